@@ -1,0 +1,126 @@
+"""Every error that a user can meet, with its exit code and what to do about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Location:
+    """Place in a file. `line` and `column` count from 1, 0 means unknown; `key` is a dotted path."""
+
+    file: Path | None = None
+    line: int = 0
+    column: int = 0
+    key: str = ""
+
+    def __str__(self) -> str:
+        text = str(self.file) if self.file is not None else ""
+        if self.line:
+            text += f":{self.line}:{self.column}" if self.column else f":{self.line}"
+        if self.key:
+            text += f"{': ' if text else ''}{self.key}"
+        return text
+
+
+class TokitaiError(Exception):
+    """Base of every expected failure: what is wrong, where, and the mend."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, *, where: Location | None = None, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.mend = mend
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where is not None and str(self.where) else ""
+        return f"{place}{self.message}" + (f" ({self.mend})" if self.mend else "")
+
+
+class UsageError(TokitaiError):
+    """An option or argument that cannot be used as given."""
+
+    exit_code = 2
+
+
+class SpecError(TokitaiError):
+    """A spec file that cannot be read as a person could have meant it."""
+
+    exit_code = 2
+
+
+class EvidenceError(TokitaiError):
+    """An evidence file that cannot be read: not ours, damaged, or of another schema."""
+
+    exit_code = 2
+
+
+class InadmissibleError(TokitaiError):
+    """The device that was asked for is not there."""
+
+    exit_code = 3
+
+
+class BuildError(TokitaiError):
+    """No compiler, or the compiler failed. `log` is the full output, `first_errors` its first lines."""
+
+    exit_code = 4
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: Location | None = None,
+        mend: str = "",
+        log: str = "",
+        log_path: Path | None = None,
+        first_errors: tuple[str, ...] = (),
+        command: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, where=where, mend=mend)
+        self.log = log
+        self.log_path = log_path
+        self.first_errors = first_errors
+        self.command = command
+
+
+class OracleError(TokitaiError):
+    """An oracle raised, hung, or returned something that is no reference."""
+
+    exit_code = 6
+
+
+class ChildError(TokitaiError):
+    """The process that serves kernels failed while it had a request."""
+
+
+class ChildCrashedError(ChildError):
+    """The child died by itself or broke the protocol."""
+
+    exit_code = 5
+
+
+class ChildTimeoutError(ChildError):
+    """The child outlived its limit and was ended."""
+
+    exit_code = 7
+
+
+class NotRunError(TokitaiError):
+    """A case that this machine or device cannot run at all."""
+
+    exit_code = 8
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Text that suggests the nearest known names, for the `mend` of an error."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(close) + "?"
+    return "known: " + ", ".join(names) if names else ""

@@ -1,0 +1,1 @@
+"""Ground floor: frozen data, enums, the device protocol and the progress events. No I/O."""

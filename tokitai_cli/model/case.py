@@ -1,0 +1,219 @@
+"""What flows between the stages while a run is under way. Plain data; arrays are numpy arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.model.spec import Spec, Variant
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Shape = Mapping[str, int]
+
+
+class Role(enum.StrEnum):
+    """What a kernel may do with a buffer."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INOUT = "inout"
+    WORKSPACE = "workspace"
+    SYMBOL = "symbol"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedSpec:
+    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex."""
+
+    spec: Spec
+    path: Path
+    text: str
+    digest: str
+
+    @property
+    def folder(self) -> Path:
+        """Folder that relative paths in the spec start from."""
+        return self.path.parent
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BufferPlan:
+    """A buffer with its numbers filled in. `init` is "sentinel" or "zero" for outputs, workspaces."""
+
+    name: str
+    role: Role
+    dtype: str
+    shape: tuple[int, ...]
+    init: str = "sentinel"
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the payload, without guards."""
+        return self.elements * DTYPE_BYTES[self.dtype]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BufferArg:
+    """A launch argument that is a device pointer to `buffer`."""
+
+    buffer: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScalarValue:
+    """A launch argument passed by value. `dtype` empty: an integer in the kernel's own type.
+
+    `bits` are the value's bytes in `dtype`, little-endian; for an empty dtype an int64.
+    """
+
+    name: str
+    dtype: str
+    bits: bytes
+    shown: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """One launch with its numbers filled in. `index` counts the launches of the variant from 0."""
+
+    index: int
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    args: tuple[BufferArg | ScalarValue, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """Variant x shape x profile x seed, before it meets a device."""
+
+    loaded: LoadedSpec
+    variant_name: str
+    shape: Shape
+    profile: str
+    seed: int
+    buffers: tuple[BufferPlan, ...]
+    launches: tuple[LaunchPlan, ...]
+    expect_empty: bool = False
+
+    @property
+    def variant(self) -> Variant:
+        """The variant's part of the spec."""
+        return self.loaded.spec.variants[self.variant_name]
+
+    @property
+    def id(self) -> str:
+        """Stable name: op/variant/m=64,n=64/profile/seed."""
+        shape = ",".join(f"{name}={value}" for name, value in self.shape.items())
+        return f"{self.loaded.spec.op}/{self.variant_name}/{shape}/{self.profile}/{self.seed}"
+
+    def buffers_of(self, *roles: Role) -> tuple[BufferPlan, ...]:
+        """Buffers with one of the roles, in the order of the spec."""
+        return tuple(buffer for buffer in self.buffers if buffer.role in roles)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expectation:
+    """What an oracle says of one output (bounds.md).
+
+    reference: float64 (or the output's integer/bool dtype), the output's shape; NaN where a correct
+        kernel must give NaN, +-inf where it must give that infinity.
+    error: worst-case absolute error e >= 0 in front of the last rounding to the output's dtype, or
+        None where the oracle has no bound. The comparison derives F(e, r) and, from |r| +- e and
+        the dtype's overflow threshold, which elements must be finite, must be infinite or may be
+        either.
+    error_probable: the probabilistic form of `error`, or None.
+    may_be_unwritten: elements that the kernel may leave as they were, or None.
+    terms: number of terms of the reduction behind each element (0: not a reduction).
+    dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
+        "heaviest-term-dropped"; only those that the oracle can compute. Values are callables
+        without arguments, so that nothing is computed before it is judged.
+    """
+
+    reference: NDArray[Any]
+    error: NDArray[np.float64] | None = None
+    error_probable: NDArray[np.float64] | None = None
+    may_be_unwritten: NDArray[np.bool_] | None = None
+    terms: int = 0
+    dropped: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replay:
+    """What the same-precision replay gives for one output.
+
+    values: in the output's dtype, for the rows (first axis) `rows`, or for all where `rows` is None.
+    """
+
+    values: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuardDamage:
+    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte."""
+
+    buffer: str
+    repetition: int
+    offset: int
+    bytes_changed: int
+    side: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputDamage:
+    """An input that changed while the kernel ran; `offset` in bytes of the payload."""
+
+    buffer: str
+    offset: int
+    bytes_changed: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a child gave back for one case.
+
+    outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
+    next case; `sentinels[r]` is the byte that filled sentinel buffers in repetition r. Times are
+    of whole launch sequences, in nanoseconds, warm-ups left out.
+    """
+
+    outputs: tuple[Mapping[str, NDArray[Any]], ...]
+    sentinels: tuple[int, ...]
+    times_ns: tuple[int, ...]
+    guards: tuple[GuardDamage, ...] = ()
+    inputs_changed: tuple[InputDamage, ...] = ()
+    log: str = ""
+    log_bytes: int = 0
+
+
+DTYPE_BYTES: Mapping[str, int] = {
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "bool": 1,
+}

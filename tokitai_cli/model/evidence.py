@@ -1,0 +1,368 @@
+"""The evidence file, schema tokitai/evidence/v1: one frozen struct per JSON object.
+
+Every output (Markdown, terminal, JSON) is rendered from these. Numbers that may be NaN or infinite
+have the type `Number`: a float, or one of the strings "nan", "inf", "-inf".
+All that may differ between two equal runs stands under `Evidence.volatile`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tokitai_cli.model.verdict import Stage, Verdict
+
+EVIDENCE_SCHEMA = "tokitai/evidence/v1"
+
+Number = float | str
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every object of an evidence file. All fields are always written."""
+
+
+class ToolRecord(Record, frozen=True, kw_only=True):
+    """The tool: version, git commit ("" outside a checkout; "-dirty" appended), libraries."""
+
+    name: str
+    version: str
+    commit: str
+    python: str
+    numpy: str
+    platform: str
+
+
+class SourceRecord(Record, frozen=True, kw_only=True):
+    """A text file by content. `text` is None above 256 KiB."""
+
+    path: str
+    bytes: int
+    text: str | None
+
+
+class FactRecord(Record, frozen=True, kw_only=True):
+    """A fact with the command, file or call that it was read from."""
+
+    name: str
+    value: str
+    source: str
+
+
+class DeviceRecord(Record, frozen=True, kw_only=True):
+    """A device as it was found on this machine."""
+
+    name: str
+    device_class: str
+    available: bool
+    arch: str
+    facts: list[FactRecord]
+    missing: str
+    mend: str
+    non_claims: list[str]
+
+
+class CompilerRecord(Record, frozen=True, kw_only=True):
+    """The compiler: path, whole version text, sha256 of the program and of those that it wraps."""
+
+    path: str
+    version: str
+    sha256: str
+    wraps: dict[str, str]
+
+
+class BuildRecord(Record, frozen=True, kw_only=True):
+    """One artifact. `failed` holds the first error lines, empty where the build succeeded."""
+
+    device: str
+    arch: str
+    source: str
+    source_sha256: str
+    harness_sha256: str
+    headers: dict[str, str]
+    command: list[str]
+    compiler: CompilerRecord | None
+    defines: dict[str, str]
+    artifact_sha256: str
+    code_object: list[FactRecord]
+    notes: list[str]
+    failed: list[str]
+
+
+class InputRecord(Record, frozen=True, kw_only=True):
+    """An input array as it was drawn: sha256 of its little-endian bytes, and its range."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    sha256: str
+    smallest: Number
+    largest: Number
+    nonfinite: int
+    generator: str
+
+
+class LaunchRecord(Record, frozen=True, kw_only=True):
+    """A launch as it was made."""
+
+    kernel: str
+    grid: list[int]
+    block: list[int]
+    shared_bytes: int
+    args: list[str]
+
+
+class ElementRecord(Record, frozen=True, kw_only=True):
+    """One element: `got_bits` are its bytes in hex (most significant first), `want_hex` float.hex."""
+
+    index: list[int]
+    got: Number
+    want: Number
+    error: Number
+    limit: Number
+    got_bits: str
+    want_hex: str
+
+
+class CheckRecord(Record, frozen=True, kw_only=True):
+    """One check: the largest value of the metric, the limit and how many elements exceed it.
+
+    `judges` is False where the value is only reported (bound-prob off the random profiles).
+    `worst` are the worst elements, worst first; `note` warns, e.g. of a limit finer than one ulp.
+    """
+
+    metric: str
+    against: Literal["reference", "replay"]
+    limit: Number
+    value: Number
+    passed: bool
+    judges: bool
+    elements: int
+    exceeding: int
+    fraction: float
+    worst: list[ElementRecord]
+    note: str
+
+
+class MetricsRecord(Record, frozen=True, kw_only=True):
+    """Error of an output against the reference over its finite elements.
+
+    ulp is in the output's dtype; bias is the mean error in ulp, signed and in the direction of the
+    reference's sign; over_bound is the largest error / bound; histogram counts errors in ulp by
+    power of two: bin i counts 2^(i-1) < |error| <= 2^i ulp, with bin 0 for at most 1 ulp and the
+    key "0" of exact elements apart.
+    """
+
+    max_abs: Number
+    max_rel: Number
+    max_ulp: Number
+    over_bound: Number | None
+    over_bound_probable: Number | None
+    bias_ulp: Number
+    bias_outward_ulp: Number
+    exact_elements: int
+    ulp_histogram: dict[str, int]
+    worst_row: int | None
+
+
+class StructureRecord(Record, frozen=True, kw_only=True):
+    """A failure in front of the numbers: dtype or shape, never-written elements, or non-finite
+    structure. `kind` names it, `first` is the first element's index.
+    """
+
+    kind: str
+    count: int
+    first: list[int]
+    got: Number
+    want: str
+    message: str
+
+
+class PatternRecord(Record, frozen=True, kw_only=True):
+    """Where the failing elements lie: `kind` is one of every-element, rows, columns, tail,
+    tile-edges, scattered; `detail` says which.
+    """
+
+    kind: str
+    detail: str
+
+
+class OutputRecord(Record, frozen=True, kw_only=True):
+    """One output judged. `metrics` is None where nothing could be compared, or where the variant
+    is not deterministic: then it stands in volatile.metrics under "CASE OUTPUT".
+    """
+
+    name: str
+    dtype: str
+    shape: list[int]
+    elements: int
+    passed: bool
+    structure: list[StructureRecord]
+    checks: list[CheckRecord]
+    metrics: MetricsRecord | None
+    pattern: PatternRecord | None
+
+
+class MutantRecord(Record, frozen=True, kw_only=True):
+    """A wrong output that the checks were tried on.
+
+    status: rejected (a check refuses it), accepted (no check does), not-eligible (too close to the
+    reference to be told here), not-applicable (the structure forbids it).
+    """
+
+    output: str
+    kind: str
+    status: Literal["rejected", "accepted", "not-eligible", "not-applicable"]
+    detail: str
+
+
+class RepeatRecord(Record, frozen=True, kw_only=True):
+    """Repetitions: how many, with what sentinels and schedules, and which outputs changed bits."""
+
+    repetitions: int
+    sentinels: list[str]
+    schedules: list[str]
+    differing_outputs: list[str]
+    bitwise_equal: bool
+
+
+class FindingRecord(Record, frozen=True, kw_only=True):
+    """Something found beside the numbers: guard damage, changed inputs, a sanitizer's report."""
+
+    tool: str
+    kind: str
+    message: str
+    kernel: str
+    location: str
+    threads: str
+
+
+class PropertyRecord(Record, frozen=True, kw_only=True):
+    """An identity of the outputs: its value, its derived limit and whether it holds."""
+
+    name: str
+    output: str
+    value: Number
+    limit: Number
+    passed: bool
+    detail: str
+
+
+class StatementRecord(Record, frozen=True, kw_only=True):
+    """A sentence of evidence and the path of the field that backs it."""
+
+    text: str
+    field: str
+
+
+class CaseRecord(Record, frozen=True, kw_only=True):
+    """One case on one device."""
+
+    id: str
+    op: str
+    variant: str
+    shape: dict[str, int]
+    profile: str
+    seed: int
+    device: str
+    spec: str
+    build: str
+    verdict: Verdict
+    stage: Stage
+    reason: str
+    inputs: list[InputRecord]
+    launches: list[LaunchRecord]
+    outputs: list[OutputRecord]
+    properties: list[PropertyRecord]
+    mutants: list[MutantRecord]
+    repeats: RepeatRecord | None
+    findings: list[FindingRecord]
+    replay_fraction: float | None
+    known_bug: str
+    rerun: str
+    debug: str
+    saved_arrays: list[str]
+
+
+class GroupRecord(Record, frozen=True, kw_only=True):
+    """Vacuity of one group (variant, output, shape, device): what became of each mutant kind.
+
+    status: rejected (a verified case rejects it), accepted (accepted and rejected by no verified
+    case), never-eligible (no profile here could tell it), not-applicable.
+    """
+
+    variant: str
+    output: str
+    shape: dict[str, int]
+    device: str
+    kind: str
+    status: Literal["rejected", "accepted", "never-eligible", "not-applicable"]
+    rejected_by: list[str]
+    accepted_by: list[str]
+
+
+class GateRecord(Record, frozen=True, kw_only=True):
+    """A claim gate, computed from the evidence."""
+
+    name: str
+    opened: bool
+    reason: str
+    opened_by: str
+
+
+class NonClaimRecord(Record, frozen=True, kw_only=True):
+    """What is not claimed, and who says so: spec, variant, device or tool."""
+
+    text: str
+    source: str
+
+
+class LeftOutRecord(Record, frozen=True, kw_only=True):
+    """A combination that is no case because the variant cannot take the shape."""
+
+    variant: str
+    shape: dict[str, int]
+    requirement: str
+
+
+class VolatileRecord(Record, frozen=True, kw_only=True):
+    """What may differ between two equal runs. Times in the unit that their name ends in."""
+
+    started: str
+    finished: str
+    seconds: float
+    case_times_ns: dict[str, list[int]]
+    stage_seconds: dict[str, dict[str, float]]
+    build_seconds: dict[str, float]
+    build_cached: dict[str, bool]
+    build_logs: dict[str, str]
+    metrics: dict[str, MetricsRecord]
+    kernel_logs: dict[str, str]
+    environment: dict[str, str]
+    notes: list[str]
+
+
+class Evidence(Record, frozen=True, kw_only=True):
+    """One run."""
+
+    schema: Literal["tokitai/evidence/v1"]
+    name: str
+    verdict: Verdict
+    stage: Stage
+    reason: str
+    counts: dict[str, int]
+    tool: ToolRecord
+    rerun: str
+    specs: dict[str, SourceRecord]
+    sources: dict[str, SourceRecord]
+    oracles: dict[str, str]
+    builds: dict[str, BuildRecord]
+    devices: dict[str, DeviceRecord]
+    cases: list[CaseRecord]
+    left_out: list[LeftOutRecord]
+    groups: list[GroupRecord]
+    statements: list[StatementRecord]
+    claims: list[GateRecord]
+    non_claims: list[NonClaimRecord]
+    digest: str
+    volatile: VolatileRecord

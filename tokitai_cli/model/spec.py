@@ -1,0 +1,178 @@
+"""What a spec file says, after it was read: one frozen struct per mapping of the file.
+
+The structs are the schema: the reader converts YAML into them strictly (unknown keys are errors)
+and the JSON Schema is generated from them. Symbolic sizes and scalar values are text in the
+language of `tokitai_cli.expressions`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+SPEC_SCHEMA = "tokitai/spec/v1"
+
+Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
+Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=64)]
+Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
+Scalar = bool | int | float | str
+DTypeName = Literal[
+    "float16", "bfloat16", "float32", "float64",
+    "int8", "int16", "int32", "int64",
+    "uint8", "uint16", "uint32", "uint64",
+    "bool",
+]  # fmt: skip
+Metric = Literal["bound", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
+Init = Literal["sentinel", "zero"]
+
+
+class Strict(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
+    """Base of every mapping in a spec file."""
+
+
+class Param(Strict, frozen=True, kw_only=True):
+    """An integer parameter of the op; becomes the command-line option `--NAME`."""
+
+    default: int
+    min: int = 1
+    max: int | None = None
+    multiple_of: int = 1
+    help: str = ""
+
+
+class Draw(Strict, frozen=True, kw_only=True):
+    """How one array is filled: a generator and its settings (see docs/spec.md, profiles)."""
+
+    kind: str
+    lo: float | None = None
+    hi: float | None = None
+    value: float | None = None
+    below: Expression | None = None
+    scale: float | None = None
+
+
+class Profile(Strict, frozen=True, kw_only=True):
+    """`draw` fills every input that has no draw of its own; `inputs` overrides by input name."""
+
+    draw: Draw | str | None = None
+    inputs: dict[Identifier, Draw | str] = {}
+    help: str = ""
+
+
+class Buffer(Strict, frozen=True, kw_only=True):
+    """An array argument. `shape` holds expressions of the params; row-major and contiguous.
+
+    `init` says what outputs and workspaces hold before each repetition: a sentinel that no
+    correct kernel leaves behind, or zero. `draw` is an input's own generator.
+    """
+
+    dtype: DTypeName
+    shape: list[Expression]
+    init: Init = "sentinel"
+    draw: Draw | str | None = None
+    derived: str = ""
+
+
+class ScalarArg(Strict, frozen=True, kw_only=True):
+    """A scalar argument with a dtype of its own; `value` is a literal or an expression of params."""
+
+    dtype: DTypeName
+    value: Scalar
+
+
+class Launch(Strict, frozen=True, kw_only=True):
+    """One kernel launch. `args` name buffers, scalars or params, or are integer expressions."""
+
+    kernel: Annotated[str, Meta(min_length=1, max_length=200)]
+    grid: list[Expression]
+    block: list[Expression]
+    shared: Expression = 0
+    args: list[Expression]
+
+
+class Check(Strict, frozen=True, kw_only=True):
+    """One comparison of an output: refuted where `metric` exceeds `limit`.
+
+    `output` empty means every output. `profiles` empty means every profile.
+    """
+
+    metric: Metric
+    limit: float = 1.0
+    against: Literal["reference", "replay"] = "reference"
+    output: str = ""
+    profiles: list[str] = []
+    why: str = ""
+
+
+class Reduction(Strict, frozen=True, kw_only=True):
+    """Order of additions that the kernel claims: `tree` gives h, the longest path of additions."""
+
+    tree: Expression
+
+
+class Variant(Strict, frozen=True, kw_only=True):
+    """One kernel or sequence of kernels with its contract."""
+
+    source: str
+    launches: Annotated[list[Launch], Meta(min_length=1)]
+    oracle: str
+    checks: Annotated[list[Check], Meta(min_length=1)]
+    title: str = ""
+    lowering: str = ""
+    backend: str = ""
+    formula: str = ""
+    defines: dict[Identifier, Expression] = {}
+    flags: list[str] = []
+    requires: list[str] = []
+    inputs: dict[Identifier, Buffer] = {}
+    outputs: dict[Identifier, Buffer] = {}
+    inout: dict[Identifier, Buffer] = {}
+    workspaces: dict[Identifier, Buffer] = {}
+    symbols: dict[Identifier, Buffer] = {}
+    scalars: dict[Identifier, ScalarArg] = {}
+    replay: str = ""
+    reduction: Reduction | Literal["any"] = "any"
+    deterministic: bool = True
+    flush_to_zero: bool = False
+    profiles: list[str] = []
+    non_claims: list[str] = []
+
+
+class SuiteShape(Strict, frozen=True, kw_only=True):
+    """A shape of a suite: values of params that differ from the defaults."""
+
+    shape: dict[Identifier, int] = {}
+    why: str = ""
+    variants: list[str] = []
+    profiles: list[str] = []
+    expect: Literal["elements", "empty"] = "elements"
+
+
+class KnownBug(Strict, frozen=True, kw_only=True):
+    """A failure that is known: the case is still run and told, but expected to fail."""
+
+    reason: str
+    variant: str = ""
+    device: str = ""
+    arch: str = ""
+    profile: str = ""
+    shape: dict[Identifier, int] = {}
+
+
+class Spec(Strict, frozen=True, kw_only=True):
+    """A whole spec file."""
+
+    schema: Literal["tokitai/spec/v1"]
+    op: Name
+    title: str
+    params: dict[Identifier, Param]
+    variants: Annotated[dict[Name, Variant], Meta(min_length=1)]
+    profiles: Annotated[dict[Name, Profile], Meta(min_length=1)]
+    summary: str = ""
+    suites: dict[Name, list[SuiteShape]] = {}
+    known_bugs: list[KnownBug] = []
+    non_claims: list[str] = []
