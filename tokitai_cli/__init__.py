@@ -1,3 +1,28 @@
 """tokitai verifies GPU kernels against a reference and writes evidence of what was checked."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.events import Listener
+    from tokitai_cli.pipeline import RunOutcome
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "verify"]
+
+
+def verify(op: str, *, listener: Listener | None = None, **options: Any) -> RunOutcome:
+    """Verify the kernels of `op` (a built-in name, or the path of a spec file).
+
+    `options` are those of the command line with underscores, plus `shapes`, which maps the op's
+    parameters to a value or a list: `verify("gemm-bw", shapes={"m": [16, 64]}, profile=["normal"])`.
+    `listener` is called with the events of `tokitai_cli.model.events`.
+
+    Returns the evidence and the files that hold it. Raises UsageError and SpecError (see
+    `tokitai_cli.errors`) for what cannot be run at all; every other failure is a verdict.
+    """
+    from tokitai_cli import pipeline
+
+    resolved = pipeline.resolve(op, **options)
+    return pipeline.verify(resolved, *([] if listener is None else [listener]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,26 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
     """`values` rounded once, to nearest even, to the dtype `name`; overflow gives infinity."""
     with np.errstate(all="ignore"):
+        if name == "bfloat16":
+            return _float32_to_odd(np.asarray(values, dtype=np.float64)).astype(numpy_dtype(name))
         return np.asarray(values).astype(numpy_dtype(name))
+
+
+def _float32_to_odd(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Round to odd to float32, after which one more rounding is as good as a single one.
+
+    ml_dtypes goes from float64 to bfloat16 by way of float32 and would round twice. Rounding to
+    odd keeps the information on which side of a tie the value lay: S. Boldo, G. Melquiond,
+    "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
+    IEEE Trans. Comput. 57(4), 2008.
+    """
+    nearest = values.astype(np.float32)
+    bits = np.atleast_1d(nearest).view(np.uint32)
+    wide = np.atleast_1d(nearest).astype(np.float64)
+    inexact = np.isfinite(values) & (wide != values)
+    outward = np.abs(wide) > np.abs(values)
+    bits = np.where(inexact, (bits - (inexact & outward)) | np.uint32(1), bits)
+    return bits.astype(np.uint32).view(np.float32).reshape(nearest.shape)
 
 
 def spacing(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float64]:
@@ -103,11 +123,74 @@ def rounded_bound(
     """F(e, r) = e + max(u (|r| + e), H): an error `e` in front of one rounding to `form`.
 
     For an output in the accumulator's own format there is no further rounding and F = e. With
-    `flush_to_zero`, H is the smallest normal number. Element-wise, float64.
+    `flush_to_zero`, H is the smallest normal number. Where e = 0 the value in front of the last
+    rounding is the reference itself, so F is the distance from the reference to its own rounding
+    (zero where `form` holds it). Element-wise, float64.
     """
+    error = np.asarray(error, dtype=np.float64)
     if form.name == accumulator:
-        return np.asarray(error, dtype=np.float64)
+        return error
     half = form.smallest_normal if flush_to_zero else form.half_smallest
     with np.errstate(all="ignore"):
         rounding = form.unit_roundoff * (np.abs(reference) + error)
-        return np.asarray(error + np.maximum(rounding, half), dtype=np.float64)
+        bound = np.asarray(error + np.maximum(rounding, half), dtype=np.float64)
+        exact = error == 0
+        if flush_to_zero:
+            exact &= np.abs(reference) >= form.smallest_normal
+        if exact.any():
+            own = round_to(reference, form.name).astype(np.float64)
+            np.copyto(bound, np.abs(own - reference), where=exact)
+    return bound
+
+
+# Codes of `overflow_class`.
+MUST_BE_FINITE, MUST_BE_INFINITE, MAY_BE_EITHER, MUST_BE_NAN, MAY_BE_ANYTHING = range(5)
+
+# Error in ulp that is assumed around a reference whose oracle gives no bound.
+UNBOUNDED_ULPS = 16.0
+
+
+def overflow_class(
+    reference: NDArray[np.float64], error: NDArray[np.float64] | None, form: FloatFormat
+) -> NDArray[np.uint8]:
+    """Classify each element by what kind of number a correct kernel gives there, as a code.
+
+    With lo = |reference| - error, hi = |reference| + error and T = `form.overflow`, the least
+    magnitude that rounds to infinity (IEEE 754-2019, 7.4):
+
+    - 0 MUST_BE_FINITE: hi < T. The value must be finite, and within F(error, reference).
+    - 1 MUST_BE_INFINITE: lo >= T, or the reference is infinite. The value must be infinity with
+      the reference's sign.
+    - 2 MAY_BE_EITHER: anything between. Infinity with the reference's sign, or a finite value
+      within F(error, reference). (With an error beyond T the sign is open as well: |reference|
+      < error - T.)
+    - 3 MUST_BE_NAN: the reference is NaN.
+    - 4 MAY_BE_ANYTHING: the error is infinite; the oracle knows nothing here (the kernel's own
+      accumulator may overflow), and no value is wrong, NaN included.
+
+    `error` None (no bound known) stands for 16 ulp of `form`. `reference` and `error` have the
+    same shape, which is that of the result.
+    """
+    reference = np.asarray(reference, dtype=np.float64)
+    margin = UNBOUNDED_ULPS * spacing(reference, form) if error is None else error
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(reference)
+        classes = np.full(reference.shape, MAY_BE_EITHER, dtype=np.uint8)
+        classes[magnitude + margin < form.overflow] = MUST_BE_FINITE
+        classes[magnitude - margin >= form.overflow] = MUST_BE_INFINITE
+    classes[np.isposinf(margin)] = MAY_BE_ANYTHING
+    classes[np.isinf(reference)] = MUST_BE_INFINITE
+    classes[np.isnan(reference)] = MUST_BE_NAN
+    return classes
+
+
+def bit_source(*key: object) -> np.random.Philox:
+    """Philox4x64-10 keyed by `key`: use its `random_raw` only, a stream that numpy never changes.
+
+    The 128-bit key is the head of the sha256 of the parts' text, each ended by a zero byte, so that
+    every array has a stream of its own. Philox: J. Salmon et al., "Parallel random numbers: as easy
+    as 1, 2, 3", SC11.
+    """
+    text = b"".join(str(part).encode() + b"\0" for part in key)
+    digest = hashlib.sha256(text).digest()
+    return np.random.Philox(key=int.from_bytes(digest[:16], "little"))

@@ -137,7 +137,10 @@ class Expectation:
         None where the oracle has no bound. The comparison derives F(e, r) and, from |r| +- e and
         the dtype's overflow threshold, which elements must be finite, must be infinite or may be
         either.
+        Zero means that the value in front of that rounding is the reference itself.
     error_probable: the probabilistic form of `error`, or None.
+    probable_ratio: the same as one number, error_probable = probable_ratio * error, where that
+        serves all elements; an oracle sets at most one of the two.
     may_be_unwritten: elements that the kernel may leave as they were, or None.
     terms: number of terms of the reduction behind each element (0: not a reduction).
     dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
@@ -148,6 +151,7 @@ class Expectation:
     reference: NDArray[Any]
     error: NDArray[np.float64] | None = None
     error_probable: NDArray[np.float64] | None = None
+    probable_ratio: float | None = None
     may_be_unwritten: NDArray[np.bool_] | None = None
     terms: int = 0
     dropped: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -190,7 +194,8 @@ class RunResult:
 
     outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
     next case; `sentinels[r]` is the byte that filled sentinel buffers in repetition r. Times are
-    of whole launch sequences, in nanoseconds, warm-ups left out.
+    of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
+    blocks and warps in repetition r, empty where the device has no say in it.
     """
 
     outputs: tuple[Mapping[str, NDArray[Any]], ...]
@@ -200,6 +205,7 @@ class RunResult:
     inputs_changed: tuple[InputDamage, ...] = ()
     log: str = ""
     log_bytes: int = 0
+    schedules: tuple[str, ...] = ()
 
 
 DTYPE_BYTES: Mapping[str, int] = {

@@ -63,6 +63,7 @@ class Recipe:
         (each may be part of a longer word). The depfile is in Makefile syntax.
     environment: the whole, scrubbed environment of the compiler.
     wraps: programs that the compiler calls and whose identity belongs to the cache key.
+    wrap_commands: commands that print the path of one more such program each.
     """
 
     device: str
@@ -73,6 +74,7 @@ class Recipe:
     source_suffix: str
     version_command: tuple[str, ...]
     wraps: tuple[Path, ...] = ()
+    wrap_commands: tuple[tuple[str, ...], ...] = ()
     resolved_features: str = ""
     notice: str = ""
 

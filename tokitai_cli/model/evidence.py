@@ -2,20 +2,23 @@
 
 Every output (Markdown, terminal, JSON) is rendered from these. Numbers that may be NaN or infinite
 have the type `Number`: a float, or one of the strings "nan", "inf", "-inf".
-All that may differ between two equal runs stands under `Evidence.volatile`.
+All that may differ between two equal runs stands under `Evidence.volatile`. For a case of a variant
+that is not deterministic this includes what was measured on its outputs: fields documented as
+"None: volatile" are None (or empty) there, and stand whole in `volatile.measured`.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from tokitai_cli.model.verdict import Stage, Verdict
 
 EVIDENCE_SCHEMA = "tokitai/evidence/v1"
 
-Number = float | str
+Number = float | Annotated[str, Meta(pattern="^(nan|inf|-inf)$")]
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -129,17 +132,18 @@ class CheckRecord(Record, frozen=True, kw_only=True):
 
     `judges` is False where the value is only reported (bound-prob off the random profiles).
     `worst` are the worst elements, worst first; `note` warns, e.g. of a limit finer than one ulp.
+    value, exceeding, fraction: None: volatile.
     """
 
     metric: str
     against: Literal["reference", "replay"]
     limit: Number
-    value: Number
+    value: Number | None
     passed: bool
     judges: bool
     elements: int
-    exceeding: int
-    fraction: float
+    exceeding: int | None
+    fraction: float | None
     worst: list[ElementRecord]
     note: str
 
@@ -148,9 +152,10 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     """Error of an output against the reference over its finite elements.
 
     ulp is in the output's dtype; bias is the mean error in ulp, signed and in the direction of the
-    reference's sign; over_bound is the largest error / bound; histogram counts errors in ulp by
-    power of two: bin i counts 2^(i-1) < |error| <= 2^i ulp, with bin 0 for at most 1 ulp and the
-    key "0" of exact elements apart.
+    reference's sign; over_bound is the largest error / bound. The histogram counts errors against
+    the rounded reference by power of two: the key "0" counts exact elements, "1" those of at most
+    1 ulp, "2" of at most 2, "4" of at most 4, and so on; worst_row is the row (first axis) with
+    the largest mean error over bound (in ulp where there is no bound), None without an error.
     """
 
     max_abs: Number
@@ -188,8 +193,8 @@ class PatternRecord(Record, frozen=True, kw_only=True):
 
 
 class OutputRecord(Record, frozen=True, kw_only=True):
-    """One output judged. `metrics` is None where nothing could be compared, or where the variant
-    is not deterministic: then it stands in volatile.metrics under "CASE OUTPUT".
+    """One output judged. `metrics` is None where nothing could be compared. structure, metrics,
+    pattern: None: volatile.
     """
 
     name: str
@@ -217,13 +222,16 @@ class MutantRecord(Record, frozen=True, kw_only=True):
 
 
 class RepeatRecord(Record, frozen=True, kw_only=True):
-    """Repetitions: how many, with what sentinels and schedules, and which outputs changed bits."""
+    """Repetitions: how many, with what sentinels and schedules, and which outputs changed bits.
+
+    differing_outputs, bitwise_equal: None: volatile.
+    """
 
     repetitions: int
     sentinels: list[str]
     schedules: list[str]
     differing_outputs: list[str]
-    bitwise_equal: bool
+    bitwise_equal: bool | None
 
 
 class FindingRecord(Record, frozen=True, kw_only=True):
@@ -237,26 +245,46 @@ class FindingRecord(Record, frozen=True, kw_only=True):
     threads: str
 
 
+class ExaminationRecord(Record, frozen=True, kw_only=True):
+    """Something that was looked at beside the numbers in a case, whether or not it found anything.
+
+    kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
+    inside the kernel watched), races (each pair of accesses ordered or reported). `tool` looked,
+    `scope` says at what.
+    """
+
+    kind: Literal["guards", "inputs", "memory", "races"]
+    tool: str
+    scope: str
+
+
 class PropertyRecord(Record, frozen=True, kw_only=True):
-    """An identity of the outputs: its value, its derived limit and whether it holds."""
+    """An identity of the outputs: its value, its derived limit and whether it holds.
+
+    value: None: volatile.
+    """
 
     name: str
     output: str
-    value: Number
+    value: Number | None
     limit: Number
     passed: bool
     detail: str
 
 
 class StatementRecord(Record, frozen=True, kw_only=True):
-    """A sentence of evidence and the path of the field that backs it."""
+    """A sentence of evidence and the field that backs it, as a JSON Pointer (RFC 6901)."""
 
     text: str
     field: str
 
 
 class CaseRecord(Record, frozen=True, kw_only=True):
-    """One case on one device."""
+    """One case on one device.
+
+    `reproduced` says whether a refutation came out the same in a fresh child; None where it was
+    not tried. `deterministic` is the variant's own declaration.
+    """
 
     id: str
     op: str
@@ -282,6 +310,14 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     rerun: str
     debug: str
     saved_arrays: list[str]
+    reproduced: bool | None = None
+    deterministic: bool = True
+    examined: list[ExaminationRecord] = []
+
+    @property
+    def key(self) -> str:
+        """Name of the case on its device, ID@DEVICE: the key of the case in `volatile`."""
+        return f"{self.id}@{self.device}"
 
 
 class GroupRecord(Record, frozen=True, kw_only=True):
@@ -291,6 +327,7 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     case), never-eligible (no profile here could tell it), not-applicable.
     """
 
+    op: str = ""
     variant: str
     output: str
     shape: dict[str, int]
@@ -325,8 +362,23 @@ class LeftOutRecord(Record, frozen=True, kw_only=True):
     requirement: str
 
 
+class MeasuredRecord(Record, frozen=True, kw_only=True):
+    """What was measured on a case of a variant that is not deterministic, as it was recorded."""
+
+    reason: str
+    outputs: list[OutputRecord]
+    properties: list[PropertyRecord]
+    repeats: RepeatRecord | None
+    findings: list[FindingRecord]
+    reproduced: bool | None
+
+
 class VolatileRecord(Record, frozen=True, kw_only=True):
-    """What may differ between two equal runs. Times in the unit that their name ends in."""
+    """What may differ between two equal runs. Times in the unit that their name ends in.
+
+    Case dictionaries are keyed by `CaseRecord.key`, build dictionaries by the key in `builds`.
+    `measured` is filled in by the assembly.
+    """
 
     started: str
     finished: str
@@ -336,14 +388,27 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     build_seconds: dict[str, float]
     build_cached: dict[str, bool]
     build_logs: dict[str, str]
-    metrics: dict[str, MetricsRecord]
     kernel_logs: dict[str, str]
     environment: dict[str, str]
     notes: list[str]
+    measured: dict[str, MeasuredRecord] = {}
+
+
+class CasesFileRecord(Record, frozen=True, kw_only=True):
+    """Where the cases of a large run lie: JSON lines in a file beside the evidence."""
+
+    name: str
+    sha256: str
+    cases: int
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """One run."""
+    """One run.
+
+    In memory all cases are in `cases` and `cases_file` is None; a file of a run with very many
+    cases has them beside it. The digest is always that of the form in memory. `params` is the order
+    in which shapes are shown, since the keys of a file are sorted.
+    """
 
     schema: Literal["tokitai/evidence/v1"]
     name: str
@@ -366,3 +431,5 @@ class Evidence(Record, frozen=True, kw_only=True):
     non_claims: list[NonClaimRecord]
     digest: str
     volatile: VolatileRecord
+    cases_file: CasesFileRecord | None = None
+    params: list[str] = []

@@ -45,7 +45,11 @@ class Param(Strict, frozen=True, kw_only=True):
 
 
 class Draw(Strict, frozen=True, kw_only=True):
-    """How one array is filled: a generator and its settings (see docs/spec.md, profiles)."""
+    """How one array is filled: a generator and its settings (see docs/spec.md, profiles).
+
+    `axis` is the axis that the op reduces over, for the kinds that need it; without it the first
+    axis whose size is in no output's shape. `sign` is for log-uniform, "random" without it.
+    """
 
     kind: str
     lo: float | None = None
@@ -53,6 +57,8 @@ class Draw(Strict, frozen=True, kw_only=True):
     value: float | None = None
     below: Expression | None = None
     scale: float | None = None
+    axis: int | None = None
+    sign: Literal["random", "positive", "negative"] | None = None
 
 
 class Profile(Strict, frozen=True, kw_only=True):
@@ -176,3 +182,32 @@ class Spec(Strict, frozen=True, kw_only=True):
     suites: dict[Name, list[SuiteShape]] = {}
     known_bugs: list[KnownBug] = []
     non_claims: list[str] = []
+
+
+def drawn_buffers(variant: Variant) -> dict[str, Buffer]:
+    """Buffers whose contents are drawn: inputs, in-outs and symbols, in this order."""
+    return {**variant.inputs, **variant.inout, **variant.symbols}
+
+
+def draw_of(spec: Spec, variant: Variant, profile: str, name: str) -> Draw:
+    """How `profile` fills the drawn buffer `name`: profile.inputs, buffer.draw, profile.draw.
+
+    A profile that says nothing of a buffer draws the kind that it is named after. KeyError for a
+    profile or buffer that the spec does not have.
+    """
+    given = spec.profiles[profile]
+    chosen = given.inputs.get(name) or drawn_buffers(variant)[name].draw or given.draw or profile
+    return Draw(kind=chosen) if isinstance(chosen, str) else chosen
+
+
+def is_random_sign_or_wide(draw: Draw) -> bool:
+    """Whether roundings on this draw may be taken as independent, so that bound-prob may refute.
+
+    True for normal, cancelling, and uniform with hi - lo >= max(|lo|, |hi|) / 2. On constant or
+    strongly biased data correct kernels do exceed the probabilistic bound.
+    """
+    if draw.kind == "uniform":
+        lo = 0.0 if draw.lo is None else draw.lo
+        hi = 1.0 if draw.hi is None else draw.hi
+        return hi - lo >= max(abs(lo), abs(hi)) / 2
+    return draw.kind == "cancelling" or (draw.kind == "normal" and not draw.value)

@@ -1,0 +1,48 @@
+# `make verify` and `make test` set up everything they need in a virtual environment.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+# Without a C++ compiler on PATH, pip's ziglang serves (extra `cpu`).
+COMPILER := $(firstword $(foreach c,c++ g++ clang++,$(shell command -v $(c) 2>/dev/null)))
+comma := ,
+EXTRAS := test$(if $(COMPILER),,$(comma)cpu)
+STAMP := $(VENV)/.installed-$(if $(COMPILER),host,zig)
+
+.PHONY: verify test lint fmt types bench clean help
+
+help:
+	@echo "make verify   set up, run the main job, print where the report is"
+	@echo "make test     set up, lint, types, all tests"
+	@echo "make lint     ruff and mypy only"
+	@echo "make fmt      format the sources"
+	@echo "make bench    measure, ratios side by side"
+	@echo "make clean    remove the virtual environment and caches of this checkout"
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tokitai needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@
+
+verify: $(STAMP)
+	$(BIN)/tokitai verify gemm-bw --m 64
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fmt: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist
+	find . -name __pycache__ -prune -exec rm -rf {} +

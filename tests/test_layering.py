@@ -1,0 +1,74 @@
+"""The stages stand on the ground floor and do not import each other; each library has one home."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
+GROUND = {"errors", "model", "numerics", "expressions", "process", "resources"}
+STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
+ALLOWED: dict[str, set[str]] = {
+    **{
+        room: {"errors", "model", "numerics"}
+        for room in ("errors", "model", "numerics", "expressions", "process", "resources")
+    },
+    **{stage: GROUND for stage in STAGES},
+    "report": GROUND,
+    "console": GROUND,
+    "pipeline": GROUND | STAGES | {"report"},
+    "cli": GROUND | STAGES | {"pipeline", "report", "console"},
+}
+HOMES = {
+    "typer": {"cli"},
+    "rich": {"cli", "console"},
+    "yaml": {"spec"},
+    "jinja2": {"report", "build"},
+    "subprocess": {"process"},
+    "platformdirs": {"build", "pipeline"},
+    "pydantic": set(),
+}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+
+
+def room(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of all imports of a file, those inside functions included."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            names.update(f"{module}.{alias.name}" for alias in node.names)
+    return names
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_follow_the_one_direction(path: Path) -> None:
+    here = room(path)
+    if here in {"__init__", "__main__"}:
+        pytest.skip("the package's front door names what it exports")
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "tokitai_cli" and len(parts) > 1 and (PACKAGE / parts[1]).exists():
+            assert parts[1] == here or parts[1] in ALLOWED[here], f"{here} imports {name}"
+        if parts[0] == "tokitai_cli" and (PACKAGE / f"{parts[1]}.py").exists():
+            assert parts[1] == here or parts[1] in ALLOWED[here], f"{here} imports {name}"
+        if parts[0] in HOMES:
+            assert here in HOMES[parts[0]], f"{here} imports {parts[0]}"
+
+
+def test_every_room_is_known() -> None:
+    rooms = {room(path) for path in modules()} - {"__init__", "__main__"}
+    assert rooms <= set(ALLOWED)

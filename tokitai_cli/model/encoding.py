@@ -1,0 +1,90 @@
+"""Evidence as text: strict JSON for files, one canonical form for the digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.model.evidence import CaseRecord, Evidence
+
+# Controls that JSON allows raw, but that a terminal or a viewer would act on; they occur only
+# inside strings, where the escaped form means the same.
+_RAW = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+def plain(evidence: Evidence) -> dict[str, Any]:
+    """`evidence` as dicts, lists, text, numbers, bools and None; NaN and infinities as text."""
+    tree = _strict(msgspec.to_builtins(evidence, enc_hook=_scalar))
+    assert isinstance(tree, dict)
+    return tree
+
+
+def normal(evidence: Evidence) -> Evidence:
+    """`evidence` as reading it back gives it: plain scalars, NaN and infinities as text, keys sorted.
+
+    Raises msgspec.ValidationError where a field holds what the schema does not allow.
+    """
+    return msgspec.convert(plain(evidence), Evidence)
+
+
+def canonical(evidence: Evidence) -> str:
+    """Everything but `volatile` and `digest` in one fixed spelling.
+
+    It is `json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` of Python's
+    standard library, so that a digest can be recomputed without this tool.
+    """
+    tree = plain(evidence)
+    del tree["volatile"], tree["digest"]
+    return json.dumps(
+        tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def digest(evidence: Evidence) -> str:
+    """sha256 of the canonical form in UTF-8, in hex."""
+    return hashlib.sha256(canonical(evidence).encode()).hexdigest()
+
+
+def to_json(evidence: Evidence) -> str:
+    """Write the whole evidence as strict JSON: sorted keys, indented by one, a line break at the end."""
+    return _text(
+        msgspec.json.format(msgspec.json.encode(plain(evidence), order="sorted"), indent=1)
+    )
+
+
+def case_to_json(case: CaseRecord) -> str:
+    """One case of normal evidence as a line of JSON."""
+    return _text(msgspec.json.encode(case, order="sorted"))
+
+
+def _text(data: bytes) -> str:
+    escaped = _RAW.sub(lambda match: f"\\u{ord(match.group()):04x}", data.decode())
+    return escaped + "\n"
+
+
+def _scalar(value: object) -> object:
+    """Give a numpy scalar as the Python number that it holds."""
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"evidence cannot hold {type(value).__name__}")
+    return item()
+
+
+def _strict(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {_utf8(key): _strict(tree[key]) for key in sorted(tree)}
+    if isinstance(tree, list):
+        return [_strict(value) for value in tree]
+    if isinstance(tree, float) and not math.isfinite(tree):
+        return "nan" if math.isnan(tree) else "inf" if tree > 0 else "-inf"
+    return _utf8(tree) if isinstance(tree, str) else tree
+
+
+def _utf8(text: str) -> str:
+    """Lone surrogates, left by undecodable bytes of a log or a path, as visible escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,156 @@
+"""Questions that every output asks of finished evidence. Pure functions of the structs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from tokitai_cli.model.evidence import (
+    CaseRecord,
+    CheckRecord,
+    ElementRecord,
+    Evidence,
+    Number,
+    OutputRecord,
+)
+from tokitai_cli.model.text import shape_text
+from tokitai_cli.model.verdict import Verdict
+
+FINE = (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A case, or an output of it, in one line of a table."""
+
+    case: CaseRecord
+    output: OutputRecord | None
+    check: CheckRecord | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tally:
+    """Cases of one variant, profile and device: cases and shapes counted, the worst
+    verdict, and the row of the case that is nearest to its limit or exceeds it most.
+    """
+
+    variant: str
+    profile: str
+    device: str
+    cases: int
+    shapes: int
+    verdict: Verdict
+    worst: Row
+
+
+def measured(evidence: Evidence, case: CaseRecord) -> CaseRecord:
+    """`case` with what was measured on it put back from `volatile.measured`."""
+    record = evidence.volatile.measured.get(case.key)
+    if record is None:
+        return case
+    return msgspec.structs.replace(
+        case,
+        reason=record.reason,
+        outputs=record.outputs,
+        properties=record.properties,
+        repeats=record.repeats,
+        findings=record.findings,
+        reproduced=record.reproduced,
+    )
+
+
+def counts(evidence: Evidence) -> list[tuple[Verdict, int]]:
+    """Cases per verdict, worst first."""
+    return [(one, evidence.counts[one]) for one in Verdict if one in evidence.counts]
+
+
+def cases(evidence: Evidence) -> list[CaseRecord]:
+    """All cases with their measurements, in the order of the run."""
+    return [measured(evidence, case) for case in evidence.cases]
+
+
+def troubled(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """List the cases that a reader must look at, worst verdict first, else in the order of the run."""
+    return sorted(
+        (case for case in records if case.verdict not in FINE), key=lambda case: case.verdict.rank
+    )
+
+
+def telling(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """`records` without those that ended as one before them did, in front of any output."""
+    seen: set[tuple[Verdict, str]] = set()
+    kept = []
+    for case in records:
+        end = (case.verdict, case.reason)
+        if case.outputs or end not in seen:
+            kept.append(case)
+        seen.add(end)
+    return kept
+
+
+def magnitude(value: Number | None) -> float:
+    """Size of a number for ordering: NaN counts as infinite, a missing value as least."""
+    if value is None:
+        return -1.0
+    real = abs(float(value))
+    return math.inf if math.isnan(real) else real
+
+
+def severity(check: CheckRecord) -> tuple[bool, bool, float]:
+    """Order of checks by how bad they are: failed ones first, then judging ones, then value/limit."""
+    value, limit = magnitude(check.value), magnitude(check.limit)
+    ratio = value / limit if 0 < limit < math.inf else value
+    return (not check.passed and check.judges, check.judges, ratio)
+
+
+def worst_check(case: CaseRecord) -> tuple[str, CheckRecord] | None:
+    """Output and check that come nearest to their limit, or exceed it most; None without checks."""
+    pairs = [(output.name, check) for output in case.outputs for check in output.checks]
+    return max(pairs, key=lambda pair: severity(pair[1]), default=None)
+
+
+def first_worst(case: CaseRecord) -> tuple[str, CheckRecord, ElementRecord] | None:
+    """Find the worst element of the worst failed check: output, check and element."""
+    failed = [
+        (output.name, check, check.worst[0])
+        for output in case.outputs
+        for check in output.checks
+        if not check.passed and check.judges and check.worst
+    ]
+    return max(failed, key=lambda item: severity(item[1]), default=None)
+
+
+def rows(case: CaseRecord) -> list[Row]:
+    """One row per output with its worst check; one without output where none was judged."""
+    if not case.outputs:
+        return [Row(case, None, None)]
+    return [
+        Row(case, output, max(output.checks, key=severity, default=None)) for output in case.outputs
+    ]
+
+
+def nearness(case: CaseRecord) -> tuple[bool, bool, float]:
+    """Order of cases by how near their worst check is to its limit."""
+    found = worst_check(case)
+    return (False, False, -1.0) if found is None else severity(found[1])
+
+
+def tallies(records: Iterable[CaseRecord]) -> list[Tally]:
+    """Tally the cases by variant, profile and device, in the order of the run."""
+    grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for case in records:
+        grouped.setdefault((case.variant, case.profile, case.device), []).append(case)
+    found = []
+    for (variant, profile, device), mine in grouped.items():
+        worst = min(mine, key=lambda case: (case.verdict.rank, [-part for part in nearness(case)]))
+        shapes = len({shape_text(case.shape) for case in mine})
+        row = max(rows(worst), key=_row_severity)
+        found.append(Tally(variant, profile, device, len(mine), shapes, worst.verdict, row))
+    return found
+
+
+def _row_severity(row: Row) -> tuple[bool, bool, float]:
+    return (False, False, -1.0) if row.check is None else severity(row.check)

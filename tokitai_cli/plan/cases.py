@@ -1,0 +1,172 @@
+"""A variant at a shape: buffers and launches with their numbers filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from tokitai_cli import expressions
+from tokitai_cli.errors import Location, SpecError
+from tokitai_cli.model.case import (
+    BufferArg,
+    BufferPlan,
+    LaunchPlan,
+    LoadedSpec,
+    Role,
+    ScalarValue,
+    Shape,
+)
+from tokitai_cli.model.spec import Launch, ScalarArg, Variant
+from tokitai_cli.plan.scalars import pack
+
+# The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize, maxThreadsPerBlock, maxThreadsDim)
+# in the HIP API reference; CUDA C++ Programming Guide, table "Technical Specifications".
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
+MAX_BLOCK = (1024, 1024, 1024)
+MAX_BLOCK_THREADS = 1024
+MAX_SHARED_BYTES = 2**31 - 1
+
+_ROLES = {
+    Role.INPUT: "inputs",
+    Role.OUTPUT: "outputs",
+    Role.INOUT: "inout",
+    Role.WORKSPACE: "workspaces",
+    Role.SYMBOL: "symbols",
+}
+_T = TypeVar("_T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Filler:
+    """Fills a variant's expressions with one shape; errors name key and shape."""
+
+    loaded: LoadedSpec
+    variant_name: str
+    shape: Shape
+
+    @property
+    def variant(self) -> Variant:
+        """The variant's part of the spec."""
+        return self.loaded.spec.variants[self.variant_name]
+
+    def buffers(self) -> tuple[BufferPlan, ...]:
+        """Buffers of all roles: inputs, outputs, inout, workspaces, symbols."""
+        plans = []
+        for role, key in _ROLES.items():
+            for name, buffer in getattr(self.variant, key).items():
+                shape = []
+                for index, text in enumerate(buffer.shape):
+                    at = f"{key}.{name}.shape[{index}]"
+                    extent = self.number(at, text)
+                    if extent < 0:
+                        raise self.fault(at, f"an extent of {extent}")
+                    shape.append(extent)
+                plans.append(BufferPlan(name, role, buffer.dtype, tuple(shape), buffer.init))
+        return tuple(plans)
+
+    def launches(
+        self, buffers: tuple[BufferPlan, ...], *, may_be_empty: bool
+    ) -> tuple[LaunchPlan, ...]:
+        """Fill the launches, in order. With `may_be_empty`, those with an empty grid are left out."""
+        plans = []
+        for index, launch in enumerate(self.variant.launches):
+            key = f"launches[{index}]"
+            grid = self.extents(f"{key}.grid", launch.grid)
+            if may_be_empty and 0 in grid:
+                continue
+            self.check_grid(f"{key}.grid", grid, buffers)
+            block = self.extents(f"{key}.block", launch.block)
+            self.check_block(f"{key}.block", block)
+            shared = self.number(f"{key}.shared", launch.shared)
+            if not 0 <= shared <= MAX_SHARED_BYTES:
+                raise self.fault(f"{key}.shared", f"{shared} bytes of shared memory")
+            args = self.arguments(f"{key}.args", launch)
+            plans.append(LaunchPlan(index, launch.kernel, grid, block, shared, args))
+        return tuple(plans)
+
+    def arguments(self, key: str, launch: Launch) -> tuple[BufferArg | ScalarValue, ...]:
+        """Arguments of a launch, buffers by name."""
+        variant = self.variant
+        buffers = {*variant.inputs, *variant.outputs, *variant.inout, *variant.workspaces}
+        args: list[BufferArg | ScalarValue] = []
+        for index, argument in enumerate(launch.args):
+            if argument in buffers:
+                args.append(BufferArg(str(argument)))
+            elif isinstance(argument, str) and argument in variant.scalars:
+                args.append(self.scalar(argument, variant.scalars[argument]))
+            else:
+                value = self.number(f"{key}[{index}]", argument)
+                bits = value.to_bytes(8, "little", signed=True)
+                args.append(ScalarValue(str(argument), "", bits, str(value)))
+        return tuple(args)
+
+    def scalar(self, name: str, scalar: ScalarArg) -> ScalarValue:
+        """Fill a scalar argument in its dtype."""
+        key = f"scalars.{name}.value"
+        value = scalar.value
+        number = self.number(key, value) if isinstance(value, str) else value
+        bits, shown = self.located(key, lambda: pack(number, scalar.dtype))
+        return ScalarValue(name, scalar.dtype, bits, shown)
+
+    def extents(self, key: str, texts: list[int | str]) -> tuple[int, int, int]:
+        """Numbers of a grid or block, filled up with 1."""
+        values = [self.number(f"{key}[{index}]", text) for index, text in enumerate(texts)]
+        x, y, z = (*values, 1, 1)[:3]
+        return x, y, z
+
+    def check_grid(
+        self, key: str, grid: tuple[int, int, int], buffers: tuple[BufferPlan, ...]
+    ) -> None:
+        """Raise SpecError for a grid that no launch can have."""
+        for index, (extent, limit) in enumerate(zip(grid, MAX_GRID, strict=True)):
+            at = f"{key}[{index}]"
+            if extent < 1:
+                mend = "round up with ceil_div, or exclude the shape with `requires`"
+                raise self.fault(at, f"a grid extent of {extent}", mend)
+            if extent > limit:
+                size = shown_bytes(sum(buffer.nbytes for buffer in buffers))
+                message = f"grid extent {extent} is above the limit {limit} of a launch"
+                raise self.fault(at, f"{message}; the arrays would take {size}")
+
+    def check_block(self, key: str, block: tuple[int, int, int]) -> None:
+        """Raise SpecError for a block that no launch can have."""
+        for index, (extent, limit) in enumerate(zip(block, MAX_BLOCK, strict=True)):
+            if not 1 <= extent <= limit:
+                at = f"{key}[{index}]"
+                raise self.fault(at, f"block extent {extent} is not in 1 to {limit}")
+        threads = block[0] * block[1] * block[2]
+        if threads > MAX_BLOCK_THREADS:
+            message = f"{threads} threads, a block has at most {MAX_BLOCK_THREADS}"
+            raise self.fault(key, message, "use a smaller block")
+
+    def number(self, key: str, text: str | int) -> int:
+        """Value of the expression at `key`."""
+        return self.located(key, lambda: expressions.evaluate(text, self.shape))
+
+    def located(self, key: str, compute: Callable[[], _T]) -> _T:
+        """Call `compute`; its SpecError gets this variant's key and shape."""
+        try:
+            return compute()
+        except SpecError as error:
+            raise self.fault(key, error.message, error.mend) from None
+
+    def fault(self, key: str, message: str, mend: str = "") -> SpecError:
+        """Error at a key of the variant, to be raised by the caller."""
+        where = Location(self.loaded.path, key=f"variants.{self.variant_name}.{key}")
+        return SpecError(f"{message}, for {shown_shape(self.shape)}", where=where, mend=mend)
+
+
+def shown_shape(shape: Shape) -> str:
+    """Text such as m = 64, n = 1."""
+    return ", ".join(f"{name} = {value}" for name, value in shape.items()) or "no params"
+
+
+def shown_bytes(count: int) -> str:
+    """Bytes with a binary unit, such as 1.5 GiB."""
+    value = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024:
+            return f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} EiB"

@@ -1,0 +1,275 @@
+"""What a variant must fulfil beyond its structure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from tokitai_cli.model.spec import (
+    Buffer,
+    Check,
+    Launch,
+    ScalarArg,
+    Spec,
+    Variant,
+    draw_of,
+    drawn_buffers,
+)
+from tokitai_cli.spec.document import Document, KeyPath
+from tokitai_cli.spec.draws import KINDS, check_draw, check_dtype
+from tokitai_cli.spec.symbols import (
+    check_all_known,
+    check_comparison,
+    check_expression,
+    check_function,
+    check_known,
+)
+
+ROLES = ("inputs", "outputs", "inout", "workspaces", "symbols")
+MAX_DIMENSIONS = 8
+_KERNEL = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*(?:<(?P<arguments>[A-Za-z0-9_:, <>*-]*)>)?"
+)
+_DEFINE = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
+_GATING = frozenset({"bound", "abs", "rel", "ulp", "exact"})
+_REFERENCE_ONLY = frozenset({"bound", "bound-prob", "bias"})
+_YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+def buffers_of(variant: Variant) -> dict[str, tuple[str, Buffer]]:
+    """Name -> (role key, buffer) over all roles; a repeated name keeps its first role."""
+    found: dict[str, tuple[str, Buffer]] = {}
+    for role in ROLES:
+        for name, buffer in getattr(variant, role).items():
+            found.setdefault(name, (role, buffer))
+    return found
+
+
+def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    """Raise SpecError at the first thing in a variant that cannot be meant."""
+    _check_source(document, (*path, "source"), variant.source)
+    _check_unique(document, path, spec, variant)
+    for name, (role, buffer) in buffers_of(variant).items():
+        _check_buffer(document, (*path, role, name), spec, role, buffer)
+    if not variant.outputs and not variant.inout:
+        raise document.fault(path, "no outputs: there is nothing to check", "add `outputs:`")
+    for name, scalar in variant.scalars.items():
+        _check_scalar(document, (*path, "scalars", name), spec, scalar)
+    for index, requirement in enumerate(variant.requires):
+        check_comparison(document, (*path, "requires", index), requirement, spec.params)
+    _check_build(document, path, spec, variant)
+    check_function(document, (*path, "oracle"), variant.oracle)
+    if variant.replay:
+        check_function(document, (*path, "replay"), variant.replay)
+    if not isinstance(variant.reduction, str):
+        tree = (*path, "reduction", "tree")
+        check_expression(document, tree, variant.reduction.tree, spec.params)
+    for index, launch in enumerate(variant.launches):
+        _check_launch(document, (*path, "launches", index), spec, variant, launch)
+    _check_all_passed(document, path, variant)
+    check_all_known(document, (*path, "profiles"), variant.profiles, spec.profiles, "profile")
+    _check_drawn(document, path, spec, variant)
+    for index, check in enumerate(variant.checks):
+        _check_check(document, (*path, "checks", index), spec, variant, check)
+    _check_all_judged(document, path, spec, variant)
+
+
+def _check_source(document: Document, path: KeyPath, source: str) -> None:
+    file = document.file.parent / source
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "no such file"
+        mend = "the path is relative to the spec's folder"
+        raise document.fault(path, f"{what}: {file}", mend)
+
+
+def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    seen = dict.fromkeys(spec.params, "a param")
+    for role in (*ROLES, "scalars"):
+        for name in getattr(variant, role):
+            if name in seen:
+                message = f"`{name}` is already the name of {seen[name]}"
+                raise document.fault((*path, role, name), message, "rename one", at_key=True)
+            seen[name] = f"one of {role}"
+
+
+def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buffer: Buffer) -> None:
+    if not 1 <= len(buffer.shape) <= MAX_DIMENSIONS:
+        message = f"{len(buffer.shape)} dimensions, an array has 1 to {MAX_DIMENSIONS}"
+        raise document.fault((*path, "shape"), message, "write [1] for a single number")
+    for index, extent in enumerate(buffer.shape):
+        check_expression(document, (*path, "shape", index), extent, spec.params)
+    drawn = role in ("inputs", "inout", "symbols")
+    if document.given((*path, "derived")):
+        mend = "draw it, or fill it in a launch of its own"
+        message = "arrays derived from others are not supported"
+        raise document.fault((*path, "derived"), message, mend, at_key=True)
+    if document.given((*path, "draw")) and not drawn:
+        message = "only inputs, inout and symbols have `draw`"
+        raise document.fault((*path, "draw"), message, "remove it", at_key=True)
+    if document.given((*path, "init")) and role not in ("outputs", "workspaces"):
+        message = "only outputs and workspaces have `init`"
+        raise document.fault((*path, "init"), message, "remove it", at_key=True)
+    if buffer.draw is not None:
+        check_draw(document, (*path, "draw"), buffer.draw, spec.params)
+
+
+def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarArg) -> None:
+    at = (*path, "value")
+    value, dtype = scalar.value, scalar.dtype
+    if isinstance(value, str):
+        if dtype == "bool":
+            mend = f"write {_YES_NO.get(value.lower(), 'true or false')}"
+            raise document.fault(at, f"`{value}` for a bool", mend)
+        check_expression(document, at, value, spec.params)
+        return
+    if isinstance(value, bool) != (dtype == "bool"):
+        mend = "write true or false" if dtype == "bool" else "write a number"
+        raise document.fault(at, f"{str(value).lower()} for a scalar of {dtype}", mend)
+    if "float" in dtype:
+        return
+    if isinstance(value, float):
+        mend = f"write {int(value)}" if value.is_integer() else "write an integer"
+        raise document.fault(at, f"{value} for a scalar of {dtype}", mend)
+    if dtype != "bool":
+        bits = int(dtype.lstrip("uint"))
+        low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        if not low <= value < high:
+            raise document.fault(at, f"{value} does not fit {dtype}")
+
+
+def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    for name, value in variant.defines.items():
+        here = (*path, "defines", name)
+        if not _DEFINE.fullmatch(name):
+            mend = "start with a letter; names that start with _ or TOKITAI are reserved"
+            raise document.fault(here, f"`{name}` cannot be a define", mend, at_key=True)
+        check_expression(document, here, value, spec.params)
+    for index, flag in enumerate(variant.flags):
+        if not re.fullmatch(r"-[^\s{}]+", flag):
+            mend = "one flag an entry, starting with -, without spaces and braces"
+            raise document.fault((*path, "flags", index), f"{flag!r} is no flag", mend)
+
+
+def _check_launch(
+    document: Document, path: KeyPath, spec: Spec, variant: Variant, launch: Launch
+) -> None:
+    match = _KERNEL.fullmatch(launch.kernel)
+    if match is None or not _balanced(match["arguments"] or ""):
+        mend = (
+            "write the name of a __global__ function, or an instantiation such as sum<float, 256>"
+        )
+        raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", mend)
+    for key, extents in (("grid", launch.grid), ("block", launch.block)):
+        if not 1 <= len(extents) <= 3:
+            message = f"{len(extents)} entries, a {key} has 1 to 3"
+            raise document.fault((*path, key), message, "write [x], [x, y] or [x, y, z]")
+        for index, extent in enumerate(extents):
+            check_expression(document, (*path, key, index), extent, spec.params)
+    check_expression(document, (*path, "shared"), launch.shared, spec.params)
+    for index, argument in enumerate(launch.args):
+        _check_argument(document, (*path, "args", index), spec, variant, argument)
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == "<") - (character == ">")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _check_argument(
+    document: Document, path: KeyPath, spec: Spec, variant: Variant, argument: str | int
+) -> None:
+    buffers = buffers_of(variant)
+    if argument in buffers:
+        if buffers[str(argument)][0] == "symbols":
+            mend = "kernels see it by its own name; remove the argument"
+            raise document.fault(path, f"`{argument}` is a symbol, not an argument", mend)
+        return
+    if argument in variant.scalars:
+        return
+    if isinstance(argument, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", argument):
+        known = [*buffers, *variant.scalars, *spec.params]
+        check_known(document, path, argument, known, "argument")
+        return
+    check_expression(document, path, argument, spec.params)
+
+
+def _check_all_passed(document: Document, path: KeyPath, variant: Variant) -> None:
+    passed = {argument for launch in variant.launches for argument in launch.args}
+    for name, (role, _) in buffers_of(variant).items():
+        if name in passed or role == "symbols":
+            continue
+        message = f"`{name}` is an argument of no launch"
+        raise document.fault((*path, role, name), message, "add it to `args`", at_key=True)
+    for name in variant.scalars:
+        if name not in passed:
+            message = f"`{name}` is an argument of no launch"
+            at = (*path, "scalars", name)
+            raise document.fault(at, message, "add it to `args`", at_key=True)
+
+
+def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    for name, buffer in drawn_buffers(variant).items():
+        role = buffers_of(variant)[name][0]
+        for profile in variant.profiles or spec.profiles:
+            draw = draw_of(spec, variant, profile, name)
+            own = ("profiles", profile, "inputs", name)
+            for at in (own, (*path, role, name, "draw"), ("profiles", profile, "draw")):
+                if document.given(at):
+                    check_dtype(document, at, draw, buffer.dtype)
+                    break
+            else:
+                if profile not in KINDS or "below" in KINDS[profile]:
+                    message = f"profile `{profile}` does not say how `{name}` is drawn"
+                    mend = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
+                    raise document.fault((*path, role, name), message, mend, at_key=True)
+                check_dtype(document, ("profiles", profile), draw, buffer.dtype)
+
+
+def _outputs(variant: Variant) -> Mapping[str, Buffer]:
+    return {**variant.outputs, **variant.inout}
+
+
+def _check_check(
+    document: Document, path: KeyPath, spec: Spec, variant: Variant, check: Check
+) -> None:
+    outputs = _outputs(variant)
+    if not math.isfinite(check.limit) or check.limit < 0:
+        message = f"{check.limit} is no limit"
+        raise document.fault((*path, "limit"), message, "write a finite number, 0 or more")
+    if check.metric == "exact" and document.given((*path, "limit")) and check.limit != 0:
+        raise document.fault((*path, "limit"), "`exact` has no limit", "remove it", at_key=True)
+    if check.output:
+        check_known(document, (*path, "output"), check.output, outputs, "output")
+    check_all_known(document, (*path, "profiles"), check.profiles, spec.profiles, "profile")
+    if check.against == "replay":
+        if not variant.replay:
+            mend = "add `replay:` to the variant, or write against: reference"
+            raise document.fault((*path, "against"), "the variant has no replay", mend)
+        if check.metric in _REFERENCE_ONLY:
+            message = f"`{check.metric}` is defined against the reference alone"
+            raise document.fault((*path, "against"), message, "use exact, ulp, abs or rel")
+    for name in [check.output] if check.output else outputs:
+        if "float" not in outputs[name].dtype and check.metric != "exact":
+            message = f"`{check.metric}` on `{name}` of {outputs[name].dtype}"
+            mend = "integers and bools are exact: write metric: exact"
+            raise document.fault((*path, "metric"), message, mend)
+
+
+def _check_all_judged(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    for name in _outputs(variant):
+        for profile in variant.profiles or spec.profiles:
+            judged = any(
+                check.metric in _GATING
+                and check.output in ("", name)
+                and (not check.profiles or profile in check.profiles)
+                for check in variant.checks
+            )
+            if not judged:
+                message = f"no check judges output `{name}` on profile `{profile}`"
+                mend = "add one of " + ", ".join(sorted(_GATING))
+                raise document.fault((*path, "checks"), message, mend)
