@@ -1,0 +1,23 @@
+"""The terminal: progress and errors on stderr, summaries and tables on stdout."""
+
+from tokitai_cli.console.progress import Progress
+from tokitai_cli.console.show import (
+    show_cache,
+    show_cleared,
+    show_doctor,
+    show_error,
+    show_ops,
+    show_spec,
+    show_summary,
+)
+
+__all__ = [
+    "Progress",
+    "show_cache",
+    "show_cleared",
+    "show_doctor",
+    "show_error",
+    "show_ops",
+    "show_spec",
+    "show_summary",
+]

@@ -1,0 +1,40 @@
+"""What is shown, apart from how: lines and tables of untrusted text with the name of a style."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+# Styles by what they mean; the terminal decides on colours.
+GOOD, BAD, DOUBTFUL, STRONG, FAINT, NORMAL = "good", "bad", "doubtful", "strong", "faint", ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """One line; `label` is set apart in front of the text, `indent` counts spaces."""
+
+    text: str
+    style: str = NORMAL
+    label: str = ""
+    indent: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column's heading; `right` for numbers, `wide` for text that may be folded."""
+
+    heading: str
+    right: bool = False
+    wide: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells. `styles` gives one style per row."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    styles: Sequence[str] = ()
+
+
+Block = Line | Table

@@ -1,0 +1,114 @@
+"""Blocks to a stream: with Rich on a terminal, as plain text anywhere else.
+
+Rich costs tens of milliseconds to import, and is not touched where the stream is no terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, STRONG, Block, Line, Table
+from tokitai_cli.model.text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_COLOURS = {GOOD: "green", BAD: "bold red", DOUBTFUL: "yellow", STRONG: "bold", FAINT: "dim"}
+_GAP = "  "
+
+
+def is_terminal(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether `stream` is a terminal that can do more than lines."""
+    names = os.environ if environ is None else environ
+    try:
+        return stream.isatty() and names.get("TERM", "") != "dumb"
+    except ValueError:  # a closed stream
+        return False
+
+
+def emit(blocks: Iterable[Block], stream: TextIO) -> None:
+    """Write `blocks` to `stream`. Characters that its encoding lacks are escaped."""
+    if is_terminal(stream):
+        _styled(blocks, terminal(stream))
+    else:
+        for block in blocks:
+            stream.write(encodable(plain(block), stream))
+
+
+def terminal(stream: TextIO) -> Console:
+    """Make a Rich console on `stream` that takes no markup and highlights nothing by itself."""
+    from rich.console import Console
+
+    # no_color: any value but the empty one, as no-color.org asks.
+    return Console(
+        file=stream,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=True,
+        no_color=bool(os.environ.get("NO_COLOR")),
+    )
+
+
+def encodable(text: str, stream: TextIO) -> str:
+    """`text` with what the stream's encoding cannot say as escapes (LC_ALL=C)."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def plain(block: Block) -> str:
+    """One block as lines of text, columns aligned by spaces."""
+    if isinstance(block, Line):
+        label = f"{visible(block.label)} " if block.label else ""
+        return f"{' ' * block.indent}{label}{visible(block.text)}".rstrip() + "\n"
+    grid = [[column.heading for column in block.columns]]
+    grid += [[visible(cell) for cell in row] for row in block.rows]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    lines = []
+    for row in grid:
+        cells = [
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for cell, width, column in zip(row, widths, block.columns, strict=True)
+        ]
+        lines.append(_GAP.join(cells).rstrip() + "\n")
+    return "".join(lines)
+
+
+def _styled(blocks: Iterable[Block], console: Console) -> None:
+    for block in blocks:
+        if isinstance(block, Table):
+            _styled_table(block, console)
+        else:
+            console.print(styled(block))
+
+
+def styled(line: Line) -> Text:
+    """Turn a line into Rich text: never parsed as markup, control characters made visible."""
+    from rich.text import Text
+
+    text = Text(" " * line.indent)
+    if line.label:
+        text.append(f"{visible(line.label)} ", _COLOURS[STRONG])
+    return text.append(visible(line.text), _COLOURS.get(line.style, ""))
+
+
+def _styled_table(block: Table, console: Console) -> None:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style=_COLOURS[STRONG])
+    for column in block.columns:
+        table.add_column(
+            Text(column.heading),
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=not column.wide,
+        )
+    styles = block.styles or [""] * len(block.rows)
+    for row, style in zip(block.rows, styles, strict=True):
+        table.add_row(*(Text(visible(cell)) for cell in row), style=_COLOURS.get(style, ""))
+    console.print(table)

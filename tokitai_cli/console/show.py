@@ -1,0 +1,191 @@
+"""Each thing that a verb shows, as blocks on the right stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from tokitai_cli.console.blocks import (
+    BAD,
+    DOUBTFUL,
+    FAINT,
+    GOOD,
+    NORMAL,
+    STRONG,
+    Block,
+    Column,
+    Line,
+    Table,
+)
+from tokitai_cli.console.output import emit
+from tokitai_cli.console.summary import summary
+from tokitai_cli.errors import BuildError, TokitaiError
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
+from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.spec import Buffer, Check, Param, Variant
+
+
+def show_summary(
+    evidence: Evidence, files: Sequence[Path] = (), *, to_stderr: bool = False
+) -> None:
+    """Show how a run ended, and where its reports are."""
+    emit(summary(evidence, files), sys.stderr if to_stderr else sys.stdout)
+
+
+def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
+    """Show `error: file:line:col: key: message`, then what to do about it, on stderr."""
+    where = f"{error.where}: " if error.where is not None and str(error.where) else ""
+    blocks = [Line(f"{where}{error.message}", BAD, label="error:")]
+    if isinstance(error, BuildError):
+        blocks += [Line(line, FAINT, indent=4) for line in error.first_errors]
+        if error.log_path is not None:
+            blocks.append(Line(str(error.log_path), label="full log:", indent=2))
+    if error.mend:
+        blocks.append(Line(error.mend, indent=2))
+    emit(blocks, sys.stderr if stream is None else stream)
+
+
+def show_doctor(found: Diagnosis) -> None:
+    """Show devices, facts and what is missing."""
+    columns = [Column("device"), Column("class"), Column("arch"), Column("runs"), Column("builds")]
+    rows = [
+        [
+            probe.device,
+            str(probe.device_class),
+            probe.arch or "-",
+            "yes" if probe.available else "no",
+            "yes" if probe.buildable else "no",
+        ]
+        for probe in found.devices
+    ]
+    styles = [GOOD if probe.available else DOUBTFUL for probe in found.devices]
+    blocks: list[Block] = [Table(columns, rows, styles)]
+    facts = [
+        [probe.device, fact.name, fact.value, fact.source]
+        for probe in found.devices
+        for fact in probe.facts
+    ]
+    facts += [["-", fact.name, fact.value, fact.source] for fact in found.facts]
+    if facts:
+        blocks += [
+            Line(""),
+            Table([Column(word) for word in ("device", "fact", "value", "read from")], facts),
+        ]
+    lacks = [(probe.device, probe.missing, probe.mend) for probe in found.devices if probe.missing]
+    lacks += [(lack.name, "missing", lack.mend) for lack in found.lacks]
+    for name, missing, mend in lacks:
+        blocks += [Line(""), Line(f"{name}: {missing}", DOUBTFUL)]
+        blocks += [Line(mend, indent=2)] if mend else []
+    emit(blocks, sys.stdout)
+
+
+def show_ops(specs: Iterable[LoadedSpec]) -> None:
+    """Show one row per variant: op, variant, parameters with their defaults, title."""
+    rows = []
+    for loaded in specs:
+        spec = loaded.spec
+        params = " ".join(f"{name}={param.default}" for name, param in spec.params.items())
+        for name, variant in spec.variants.items():
+            rows.append([spec.op, name, params, variant.title or spec.title])
+    columns = [Column(word) for word in ("op", "variant", "parameters", "title")]
+    emit([Table(columns, rows)], sys.stdout)
+
+
+def show_spec(loaded: LoadedSpec) -> None:
+    """Show an op's contract."""
+    spec = loaded.spec
+    blocks: list[Block] = [Line(f"{spec.op}: {spec.title}", STRONG)]
+    blocks += [Line(line) for line in spec.summary.splitlines()]
+    blocks += [Line(str(loaded.path), label="spec:"), Line(loaded.digest, label="sha256:")]
+    if spec.params:
+        rows = [_param(name, param) for name, param in spec.params.items()]
+        headings = ("parameter", "default", "least", "most", "multiple of", "")
+        blocks += [Line(""), Table([Column(word) for word in headings], rows)]
+    for name, variant in spec.variants.items():
+        blocks += [Line(""), *_variant(name, variant)]
+    rows = [[name, profile.help] for name, profile in spec.profiles.items()]
+    blocks += [Line(""), Table([Column("profile"), Column("")], rows)]
+    for name, shapes in spec.suites.items():
+        blocks += [Line(""), Line(f"suite {name}", STRONG)]
+        for one in shapes:
+            shape = ",".join(f"{key}={value}" for key, value in one.shape.items()) or "defaults"
+            blocks.append(Line(f"{shape}  {one.why}", indent=2))
+    blocks += [Line(bug.reason, label="known bug:") for bug in spec.known_bugs]
+    blocks += [Line(text, label="not claimed:") for text in spec.non_claims]
+    emit(blocks, sys.stdout)
+
+
+def _param(name: str, param: Param) -> list[str]:
+    most = "-" if param.max is None else str(param.max)
+    return [name, str(param.default), str(param.min), most, str(param.multiple_of), param.help]
+
+
+def _variant(name: str, variant: Variant) -> list[Block]:
+    blocks: list[Block] = [Line(f"variant {name}: {variant.title}".rstrip(": "), STRONG)]
+    words = {
+        "formula": variant.formula,
+        "source": variant.source,
+        "lowering": variant.lowering,
+        "backend": variant.backend,
+        "oracle": variant.oracle,
+        "replay": variant.replay,
+        "requires": "; ".join(variant.requires),
+        "flags": " ".join(variant.flags),
+        "defines": " ".join(f"{key}={value}" for key, value in variant.defines.items()),
+        "deterministic": "yes" if variant.deterministic else "no",
+    }
+    blocks += [Line(text, label=f"{label}:", indent=2) for label, text in words.items() if text]
+    for role in ("inputs", "outputs", "inout", "workspaces", "symbols"):
+        buffers: dict[str, Buffer] = getattr(variant, role)
+        for buffer_name, buffer in buffers.items():
+            shape = ", ".join(map(str, buffer.shape))
+            blocks.append(Line(f"{buffer_name}: {buffer.dtype} [{shape}]", label=role, indent=2))
+    for launch in variant.launches:
+        grid, block = (" x ".join(map(str, size)) for size in (launch.grid, launch.block))
+        text = f"{launch.kernel}, grid {grid}, block {block}"
+        blocks.append(Line(text, label="launch:", indent=2))
+    blocks += [Line(_check(check), label="check:", indent=2) for check in variant.checks]
+    blocks += [Line(text, label="not claimed:", indent=2) for text in variant.non_claims]
+    return blocks
+
+
+def _check(check: Check) -> str:
+    text = f"{check.metric} <= {check.limit:g} against the {check.against}"
+    if check.output:
+        text += f", output {check.output}"
+    if check.profiles:
+        text += f", profiles {', '.join(check.profiles)}"
+    return f"{text}: {check.why}" if check.why else text
+
+
+def show_cache(listing: CacheListing) -> None:
+    """Show where the build cache is and what it holds, sizes in MiB."""
+    entries = listing.entries
+    total = f"{len(entries)} artifacts, {listing.nbytes / 2**20:.1f} MiB in all"
+    blocks: list[Block] = [Line(listing.folder, label="folder:"), Line(total, label="holds:")]
+    if entries:
+        headings = ("key", "device", "source", "built", "MiB", "state")
+        rows = [
+            [
+                entry.key[:12],
+                entry.device,
+                entry.source,
+                datetime.fromtimestamp(entry.built, UTC).strftime("%Y-%m-%d %H:%M"),
+                f"{entry.nbytes / 2**20:.1f}",
+                entry.damage or "good",
+            ]
+            for entry in entries
+        ]
+        columns = [Column(word, right=word == "MiB") for word in headings]
+        styles = [DOUBTFUL if entry.damage else NORMAL for entry in entries]
+        blocks.append(Table(columns, rows, styles))
+    emit(blocks, sys.stdout)
+
+
+def show_cleared(nbytes: int) -> None:
+    """Say how much the cache gave back."""
+    emit([Line(f"{nbytes / 2**20:.1f} MiB freed")], sys.stdout)

@@ -1,0 +1,137 @@
+"""A run in a screenful: tallies, the refuted cases in detail, the gates that opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
+from tokitai_cli.model import view
+from tokitai_cli.model.evidence import CaseRecord, Evidence, Number
+from tokitai_cli.model.text import number, shape_text
+from tokitai_cli.model.verdict import Verdict
+
+MOST_DETAILED = 3
+MOST_ERROR_LINES = 5
+_GOOD = (Verdict.VERIFIED, Verdict.BUILT)
+_DOUBTFUL = (
+    Verdict.INCONCLUSIVE,
+    Verdict.INADMISSIBLE,
+    Verdict.NOT_RUN,
+    Verdict.EXPECTED_FAILURE,
+)
+
+
+def verdict_style(verdict: Verdict) -> str:
+    """Style of a verdict; whatever is neither good nor doubtful is bad."""
+    return GOOD if verdict in _GOOD else DOUBTFUL if verdict in _DOUBTFUL else BAD
+
+
+def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
+    """Blocks that tell how a run ended."""
+    cases = view.cases(evidence)
+    told = view.troubled(cases)
+    blocks: list[Block] = []
+    if cases:
+        blocks.append(_table(view.tallies(cases), evidence.params))
+    detailed = view.telling(told)[:MOST_DETAILED]
+    for case in detailed:
+        blocks += _detail(evidence, case)
+    more = len(told) - len(detailed)
+    if more:
+        words = "more such case is" if more == 1 else "more such cases are"
+        blocks.append(Line(f"{more} {words} in the evidence", FAINT))
+    if evidence.left_out:
+        pairs = len(evidence.left_out)
+        text = "pair of variant and shape" if pairs == 1 else "pairs of variant and shape"
+        blocks.append(Line(f"left out: {pairs} {text}, as the spec requires", FAINT))
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in view.counts(evidence))
+    headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
+    blocks.append(Line(headline, verdict_style(evidence.verdict)))
+    blocks.append(Line(evidence.reason, indent=2))
+    opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
+    blocks.append(Line(opened or "none", label="claims:", indent=2))
+    blocks += [Line(str(path), label="report:", indent=2) for path in files]
+    return blocks
+
+
+def _table(tallies: Sequence[view.Tally], params: Sequence[str]) -> Table:
+    several = len({tally.device for tally in tallies}) > 1
+    columns = [Column("variant"), Column("profile")]
+    columns += [Column("device")] if several else []
+    columns += [
+        Column("shape", wide=True),
+        Column("verdict"),
+        Column("worst check", wide=True),
+        Column("value", right=True),
+        Column("limit", right=True),
+        Column("max ulp", right=True),
+    ]
+    rows = [_row(tally, params, several=several) for tally in tallies]
+    return Table(columns, rows, [verdict_style(tally.verdict) for tally in tallies])
+
+
+def _row(tally: view.Tally, params: Sequence[str], *, several: bool) -> list[str]:
+    shape = shape_text(tally.worst.case.shape, params)
+    if tally.shapes > 1:
+        shape = f"{tally.shapes} shapes, worst {shape}"
+    output, check = tally.worst.output, tally.worst.check
+    cells = [tally.variant, tally.profile] + ([tally.device] if several else [])
+    cells += [shape, str(tally.verdict)]
+    if output is None or check is None:
+        cells += ["-", "-", "-"]
+    else:
+        cells += [f"{check.metric} of {output.name}", number(check.value, 4), number(check.limit)]
+    metrics = None if output is None else output.metrics
+    return [*cells, "-" if metrics is None else number(metrics.max_ulp, 4)]
+
+
+def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
+    yield Line(f"{case.verdict}: {case.id} on {case.device}", verdict_style(case.verdict))
+    yield Line(case.reason, indent=2)
+    yield from _element(case)
+    for output in case.outputs:
+        for one in output.structure:
+            yield Line(_at(one.first), label="first index:", indent=2)
+            yield Line(f"{number(one.got, 9)}, want {one.want}", label="got:", indent=2)
+        if output.pattern is not None:
+            text = f"{output.pattern.kind} ({output.pattern.detail})"
+            yield Line(text, label="pattern:", indent=2)
+    for finding in case.findings:
+        text = " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
+        yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
+    build = evidence.builds.get(case.build)
+    for text in build.failed[:MOST_ERROR_LINES] if build is not None else ():
+        yield Line(text, FAINT, indent=4)
+    if case.reproduced is not None:
+        text = "the same" if case.reproduced else "not the same"
+        yield Line(text, label="again in a fresh child:", indent=2)
+    if case.rerun:
+        yield Line(case.rerun, label="run it again:", indent=2)
+    if case.debug:
+        yield Line(case.debug, label="debug it:", indent=2)
+    for path in case.saved_arrays:
+        yield Line(path, label="saved:", indent=2)
+
+
+def _element(case: CaseRecord) -> Iterator[Block]:
+    found = view.first_worst(case)
+    if found is None:
+        return
+    output, check, one = found
+    exceeding = "" if check.exceeding is None else f"{check.exceeding} of {check.elements} exceed"
+    texts: list[tuple[str, Number | str]] = [
+        ("index:", _at(one.index)),
+        ("got:", number(one.got, 9)),
+        ("want:", number(one.want, 9)),
+        ("error:", number(one.error)),
+        ("limit:", number(one.limit)),
+    ]
+    for label, text in texts:
+        yield Line(str(text), label=label.ljust(6), indent=2)
+    words = f"{check.metric} of {output} against the {check.against}: {exceeding}"
+    yield Line(f"{words} {number(check.limit)}".strip(), label="check:", indent=2)
+
+
+def _at(index: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, index))}]"

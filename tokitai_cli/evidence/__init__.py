@@ -1,0 +1,24 @@
+"""Evidence: assembled from what the stages recorded, written and read as strict JSON."""
+
+from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
+from tokitai_cli.evidence.files import read, write, write_text
+from tokitai_cli.evidence.schema import schema
+from tokitai_cli.evidence.statements import resolve
+from tokitai_cli.evidence.tool import timestamp, tool_record
+from tokitai_cli.model.encoding import canonical, digest, to_json
+
+__all__ = [
+    "Outcome",
+    "Parts",
+    "assemble",
+    "canonical",
+    "digest",
+    "read",
+    "resolve",
+    "schema",
+    "timestamp",
+    "to_json",
+    "tool_record",
+    "write",
+    "write_text",
+]

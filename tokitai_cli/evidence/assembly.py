@@ -1,0 +1,273 @@
+"""Evidence of a run out of the records that the stages made.
+
+Numbered steps, since order matters: a verdict is only taken from cases whose own records support
+it, claims read the verdict, and the digest covers all of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
+from tokitai_cli.evidence.statements import statements
+from tokitai_cli.model import encoding
+from tokitai_cli.model.evidence import (
+    BuildRecord,
+    CaseRecord,
+    DeviceRecord,
+    Evidence,
+    GroupRecord,
+    LeftOutRecord,
+    MeasuredRecord,
+    NonClaimRecord,
+    OutputRecord,
+    SourceRecord,
+    ToolRecord,
+    VolatileRecord,
+)
+from tokitai_cli.model.verdict import Stage, Verdict, worst
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended beside its cases: interrupted, only built, a fault of the tool."""
+
+    verdict: Verdict
+    stage: Stage
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the stages recorded.
+
+    Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices
+    by name, oracles name -> sha256; cases refer to these. `non_claims` are those of specs and
+    variants; a device's own stand in its record. `outcome` is None for a run that came to its end.
+    """
+
+    name: str
+    rerun: str
+    tool: ToolRecord
+    volatile: VolatileRecord
+    cases: Sequence[CaseRecord] = ()
+    specs: Mapping[str, SourceRecord] = dataclasses.field(default_factory=dict)
+    sources: Mapping[str, SourceRecord] = dataclasses.field(default_factory=dict)
+    oracles: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    builds: Mapping[str, BuildRecord] = dataclasses.field(default_factory=dict)
+    devices: Mapping[str, DeviceRecord] = dataclasses.field(default_factory=dict)
+    groups: Sequence[GroupRecord] = ()
+    left_out: Sequence[LeftOutRecord] = ()
+    non_claims: Sequence[NonClaimRecord] = ()
+    outcome: Outcome | None = None
+
+
+def assemble(parts: Parts) -> Evidence:
+    """Put a run's evidence together: verdict, statements, claims, non-claims and digest.
+
+    Raises ValueError where a case refers to a record that is not there, or `parts.outcome` says
+    that the run passed (only cases can).
+    """
+    _check_references(parts)
+    # 1. A case that says verified without a record that supports it is a fault of the tool.
+    cases = [_supported(case, parts.builds) for case in parts.cases]
+    # 2. Nor can it stand where its group could not have been refuted.
+    cases = [_conclusive(case, parts.groups) for case in cases]
+    # 3. What may differ between two equal runs leaves the part that the digest covers.
+    split = [_split(case) for case in cases]
+    measured = {case.key: record for case, record in split if record is not None}
+    cases = [case for case, _ in split]
+    # 4. The verdict, from the cases.
+    outcome = _outcome(cases, parts)
+    draft = Evidence(
+        schema="tokitai/evidence/v1",
+        name=parts.name,
+        verdict=outcome.verdict,
+        stage=outcome.stage,
+        reason=outcome.reason,
+        counts=_counts(cases),
+        tool=parts.tool,
+        rerun=parts.rerun,
+        specs=dict(parts.specs),
+        sources=dict(parts.sources),
+        oracles=dict(parts.oracles),
+        builds=dict(parts.builds),
+        devices=dict(parts.devices),
+        cases=cases,
+        left_out=list(parts.left_out),
+        groups=list(parts.groups),
+        statements=[],
+        claims=[],
+        non_claims=[],
+        digest="",
+        volatile=msgspec.structs.replace(parts.volatile, measured=measured),
+        params=list(dict.fromkeys(name for case in cases for name in case.shape)),
+    )
+    draft = encoding.normal(draft)
+    # 5. What can be said of it.
+    draft = msgspec.structs.replace(
+        draft,
+        statements=statements(draft),
+        claims=gates(draft),
+        non_claims=merged([*parts.non_claims, *own_non_claims(draft)]),
+    )
+    # 6. The digest, last.
+    draft = encoding.normal(draft)
+    return msgspec.structs.replace(draft, digest=encoding.digest(draft))
+
+
+def _check_references(parts: Parts) -> None:
+    for case in parts.cases:
+        for kind, name, known in (
+            ("device", case.device, parts.devices),
+            ("spec", case.spec, parts.specs),
+            ("build", case.build, parts.builds),
+        ):
+            if name not in known and (name or kind == "device"):
+                raise ValueError(f"{case.key} refers to {kind} {name!r}, which is not recorded")
+
+
+def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecord:
+    """`case`, or an internal error where it says verified and its own record does not."""
+    if case.verdict is not Verdict.VERIFIED:
+        return case
+    fault = _unsupported(case, builds)
+    if not fault:
+        return case
+    return msgspec.structs.replace(
+        case,
+        verdict=Verdict.INTERNAL_ERROR,
+        stage=Stage.EVIDENCE,
+        reason=f"the case says verified, but {fault}",
+    )
+
+
+def _unsupported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> str:
+    if not case.outputs:
+        return "no output was judged"
+    if case.build not in builds or builds[case.build].failed:
+        return "there is no artifact that could have run"
+    for output in case.outputs:
+        if not output.passed or output.structure:
+            return f"output {output.name} did not pass"
+        if output.elements and not any(check.judges for check in output.checks):
+            return f"no check judged output {output.name}"
+        if any(check.judges and not check.passed for check in output.checks):
+            return f"a check of output {output.name} failed"
+    if not all(item.passed for item in case.properties):
+        return "a property does not hold"
+    if elements(case) and (case.repeats is None or case.repeats.repetitions < 2):
+        return "it did not run at least twice"
+    return ""
+
+
+def _split(case: CaseRecord) -> tuple[CaseRecord, MeasuredRecord | None]:
+    """Part what was measured from a case of a variant that is not deterministic.
+
+    What stays: which checks judged what, with which limits, and whether they passed. What goes:
+    every number, index and text that comes from the kernel's output, so that two runs with the
+    same verdicts have the same digest.
+    """
+    if case.deterministic or not (case.outputs or case.findings or case.properties):
+        return case, None
+    record = MeasuredRecord(
+        reason=case.reason,
+        outputs=case.outputs,
+        properties=case.properties,
+        repeats=case.repeats,
+        findings=case.findings,
+        reproduced=case.reproduced,
+    )
+    repeats = case.repeats
+    if repeats is not None:
+        repeats = msgspec.structs.replace(repeats, differing_outputs=[], bitwise_equal=None)
+    kept = msgspec.structs.replace(
+        case,
+        reason=_stable_reason(case),
+        outputs=[_unmeasured(output) for output in case.outputs],
+        properties=[
+            msgspec.structs.replace(item, value=None, detail="") for item in case.properties
+        ],
+        repeats=repeats,
+        findings=[],
+        reproduced=None,
+    )
+    return kept, record
+
+
+def _unmeasured(output: OutputRecord) -> OutputRecord:
+    checks = [
+        msgspec.structs.replace(check, value=None, exceeding=None, fraction=None, worst=[], note="")
+        for check in output.checks
+    ]
+    return msgspec.structs.replace(output, checks=checks, structure=[], metrics=None, pattern=None)
+
+
+def _stable_reason(case: CaseRecord) -> str:
+    if case.verdict is not Verdict.REFUTED:
+        return case.reason
+    failed = [
+        f"{check.metric} of {output.name}"
+        for output in case.outputs
+        for check in output.checks
+        if check.judges and not check.passed
+    ]
+    failed += [f"structure of {output.name}" for output in case.outputs if output.structure]
+    failed += [f"property {item.name}" for item in case.properties if not item.passed]
+    failed += [f"finding of {tool}" for tool in dict.fromkeys(one.tool for one in case.findings)]
+    return f"failed: {', '.join(failed)}" if failed else "failed"
+
+
+def _counts(cases: Iterable[CaseRecord]) -> dict[str, int]:
+    counts = dict.fromkeys(map(str, Verdict), 0)
+    for case in cases:
+        counts[case.verdict] += 1
+    return {verdict: count for verdict, count in counts.items() if count}
+
+
+def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
+    """Take the worst of the cases and the run's own end."""
+    candidates = [
+        Outcome(case.verdict, case.stage, f"{case.id} on {case.device}: {case.reason}")
+        for case in cases
+    ]
+    if parts.outcome is not None:
+        if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):
+            raise ValueError(f"only cases make a run {parts.outcome.verdict}")
+        candidates.append(parts.outcome)
+    if not candidates:
+        combos = len(parts.left_out)
+        left = f"; {combos} combinations were left out" if combos else ""
+        return Outcome(Verdict.NOT_RUN, Stage.PLAN, f"no case was selected{left}")
+    verdict = worst(candidate.verdict for candidate in candidates)
+    chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
+    if verdict is Verdict.VERIFIED:
+        return dataclasses.replace(
+            chosen,
+            reason=f"every check of every output passed in {len(cases)} of {len(cases)} cases",
+        )
+    return chosen
+
+
+def _conclusive(case: CaseRecord, groups: Iterable[GroupRecord]) -> CaseRecord:
+    """`case`, or inconclusive where its group shows a wrong output that no verified case could tell."""
+    if case.verdict is not Verdict.VERIFIED:
+        return case
+    said = {
+        "accepted": "would have passed every check",
+        "never-eligible": "could not be told by any profile here",
+    }
+    place = (case.variant, case.shape, case.device)
+    faults = [
+        f"the wrong output {group.kind!r} of {group.output} {said[group.status]}"
+        for group in groups
+        if group.status in said and (group.variant, group.shape, group.device) == place
+    ]
+    if not faults:
+        return case
+    return msgspec.structs.replace(
+        case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason="; ".join(faults)
+    )

@@ -1,0 +1,284 @@
+"""Claim gates and non-claims, computed from the evidence and never set by hand.
+
+A gate reads only what the digest covers, so that it can be recomputed from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tokitai_cli.model.device import DeviceClass
+from tokitai_cli.model.evidence import (
+    CaseRecord,
+    Evidence,
+    ExaminationRecord,
+    GateRecord,
+    NonClaimRecord,
+)
+from tokitai_cli.model.verdict import Verdict
+
+# Classes whose order of blocks and warps is chosen by the tool: equal bits in one order prove nothing.
+_SCHEDULED = (DeviceClass.HOST_SIMT, DeviceClass.GFX_ISA_ON_CPU)
+_WAVE_FACTS = ("warp-size", "warp_size")
+
+
+def gates(evidence: Evidence) -> list[GateRecord]:
+    """Judge every gate. `opened_by` says what would open one that stays closed."""
+    return [
+        _numerical_agreement(evidence),
+        _bitwise_reproducible(evidence),
+        _memory_safe(evidence),
+        _race_free(evidence),
+        _machine_code(evidence),
+        _amd_device(evidence),
+        _portable(evidence),
+        GateRecord(
+            name="production-speedup",
+            opened=False,
+            reason="this run has no reviewed baseline to compare with",
+            opened_by="a reviewed baseline and timings of both on one device; no single run opens it",
+        ),
+    ]
+
+
+def elements(case: CaseRecord) -> int:
+    """Count the output elements that the case judged."""
+    return sum(output.elements for output in case.outputs)
+
+
+def _gate(name: str, obstacle: str, opened: str, opened_by: str) -> GateRecord:
+    """Open the gate where there is no obstacle."""
+    if obstacle:
+        return GateRecord(name=name, opened=False, reason=obstacle, opened_by=opened_by)
+    return GateRecord(name=name, opened=True, reason=opened, opened_by="")
+
+
+def _verified(cases: Iterable[CaseRecord]) -> list[CaseRecord]:
+    return [case for case in cases if case.verdict is Verdict.VERIFIED and elements(case)]
+
+
+def _not_all(evidence: Evidence, cases: Sequence[CaseRecord] | None = None) -> str:
+    """Say why not all cases hold; empty where they do and at least one element was judged."""
+    chosen = evidence.cases if cases is None else cases
+    if not _verified(chosen):
+        return "no case with elements was verified"
+    good = sum(case.verdict is Verdict.VERIFIED for case in chosen)
+    if good < len(chosen):
+        return f"{good} of {len(chosen)} cases are verified"
+    return ""
+
+
+def _numerical_agreement(evidence: Evidence) -> GateRecord:
+    obstacle = _not_all(evidence)
+    if not obstacle and evidence.verdict is not Verdict.VERIFIED:
+        obstacle = f"the run is {evidence.verdict}: {evidence.reason}"
+    count = len(_verified(evidence.cases))
+    return _gate(
+        "numerical-agreement",
+        obstacle,
+        f"every check of every output passed in {count} cases",
+        "a run in which every case is verified and the checks reject every applicable wrong output",
+    )
+
+
+def _bitwise_reproducible(evidence: Evidence) -> GateRecord:
+    obstacle = _not_all(evidence)
+    for case in evidence.cases:
+        if obstacle:
+            break
+        obstacle = _not_repeated(evidence, case)
+    count = len(_verified(evidence.cases))
+    return _gate(
+        "bitwise-reproducible",
+        obstacle,
+        f"all repetitions of each of {count} cases gave the same bits",
+        "equal bits in two or more repetitions of every case of deterministic variants; "
+        "where the tool schedules, in different schedules",
+    )
+
+
+def _not_repeated(evidence: Evidence, case: CaseRecord) -> str:
+    if not case.deterministic:
+        return f"variant {case.variant} is declared not deterministic"
+    if not elements(case):
+        return ""
+    repeats = case.repeats
+    if repeats is None or repeats.repetitions < 2:
+        return f"{case.key} was not repeated"
+    if not repeats.bitwise_equal:
+        return f"repetitions of {case.key} differ in bits"
+    scheduled = evidence.devices[case.device].device_class in _SCHEDULED
+    if scheduled and len(set(repeats.schedules)) < 2:
+        return f"repetitions of {case.key} all ran in one schedule"
+    return ""
+
+
+def _examined(evidence: Evidence, kind: str) -> list[ExaminationRecord]:
+    return [look for case in evidence.cases for look in case.examined if look.kind == kind]
+
+
+def _everywhere(cases: Sequence[CaseRecord], kind: str) -> bool:
+    return all(any(look.kind == kind for look in case.examined) for case in cases)
+
+
+def _memory_safe(evidence: Evidence) -> GateRecord:
+    ran = _verified(evidence.cases)
+    obstacle = _not_all(evidence)
+    found = next((case for case in evidence.cases if case.findings), None)
+    if not obstacle and found is not None:
+        obstacle = f"{found.key}: {found.findings[0].message}"
+    if not obstacle and not _everywhere(ran, "memory"):
+        looked = [
+            words
+            for kind, words in (
+                ("guards", "the guards around the buffers"),
+                ("inputs", "the inputs"),
+            )
+            if _everywhere(ran, kind)
+        ]
+        seen = f"{' and '.join(looked)} were looked at and are intact; " if looked else ""
+        obstacle = f"{seen}accesses inside the kernels were not watched"
+    return _gate(
+        "memory-safe",
+        obstacle,
+        f"every access was watched in {len(ran)} cases, without a finding",
+        "a run of every case under a memory sanitizer (AddressSanitizer, compute-sanitizer "
+        "memcheck), without a finding",
+    )
+
+
+def _race_free(evidence: Evidence) -> GateRecord:
+    ran = _verified(evidence.cases)
+    obstacle = _not_all(evidence)
+    found = next((case for case in evidence.cases if case.findings), None)
+    if not obstacle and found is not None:
+        obstacle = f"{found.key}: {found.findings[0].message}"
+    if not obstacle and not _everywhere(ran, "races"):
+        obstacle = "no race detector watched the cases"
+    schedules = {name for case in ran if case.repeats for name in case.repeats.schedules}
+    return _gate(
+        "race-free-in-tested-schedules",
+        obstacle,
+        f"a race detector watched {len(ran)} cases in {max(len(schedules), 1)} schedules, "
+        "without a finding",
+        "a run of every case under a race detector (ThreadSanitizer, compute-sanitizer racecheck), "
+        "without a finding",
+    )
+
+
+def _on(evidence: Evidence, device_class: DeviceClass) -> list[CaseRecord]:
+    return [
+        case
+        for case in evidence.cases
+        if evidence.devices[case.device].device_class == device_class
+    ]
+
+
+def _machine_code(evidence: Evidence) -> GateRecord:
+    cases = _on(evidence, DeviceClass.GFX_ISA_ON_CPU)
+    archs = sorted({evidence.devices[case.device].arch for case in cases})
+    return _gate(
+        "machine-code-executed",
+        _not_all(evidence, cases) if cases else "no case ran on a device of class gfx-isa-on-cpu",
+        f"machine code for {', '.join(archs)} was executed in {len(_verified(cases))} verified cases",
+        "every case verified on the device gfx",
+    )
+
+
+def _amd_device(evidence: Evidence) -> GateRecord:
+    cases = _on(evidence, DeviceClass.AMD_GPU)
+    archs = sorted({evidence.devices[case.device].arch for case in cases})
+    return _gate(
+        "amd-device",
+        _not_all(evidence, cases) if cases else "no case ran on a device of class amd-gpu",
+        f"{len(_verified(cases))} cases were verified on {', '.join(archs)}",
+        "every case verified on the device rocm, with an AMD GPU",
+    )
+
+
+def _portable(evidence: Evidence) -> GateRecord:
+    cases = _on(evidence, DeviceClass.AMD_GPU)
+    pairs = {
+        (build.arch, build.compiler.sha256)
+        for case in _verified(cases)
+        if (build := evidence.builds.get(case.build)) is not None and build.compiler is not None
+    }
+    obstacle = _not_all(evidence, cases) if cases else "no case ran on a device of class amd-gpu"
+    if not obstacle and len(pairs) < 2:
+        obstacle = f"{len(pairs)} pair of AMD device and compiler passed"
+    return _gate(
+        "portable",
+        obstacle,
+        f"{len(pairs)} pairs of AMD device and compiler passed",
+        "verified evidence from two or more pairs of AMD device and compiler",
+    )
+
+
+def merged(non_claims: Iterable[NonClaimRecord]) -> list[NonClaimRecord]:
+    """Each text once, in order of first appearance, with all who say it."""
+    sources: dict[str, list[str]] = {}
+    for claim in non_claims:
+        known = sources.setdefault(claim.text, [])
+        if claim.source not in known:
+            known.append(claim.source)
+    return [NonClaimRecord(text=text, source=", ".join(names)) for text, names in sources.items()]
+
+
+def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
+    """Say what this run leaves open: device classes, wave sizes, shapes, schedules, sampled replays."""
+    ran = [case for case in evidence.cases if case.outputs]
+    used = dict.fromkeys(case.device for case in evidence.cases)
+    found = []
+    for name in used:
+        device = evidence.devices[name]
+        texts = list(device.non_claims)
+        if device.device_class != DeviceClass.GFX_ISA_ON_CPU:
+            texts.append("not machine-code verification")
+        found += [NonClaimRecord(text=text, source=f"device {name}") for text in texts]
+    if ran:
+        texts = [*_untried_shapes(ran, evidence.params), *_untried_waves(evidence), *_sampled(ran)]
+        if not _examined(evidence, "races"):
+            texts.append("races not tested")
+        found += [NonClaimRecord(text=text, source="tool") for text in texts]
+    return found
+
+
+def _untried_shapes(ran: Sequence[CaseRecord], params: Sequence[str]) -> list[str]:
+    """Name per variant the values tried, and their residues modulo the blocks' extents."""
+    texts = []
+    for op, variant in dict.fromkeys((case.op, case.variant) for case in ran):
+        cases = [case for case in ran if (case.op, case.variant) == (op, variant)]
+        blocks = {extent for case in cases for one in case.launches for extent in one.block}
+        parts = []
+        for name in (name for name in params if any(name in case.shape for case in cases)):
+            values = sorted({case.shape[name] for case in cases if name in case.shape})
+            residues = [
+                f"modulo {block}: {_few(sorted({value % block for value in values}))}"
+                for block in sorted(blocks - {1})
+            ]
+            parts.append("; ".join([f"{name} = {_few(values)}", *residues]))
+        if parts:
+            texts.append(f"shapes of {op} {variant} other than those tried ({', '.join(parts)})")
+    return texts
+
+
+def _few(values: Sequence[int], most: int = 8) -> str:
+    shown = ", ".join(map(str, values[:most]))
+    return f"{shown} and {len(values) - most} more" if len(values) > most else shown
+
+
+def _untried_waves(evidence: Evidence) -> list[str]:
+    sizes = {
+        fact.value
+        for name in dict.fromkeys(case.device for case in evidence.cases)
+        for fact in evidence.devices[name].facts
+        if fact.name in _WAVE_FACTS
+    }
+    return [f"wave sizes other than {', '.join(sorted(sizes))}"] if sizes else []
+
+
+def _sampled(ran: Sequence[CaseRecord]) -> list[str]:
+    fractions = [case.replay_fraction for case in ran if case.replay_fraction is not None]
+    if not fractions or min(fractions) >= 1:
+        return []
+    return [f"rows that the replay did not sample (least fraction replayed: {min(fractions):.6g})"]

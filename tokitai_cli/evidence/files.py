@@ -1,0 +1,202 @@
+"""Evidence files: atomic writing, and reading that takes nothing on trust."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from tokitai_cli.errors import EvidenceError, Location
+from tokitai_cli.model.encoding import case_to_json, digest, to_json
+from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
+
+MOST_CASES_INSIDE = 1000
+_FAMILY = "tokitai/evidence/v"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text so that `path` holds either what it held or all of `text`.
+
+    Raises EvidenceError where the folder or the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+    except OSError as error:
+        raise EvidenceError(
+            f"cannot be written: {error.strerror or error}",
+            where=Location(path),
+            mend="give a folder that can be written with --out",
+        ) from error
+
+
+def write(evidence: Evidence, path: Path) -> None:
+    """Write `evidence`, as `assemble` gives it, to `path`.
+
+    Above 1000 cases they go to NAME.cases.jsonl beside it, one a line, written first. Raises
+    EvidenceError where that cannot be done.
+    """
+    if len(evidence.cases) > MOST_CASES_INSIDE:
+        lines = "".join(map(case_to_json, evidence.cases))
+        beside = path.with_name(f"{path.stem}.cases.jsonl")
+        write_text(beside, lines)
+        record = CasesFileRecord(
+            name=beside.name,
+            sha256=hashlib.sha256(lines.encode()).hexdigest(),
+            cases=len(evidence.cases),
+        )
+        evidence = msgspec.structs.replace(evidence, cases=[], cases_file=record)
+    write_text(path, to_json(evidence))
+
+
+def read(path: Path) -> Evidence:
+    """Read evidence of this schema and check its digest.
+
+    Raises EvidenceError: not there, not JSON, of another kind or schema version, not of the form
+    that the schema says, or damaged. The digest is unsigned and shows accidental damage only.
+    """
+    tree = _parse(_load(path), path)
+    _check_schema(tree, path)
+    if isinstance(tree.get("cases_file"), dict):
+        tree = _with_cases(tree, path)
+    try:
+        evidence = msgspec.convert(tree, Evidence)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, path) from error
+    if digest(evidence) != evidence.digest:
+        raise EvidenceError(
+            "is damaged: its content does not have the digest that it states",
+            where=Location(path, key="digest"),
+            mend="take the file from its origin again; a digest without a signature shows "
+            "accidental damage only, not tampering",
+        )
+    return evidence
+
+
+def _load(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EvidenceError(
+            f"cannot be read: {error.strerror or error}",
+            where=Location(path),
+            mend="give the .json file that a run wrote",
+        ) from error
+
+
+def _parse(data: bytes, path: Path, line: int = 0) -> dict[str, Any]:
+    """Parse a JSON object; stricter than json.loads: no NaN tokens, no repeated keys, no overflow."""
+    try:
+        tree = json.loads(
+            data.decode(),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique,
+        )
+    except json.JSONDecodeError as error:
+        where = Location(path, line or error.lineno, error.colno)
+        raise EvidenceError(f"is not JSON: {error.msg}", where=where) from error
+    except (ValueError, RecursionError) as error:
+        raise EvidenceError(f"is not strict JSON: {error}", where=Location(path, line)) from error
+    if not isinstance(tree, dict):
+        raise EvidenceError("is JSON, but no object", where=Location(path, line))
+    return tree
+
+
+def _no_constant(token: str) -> NoReturn:
+    raise ValueError(f"the token {token} is no JSON")
+
+
+def _finite(token: str) -> float:
+    value = float(token)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {token} is beyond float64")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return tree
+
+
+def _check_schema(tree: dict[str, Any], path: Path) -> None:
+    name = tree.get("schema")
+    if name == EVIDENCE_SCHEMA:
+        return
+    where = Location(path, key="schema")
+    version = name.removeprefix(_FAMILY) if isinstance(name, str) else ""
+    if isinstance(name, str) and name.startswith(_FAMILY) and version.isdecimal():
+        if int(version) > int(EVIDENCE_SCHEMA.removeprefix(_FAMILY)):
+            raise EvidenceError(
+                f"has the newer schema {name}; this version reads {EVIDENCE_SCHEMA}",
+                where=where,
+                mend="install the version of tokitai that wrote it, or a later one",
+            )
+        raise EvidenceError(
+            f"has the older schema {name}; this version reads {EVIDENCE_SCHEMA}",
+            where=where,
+            mend="run the command in its field `rerun` again",
+        )
+    told = f"has the schema {name!r}" if isinstance(name, str) else "names no schema"
+    raise EvidenceError(
+        f"is no evidence file: it {told}, not {EVIDENCE_SCHEMA!r}",
+        where=where,
+        mend="give the .json file that a run wrote",
+    )
+
+
+def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Put the cases of the file beside back in their place."""
+    try:
+        record = msgspec.convert(tree["cases_file"], CasesFileRecord)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, path) from error
+    if Path(record.name).name != record.name or not record.name.endswith(".cases.jsonl"):
+        raise EvidenceError(
+            f"names {record.name!r}, which is no plain file name ending in .cases.jsonl",
+            where=Location(path, key="cases_file.name"),
+        )
+    beside = path.with_name(record.name)
+    data = _load(beside)
+    lines = data.splitlines()
+    if hashlib.sha256(data).hexdigest() != record.sha256 or len(lines) != record.cases:
+        raise EvidenceError(
+            f"is damaged: it is not the file that {path.name} was written with",
+            where=Location(beside),
+            mend="take both files from their origin again",
+        )
+    cases = [_parse(line, beside, at) for at, line in enumerate(lines, start=1)]
+    return {**tree, "cases": cases, "cases_file": None}
+
+
+def _misfit(error: msgspec.ValidationError, path: Path) -> EvidenceError:
+    message, _, place = str(error).partition(" - at `")
+    key = re.sub(r"^\$\.?|`$", "", place)
+    message = message.replace("Object contains", "there is an").replace(
+        "Object missing", "lacks the"
+    )
+    return EvidenceError(
+        f"does not follow {EVIDENCE_SCHEMA}: {message}",
+        where=Location(path, key=key),
+        mend="only files that tokitai wrote can be read",
+    )

@@ -1,0 +1,181 @@
+"""Sentences of evidence: each is built from one recorded fact, and names the field that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tokitai_cli.evidence.claims import elements
+from tokitai_cli.model import view
+from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
+from tokitai_cli.model.text import number
+from tokitai_cli.model.verdict import Verdict
+
+_Where = tuple[int, CaseRecord]
+
+
+def statements(evidence: Evidence) -> list[StatementRecord]:
+    """All sentences that the recorded facts give; a fact that is not there gives none."""
+    verified = [
+        (at, case) for at, case in enumerate(evidence.cases) if case.verdict is Verdict.VERIFIED
+    ]
+    return [
+        *_counts(evidence),
+        *_devices(evidence),
+        *_builds(evidence),
+        *_oracles(evidence),
+        *_checks(verified),
+        *_properties(verified),
+        *_repeats(verified),
+        *_examinations(evidence),
+        *_mutants(evidence),
+    ]
+
+
+def resolve(tree: Any, pointer: str) -> Any:
+    """Value at a JSON Pointer (RFC 6901) in a parsed evidence file.
+
+    Raises LookupError or ValueError where nothing is there.
+    """
+    value = tree
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    return value
+
+
+def _state(text: str, *path: str | int) -> StatementRecord:
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return StatementRecord(text=text, field="/" + "/".join(parts))
+
+
+def _cases(count: int) -> str:
+    return "case" if count == 1 else "cases"
+
+
+def _many(places: Sequence[object], kind: str = "") -> str:
+    return f"{len(places)} {kind}{_cases(len(places))}"
+
+
+def _counts(evidence: Evidence) -> Iterator[StatementRecord]:
+    total = sum(evidence.counts.values())
+    for verdict in Verdict:
+        count = evidence.counts.get(verdict, 0)
+        if count:
+            yield _state(f"{count} of {total} {_cases(total)}: {verdict}.", "counts", verdict)
+
+
+def _devices(evidence: Evidence) -> Iterator[StatementRecord]:
+    for name in dict.fromkeys(case.device for case in evidence.cases):
+        device = evidence.devices[name]
+        if device.available and device.device_class:
+            arch = f", {device.arch}" if device.arch else ""
+            text = f"Device {name} is of class {device.device_class}{arch}."
+            yield _state(text, "devices", name, "device_class")
+
+
+def _builds(evidence: Evidence) -> Iterator[StatementRecord]:
+    for key, build in evidence.builds.items():
+        if build.artifact_sha256 and build.compiler is not None and not build.failed:
+            version = build.compiler.version.strip().partition("\n")[0]
+            text = (
+                f"{build.source} was built for {build.device} by {version}; "
+                f"the artifact has sha256 {build.artifact_sha256}."
+            )
+            yield _state(text, "builds", key, "artifact_sha256")
+
+
+def _oracles(evidence: Evidence) -> Iterator[StatementRecord]:
+    for name, digest in evidence.oracles.items():
+        if digest:
+            yield _state(f"Oracle {name} has sha256 {digest}.", "oracles", name)
+
+
+def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:
+    """One sentence per variant, device, output, metric and side: its worst case."""
+    found: dict[tuple[str, ...], list[tuple[float, int, int, int]]] = {}
+    for at, case in verified:
+        for o, output in enumerate(case.outputs):
+            for c, check in enumerate(output.checks):
+                if check.judges and check.passed and check.elements:
+                    name = (case.variant, case.device, output.name, check.metric, check.against)
+                    ratio = view.severity(check)[2]
+                    found.setdefault(name, []).append((ratio, at, o, c))
+    cases = dict(verified)
+    for (variant, device, _output, metric, against), places in found.items():
+        _ratio, at, o, c = max(places, key=lambda place: (place[0], -place[1]))
+        output = cases[at].outputs[o]
+        check = output.checks[c]
+        text = (
+            f"{variant} on {device}, output {output.name}: {metric} against the {against} holds in "
+            f"{_many(places)}; nearest to its limit is {_value(check.value)} of "
+            f"{number(check.limit)}, over {check.elements} elements of {cases[at].id}."
+        )
+        yield _state(text, "cases", at, "outputs", o, "checks", c)
+
+
+def _value(value: float | str | None) -> str:
+    return "a value that may differ between runs" if value is None else number(value)
+
+
+def _properties(verified: list[_Where]) -> Iterator[StatementRecord]:
+    found: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for at, case in verified:
+        for p, item in enumerate(case.properties):
+            if item.passed:
+                place = (case.variant, case.device, item.output, item.name)
+                found.setdefault(place, []).append((at, p))
+    for (variant, device, output, name), places in found.items():
+        text = f"{variant} on {device}, output {output}: property {name} holds in {_many(places)}."
+        yield _state(text, "cases", places[0][0], "properties", places[0][1])
+
+
+def _repeats(verified: list[_Where]) -> Iterator[StatementRecord]:
+    ran = [
+        (case.repeats.repetitions, at, case.repeats)
+        for at, case in verified
+        if case.repeats is not None and elements(case)
+    ]
+    filled = [(count, at, one) for count, at, one in ran if len(set(one.sentinels)) > 1]
+    if filled:
+        count, at, one = min(filled, key=lambda item: item[:2])
+        text = (
+            f"{_many(filled, 'verified ')} ran at least {count} times, with outputs filled before "
+            f"with {', '.join(one.sentinels)}; no element that must be written stayed as it was."
+        )
+        yield _state(text, "cases", at, "repeats", "sentinels")
+    equal = [(count, at, one) for count, at, one in ran if one.bitwise_equal and count > 1]
+    if equal:
+        count, at, one = min(equal, key=lambda item: item[:2])
+        text = (
+            f"At least {count} repetitions gave the same bits in each of {_many(equal, 'verified ')}; "
+            f"schedules: {', '.join(dict.fromkeys(one.schedules)) or 'of the device'}."
+        )
+        yield _state(text, "cases", at, "repeats", "bitwise_equal")
+
+
+def _examinations(evidence: Evidence) -> Iterator[StatementRecord]:
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for at, case in enumerate(evidence.cases):
+        if not case.findings and case.verdict is Verdict.VERIFIED:
+            for e, look in enumerate(case.examined):
+                found.setdefault((look.kind, look.tool), []).append((at, e))
+    for (kind, tool), places in found.items():
+        at, e = places[0]
+        scope = evidence.cases[at].examined[e].scope
+        text = (
+            f"{kind}: {tool} looked at {scope} in {_many(places, 'verified ')} and found nothing."
+        )
+        yield _state(text, "cases", at, "examined", e)
+
+
+def _mutants(evidence: Evidence) -> Iterator[StatementRecord]:
+    rejected = [(at, group) for at, group in enumerate(evidence.groups) if group.rejected_by]
+    for variant, device in dict.fromkeys((group.variant, group.device) for _, group in rejected):
+        mine = [pair for pair in rejected if (pair[1].variant, pair[1].device) == (variant, device)]
+        kinds = ", ".join(dict.fromkeys(group.kind for _, group in mine))
+        text = (
+            f"The checks of {variant} on {device} reject wrong outputs, "
+            f"in {len(mine)} pairs of place and kind: {kinds}."
+        )
+        yield _state(text, "groups", mine[0][0])

@@ -1,0 +1,87 @@
+"""What ran: the tool, its commit, its libraries; and the clock as reports show it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from tokitai_cli import __version__, resources
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.evidence import ToolRecord
+
+# Files that a run depends on. Others, such as a user's own spec in the checkout, are evidence by
+# their content and do not make the tool another one.
+_SHIPPED = ("tokitai_cli", "kernels", "specs", "reports/templates")
+_GIT_SECONDS = 5.0
+
+
+def tool_record() -> ToolRecord:
+    """Describe the tool on this machine. Asks git once, where it runs from a checkout."""
+    import numpy as np  # not needed to read or render evidence
+
+    system = os.uname()
+    return ToolRecord(
+        name="tokitai",
+        version=__version__,
+        commit=commit(os.environ),
+        python=f"{sys.implementation.name} {sys.version.split()[0]}",
+        numpy=np.__version__,
+        platform=f"{system.sysname} {system.release} {system.machine}",
+    )
+
+
+def commit(environ: Mapping[str, str]) -> str:
+    """Commit of the checkout that the tool runs from.
+
+    "-dirty" is appended where a shipped file differs from the commit or is not in it; "" outside a
+    checkout; "unknown" where git cannot say. The answer is always git's own: reading .git/HEAD
+    would be faster by some milliseconds, and could call a changed tool clean.
+    """
+    top = resources.checkout()
+    if top is None:
+        return ""
+    from tokitai_cli import process
+
+    # Variables such as GIT_DIR would point git at another repository.
+    kept = {key: value for key, value in environ.items() if not key.startswith("GIT_")}
+    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "status"]
+    command += ["--porcelain=v2", "--branch", "--untracked-files=normal", "--", *_SHIPPED]
+    done = process.run(command, env={**kept, "LC_ALL": "C"}, cwd=top, timeout=_GIT_SECONDS)
+    if done.returncode != 0 or done.timed_out:
+        return "unknown"
+    return _read_status(done.stdout)
+
+
+def _read_status(text: str) -> str:
+    """Commit out of `git status --porcelain=v2 --branch` (git-status(1), Porcelain Format v2)."""
+    name, dirty = "unknown", False
+    for line in text.splitlines():
+        if line.startswith("# branch.oid "):
+            name = line.removeprefix("# branch.oid ")
+        elif not line.startswith("#"):
+            dirty = True
+    if name in ("unknown", "(initial)"):
+        return "unknown"
+    return f"{name}-dirty" if dirty else name
+
+
+def timestamp(environ: Mapping[str, str], now: float | None = None) -> str:
+    """`now` (seconds since 1970, default the clock) as ISO 8601 in UTC, to the second.
+
+    SOURCE_DATE_EPOCH takes its place where it is set (reproducible-builds.org/specs).
+    Raises UsageError where that is no count of seconds.
+    """
+    epoch = environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch:
+        if not (epoch.isascii() and epoch.isdigit() and int(epoch) < 253402300800):
+            raise UsageError(
+                f"SOURCE_DATE_EPOCH is {epoch!r}, not a count of seconds since 1970",
+                mend="set it to a whole number such as 1700000000, or unset it",
+            )
+        seconds = float(int(epoch))
+    else:
+        seconds = time.time() if now is None else now
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
