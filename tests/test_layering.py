@@ -15,7 +15,7 @@ ALLOWED: dict[str, set[str]] = {
         room: {"errors", "model", "numerics"}
         for room in ("errors", "model", "numerics", "expressions", "process", "resources")
     },
-    **{stage: GROUND for stage in STAGES},
+    **dict.fromkeys(STAGES, GROUND),
     "report": GROUND,
     "console": GROUND,
     "pipeline": GROUND | STAGES | {"report"},

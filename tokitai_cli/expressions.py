@@ -12,7 +12,7 @@ intermediate value are bounded. `//` and `%` round towards minus infinity.
     sign       = ["-" | "+"] sign | atom
     atom       = INTEGER | NAME | FUNCTION "(" sum {"," sum} ")" | "(" test ")"
 
-FUNCTION is min, max (one argument or more), ceil_div (two) or next_pow2 (one).
+FUNCTION is min, max (one argument or more), ceil_div (two), next_pow2 or ceil_log2 (one).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_LENGTH = 200
 MAX_DEPTH = 32
 MAX_VALUE = 2**63 - 1
 
-FUNCTIONS = ("ceil_div", "max", "min", "next_pow2")
+FUNCTIONS = ("ceil_div", "ceil_log2", "max", "min", "next_pow2")
 KEYWORDS = ("and", "or", "not")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9][0-9A-Za-z_.]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -302,7 +302,7 @@ class _Parser:
         while self.take(","):
             arguments.append(self.need(self.test(), truth=False))
         self.close(opening)
-        wanted = {"ceil_div": 2, "next_pow2": 1}.get(token.text)
+        wanted = {"ceil_div": 2, "ceil_log2": 1, "next_pow2": 1}.get(token.text)
         if wanted is not None and len(arguments) != wanted:
             message = f"`{token.text}` takes {wanted} argument{'s' * (wanted > 1)}"
             raise _fault(message, self.text, token.position)
@@ -342,6 +342,10 @@ def _called(word: str, values: list[int], node: _Node, text: str) -> int:
         if values[0] < 0:
             raise _fault(f"next_pow2 of {values[0]}, which is negative", text, node.position)
         return 1 << max(values[0] - 1, 0).bit_length()
+    if word == "ceil_log2":
+        if values[0] < 1:
+            raise _fault(f"ceil_log2 of {values[0]}, which is not positive", text, node.position)
+        return (values[0] - 1).bit_length()
     return min(values) if word == "min" else max(values)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +141,11 @@ class Expectation:
     error_probable: the probabilistic form of `error`, or None.
     probable_ratio: the same as one number, error_probable = probable_ratio * error, where that
         serves all elements; an oracle sets at most one of the two.
+    error_below, error_above: the same for values below and above the reference, where the two differ;
+        both or neither, and `error` is then the larger of them.
+    refine: outputs of one repetition, by name -> a smaller `error`, for an output that the kernel
+        computes from another one of its own (bounds.md, the chained check of layernorm). Judged by
+        the metric bound-chained, beside `bound`. None where there is no such thing.
     may_be_unwritten: elements that the kernel may leave as they were, or None.
     terms: number of terms of the reduction behind each element (0: not a reduction).
     dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
@@ -152,6 +157,9 @@ class Expectation:
     error: NDArray[np.float64] | None = None
     error_probable: NDArray[np.float64] | None = None
     probable_ratio: float | None = None
+    error_below: NDArray[np.float64] | None = None
+    error_above: NDArray[np.float64] | None = None
+    refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     may_be_unwritten: NDArray[np.bool_] | None = None
     terms: int = 0
     dropped: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -24,7 +24,7 @@ DTypeName = Literal[
     "uint8", "uint16", "uint32", "uint64",
     "bool",
 ]  # fmt: skip
-Metric = Literal["bound", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
+Metric = Literal["bound", "bound-chained", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
 Init = Literal["sentinel", "zero"]
 
 
@@ -48,7 +48,8 @@ class Draw(Strict, frozen=True, kw_only=True):
     """How one array is filled: a generator and its settings (see docs/spec.md, profiles).
 
     `axis` is the axis that the op reduces over, for the kinds that need it; without it the first
-    axis whose size is in no output's shape. `sign` is for log-uniform, "random" without it.
+    axis whose size is in no output's shape. `sign` is for log-uniform, "random" without it. `at`
+    are places along the last axis for one-large, `of` the array that row-mean and row-rstd follow.
     """
 
     kind: str
@@ -59,6 +60,8 @@ class Draw(Strict, frozen=True, kw_only=True):
     scale: float | None = None
     axis: int | None = None
     sign: Literal["random", "positive", "negative"] | None = None
+    at: list[Expression] | None = None
+    of: Identifier | None = None
 
 
 class Profile(Strict, frozen=True, kw_only=True):
@@ -115,9 +118,13 @@ class Check(Strict, frozen=True, kw_only=True):
 
 
 class Reduction(Strict, frozen=True, kw_only=True):
-    """Order of additions that the kernel claims: `tree` gives h, the longest path of additions."""
+    """Order of additions that the kernel claims: `tree` gives h, the longest path of additions.
+
+    `outputs` gives it for outputs whose sums are of another length than `tree` says.
+    """
 
     tree: Expression
+    outputs: dict[Identifier, Expression] = {}
 
 
 class Variant(Strict, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ _KERNEL = re.compile(
 )
 _DEFINE = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
 _GATING = frozenset({"bound", "abs", "rel", "ulp", "exact"})
-_REFERENCE_ONLY = frozenset({"bound", "bound-prob", "bias"})
+_REFERENCE_ONLY = frozenset({"bound", "bound-chained", "bound-prob", "bias"})
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -65,6 +65,10 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     if not isinstance(variant.reduction, str):
         tree = (*path, "reduction", "tree")
         check_expression(document, tree, variant.reduction.tree, spec.params)
+        for name, steps in variant.reduction.outputs.items():
+            here = (*path, "reduction", "outputs", name)
+            check_known(document, here, name, _outputs(variant), "output")
+            check_expression(document, here, steps, spec.params)
     for index, launch in enumerate(variant.launches):
         _check_launch(document, (*path, "launches", index), spec, variant, launch)
     _check_all_passed(document, path, variant)

@@ -1,0 +1,155 @@
+// From a kernel's function pointer to its parameters: compared with the spec when the harness is
+// compiled, and turned into ranges that integers are checked against at each launch.
+#pragma once
+
+#include <limits.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "tokitai_case.hpp"
+
+namespace tokitai {
+
+enum class DType {
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  boolean,
+};
+
+// Whether T can hold values of the dtype. The 16-bit floats are classes in HIP and CUDA, _Float16,
+// or their bits in an unsigned integer; int8 may be char, and bool an unsigned byte.
+template <class T>
+constexpr bool holds(DType dtype) {
+  constexpr bool integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+  constexpr bool is_signed = integer && std::is_signed_v<T>;
+  constexpr bool is_unsigned = integer && std::is_unsigned_v<T>;
+  constexpr bool is_class = std::is_class_v<T> && sizeof(T) == 2;
+#ifdef __FLT16_MANT_DIG__
+  constexpr bool is_float16 = std::is_same_v<T, _Float16>;
+#else
+  constexpr bool is_float16 = false;
+#endif
+  switch (dtype) {
+    case DType::float16:
+      return std::is_same_v<T, __half> || is_float16 || (is_unsigned && sizeof(T) == 2);
+    case DType::bfloat16:
+      return (is_class && !std::is_same_v<T, __half>) || (is_unsigned && sizeof(T) == 2);
+    case DType::float32: return std::is_same_v<T, float>;
+    case DType::float64: return std::is_same_v<T, double>;
+    case DType::int8: return is_signed && sizeof(T) == 1;
+    case DType::int16: return is_signed && sizeof(T) == 2;
+    case DType::int32: return is_signed && sizeof(T) == 4;
+    case DType::int64: return is_signed && sizeof(T) == 8;
+    case DType::uint8: return sizeof(T) == 1 && (is_unsigned || std::is_same_v<T, char>);
+    case DType::uint16: return is_unsigned && sizeof(T) == 2;
+    case DType::uint32: return is_unsigned && sizeof(T) == 4;
+    case DType::uint64: return is_unsigned && sizeof(T) == 8;
+    case DType::boolean: return std::is_same_v<T, bool> || (is_unsigned && sizeof(T) == 1);
+  }
+  return false;
+}
+
+// float4 and its like: elements of which .x is the first.
+template <class T, class = void>
+struct Component {
+  using type = T;
+};
+template <class T>
+struct Component<T, std::void_t<decltype(std::declval<T&>().x)>> {
+  using type = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<T&>().x)>>;
+};
+
+template <class T, bool is_void = std::is_void_v<T>>
+struct ElementsHold {
+  using Single = typename Component<T>::type;
+  static constexpr bool of(DType dtype) {
+    return holds<T>(dtype) || (holds<Single>(dtype) && sizeof(T) % sizeof(Single) == 0);
+  }
+};
+template <class T>
+struct ElementsHold<T, true> {
+  static constexpr bool of(DType) { return true; }  // void*: the kernel says nothing of elements
+};
+
+// The parameter is a pointer to elements of the dtype, const or not.
+template <class P>
+constexpr bool takes_buffer(DType dtype) {
+  if constexpr (std::is_pointer_v<P>)
+    return ElementsHold<std::remove_cv_t<std::remove_pointer_t<P>>>::of(dtype);
+  else
+    return false;
+}
+template <class P>
+constexpr bool takes_scalar(DType dtype) {
+  return holds<std::remove_cv_t<P>>(dtype);
+}
+template <class P>
+constexpr bool takes_integer() {
+  return std::is_integral_v<P> || std::is_enum_v<P>;
+}
+
+template <class P>
+constexpr Parameter parameter(Argument kind) {
+  if constexpr (std::is_same_v<P, bool>) {
+    return {kind, 0, 1};
+  } else if constexpr (std::is_integral_v<P>) {
+    constexpr int bits = int(sizeof(P) * CHAR_BIT);
+    if (std::is_unsigned_v<P>) return {kind, 0, ~Word(0) >> (64 - bits)};
+    const Word highest = ~Word(0) >> (65 - bits);
+    return {kind, -int64_t(highest) - 1, highest};
+  } else {
+    return {kind, INT64_MIN, ~Word(0)};
+  }
+}
+
+inline bool is_in_range(const Parameter& parameter, int64_t value) {
+  return value >= parameter.lowest && (value < 0 || Word(value) <= parameter.highest);
+}
+
+struct NoSuchParameter {};
+
+template <unsigned index, class... P>
+struct ParameterAt {
+  using type = NoSuchParameter;
+};
+template <class First, class... Rest>
+struct ParameterAt<0, First, Rest...> {
+  using type = First;
+};
+template <unsigned index, class First, class... Rest>
+struct ParameterAt<index, First, Rest...> : ParameterAt<index - 1, Rest...> {};
+
+// A value of type P from the low bytes of a word.
+template <class P>
+inline P argument_from(Word word) {
+  static_assert(sizeof(P) <= sizeof word, "arguments of more than 8 bytes are not supported");
+  P value;
+  memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+template <auto function>
+struct KernelTraits {
+  static_assert(!std::is_same_v<decltype(function), decltype(function)>,
+                "a kernel is a __global__ function that returns void");
+};
+template <class... P, void (*function)(P...)>
+struct KernelTraits<function> {
+  static constexpr unsigned count = sizeof...(P);
+  static_assert(count <= argument_limit, "too many parameters");
+  template <unsigned index>
+  using At = typename ParameterAt<index, P...>::type;
+};
+
+}  // namespace tokitai

@@ -1,0 +1,222 @@
+// A run request as docs/protocol.md lays it out, parsed and checked.
+#pragma once
+
+#include "tokitai_frames.hpp"
+
+namespace tokitai {
+
+enum class Kind : Word { input, output, inout, workspace, symbol };
+enum class Fill : Word { nothing, repetition_byte, zero, content };
+enum class Argument : Word { buffer, scalar, integer };
+enum class Status : Word {
+  ok,
+  runtime_error,
+  argument_misfit,
+  out_of_memory,
+  device_lost,
+  divergence,
+  fault,
+};
+
+constexpr Word opcode_run = 1;
+constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
+constexpr unsigned char guard_fill = 0xC3;
+
+struct Buffer {
+  Kind kind;
+  Word bytes;
+  Fill fill;
+  Word content, region, stride, front, back;
+  // Set by the device.
+  unsigned symbol;         // which of the harness's symbols, for that kind
+  unsigned char* pointer;  // payload that kernels see in the present repetition
+  unsigned char* kept;     // content as the device holds it
+  Word mapped_region;
+  unsigned char* reserved[3];
+  size_t reserved_bytes[3];
+  // What the comparison of an input found.
+  Word bytes_changed;
+  int64_t first_changed;
+
+  bool is_result() const { return kind != Kind::input && kind != Kind::symbol; }
+  bool has_content() const { return kind != Kind::output && kind != Kind::workspace; }
+};
+
+struct Launch {
+  Word kernel, grid[3], block[3], shared_bytes, argument_count;
+  const Word* arguments;  // pairs of kind and value
+};
+
+struct Repetition {
+  unsigned char fill;
+  Word seed;
+};
+
+struct Case {
+  Word number, file_bytes, warmups;
+  Array<Repetition> repetitions;
+  Array<Buffer> buffers;
+  Array<Launch> launches;
+  Array<Word> nanoseconds;
+  Word repetitions_done = 0;
+  Status status = Status::ok;
+  char message[4096] = "";
+
+  // Records the first failure; false, so that a caller can return it.
+  __attribute__((format(printf, 3, 4))) bool fail(Status why, const char* format, ...) {
+    if (status != Status::ok) return false;
+    status = why;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    return false;
+  }
+};
+
+// Takes word after word from a frame; reading past its end makes the frame garbage.
+struct WordReader {
+  const Word* next;
+  size_t left;
+  bool ok = true;
+  Word take() {
+    if (left == 0) {
+      ok = false;
+      return 0;
+    }
+    left--;
+    return *next++;
+  }
+  // A count of items of at least `words` words each, which must still be there.
+  size_t take_count(size_t words) {
+    const Word count = take();
+    if (count > left / words) {
+      ok = false;
+      return 0;
+    }
+    return size_t(count);
+  }
+};
+
+// Whether [offset - front, offset + bytes + back) lies inside the memory file.
+inline bool lies_inside(const Case& request, Word offset, Word bytes, Word front, Word back) {
+  const Word size = request.file_bytes;
+  return front <= offset && offset <= size && bytes <= size - offset &&
+         back <= size - offset - bytes;
+}
+
+inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
+  if (Word(buffer.kind) > Word(Kind::symbol) || Word(buffer.fill) > Word(Fill::content)) return false;
+  if (buffer.has_content() &&
+      !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
+    return false;
+  if (buffer.fill == Fill::content && !buffer.has_content()) return false;
+  if (!buffer.is_result()) return buffer.fill == Fill::nothing;
+  const Word last = request.repetitions.count - 1;
+  Word offset;
+  if (__builtin_mul_overflow(last, buffer.stride, &offset) ||
+      __builtin_add_overflow(offset, buffer.region, &offset))
+    return false;
+  return buffer.front <= buffer.region &&
+         lies_inside(request, offset, buffer.bytes, buffer.front, buffer.back);
+}
+
+// Signature of a kernel as the harness was generated for it.
+struct Parameter {
+  Argument kind;
+  int64_t lowest;  // range of the kernel's own type, for an integer
+  Word highest;
+};
+
+struct KernelEntry {
+  const char* name;
+  unsigned parameter_count;
+  const Parameter* parameters;
+  const struct DeviceKernel* device;  // how this kind of device starts it
+};
+
+struct SymbolEntry {
+  const char* name;
+  Word bytes;
+  const void* device;  // what this kind of device finds the symbol by
+};
+
+// The tables of the generated harness.
+struct Program {
+  const KernelEntry* kernels;
+  unsigned kernel_count;
+  const SymbolEntry* symbols;
+  unsigned symbol_count;
+};
+
+inline bool launch_is_sound(const Program& program, const Case& request, const Launch& launch) {
+  if (launch.kernel >= program.kernel_count) return false;
+  const KernelEntry& kernel = program.kernels[launch.kernel];
+  if (launch.argument_count != kernel.parameter_count) return false;
+  for (unsigned i = 0; i < launch.argument_count; i++) {
+    const Word kind = launch.arguments[2 * i], value = launch.arguments[2 * i + 1];
+    if (kind != Word(kernel.parameters[i].kind)) return false;
+    if (kind == Word(Argument::buffer) &&
+        (value >= request.buffers.count || request.buffers[value].kind == Kind::symbol))
+      return false;
+  }
+  return true;
+}
+
+inline void parse_buffers(WordReader& words, const Program& program, Case& request) {
+  request.buffers.allocate(words.take_count(8));
+  unsigned symbols = 0;
+  for (Buffer& buffer : request.buffers) {
+    buffer.kind = Kind(words.take());
+    buffer.bytes = words.take();
+    buffer.fill = Fill(words.take());
+    buffer.content = words.take();
+    buffer.region = words.take();
+    buffer.stride = words.take();
+    buffer.front = words.take();
+    buffer.back = words.take();
+    if (buffer.kind == Kind::symbol) buffer.symbol = symbols++;
+    words.ok = words.ok && buffer_is_sound(request, buffer);
+  }
+  words.ok = words.ok && symbols <= program.symbol_count;
+}
+
+inline void parse_launches(WordReader& words, const Program& program, Case& request) {
+  request.launches.allocate(words.take_count(9));
+  for (Launch& launch : request.launches) {
+    launch.kernel = words.take();
+    for (Word& extent : launch.grid) extent = words.take();
+    for (Word& extent : launch.block) extent = words.take();
+    launch.shared_bytes = words.take();
+    launch.argument_count = words.take_count(2);
+    launch.arguments = words.next;
+    if (!words.ok) return;
+    words.next += 2 * launch.argument_count;
+    words.left -= 2 * launch.argument_count;
+    words.ok = launch_is_sound(program, request, launch);
+    if (!words.ok) return;
+  }
+}
+
+// Fills `request` from a frame's words; false where the frame has another shape.
+inline bool parse_case(const Word* frame, size_t count, const Program& program, Case& request) {
+  WordReader words = {frame, count};
+  if (words.take() != opcode_run) return false;
+  request.number = words.take();
+  request.file_bytes = words.take();
+  request.warmups = words.take();
+  request.repetitions.allocate(words.take_count(2));
+  if (request.repetitions.count == 0) return false;
+  request.nanoseconds.allocate(request.repetitions.count);
+  for (Repetition& repetition : request.repetitions) {
+    const Word fill = words.take();
+    repetition.fill = (unsigned char)fill;
+    repetition.seed = words.take();
+    words.ok = words.ok && fill <= 0xff;
+  }
+  parse_buffers(words, program, request);
+  if (words.ok) parse_launches(words, program, request);
+  return words.ok && words.left == 0;
+}
+
+}  // namespace tokitai

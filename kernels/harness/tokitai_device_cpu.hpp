@@ -1,0 +1,308 @@
+// The cpu device: kernels run on the regions of the memory file themselves, without copies.
+//
+// Every buffer is mapped on its own, amid addresses that are never accessible, so that an access
+// far outside of a buffer faults rather than lands in another one.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "tokitai_arguments.hpp"
+#include "tokitai_faults.hpp"
+#include "tokitai_host/launch.hpp"
+
+namespace tokitai {
+
+struct DeviceKernel {
+  void (*all_threads)(const void* arguments, Block& block);
+  void (*one_thread)(const void* arguments);
+};
+
+template <auto function>
+struct Starter;
+template <class... P, void (*function)(P...)>
+struct Starter<function> {
+  template <size_t... i>
+  static void all(const Word* words, Block& block, std::index_sequence<i...>) {
+    loop(block, argument_from<P>(words[i])...);
+  }
+  static void loop(Block& block, P... values) {
+    for_each_thread(block, [=] { function(values...); });
+  }
+  template <size_t... i>
+  static void one(const Word* words, std::index_sequence<i...>) {
+    function(argument_from<P>(words[i])...);
+  }
+  static void all_threads(const void* words, Block& block) {
+    all(static_cast<const Word*>(words), block, std::index_sequence_for<P...>());
+  }
+  static void one_thread(const void* words) {
+    one(static_cast<const Word*>(words), std::index_sequence_for<P...>());
+  }
+  static constexpr DeviceKernel kernel = {all_threads, one_thread};
+};
+
+template <class T>
+const void* symbol_address(T& symbol) {
+  return &symbol;
+}
+#define TOKITAI_SYMBOL_ADDRESS(name) tokitai::symbol_address(name)
+
+inline void describe_fault_place(char* text, size_t size) {
+  if (current_block == no_block)
+    snprintf(text, size, "; not in a kernel");
+  else
+    snprintf(text, size, " in kernel %s, block (%u,%u,%u), thread (%u,%u,%u)",
+             current_block->work->kernel, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+             threadIdx.y, threadIdx.z);
+}
+
+inline bool explain_address(const unsigned char* address, char* text, size_t size) {
+  if (current_block == no_block) return false;
+  for (unsigned i = 0; i < current_block->threads; i++) {
+    const auto* stack = reinterpret_cast<const unsigned char*>(current_block->fibers[i].stack);
+    if (!stack || address >= stack || address < stack - guard_bytes) continue;
+    snprintf(text, size, "stack overflow of a GPU thread's stack (%zu KiB)", stack_bytes >> 10);
+    return true;
+  }
+  return false;
+}
+
+class Device {
+ public:
+  static constexpr const char* name = "cpu";
+
+  bool take_option(const char* option) {
+    constexpr unsigned most_threads = 4096;
+    unsigned threads;
+    if (sscanf(option, "--threads=%u", &threads) != 1 || threads > most_threads) return false;
+    threads_ = threads;
+    return true;
+  }
+
+  // Starts the OS threads; says what there is in the words of the hello frame.
+  bool start(int memory, char* hello, size_t size) {
+    memory_ = memory;
+    page_ = size_t(sysconf(_SC_PAGESIZE));
+    pool.threads = threads_ ? threads_ : usable_cores();
+    pool.setup = prepare_thread_for_faults;
+    snprintf(hello, size,
+             "status=ok\ndevice=cpu\nwarp_size=%d\nfact.threads=%u|%s\nfact.compiler=%s|__VERSION__\n"
+             "fact.context_switch=%s|compiled in\nfact.stack_kib=%zu|compiled in\n",
+             warpSize, pool.threads, threads_ ? "--threads" : "sched_getaffinity", __VERSION__,
+             context_switch_name, stack_bytes >> 10);
+    return true;
+  }
+
+  bool open(const Program& program, Case& request) {
+    struct stat status;
+    if (fstat(memory_, &status) != 0 || Word(status.st_size) < request.file_bytes)
+      end_with(exit_garbage, "the memory file is shorter than the request says");
+    for (Buffer& buffer : request.buffers) {
+      if (buffer.kind == Kind::symbol && !check_symbol(program, request, buffer)) return false;
+      if (!buffer.has_content()) continue;
+      const bool is_input = buffer.kind == Kind::input;
+      buffer.kept = map(request, buffer, 0, buffer.content,
+                        is_input ? PROT_READ | PROT_WRITE : PROT_READ,
+                        is_input ? MAP_PRIVATE : MAP_SHARED);
+      if (!buffer.kept) return false;
+      if (is_input) buffer.pointer = buffer.kept;
+    }
+    return true;
+  }
+
+  // Maps the regions of a repetition and brings every buffer into its first state.
+  bool prepare(const Program& program, Case& request, size_t repetition) {
+    const unsigned char fill = request.repetitions[repetition].fill;
+    for (Buffer& buffer : request.buffers) {
+      if (buffer.kind == Kind::symbol)
+        memcpy(const_cast<void*>(program.symbols[buffer.symbol].device), buffer.kept, buffer.bytes);
+      if (!buffer.is_result()) continue;
+      const Word region = buffer.region + repetition * buffer.stride;
+      if (!map_region(request, buffer, region)) return false;
+      switch (buffer.fill) {
+        case Fill::repetition_byte: memset(buffer.pointer, fill, buffer.bytes); break;
+        case Fill::zero: memset(buffer.pointer, 0, buffer.bytes); break;
+        case Fill::content: memcpy(buffer.pointer, buffer.kept, buffer.bytes); break;
+        case Fill::nothing: break;
+      }
+    }
+    for (const Launch& launch : request.launches)
+      if (!launch_is_valid(program, request, launch)) return false;
+    const Word most = most_blocks(request);
+    pool_grow((most < pool.threads ? unsigned(most) : pool.threads) - 1);
+    return true;
+  }
+
+  bool run(const Program& program, Case& request, size_t repetition, Word& nanoseconds) {
+    const Word begin = now();
+    for (const Launch& launch : request.launches)
+      if (!start_launch(program, request, launch, request.repetitions[repetition])) return false;
+    nanoseconds = now() - begin;
+    return true;
+  }
+
+  // The results already lie where the tool looks for them.
+  bool collect(Case&, size_t) { return true; }
+
+  // Counts the bytes of an input, guards included, that are not as in the file any more.
+  bool compare_input(Case& request, Buffer& buffer) {
+    const unsigned char* now = buffer.kept;
+    const unsigned char* then = map(request, buffer, 1, buffer.content, PROT_READ, MAP_SHARED);
+    if (!then) return false;
+    const size_t bytes = buffer.front + buffer.bytes + buffer.back;
+    now -= buffer.front;
+    then -= buffer.front;
+    if (memcmp(now, then, bytes) == 0) return true;
+    for (size_t i = 0; i < bytes; i++) {
+      if (now[i] == then[i]) continue;
+      if (buffer.bytes_changed++ == 0) buffer.first_changed = int64_t(i) - int64_t(buffer.front);
+    }
+    return true;
+  }
+
+  void close(Case& request) {
+    for (Buffer& buffer : request.buffers)
+      for (unsigned slot = 0; slot < 3; slot++) unmap(buffer, slot);
+  }
+
+ private:
+  int memory_ = -1;
+  size_t page_ = 4096;
+  unsigned threads_ = 0;
+
+  static constexpr size_t margin = size_t(1) << 20;
+
+  static Word now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return Word(time.tv_sec) * 1000000000u + Word(time.tv_nsec);
+  }
+
+  static bool check_symbol(const Program& program, Case& request, const Buffer& buffer) {
+    const SymbolEntry& symbol = program.symbols[buffer.symbol];
+    if (symbol.bytes == buffer.bytes) return true;
+    return request.fail(Status::argument_misfit,
+                        "symbol %s has %llu bytes in the kernel source, the spec gives %llu",
+                        symbol.name, (unsigned long long)symbol.bytes,
+                        (unsigned long long)buffer.bytes);
+  }
+
+  // Maps guards and payload at `offset` of the memory file; returns the payload's address or null.
+  unsigned char* map(Case& request, Buffer& buffer, unsigned slot, Word offset, int protection,
+                     int sharing) {
+    const Word begin = (offset - buffer.front) / page_ * page_;
+    const size_t bytes = offset + buffer.bytes + buffer.back - begin;
+    const size_t mapped = (bytes + page_ - 1) / page_ * page_;
+    const size_t reserved = mapped + 2 * margin;
+    void* range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return out_of_memory(request, reserved);
+    buffer.reserved[slot] = static_cast<unsigned char*>(range);
+    buffer.reserved_bytes[slot] = reserved;
+    unsigned char* at = static_cast<unsigned char*>(range) + margin;
+    if (bytes && mmap(at, bytes, protection, sharing | MAP_FIXED, memory_, off_t(begin)) == MAP_FAILED)
+      return out_of_memory(request, bytes);
+#ifdef MADV_POPULATE_READ
+    // Page faults outside of the timing. Populating for writing would copy every private page.
+    if (bytes) madvise(at, bytes, MADV_POPULATE_READ);
+#endif
+    return at + (offset - begin);
+  }
+
+  static unsigned char* out_of_memory(Case& request, size_t bytes) {
+    request.fail(Status::out_of_memory, "mmap of %zu bytes: %s", bytes, strerror(errno));
+    return nullptr;
+  }
+
+  static void unmap(Buffer& buffer, unsigned slot) {
+    if (buffer.reserved[slot]) munmap(buffer.reserved[slot], buffer.reserved_bytes[slot]);
+    buffer.reserved[slot] = nullptr;
+  }
+
+  // Only the region of the present repetition is mapped, so that no other one can be written to.
+  // Its guards are filled when it is first mapped; where all repetitions share it, only once.
+  bool map_region(Case& request, Buffer& buffer, Word region) {
+    if (buffer.reserved[2] && (buffer.stride == 0 || buffer.mapped_region == region)) return true;
+    unmap(buffer, 2);
+    buffer.pointer = map(request, buffer, 2, region, PROT_READ | PROT_WRITE, MAP_SHARED);
+    if (!buffer.pointer) return false;
+    buffer.mapped_region = region;
+    memset(buffer.pointer - buffer.front, guard_fill, buffer.front);
+    memset(buffer.pointer + buffer.bytes, guard_fill, buffer.back);
+    return true;
+  }
+
+  static Word most_blocks(const Case& request) {
+    Word most = 1;
+    for (size_t i = 0; i < request.launches.count; i++) {
+      const Word* grid = request.launches[i].grid;
+      const Word blocks = grid[0] * grid[1] * grid[2];
+      if (blocks > most) most = blocks;
+    }
+    return most;
+  }
+
+  // Limits of AMD GPUs (HIP programming guide): 1024 threads a block, a grid of less than 2^32
+  // threads in each dimension, 64 KiB of shared memory.
+  static bool launch_is_valid(const Program& program, Case& request, const Launch& launch) {
+    const KernelEntry& kernel = program.kernels[launch.kernel];
+    bool valid = true;
+    for (unsigned d = 0; d < 3; d++)
+      valid = valid && launch.grid[d] > 0 && launch.grid[d] < (Word(1) << 32) &&
+              launch.block[d] > 0 && launch.block[d] <= block_limit &&
+              launch.grid[d] * launch.block[d] < (Word(1) << 32);
+    valid = valid && launch.block[0] * launch.block[1] * launch.block[2] <= block_limit;
+    Word blocks = 0;
+    valid = valid && !__builtin_mul_overflow(launch.grid[0] * launch.grid[1], launch.grid[2], &blocks);
+    if (!valid)
+      return request.fail(
+          Status::runtime_error,
+          "invalid configuration of kernel %s: grid (%llu,%llu,%llu), block (%llu,%llu,%llu); a grid "
+          "and a block have at least one element in each dimension, a block at most %u threads",
+          kernel.name, (unsigned long long)launch.grid[0], (unsigned long long)launch.grid[1],
+          (unsigned long long)launch.grid[2], (unsigned long long)launch.block[0],
+          (unsigned long long)launch.block[1], (unsigned long long)launch.block[2], block_limit);
+    if (launch.shared_bytes > shared_limit)
+      return request.fail(Status::runtime_error,
+                          "kernel %s asks for %llu bytes of dynamic shared memory; the limit is %zu",
+                          kernel.name, (unsigned long long)launch.shared_bytes, shared_limit);
+    return true;
+  }
+
+  static Status status_of(Failure why) {
+    switch (why) {
+      case Failure::divergence: return Status::divergence;
+      case Failure::out_of_memory: return Status::out_of_memory;
+      default: return Status::runtime_error;
+    }
+  }
+
+  static bool start_launch(const Program& program, Case& request, const Launch& launch,
+                           const Repetition& repetition) {
+    const KernelEntry& kernel = program.kernels[launch.kernel];
+    Word words[argument_limit];
+    for (unsigned i = 0; i < launch.argument_count; i++) {
+      const Word value = launch.arguments[2 * i + 1];
+      words[i] = kernel.parameters[i].kind == Argument::buffer
+                     ? reinterpret_cast<Word>(request.buffers[value].pointer)
+                     : value;
+    }
+    Work work = {};
+    work.kernel = kernel.name;
+    work.all_threads = kernel.device->all_threads;
+    work.one_thread = kernel.device->one_thread;
+    work.arguments = words;
+    work.grid = {unsigned(launch.grid[0]), unsigned(launch.grid[1]), unsigned(launch.grid[2])};
+    work.block = {unsigned(launch.block[0]), unsigned(launch.block[1]), unsigned(launch.block[2])};
+    work.dynamic_bytes = size_t(launch.shared_bytes);
+    work.fill = repetition.fill;
+    work.seed = repetition.seed;
+    tokitai::launch(work);
+    if (!work.failed) return true;
+    return request.fail(status_of(work.why), "%s", work.failure);
+  }
+};
+
+}  // namespace tokitai

@@ -1,0 +1,93 @@
+// Atomic functions of every width. Relaxed, as on the device; what they return is the old value.
+#pragma once
+
+#include "language.hpp"
+
+namespace tokitai {
+
+// Replaces *address by change(*address). `Bits` is the unsigned integer of T's size.
+template <class Bits, class T, class Change>
+inline T atomic_update(T* address, Change change) {
+  static_assert(sizeof(Bits) == sizeof(T), "the compare-and-swap must be as wide as the value");
+  Bits* bits = reinterpret_cast<Bits*>(address);
+  Bits old_bits = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  for (;;) {
+    T old_value;
+    memcpy(&old_value, &old_bits, sizeof(T));
+    const T new_value = change(old_value);
+    Bits new_bits;
+    memcpy(&new_bits, &new_value, sizeof(T));
+    if (__atomic_compare_exchange_n(bits, &old_bits, new_bits, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+      return old_value;
+  }
+}
+
+}  // namespace tokitai
+
+#define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T)                                                    \
+  inline T NAME(T* address, T value) { return BUILTIN(address, value, __ATOMIC_RELAXED); }        \
+  inline T NAME##_system(T* address, T value) { return NAME(address, value); }                    \
+  inline T NAME##_block(T* address, T value) { return NAME(address, value); }
+
+#define TOKITAI_ATOMIC_UPDATE(NAME, T, BITS, EXPRESSION)                                          \
+  inline T NAME(T* address, T value) {                                                            \
+    return tokitai::atomic_update<BITS>(address, [value](T old) -> T { return EXPRESSION; });     \
+  }                                                                                               \
+  inline T NAME##_system(T* address, T value) { return NAME(address, value); }                    \
+  inline T NAME##_block(T* address, T value) { return NAME(address, value); }
+
+#define TOKITAI_ATOMIC_INTEGER(T, BITS)                                                           \
+  TOKITAI_ATOMIC_FETCH(atomicAdd, __atomic_fetch_add, T)                                          \
+  TOKITAI_ATOMIC_FETCH(atomicSub, __atomic_fetch_sub, T)                                          \
+  TOKITAI_ATOMIC_FETCH(atomicAnd, __atomic_fetch_and, T)                                          \
+  TOKITAI_ATOMIC_FETCH(atomicOr, __atomic_fetch_or, T)                                            \
+  TOKITAI_ATOMIC_FETCH(atomicXor, __atomic_fetch_xor, T)                                          \
+  TOKITAI_ATOMIC_FETCH(atomicExch, __atomic_exchange_n, T)                                        \
+  TOKITAI_ATOMIC_UPDATE(atomicMin, T, BITS, value < old ? value : old)                            \
+  TOKITAI_ATOMIC_UPDATE(atomicMax, T, BITS, old < value ? value : old)                            \
+  TOKITAI_ATOMIC_CAS(T, BITS)
+
+#define TOKITAI_ATOMIC_CAS(T, BITS)                                                               \
+  inline T atomicCAS(T* address, T compare, T value) {                                            \
+    __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,                 \
+                              __ATOMIC_RELAXED);                                                  \
+    return compare;                                                                               \
+  }                                                                                               \
+  inline T atomicCAS_system(T* address, T compare, T value) {                                     \
+    return atomicCAS(address, compare, value);                                                    \
+  }                                                                                               \
+  inline T atomicCAS_block(T* address, T compare, T value) {                                      \
+    return atomicCAS(address, compare, value);                                                    \
+  }
+
+// Minimum and maximum of floating-point values are fmin and fmax: a NaN loses against a number.
+#define TOKITAI_ATOMIC_FLOAT(T, BITS, SUFFIX)                                                     \
+  TOKITAI_ATOMIC_UPDATE(atomicAdd, T, BITS, old + value)                                          \
+  TOKITAI_ATOMIC_UPDATE(atomicSub, T, BITS, old - value)                                          \
+  TOKITAI_ATOMIC_UPDATE(atomicExch, T, BITS, (void(old), value))                                  \
+  TOKITAI_ATOMIC_UPDATE(atomicMin, T, BITS, fmin##SUFFIX(old, value))                             \
+  TOKITAI_ATOMIC_UPDATE(atomicMax, T, BITS, fmax##SUFFIX(old, value))                             \
+  TOKITAI_ATOMIC_CAS(T, BITS)                                                                     \
+  inline T unsafeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }             \
+  inline T safeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }               \
+  inline T unsafeAtomicMin(T* address, T value) { return atomicMin(address, value); }             \
+  inline T unsafeAtomicMax(T* address, T value) { return atomicMax(address, value); }             \
+  inline T atomicAddNoRet(T* address, T value) { return atomicAdd(address, value); }
+
+TOKITAI_ATOMIC_INTEGER(int, unsigned)
+TOKITAI_ATOMIC_INTEGER(unsigned, unsigned)
+TOKITAI_ATOMIC_INTEGER(long, unsigned long)
+TOKITAI_ATOMIC_INTEGER(unsigned long, unsigned long)
+TOKITAI_ATOMIC_INTEGER(long long, unsigned long long)
+TOKITAI_ATOMIC_INTEGER(unsigned long long, unsigned long long)
+TOKITAI_ATOMIC_CAS(unsigned short, unsigned short)
+TOKITAI_ATOMIC_FLOAT(float, unsigned, f)
+TOKITAI_ATOMIC_FLOAT(double, unsigned long long, )
+
+// Counting up to `value` and round to zero, and down from it.
+TOKITAI_ATOMIC_UPDATE(atomicInc, unsigned, unsigned, old >= value ? 0 : old + 1)
+TOKITAI_ATOMIC_UPDATE(atomicDec, unsigned, unsigned, old == 0 || old > value ? value : old - 1)
+
+#undef TOKITAI_ATOMIC_INTEGER
+#undef TOKITAI_ATOMIC_FLOAT

@@ -1,0 +1,359 @@
+// A block of GPU threads on one OS thread: its lanes, warps and the choice of who runs next.
+//
+// A block starts as a plain loop over its threads in one fiber. The first thread that meets a
+// barrier or a warp operation arms the block: from there on every thread has a fiber. A kernel
+// without such operations therefore runs at the speed of the loop.
+//
+// A warp runs until all of its lanes wait or have returned (warp-greedy); uniformly random choices
+// among all lanes would keep the warps abreast of each other and hide races between them.
+//
+// Threads that have returned do not count at barriers and in warp operations, as on AMD hardware.
+#pragma once
+
+#include "shared_memory.hpp"
+
+namespace tokitai {
+
+constexpr unsigned warp_limit = block_limit / warp_size;
+constexpr u64 all_lanes = warp_size == 64 ? ~0ull : (1ull << (warp_size % 64)) - 1;
+
+enum class Operation : unsigned char {
+  none,
+  block_barrier,
+  warp_barrier,
+  shuffle,
+  ballot,
+  active_mask,
+  match_any,
+  match_all,
+};
+
+// Where in the source an operation stands, as __builtin_FILE and __builtin_LINE tell it.
+struct Site {
+  const char* file;
+  int line;
+  bool operator==(const Site& other) const {
+    return line == other.line && (file == other.file || strcmp(file, other.file) == 0);
+  }
+};
+
+struct Lane {
+  Fiber* fiber;  // null until the thread first runs on a fiber of its own
+  Coordinates index;
+  Operation operation;  // what the lane waits in, with its operands
+  bool returned;
+  Site site;
+  u64 mask;  // lanes that take part; 0: those of the warp that are active
+  u64 value;
+  unsigned source;
+  u64 result;  // what the operation gave, and the lanes that took part
+  u64 members;
+#ifdef TOKITAI_TSAN
+  char order[2];  // as Block::barrier_order, for warp operations
+  unsigned parity;
+  u64 member_parities;
+#endif
+};
+
+struct Warp {
+  u64 live, runnable, waiting, at_barrier;
+};
+
+enum class Failure : unsigned char { divergence, shared_overrun, out_of_memory };
+
+// One launch, shared by the OS threads that work on it.
+struct Work {
+  const char* kernel;
+  void (*all_threads)(const void* arguments, struct Block&);
+  void (*one_thread)(const void* arguments);
+  const void* arguments;
+  Coordinates grid, block;
+  size_t dynamic_bytes;
+  unsigned char fill;
+  u64 seed;
+  // Next block, and blocks that an OS thread takes at once.
+  u64 total, chunk, next;
+  int failed;
+  Failure why;
+  char failure[4000];
+};
+
+struct Block {
+  Work* work;
+  unsigned threads, warp_count;
+  // The scheduler's state.
+  bool armed, seeded, reversed;
+  u64 random;
+  unsigned current;  // thread that runs
+  unsigned live, arrived;
+  Site barrier_site;
+  bool barrier_mixed;
+  unsigned predicate_count, released_count, released_live;
+  Fiber* running;
+  unsigned free_count;
+  StaticShared shared;
+  Fiber own;  // of the OS thread
+  Warp warps[warp_limit];
+  Lane lanes[block_limit];
+  Fiber fibers[block_limit];
+  Fiber* free_fibers[block_limit];
+  // Addresses that order memory for a sanitizer. Barriers take two in turn: with one, a thread that is
+  // late at one barrier would seem ordered behind those that are already at the next.
+  char barrier_order[2], start_order, end_order;
+  unsigned barrier_parity;
+};
+
+// The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
+inline Block* const no_block = reinterpret_cast<Block*>(alignof(Block));
+static thread_local Block* current_block = reinterpret_cast<Block*>(alignof(Block));
+
+TOKITAI_UNSANITIZED inline u64 next_random(u64& state) {
+  // xorshift64 (Marsaglia, Xorshift RNGs, 2003); the state is never zero.
+  state ^= state << 13;
+  state ^= state >> 7;
+  return state ^= state << 17;
+}
+
+// Finalizer of splitmix64 (Steele, Lea, Flood, 2014): neighbouring seeds give unrelated states.
+inline u64 mixed(u64 value) {
+  value += 0x9e3779b97f4a7c15ull;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+
+TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
+  return block.reversed ? 63 - __builtin_clzll(lanes) : __builtin_ctzll(lanes);
+}
+
+inline void report_stuck(Block& block);                           // deadlock.hpp
+inline void report_mixed_barrier(Block& block);                   // deadlock.hpp
+inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
+inline void fiber_main();
+
+// Frees all lanes from the barrier that every live thread has reached.
+TOKITAI_UNSANITIZED inline void release_barrier(Block& block) {
+  for (unsigned w = 0; w < block.warp_count; w++) {
+    block.warps[w].runnable = block.warps[w].at_barrier;
+    block.warps[w].at_barrier = 0;
+  }
+  block.released_count = block.predicate_count;
+  block.released_live = block.live;
+  block.predicate_count = block.arrived = 0;
+  block.barrier_parity ^= 1;
+}
+
+// A warp with a lane that can run, or -1: the next in order, or a random one in a seeded schedule.
+TOKITAI_UNSANITIZED inline int other_warp(Block& block, unsigned after) {
+  int chosen = -1;
+  unsigned count = 0;
+  for (unsigned i = 1; i <= block.warp_count; i++) {
+    const unsigned w = (after + i) % block.warp_count;
+    if (!block.warps[w].runnable) continue;
+    if (!block.seeded) return int(w);
+    if (next_random(block.random) % ++count == 0) chosen = int(w);
+  }
+  return chosen;
+}
+
+// The thread that runs next, or -1 where the block is done or cannot go on. `w` is the warp of the
+// thread that ran until now.
+TOKITAI_UNSANITIZED inline int next_thread(Block& block, unsigned w) {
+  Warp& warp = block.warps[w];
+  if (!warp.runnable && warp.waiting) complete_warp_operation(block, w);
+  if (warp.runnable) return int(w * warp_size + lane_in(block, warp.runnable));
+  int other = other_warp(block, w);
+  if (other < 0) {
+    if (block.live == 0) return -1;
+    if (block.arrived != block.live) {
+      report_stuck(block);
+      return -1;
+    }
+    if (block.barrier_mixed) {
+      report_mixed_barrier(block);
+      return -1;
+    }
+    release_barrier(block);
+    // From the last warp on, so that the natural order starts again with warp 0.
+    other = other_warp(block, block.warp_count - 1);
+  }
+  return int(unsigned(other) * warp_size + lane_in(block, block.warps[other].runnable));
+}
+
+TOKITAI_UNSANITIZED inline void become(Block& block, unsigned thread) {
+  block.current = thread;
+  threadIdx = block.lanes[thread].index;
+}
+
+// Runs `thread`, or goes back to the OS thread's own stack where it is -1.
+TOKITAI_UNSANITIZED inline void switch_to(Block& block, int thread, bool leaving_for_good) {
+  Fiber* from = block.running;
+  Fiber* to = &block.own;
+  if (thread >= 0) {
+    Lane& lane = block.lanes[thread];
+    if (!lane.fiber) {
+      lane.fiber = block.free_fibers[--block.free_count];
+      fiber_prepare(*lane.fiber, unsigned(thread), fiber_main);
+    }
+    to = lane.fiber;
+    become(block, unsigned(thread));
+  }
+  block.running = to;
+  fiber_switch(*from, *to, leaving_for_good);
+}
+
+// The running thread waits; it goes on when it is chosen again.
+TOKITAI_UNSANITIZED inline void wait_for_turn(Block& block) {
+  const int next = next_thread(block, block.current / warp_size);
+  // Where the block was given up, `next` is -1 and nothing ever switches back to this fiber.
+  if (next != int(block.current)) switch_to(block, next, next < 0);
+}
+
+// Turns a block that ran as a plain loop into one of fibers; the thread that runs keeps its fiber.
+// Threads in front of it in the loop's order have returned already.
+TOKITAI_UNSANITIZED inline void arm(Block& block) {
+  const Coordinates extent = block.work->block;
+  const unsigned self = threadIdx.x + extent.x * (threadIdx.y + extent.y * threadIdx.z);
+  unsigned thread = 0;
+  for (unsigned z = 0; z < extent.z; z++)
+    for (unsigned y = 0; y < extent.y; y++)
+      for (unsigned x = 0; x < extent.x; x++, thread++) {
+        Lane& lane = block.lanes[thread];
+        lane.fiber = nullptr;
+        lane.index = {x, y, z};
+        lane.operation = Operation::none;
+        lane.returned = block.reversed ? thread > self : thread < self;
+      }
+  block.warp_count = (block.threads + warp_size - 1) / warp_size;
+  block.live = block.reversed ? self + 1 : block.threads - self;
+  for (unsigned w = 0; w < block.warp_count; w++) {
+    u64 live = 0;
+    for (unsigned l = 0; l < warp_size && w * warp_size + l < block.threads; l++)
+      if (!block.lanes[w * warp_size + l].returned) live |= 1ull << l;
+    block.warps[w] = {live, live, 0, 0};
+  }
+  block.arrived = block.predicate_count = 0;
+  block.barrier_mixed = false;
+  block.current = self;
+  block.lanes[self].fiber = block.running;
+  block.armed = true;
+}
+
+TOKITAI_UNSANITIZED inline Block& armed_block() {
+  Block& block = *current_block;
+  if (__builtin_expect(!block.armed, 0)) arm(block);
+  return block;
+}
+
+// The running thread has returned from the kernel: takes it out of its warp and its block.
+TOKITAI_UNSANITIZED inline void retire(Block& block) {
+  Warp& warp = block.warps[block.current / warp_size];
+  const u64 bit = 1ull << (block.current % warp_size);
+  warp.live &= ~bit;
+  warp.runnable &= ~bit;
+  block.lanes[block.current].returned = true;
+  block.live--;
+}
+
+// What every fiber does: a whole block as a loop until a thread arms it, then thread after thread.
+TOKITAI_UNSANITIZED inline void fiber_main() {
+  fiber_entered();
+  Block& block = *current_block;
+  if (!block.armed) {
+    block.work->all_threads(block.work->arguments, block);
+    if (!block.armed) {
+      block.free_fibers[block.free_count++] = block.running;
+      switch_to(block, -1, true);
+      __builtin_trap();
+    }
+  } else {
+    order_acquire(&block.start_order);
+    block.work->one_thread(block.work->arguments);
+  }
+  for (;;) {
+    order_release(&block.end_order);
+    retire(block);
+    const int next = next_thread(block, block.current / warp_size);
+    Fiber* self = block.running;
+#ifndef TOKITAI_TSAN
+    if (next >= 0 && !block.lanes[next].fiber) {
+      // The next thread has no stack yet and this one is not needed any more.
+      block.lanes[next].fiber = self;
+      become(block, unsigned(next));
+      block.work->one_thread(block.work->arguments);
+      continue;
+    }
+    // A sanitizer of races must see one fiber per GPU thread, so there it is not used again.
+    block.free_fibers[block.free_count++] = self;
+#endif
+    switch_to(block, next, true);
+    __builtin_trap();
+  }
+}
+
+TOKITAI_UNSANITIZED inline void free_all_fibers(Block& block) {
+  block.free_count = 0;
+  for (unsigned i = block.threads; i-- > 0;)
+    block.free_fibers[block.free_count++] = &block.fibers[i];
+}
+
+// Gives every thread of a block a stack that it may come to need. Returns false where memory ends.
+TOKITAI_UNSANITIZED inline bool block_reserve(Block& block, unsigned threads) {
+  for (unsigned i = 0; i < threads; i++)
+    if (!block.fibers[i].stack && !fiber_allocate(block.fibers[i])) return false;
+  block.threads = threads;
+  free_all_fibers(block);
+  return true;
+}
+
+// Runs one block to its end, or until it cannot go on (then the work has failed).
+TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
+  Work& work = *block.work;
+  block.armed = false;
+  block.seeded = work.seed != 0;
+  block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
+  // One bit of the seed, so that a schedule is either way in all of its blocks.
+  block.reversed = block.seeded && (mixed(work.seed) & 1);
+  fill_shared(block.shared, work.dynamic_bytes, work.fill);
+  order_release(&block.start_order);
+#ifdef TOKITAI_TSAN
+  free_all_fibers(block);
+#endif
+  Fiber* fiber = block.free_fibers[--block.free_count];
+  fiber_prepare(*fiber, 0, fiber_main);
+  block.running = fiber;
+#ifdef TOKITAI_TSAN
+  // A sanitizer of races sees none between threads that share a fiber.
+  threadIdx = {0, 0, 0};
+  if (block.reversed) threadIdx = {work.block.x - 1, work.block.y - 1, work.block.z - 1};
+  arm(block);
+#endif
+  fiber_switch(block.own, *fiber, false);
+  order_acquire(&block.end_order);
+  // Fibers of a block that was given up wait for ever and are prepared anew.
+  if (work.failed) free_all_fibers(block);
+}
+
+// The plain loop. `call` is the kernel with its arguments.
+template <class Call>
+inline void for_each_thread(Block& block, Call call) {
+  const Coordinates extent = blockDim;
+  const bool reversed = block.reversed;
+  const unsigned step = reversed ? ~0u : 1u;
+  Coordinates at = {0, 0, reversed ? extent.z - 1 : 0};
+  for (unsigned z = 0; z < extent.z; z++, at.z += step) {
+    at.y = reversed ? extent.y - 1 : 0;
+    for (unsigned y = 0; y < extent.y; y++, at.y += step) {
+      at.x = reversed ? extent.x - 1 : 0;
+      for (unsigned x = 0; x < extent.x; x++, at.x += step) {
+        threadIdx = at;
+        // The handler of a fault reads threadIdx, so it must be in memory before the kernel runs.
+        asm volatile("" : : "r"(&threadIdx) : "memory");
+        call();
+        if (__builtin_expect(block.armed, 0)) return;
+      }
+    }
+  }
+}
+
+}  // namespace tokitai

@@ -1,0 +1,125 @@
+// What to say when no thread of a block can run: who waits where, and who never came.
+#pragma once
+
+#include <stdarg.h>
+
+#include "block_barrier.hpp"
+
+namespace tokitai {
+
+// Text of bounded length; what does not fit is cut off.
+struct Text {
+  char* buffer;
+  size_t size, used;
+};
+
+__attribute__((format(printf, 2, 3))) inline void append(Text& text, const char* format, ...) {
+  if (text.used + 1 >= text.size) return;
+  va_list values;
+  va_start(values, format);
+  const int length = vsnprintf(text.buffer + text.used, text.size - text.used, format, values);
+  va_end(values);
+  if (length > 0) text.used += size_t(length);
+  if (text.used >= text.size) text.used = text.size - 1;
+}
+
+inline const char* operation_name(Operation operation) {
+  switch (operation) {
+    case Operation::block_barrier: return "__syncthreads";
+    case Operation::warp_barrier: return "__syncwarp";
+    case Operation::shuffle: return "a shuffle";
+    case Operation::ballot: return "a vote";
+    case Operation::active_mask: return "__activemask";
+    case Operation::match_any: return "__match_any_sync";
+    case Operation::match_all: return "__match_all_sync";
+    default: return "nothing";
+  }
+}
+
+inline bool waits_together(const Lane& a, const Lane& b) {
+  return a.returned == b.returned &&
+         (a.returned || (a.operation == b.operation && a.site == b.site &&
+                         (a.operation == Operation::block_barrier || a.mask == b.mask)));
+}
+
+// Appends the members' numbers as ranges: "threads 0-31, 64".
+inline void append_threads(Text& text, const Block& block, unsigned first) {
+  unsigned ranges = 0;
+  append(text, "thread%s", first + 1 < block.threads ? "s" : "");
+  for (unsigned t = first; t < block.threads;) {
+    if (!waits_together(block.lanes[first], block.lanes[t])) {
+      t++;
+      continue;
+    }
+    unsigned end = t;
+    while (end + 1 < block.threads && waits_together(block.lanes[first], block.lanes[end + 1])) end++;
+    if (++ranges > 8) {
+      append(text, ", ...");
+      return;
+    }
+    append(text, end > t ? "%s %u-%u" : "%s %u", ranges > 1 ? "," : "", t, end);
+    t = end + 1;
+  }
+}
+
+inline void append_groups(Text& text, const Block& block) {
+  for (unsigned t = 0; t < block.threads; t++) {
+    const Lane& lane = block.lanes[t];
+    unsigned count = 0;
+    bool is_first = true;
+    for (unsigned i = 0; i < block.threads; i++) {
+      if (!waits_together(lane, block.lanes[i])) continue;
+      is_first = is_first && i >= t;
+      count++;
+    }
+    if (!is_first) continue;
+    append(text, "; %u of %u (", count, block.threads);
+    append_threads(text, block, t);
+    if (lane.returned) {
+      append(text, ") returned from the kernel");
+      continue;
+    }
+    append(text, ") wait%s in %s at %s:%d", count == 1 ? "s" : "", operation_name(lane.operation),
+           lane.site.file, lane.site.line);
+    if (lane.operation != Operation::block_barrier && lane.mask)
+      append(text, " with mask 0x%llx", lane.mask);
+  }
+  const Coordinates extent = block.work->block;
+  if (extent.y > 1 || extent.z > 1)
+    append(text, " (thread = x + %u * y + %u * z)", extent.x, extent.x * extent.y);
+}
+
+// Of several OS threads that fail, the first one tells: true for that one.
+inline bool claim_failure(Work& work, Failure why) {
+  if (__atomic_exchange_n(&work.failed, 1, __ATOMIC_ACQ_REL)) return false;
+  work.why = why;
+  return true;
+}
+
+inline Text failure_text(Work& work, const char* what) {
+  Text text = {work.failure, sizeof work.failure, 0};
+  append(text, "%s in kernel %s, block (%u,%u,%u)", what, work.kernel, blockIdx.x, blockIdx.y,
+         blockIdx.z);
+  return text;
+}
+
+inline void report_stuck(Block& block) {
+  if (!claim_failure(*block.work, Failure::divergence)) return;
+  const bool barrier = block.arrived > 0;
+  Text text = failure_text(*block.work, barrier ? "divergent barrier" : "deadlock");
+  if (barrier)
+    append(text, ": %u of %u threads came to the barrier at %s:%d, %u never did", block.arrived,
+           block.live, block.barrier_site.file, block.barrier_site.line, block.live - block.arrived);
+  else
+    append(text, ": no thread can go on");
+  append_groups(text, block);
+}
+
+inline void report_mixed_barrier(Block& block) {
+  if (!claim_failure(*block.work, Failure::divergence)) return;
+  Text text = failure_text(*block.work, "divergent barrier");
+  append(text, ": the threads of the block wait at different barriers");
+  append_groups(text, block);
+}
+
+}  // namespace tokitai

@@ -1,0 +1,159 @@
+// Launches: the blocks of a grid, spread over OS threads that stay for the life of the process.
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "deadlock.hpp"
+
+namespace tokitai {
+
+using ThreadSetup = void (*)();
+
+struct Pool {
+  unsigned threads;  // OS threads that work on a launch, the caller of `launch` included
+  unsigned started;
+  ThreadSetup setup;  // called once on each OS thread
+  pthread_mutex_t mutex;
+  pthread_cond_t work_ready, work_done;
+  u64 generation;
+  unsigned wanted, busy;
+  Work* work;
+};
+inline Pool pool = {1, 0, nullptr, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                    PTHREAD_COND_INITIALIZER, 0, 0, 0, nullptr};
+
+inline unsigned usable_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  const int count = CPU_COUNT(&cores);
+  return count > 0 ? unsigned(count) : 1;
+}
+
+// The calling OS thread's block, or null where there is no memory for one.
+TOKITAI_UNSANITIZED inline Block* own_block() {
+  static thread_local Block* own = reinterpret_cast<Block*>(alignof(Block));  // no_block
+  if (own == no_block) {
+    void* memory = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    own = static_cast<Block*>(memory);
+    own->shared = static_shared();
+    fiber_adopt(own->own);
+  }
+  return own;
+}
+
+inline u64 greatest_common_divisor(u64 a, u64 b) {
+  while (b) {
+    const u64 rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Seeded order of the blocks: i -> (factor * i + offset) mod total is a permutation where factor
+// and total have no common divisor, and needs no memory.
+struct BlockOrder {
+  u64 factor, offset, total;
+  u64 operator()(u64 i) const { return u64(((unsigned __int128)factor * i + offset) % total); }
+};
+
+inline BlockOrder block_order(u64 seed, u64 total) {
+  if (seed == 0 || total < 2) return {1, 0, total};
+  u64 state = mixed(seed) | 1;
+  BlockOrder order = {next_random(state) % total, next_random(state) % total, total};
+  while (greatest_common_divisor(order.factor, total) != 1) order.factor = next_random(state) % total;
+  return order;
+}
+
+TOKITAI_UNSANITIZED inline void work_on(Work& work) {
+  blockDim = work.block;
+  gridDim = work.grid;
+  blockIdx = {0, 0, 0};
+  Block* block = own_block();
+  if (!block || !block_reserve(*block, work.block.x * work.block.y * work.block.z)) {
+    if (claim_failure(work, Failure::out_of_memory))
+      failure_text(work, "no memory for the stacks of GPU threads");
+    return;
+  }
+  block->work = &work;
+  current_block = block;
+  const BlockOrder order = block_order(work.seed, work.total);
+  while (!__atomic_load_n(&work.failed, __ATOMIC_RELAXED)) {
+    const u64 begin = __atomic_fetch_add(&work.next, work.chunk, __ATOMIC_RELAXED);
+    if (begin >= work.total) break;
+    const u64 end = begin + work.chunk < work.total ? begin + work.chunk : work.total;
+    for (u64 i = begin; i < end && !__atomic_load_n(&work.failed, __ATOMIC_RELAXED); i++) {
+      const u64 at = order(i);
+      const Coordinates grid = work.grid;
+      blockIdx = {unsigned(at % grid.x), unsigned(at / grid.x % grid.y),
+                  unsigned(at / grid.x / grid.y)};
+      run_block(*block, at);
+      if (shared_overrun(work.dynamic_bytes) && claim_failure(work, Failure::shared_overrun)) {
+        Text text = failure_text(work, "write past the end of dynamic shared memory");
+        append(text, ", of which the launch asked for %zu bytes", work.dynamic_bytes);
+      }
+    }
+  }
+  current_block = no_block;
+}
+
+inline void* pool_thread(void*) {
+  if (pool.setup) pool.setup();
+  u64 seen = 0;
+  pthread_mutex_lock(&pool.mutex);
+  for (;;) {
+    while (pool.generation == seen || pool.wanted == 0)
+      pthread_cond_wait(&pool.work_ready, &pool.mutex);
+    seen = pool.generation;  // one share of a launch for each thread
+    pool.wanted--;
+    Work* work = pool.work;
+    pthread_mutex_unlock(&pool.mutex);
+    work_on(*work);
+    pthread_mutex_lock(&pool.mutex);
+    if (--pool.busy == 0) pthread_cond_signal(&pool.work_done);
+  }
+}
+
+// Starts OS threads up to `count` beside the caller; fewer where the system refuses.
+inline void pool_grow(unsigned count) {
+  while (pool.started < count) {
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, pool_thread, nullptr) != 0) return;
+    pthread_detach(thread);
+    pool.started++;
+  }
+}
+
+inline void launch(Work& work) {
+  work.total = u64(work.grid.x) * work.grid.y * work.grid.z;
+  const unsigned threads = work.total < pool.threads ? unsigned(work.total) : pool.threads;
+  constexpr u64 chunks_per_thread = 16, largest_chunk = 64;
+  work.chunk = work.total / (threads * chunks_per_thread) + 1;
+  if (work.chunk > largest_chunk) work.chunk = largest_chunk;
+  work.next = 0;
+  unsigned others = threads - 1;
+  if (others > pool.started) others = pool.started;
+  if (others) {
+    pthread_mutex_lock(&pool.mutex);
+    pool.work = &work;
+    pool.generation++;
+    pool.wanted = pool.busy = others;
+    pthread_cond_broadcast(&pool.work_ready);
+    pthread_mutex_unlock(&pool.mutex);
+  }
+  work_on(work);
+  if (others) {
+    pthread_mutex_lock(&pool.mutex);
+    // Shares that nobody has taken by now are not waited for: no block is left.
+    pool.busy -= pool.wanted;
+    pool.wanted = 0;
+    while (pool.busy) pthread_cond_wait(&pool.work_done, &pool.mutex);
+    pthread_mutex_unlock(&pool.mutex);
+  }
+}
+
+}  // namespace tokitai

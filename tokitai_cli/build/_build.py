@@ -1,0 +1,249 @@
+"""Building one harness into one executable, or finding it in the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from pathlib import Path
+
+from tokitai_cli import process
+from tokitai_cli.build import _entries, _store
+from tokitai_cli.build._compile import command_of, compile_in, failure
+from tokitai_cli.build._digest import data_sha256, file_sha256
+from tokitai_cli.build._harness import harness_context, harness_text, template_digest
+from tokitai_cli.build._headers import Digests, include_folders, read_depfile, shadows, stamp
+from tokitai_cli.build._identity import identify
+from tokitai_cli.build._scan import Finding, refuse
+from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.model.device import Recipe
+from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
+from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
+from tokitai_cli.model.harness import HarnessRequest
+
+# Names inside the build's own folder, so that the recorded command is the same on every run.
+_DEPFILE = "child.d"
+# Variables that say where things lie, not what is built; what they lead to is in the key by itself.
+_PLACES = frozenset({"HOME", "PATH", "TMPDIR"})
+_ATTEMPTS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Artifact:
+    """An executable that serves `request`.
+
+    key: content key. seconds: time that build() took. note: a damaged entry that was rebuilt, or a
+    cache that cannot be used. log_path: what the compiler printed.
+    """
+
+    path: Path
+    key: str
+    request: HarnessRequest
+    record: BuildRecord
+    cached: bool
+    seconds: float
+    note: str
+    log_path: Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """One build with everything that is known before the compiler runs."""
+
+    request: HarnessRequest
+    recipe: Recipe
+    store: _store.Location
+    source: bytes
+    findings: list[Finding]
+    compiler: CompilerRecord
+    first_key: str
+
+    @property
+    def log_path(self) -> Path:
+        return self.store.part("logs") / f"{self.first_key[:32]}.log"
+
+
+def build(request: HarnessRequest, recipe: Recipe, *, listener: Listener | None = None) -> Artifact:
+    """Build `request`, or take it from the cache where everything that went into it is the same.
+
+    Raises BuildError where the source cannot be read, holds what the device cannot run, or the
+    compiler fails (first errors with file and line; the log's path).
+    """
+    start = time.monotonic()
+    try:
+        job = _prepare(request, recipe)
+        found, note = _entries.find(job.store, job.first_key, Digests())
+        cached = found is not None
+        if found is None:
+            if listener is not None:
+                listener(BuildStarted(recipe.device, str(request.source), recipe.notice))
+            found = _compile(job)
+    except OSError as error:
+        raise BuildError(
+            f"the build cache cannot be used: {error}",
+            mend="set TOKITAI_CACHE to a folder on a file system with room",
+        ) from error
+    note = "; ".join(text for text in (job.store.note, note) if text)
+    seconds = time.monotonic() - start
+    if listener is not None:
+        listener(BuildFinished(recipe.device, str(request.source), cached, seconds, note))
+    record = found.entry.record
+    return Artifact(
+        found.path, found.entry.key, request, record, cached, seconds, note, job.log_path
+    )
+
+
+def failed_record(request: HarnessRequest, recipe: Recipe | None, error: BuildError) -> BuildRecord:
+    """Evidence of a build that failed; digests of what was there."""
+    digests = Digests()
+    return BuildRecord(
+        device=recipe.device if recipe else "",
+        arch=recipe.arch if recipe else "",
+        source=str(request.source),
+        source_sha256=digests.of(str(request.source)),
+        harness_sha256="",
+        headers={},
+        command=list(error.command),
+        compiler=None,
+        defines=dict(request.defines),
+        artifact_sha256="",
+        code_object=[],
+        notes=[],
+        failed=list(error.first_errors) or [str(error)],
+    )
+
+
+def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
+    try:
+        source = request.source.read_bytes()
+    except OSError as error:
+        raise BuildError(
+            f"the kernel source cannot be read: {error.strerror}", where=Location(request.source)
+        ) from error
+    findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
+    store = _store.location()
+    compiler = identify(recipe)
+    first_key = data_sha256(
+        {
+            "format": _store.FORMAT,
+            "source": [str(request.source), source],
+            "harness": [template_digest(), harness_context(request)],
+            "defines": request.defines,
+            "command": recipe.command,
+            "environment": {
+                name: value for name, value in recipe.environment.items() if name not in _PLACES
+            },
+            "features": recipe.resolved_features,
+            "compiler": compiler,
+            "device": [recipe.device, recipe.arch],
+        }
+    )
+    return _Job(request, recipe, store, source, findings, compiler, first_key)
+
+
+def _compile(job: _Job) -> _entries.Found:
+    """Compile in a temporary folder and publish it.
+
+    A file that changed while the compiler ran could leave an artifact under the digest of another
+    text, so such a build is done once more.
+    """
+    for _ in range(_ATTEMPTS):
+        folder = process.make_temporary_folder(job.store.part("tmp"), prefix="build-")
+        try:
+            started_ns = time.time_ns()
+            text = harness_text(job.request)
+            (folder / _entries.HARNESS).write_text(text, encoding="utf-8")
+            command = _run_compiler(job, folder)
+            manifest = _manifest(job, folder, command)
+            if _changed_since(job, manifest, started_ns):
+                continue
+            (folder / _DEPFILE).unlink()
+            record = _record(job, folder, command, manifest)
+            return _entries.publish(job.store, folder, job.first_key, manifest, record)
+        finally:
+            process.remove_temporary_folder(folder)
+    raise BuildError(
+        "the kernel source or one of its headers keeps changing while it is compiled",
+        where=Location(job.request.source),
+    )
+
+
+def _run_compiler(job: _Job, folder: Path) -> tuple[str, ...]:
+    names = {"source": _entries.HARNESS, "output": _entries.ARTIFACT, "depfile": _DEPFILE}
+    command = command_of(job.recipe, names)
+    done = compile_in(folder, job.recipe, command, job.log_path)
+    if done.returncode != 0 or not (folder / _entries.ARTIFACT).is_file():
+        raise failure(
+            done,
+            job.recipe,
+            command,
+            source=job.request.source,
+            text=job.source.decode("utf-8", "replace"),
+            findings=job.findings,
+            log_path=job.log_path,
+        )
+    return command
+
+
+def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> _entries.Manifest:
+    depfile = folder / _DEPFILE
+    if not depfile.is_file():
+        raise BuildError(f"{job.recipe.compiler.name} wrote no list of headers", command=command)
+    own = {folder / _entries.HARNESS, job.request.source}
+    used = read_depfile(depfile.read_text(encoding="utf-8", errors="surrogateescape"), folder)
+    headers = [path for path in used if path not in own]
+    digests = Digests()
+    folders = include_folders(job.request.source, command)
+    foreign = [
+        path for path in headers if not any(path.is_relative_to(folder) for folder in folders)
+    ]
+    return _entries.Manifest(
+        headers={str(path): digests.of(str(path)) for path in headers},
+        absent=shadows(headers, folders),
+        stamps={str(path): stamp(str(path)) for path in foreign},
+    )
+
+
+def _changed_since(job: _Job, manifest: _entries.Manifest, started_ns: int) -> bool:
+    """Whether the source, or a header, was written while the compiler ran."""
+    if job.request.source.read_bytes() != job.source:
+        return True
+    finished_ns = time.time_ns()
+    return any(
+        started_ns <= os.stat(path).st_mtime_ns <= finished_ns  # noqa: PTH116 - hundreds of files
+        for path in manifest.headers
+    )
+
+
+def _record(
+    job: _Job, folder: Path, command: tuple[str, ...], manifest: _entries.Manifest
+) -> BuildRecord:
+    artifact = folder / _entries.ARTIFACT
+    facts = [FactRecord(name="bytes", value=str(artifact.stat().st_size), source="file system")]
+    if job.recipe.resolved_features:
+        facts.append(
+            FactRecord(
+                name="cpu-features", value=job.recipe.resolved_features, source="/proc/cpuinfo"
+            )
+        )
+    return BuildRecord(
+        device=job.recipe.device,
+        arch=job.recipe.arch,
+        source=str(job.request.source),
+        source_sha256=_bytes_sha256(job.source),
+        harness_sha256=file_sha256(folder / _entries.HARNESS),
+        headers=manifest.headers,
+        command=list(command),
+        compiler=job.compiler,
+        defines=dict(job.request.defines),
+        artifact_sha256=file_sha256(artifact),
+        code_object=facts,
+        notes=[],
+        failed=[],
+    )
+
+
+def _bytes_sha256(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()

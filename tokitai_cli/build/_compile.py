@@ -1,0 +1,110 @@
+"""Running the compiler and reading what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli import process
+from tokitai_cli.build._scan import Finding, launches_on_host
+from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.model.device import Recipe
+
+# A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
+COMPILE_SECONDS = 900.0
+_FIRST_ERRORS = 5
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: (?:fatal )?error: (?P<text>.*)$",
+    re.MULTILINE,
+)
+_LINK_ERROR = re.compile(
+    r"^.*(?:undefined reference to|undefined symbol|ld: error|: error: ).*$", re.M
+)
+
+
+def command_of(recipe: Recipe, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the recipe's argv with its placeholders replaced."""
+
+    def fill(word: str) -> str:
+        return re.sub(r"\{(source|output|depfile)\}", lambda match: names[match.group(1)], word)
+
+    return tuple(fill(word) for word in recipe.command)
+
+
+def compile_in(
+    folder: Path, recipe: Recipe, command: Sequence[str], log_path: Path
+) -> process.Completed:
+    """Run the compiler in `folder`; its output goes to `log_path`, whether it fails or not."""
+    # Compilers write their folder into debug information; under this name it is always the same.
+    environment = {**recipe.environment, "PWD": "/proc/self/cwd"}
+    done = process.run(command, env=environment, cwd=folder, timeout=COMPILE_SECONDS)
+    text = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
+    log_path.write_text(text, encoding="utf-8", errors="replace")
+    return done
+
+
+def failure(
+    done: process.Completed,
+    recipe: Recipe,
+    command: tuple[str, ...],
+    *,
+    source: Path,
+    text: str,
+    findings: Sequence[Finding],
+    log_path: Path,
+) -> BuildError:
+    """Make the error to raise for a compiler that failed: first errors, place, and what may mend it."""
+    log = done.stdout + done.stderr
+    name = recipe.compiler.name
+    where = None
+    if done.timed_out:
+        message = f"{name} was ended after {COMPILE_SECONDS:.0f} s"
+        errors: tuple[str, ...] = ()
+    elif done.returncode < 0:
+        message = f"{name} died of {process.signal_name(done.returncode)}"
+        errors = ()
+    else:
+        errors = first_errors(log)
+        match = _ERROR.search(log)
+        if match:
+            column = int(match["column"] or 0)
+            where = Location(Path(match["file"]), int(match["line"]), column)
+            message = match["text"]
+        else:
+            message = errors[0] if errors else f"{name} failed with exit code {done.returncode}"
+    return BuildError(
+        message,
+        where=where,
+        mend=_mend(recipe.device, source, text, findings),
+        log=log,
+        log_path=log_path,
+        first_errors=errors,
+        command=command,
+    )
+
+
+def first_errors(log: str) -> tuple[str, ...]:
+    """First error lines of a compiler's output: file:line, else the linker's, else the last lines."""
+    lines = [match.group() for match in _ERROR.finditer(log)]
+    if not lines:
+        lines = [match.group() for match in _LINK_ERROR.finditer(log)]
+    if not lines:
+        lines = [line for line in log.splitlines() if line.strip()][-_FIRST_ERRORS:]
+    return tuple(lines[:_FIRST_ERRORS])
+
+
+def _mend(device: str, source: Path, text: str, findings: Sequence[Finding]) -> str:
+    if findings:
+        first = findings[0]
+        return (
+            f"{source.name}:{first.line} holds {first.name}, {first.what}, "
+            f"which the {device} device cannot run"
+        )
+    line = launches_on_host(text)
+    if line and device == "cpu":
+        return (
+            f"{source.name}:{line} launches a kernel with <<<>>>, which a C++ compiler cannot read: "
+            "guard the host code with #ifndef TOKITAI"
+        )
+    return ""

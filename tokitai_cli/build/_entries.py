@@ -1,0 +1,142 @@
+"""Entries of the build cache: found by first key and headers, checked before use, published whole."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import process
+from tokitai_cli.build._digest import data_sha256, encode, file_sha256
+from tokitai_cli.build._headers import Digests, stamp
+from tokitai_cli.build._store import Location, write_atomically
+from tokitai_cli.model.evidence import BuildRecord
+
+ARTIFACT = "child"
+HARNESS = "harness.cpp"
+_RECORD = "record.json"
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What must hold for an artifact to fit: digests of headers, and files that must not exist.
+
+    `stamps` are size and mtime (ns) of the headers that come with the compiler. As for the compiler
+    itself, equal ones spare reading the file: it is some two hundred files in every warm run.
+    """
+
+    headers: dict[str, str]
+    absent: list[str]
+    stamps: dict[str, list[int]]
+
+    def holds(self, digests: Digests) -> bool:
+        """Whether every header is as it was and nothing shadows one."""
+        stamps = self.stamps
+        for path, want in self.headers.items():
+            known = stamps.get(path)
+            if not (known and stamp(path) == known) and digests.of(path) != want:
+                return False
+        return not any(os.path.exists(path) for path in self.absent)  # noqa: PTH110 - as above
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An artifact's record; `digest` covers all other fields."""
+
+    key: str
+    size: int
+    record: BuildRecord
+    digest: str = ""
+
+    def sealed(self) -> Entry:
+        """Copy with its digest."""
+        return Entry(self.key, self.size, self.record, data_sha256([self.key, self.record]))
+
+
+class DamagedError(Exception):
+    """An entry that is not what was published."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """A good entry and the path of its executable."""
+
+    entry: Entry
+    path: Path
+
+
+def find(store: Location, first_key: str, digests: Digests) -> tuple[Found | None, str]:
+    """Good entry for `first_key`, if any, and a note where a damaged one was thrown away."""
+    note = ""
+    folder = store.part("manifests") / first_key
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        key = path.stem
+        try:
+            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+            if not manifest.holds(digests):
+                continue
+            return read_entry(store, key), note
+        except (OSError, msgspec.DecodeError, DamagedError) as error:
+            note = f"a damaged entry of the build cache was thrown away: {key[:12]} ({error})"
+            with contextlib.suppress(OSError):
+                path.unlink()
+            throw_away(store, key)
+    return None, note
+
+
+def read_entry(store: Location, key: str) -> Found:
+    """Read and check one entry; raises DamagedError, OSError or msgspec.DecodeError."""
+    folder = store.part("artifacts") / key
+    try:
+        entry = msgspec.json.decode((folder / _RECORD).read_bytes(), type=Entry)
+        path = folder / ARTIFACT
+        if entry.key != key or entry != entry.sealed():
+            raise DamagedError("its record was changed")
+        if path.stat().st_size != entry.size:
+            raise DamagedError("the executable has another size")
+        if file_sha256(path) != entry.record.artifact_sha256:
+            raise DamagedError("the executable has another digest")
+        if not os.access(path, os.X_OK):
+            raise DamagedError("the executable may not be executed")
+    except FileNotFoundError as error:
+        raise DamagedError(f"{Path(error.filename).name} is missing") from error
+    return Found(entry, path)
+
+
+def publish(
+    store: Location, built: Path, first_key: str, manifest: Manifest, record: BuildRecord
+) -> Found:
+    """Move the finished folder `built` into the cache by one rename.
+
+    Where another process was faster, its entry is used if it is good. Raises OSError.
+    """
+    key = artifact_key(first_key, manifest)
+    entry = Entry(key, (built / ARTIFACT).stat().st_size, record).sealed()
+    (built / _RECORD).write_bytes(encode(entry))
+    target = store.part("artifacts") / key
+    try:
+        built.rename(target)
+    except OSError:
+        try:
+            read_entry(store, key)
+        except (DamagedError, msgspec.DecodeError):
+            throw_away(store, key)
+            built.rename(target)
+    write_atomically(store.part("manifests") / first_key / f"{key}.json", encode(manifest))
+    return read_entry(store, key)
+
+
+def artifact_key(first_key: str, manifest: Manifest) -> str:
+    """Key of an artifact: everything of the first key, and every header."""
+    return data_sha256([first_key, manifest.headers])
+
+
+def throw_away(store: Location, key: str) -> None:
+    """Take an entry out of the cache; it vanishes at once, its files a moment later."""
+    grave = process.make_temporary_folder(store.part("tmp"), prefix="gone-")
+    with contextlib.suppress(OSError):
+        (store.part("artifacts") / key).rename(grave / key)
+    shutil.rmtree(grave, ignore_errors=True)
+    process.remove_temporary_folder(grave)

@@ -1,0 +1,106 @@
+"""From cases to the harness that serves them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tokitai_cli import expressions
+from tokitai_cli.errors import BuildError, Location, SpecError
+from tokitai_cli.model.case import Case
+from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
+from tokitai_cli.model.spec import Launch, Variant
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+# A (qualified) name, and for a template its arguments: names, integers, nested templates.
+_KERNEL = re.compile(rf"{_NAME}(?:::{_NAME})*(?:\s*<[A-Za-z0-9_:, <>]*>)?")
+_TEMPLATE_WORD = re.compile(rf"\s*(?:{_NAME}(?:::{_NAME})*(?: {_NAME})*|[0-9][0-9A-Za-z]*|[<>,])")
+
+
+def harness_request(case: Case) -> HarnessRequest:
+    """Harness that serves the case, and every variant of its spec with the same build.
+
+    Variants share a harness where source, defines, flags and symbols are the same, whether or not
+    they were selected: narrowing a run must not build another artifact. Raises SpecError for a
+    kernel or file name that cannot stand in C++ source text.
+    """
+    source = source_path(case)
+    if any(mark in str(source) for mark in '"\n\r\\'):
+        raise SpecError(
+            f"the path of the kernel source cannot be included: {str(source)!r}",
+            where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
+            mend="use a folder without quotes, backslashes and line breaks",
+        )
+    kernels: dict[KernelEntry, None] = {}
+    for name, variant in case.loaded.spec.variants.items():
+        if _shared(variant) == _shared(case.variant):
+            for index, launch in enumerate(variant.launches):
+                key = f"variants.{name}.launches[{index}].kernel"
+                check_kernel_name(launch.kernel, Location(case.loaded.path, key=key))
+                kernels[_entry(variant, launch)] = None
+    symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
+    return HarnessRequest(source, tuple(kernels), symbols, tuple(sorted(defines_of(case).items())))
+
+
+def defines_of(case: Case) -> dict[str, str]:
+    """Values of the variant's compile-time parameters for the case's shape, as C++ text."""
+    return {
+        name: str(text if isinstance(text, int) else expressions.evaluate(text, case.shape))
+        for name, text in case.variant.defines.items()
+    }
+
+
+def check_kernel_name(name: str, where: Location | None = None) -> None:
+    """Raise SpecError unless `name` is a kernel's name or an instantiation of a kernel template."""
+    match = _KERNEL.fullmatch(name)
+    arguments = name.partition("<")[2][:-1] if match else ""
+    depth = 0
+    position = 0
+    while match and position < len(arguments.rstrip()):
+        word = _TEMPLATE_WORD.match(arguments, position)
+        if word is None:
+            match = None
+            break
+        position = word.end()
+        depth += {"<": 1, ">": -1}.get(word.group().strip(), 0)
+        if depth < 0:
+            match = None
+    if match is None or depth != 0:
+        raise SpecError(
+            f"not a kernel name: {name!r}",
+            where=where,
+            mend="write a name such as my_kernel, space::my_kernel or my_kernel<float, 4>",
+        )
+
+
+def source_path(case: Case) -> Path:
+    """Absolute path of the variant's kernel source; raises BuildError where it is no file."""
+    path = (case.loaded.folder / case.variant.source).resolve()
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise BuildError(
+            f"the kernel source {what}: {path}",
+            where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
+            mend="the path is relative to the spec file",
+        )
+    return path
+
+
+def _shared(variant: Variant) -> tuple[object, ...]:
+    """Everything of a variant that its artifact depends on, but its kernels."""
+    symbols = {name: buffer.dtype for name, buffer in variant.symbols.items()}
+    return variant.source, variant.defines, variant.flags, symbols
+
+
+def _entry(variant: Variant, launch: Launch) -> KernelEntry:
+    """Kernel and signature of a launch, as `kernel_entry` gives them for its plan."""
+    buffers = {**variant.inputs, **variant.outputs, **variant.inout, **variant.workspaces}
+    args: list[KernelArg] = []
+    for arg in launch.args:
+        if arg in buffers:
+            args.append(KernelArg("buffer", buffers[str(arg)].dtype))
+        elif arg in variant.scalars:
+            args.append(KernelArg("scalar", variant.scalars[str(arg)].dtype))
+        else:
+            args.append(KernelArg("integer", ""))
+    return KernelEntry(launch.kernel, tuple(args))

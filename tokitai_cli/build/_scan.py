@@ -1,0 +1,99 @@
+"""What a device cannot run at all, found in the source before a compiler stumbles over it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from tokitai_cli.errors import BuildError, Location
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the device cannot run. `conditional`: it stands inside an #if."""
+
+    name: str
+    what: str
+    line: int
+    conditional: bool
+
+
+# Comments, string and character literals, and raw strings: blanked, line breaks kept.
+_BLANKED = re.compile(
+    r'R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"'
+    r'|//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL,
+)
+_CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
+_GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
+
+_CPU = {
+    r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
+    r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
+    r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
+    r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
+    r"cooperative_groups\b": "cooperative groups",
+    r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
+}
+_REFUSED = {"cpu": _CPU}
+
+
+def blank(text: str) -> str:
+    """`text` with comments and literals turned to spaces; every character keeps its place."""
+    return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def scan(text: str, device: str) -> list[Finding]:
+    """Everything in a kernel source that `device` cannot run, in order of lines."""
+    patterns = _REFUSED.get(device, {})
+    if not any(re.search(pattern, text) for pattern in patterns):
+        return []
+    plain = blank(text)
+    found: dict[tuple[int, str], Finding] = {}
+    depth = -1 if _has_include_guard(plain) else 0
+    whole_lines = text.splitlines()
+    for number, line in enumerate(plain.splitlines(), start=1):
+        conditional = _CONDITIONAL.match(line)
+        if conditional:
+            depth += -1 if conditional.group(1) == "endif" else 1
+            continue
+        # An #include's path is no literal to the preprocessor, but was blanked as one.
+        whole = whole_lines[number - 1] if re.match(r"\s*#\s*include\b", line) else line
+        for pattern, what in patterns.items():
+            match = re.search(pattern, whole)
+            if match and not any(key[0] == number for key in found):
+                name = match.group()
+                found[number, name] = Finding(name, what, number, depth > 0)
+    return list(found.values())
+
+
+def refuse(source: Path, text: str, device: str) -> list[Finding]:
+    """Raise BuildError for what stands outside of every #if; return the rest.
+
+    What stands inside one may be left out by the preprocessor, so it only explains a build that
+    fails.
+    """
+    findings = scan(text, device)
+    for finding in findings:
+        if not finding.conditional:
+            raise BuildError(
+                f"the {device} device cannot run {finding.name}: {finding.what}",
+                where=Location(source, finding.line),
+                mend=f"guard it with #if, or choose a device that can; {device} runs plain HIP C++",
+                first_errors=(f"{source}:{finding.line}: {finding.what}: {finding.name}",),
+            )
+    return findings
+
+
+def launches_on_host(text: str) -> int:
+    """Line of the first `<<<` launch in the source, 0 for none."""
+    for number, line in enumerate(blank(text).splitlines(), start=1):
+        if "<<<" in line:
+            return number
+    return 0
+
+
+def _has_include_guard(plain: str) -> bool:
+    code = plain.lstrip()
+    return _GUARDED.match(code) is not None

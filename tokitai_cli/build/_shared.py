@@ -1,0 +1,71 @@
+"""Linker names of a source's dynamic shared memory, which the harness gives a place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tokitai_cli.build._scan import blank
+
+# `extern __shared__ T name[];`, with attributes and in any order, and HIP's macro for it.
+_TOKEN = re.compile(
+    r"\bnamespace\b(?P<space>[\s\w:]*)\{|(?P<open>\{)|(?P<close>\})"
+    r"|\bextern\b(?=[^;{}]*\b__shared__\b)[^;{}]*?\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
+    r"|\bHIP_DYNAMIC_SHARED\s*\([^;]*,\s*(?P<macro>[A-Za-z_]\w*)\s*\)"
+)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_DEEPEST = 16
+
+
+def dynamic_shared_names(source: Path) -> list[str]:
+    """Linker names of all `extern __shared__` arrays of `source` and the files that it includes
+    with quotes from its own folder, sorted.
+
+    Mangled as the Itanium C++ ABI does for variables: the plain name in the global namespace, else
+    _ZN <length name>... E (section 5.1.2).
+    """
+    found: set[str] = set()
+    seen: set[Path] = set()
+    _collect(source, found, seen, _DEEPEST)
+    return sorted(found)
+
+
+def _collect(path: Path, found: set[str], seen: set[Path], deepest: int) -> None:
+    if path in seen or deepest == 0:
+        return
+    seen.add(path)
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if "__shared__" in text or "HIP_DYNAMIC_SHARED" in text:
+        found.update(_names_in(blank(text)))
+    for name in _INCLUDE.findall(text):
+        _collect(path.parent / name, found, seen, deepest - 1)
+
+
+def _names_in(plain: str) -> set[str]:
+    found: set[str] = set()
+    scopes: list[list[str]] = []
+    for token in _TOKEN.finditer(plain):
+        if token["open"] is not None:
+            scopes.append([])
+        elif token["close"] is not None:
+            if scopes:
+                scopes.pop()
+        elif token["space"] is not None:
+            words = token["space"].replace("inline", " ").split("::")
+            scopes.append([word.strip() for word in words if word.strip()])
+        else:
+            found.add(
+                _mangled(
+                    [word for scope in scopes for word in scope], token["name"] or token["macro"]
+                )
+            )
+    return found
+
+
+def _mangled(spaces: list[str], name: str) -> str:
+    if not spaces:
+        return name
+    return "_ZN" + "".join(f"{len(word)}{word}" for word in [*spaces, name]) + "E"

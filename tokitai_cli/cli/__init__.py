@@ -1,0 +1,1 @@
+"""Verbs and exit codes; everything else is done by the pipeline."""

@@ -1,0 +1,8 @@
+"""Judging what a kernel gave back: one case by itself, and the vacuity of groups of cases."""
+
+from __future__ import annotations
+
+from tokitai_cli.compare.judgement import Judgement, judge
+from tokitai_cli.compare.vacuity import groups, settle
+
+__all__ = ["Judgement", "groups", "judge", "settle"]

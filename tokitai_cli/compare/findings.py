@@ -1,0 +1,75 @@
+"""Guard bands and inputs: what a kernel changed that it may not change."""
+
+from __future__ import annotations
+
+from tokitai_cli.compare.values import index_of, shown_index
+from tokitai_cli.model.case import (
+    DTYPE_BYTES,
+    BufferPlan,
+    Case,
+    GuardDamage,
+    InputDamage,
+    RunResult,
+)
+from tokitai_cli.model.evidence import FindingRecord
+
+GUARD_TOOL = "guards"
+INPUT_TOOL = "inputs"
+
+
+def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
+    """One finding per damaged guard side (first repetition that shows it) and changed input."""
+    plans = {buffer.name: buffer for buffer in case.buffers}
+    kernels = ", ".join(dict.fromkeys(launch.kernel for launch in case.launches))
+    found: dict[tuple[str, str], FindingRecord] = {}
+    for damage in result.guards:
+        key = (damage.buffer, damage.side)
+        if key not in found:
+            found[key] = _guard(plans[damage.buffer], damage, kernels)
+    inputs = [_input(plans[damage.buffer], damage, kernels) for damage in result.inputs_changed]
+    return [*found.values(), *inputs]
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte{'s' if count != 1 else ''}"
+
+
+def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord:
+    width = DTYPE_BYTES[plan.dtype]
+    element = damage.offset // width  # floors, so the byte just before the payload is element -1
+    if damage.offset < 0:
+        where = f"{_bytes(-damage.offset)} before its start"
+    else:
+        where = f"{_bytes(damage.offset - plan.nbytes)} after its end"
+    message = (
+        f"{plan.name}: write outside the buffer, {damage.side} it: {_bytes(damage.bytes_changed)} "
+        f"changed, the first at byte offset {damage.offset} ({where}; element index {element}, "
+        f"the buffer has {plan.elements}), repetition {damage.repetition}"
+    )
+    return FindingRecord(
+        tool=GUARD_TOOL,
+        kind="out-of-bounds-write",
+        message=message,
+        kernel=kernels,
+        location=f"{plan.name}[{element}]",
+        threads="",
+    )
+
+
+def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord:
+    flat = damage.offset // DTYPE_BYTES[plan.dtype]
+    inside = 0 <= flat < plan.elements
+    place = shown_index(index_of(flat, plan.shape) if inside else [flat])
+    what = "input changed while the kernel ran" if inside else "write outside the input"
+    message = (
+        f"{plan.name}: {what}: {_bytes(damage.bytes_changed)} changed, the first at byte offset "
+        f"{damage.offset} (element index {place})"
+    )
+    return FindingRecord(
+        tool=INPUT_TOOL,
+        kind="input-changed" if inside else "out-of-bounds-write",
+        message=message,
+        kernel=kernels,
+        location=f"{plan.name}{place}",
+        threads="",
+    )

@@ -1,0 +1,122 @@
+"""The judgement of one case on one device: the steps in their order, and the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tokitai_cli.compare.findings import findings_of
+from tokitai_cli.compare.output import (
+    STEP_FINDINGS,
+    STEP_REPEATS,
+    Failure,
+    OutputJudgement,
+    judge_output,
+)
+from tokitai_cli.model.case import Case, Expectation, Replay, Role, RunResult
+from tokitai_cli.model.evidence import FindingRecord, MutantRecord, OutputRecord, RepeatRecord
+from tokitai_cli.model.verdict import Stage, Verdict
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """What the comparison says of a case. A vacuous case still reads verified here: `settle`.
+
+    reason: one sentence, empty where the verdict is verified. replay_fraction: share of the
+    elements of replayed outputs that the replay covers, None without a replay.
+    """
+
+    outputs: list[OutputRecord]
+    mutants: list[MutantRecord]
+    repeats: RepeatRecord
+    findings: list[FindingRecord]
+    verdict: Verdict
+    stage: Stage
+    reason: str
+    replay_fraction: float | None
+
+
+def judge(
+    case: Case,
+    expectations: Mapping[str, Expectation],
+    replays: Mapping[str, Replay],
+    result: RunResult,
+) -> Judgement:
+    """Compare every repetition of every output of `case` with what the oracle says.
+
+    Refuted where a step fails: dtype and shape, never-written elements, guards and inputs,
+    non-finite structure, numbers, and bits that differ between repetitions of a deterministic
+    variant. Inconclusive where nothing fails but something could not be judged: an output without
+    elements (unless the case expects that), reference or judging check. Else verified.
+
+    Raises OracleError where a reference or replay does not fit its output.
+    """
+    # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
+    with np.errstate(all="ignore"):
+        judged = [
+            judge_output(
+                case, buffer, expectations.get(buffer.name), replays.get(buffer.name), result
+            )
+            for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
+        ]
+    findings = findings_of(case, result)
+    failures = [failure for output in judged for failure in output.failures]
+    failures += [Failure(STEP_FINDINGS, finding.message) for finding in findings]
+    differing = [output.difference for output in judged if output.difference is not None]
+    if case.variant.deterministic:
+        for change in differing:
+            text = f"{change.message}; the spec says deterministic"
+            failures.append(Failure(STEP_REPEATS, text))
+            findings.append(_unstable(case, text))
+    verdict, reason = _verdict(case, judged, failures)
+    return Judgement(
+        outputs=[output.record for output in judged],
+        mutants=[mutant for output in judged for mutant in output.mutants],
+        repeats=RepeatRecord(
+            repetitions=len(result.outputs),
+            sentinels=[f"0x{fill & 0xFF:02x}" for fill in result.sentinels],
+            schedules=list(result.schedules),
+            differing_outputs=[change.output for change in differing],
+            bitwise_equal=not differing,
+        ),
+        findings=findings,
+        verdict=verdict,
+        stage=Stage.COMPARE,
+        reason=reason,
+        replay_fraction=_replay_fraction(judged),
+    )
+
+
+def _verdict(
+    case: Case, judged: Sequence[OutputJudgement], failures: Sequence[Failure]
+) -> tuple[Verdict, str]:
+    if failures:
+        # min keeps the first of equals: the order of the spec's outputs and checks.
+        return Verdict.REFUTED, min(failures, key=lambda failure: failure.step).text
+    if not judged:
+        return Verdict.INCONCLUSIVE, "the case has no output: nothing was compared"
+    for output in judged:
+        if output.open:
+            return Verdict.INCONCLUSIVE, output.open
+    if case.expect_empty and all(output.record.elements for output in judged):
+        return Verdict.INCONCLUSIVE, "an empty output was expected, but every output has elements"
+    return Verdict.VERIFIED, ""
+
+
+def _replay_fraction(judged: Sequence[OutputJudgement]) -> float | None:
+    replayed = [output for output in judged if output.replayed is not None]
+    total = sum(output.record.elements for output in replayed)
+    return sum(output.replayed or 0 for output in replayed) / total if total else None
+
+
+def _unstable(case: Case, message: str) -> FindingRecord:
+    return FindingRecord(
+        tool="repeats",
+        kind="nondeterministic",
+        message=message,
+        kernel=", ".join(dict.fromkeys(launch.kernel for launch in case.launches)),
+        location="",
+        threads="",
+    )

@@ -1,0 +1,103 @@
+"""Error metrics of an output against the reference, gathered chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.compare.checks import BiasTally, flat_index
+from tokitai_cli.compare.compared import Compared
+from tokitai_cli.compare.target import Target
+from tokitai_cli.compare.values import number, ratio
+from tokitai_cli.model.evidence import MetricsRecord
+
+_BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
+
+
+class RowTally:
+    """The row (first axis) with the largest mean of a value; rows may span chunks.
+
+    Rows arrive in order, so only the sum of the row that is still open is kept.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.width = target.width
+        self.rows = len(target.shape) >= 2
+        self.best: int | None = None
+        self._best_sum = 0.0
+        self._open_row, self._open_sum = 0, 0.0
+
+    def add(self, start: int, values: NDArray[np.float64]) -> None:
+        """Take in the values of the flat positions from `start`."""
+        if not self.rows:
+            return
+        first = start // self.width
+        last = (start + values.size - 1) // self.width
+        edges = np.arange(first, last + 1) * self.width - start
+        sums = np.add.reduceat(values, np.maximum(edges, 0))
+        if first == self._open_row:
+            sums[0] += self._open_sum
+        place = int(np.argmax(sums))
+        if sums[place] > self._best_sum:
+            self.best, self._best_sum = first + place, float(sums[place])
+        self._open_row, self._open_sum = last, float(sums[-1])
+
+
+class MetricsTally:
+    """All of MetricsRecord over the chunks of one repetition."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.max_abs = self.max_rel = self.max_ulp = 0.0
+        self.over_bound: float | None = None
+        self.over_probable: float | None = None
+        self.exact = 0
+        self.bias = BiasTally()
+        self.row = RowTally(target)
+        self._bins = np.zeros(_BINS, dtype=np.int64)
+
+    def add(self, compared: Compared) -> None:
+        """Take in one chunk."""
+        chunk, ulps = compared.chunk, compared.ulps
+        self.max_abs = max(self.max_abs, float(compared.error.max()))
+        self.max_rel = max(self.max_rel, float(compared.relative.max()))
+        self.max_ulp = max(self.max_ulp, float(ulps.max()))
+        self.bias.add(compared)
+        if compared.over_bound is not None:
+            self.over_bound = max(self.over_bound or 0.0, float(compared.over_bound.max()))
+        if chunk.bound_probable is not None:
+            top = float(ratio(compared.error, chunk.bound_probable).max())
+            self.over_probable = max(self.over_probable or 0.0, top)
+        inexact = ulps[ulps > 0]
+        self.exact += compared.count - inexact.size
+        if inexact.size:
+            # frexp: u = m 2^e with 0.5 <= m < 1, so 2^(e-1) is its own upper end where m = 0.5.
+            fraction, exponent = np.frexp(inexact)
+            exponent -= fraction == 0.5
+            exponent[np.isinf(inexact)] = _BINS - 1
+            self._bins += np.bincount(np.clip(exponent, 0, _BINS - 1), minlength=_BINS)
+        values = ulps if compared.over_bound is None else compared.over_bound
+        if inexact.size or values.any():
+            self.row.add(flat_index(compared, 0), values)
+
+    def record(self) -> MetricsRecord:
+        """Return the evidence."""
+        signed, outward = self.bias.means
+        histogram = {"0": self.exact} if self.exact else {}
+        for exponent in map(int, np.flatnonzero(self._bins)):
+            end = "inf" if exponent == _BINS - 1 else format(2.0**exponent, ".17g")
+            histogram[end] = int(self._bins[exponent])
+        return MetricsRecord(
+            max_abs=number(self.max_abs),
+            max_rel=number(self.max_rel),
+            max_ulp=number(self.max_ulp),
+            over_bound=None if self.over_bound is None else number(self.over_bound),
+            over_bound_probable=(
+                None if self.over_probable is None else number(self.over_probable)
+            ),
+            bias_ulp=number(signed),
+            bias_outward_ulp=number(outward),
+            exact_elements=self.exact,
+            ulp_histogram=histogram,
+            worst_row=self.row.best,
+        )

@@ -1,0 +1,295 @@
+"""Judging one output of one case: every repetition, every check, and what became of the mutants."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, resolve
+from tokitai_cli.compare.compared import Compared, Mask, part_of
+from tokitai_cli.compare.metrics import MetricsTally
+from tokitai_cli.compare.mutants import Summary
+from tokitai_cli.compare.pattern import pattern_of
+from tokitai_cli.compare.reasons import check_reason
+from tokitai_cli.compare.repeats import Difference, difference
+from tokitai_cli.compare.structure import (
+    StructureTally,
+    can_tell_unwritten,
+    form_failures,
+    never_written,
+    never_written_failure,
+)
+from tokitai_cli.compare.target import Target, reference_target, refined_error, replay_target
+from tokitai_cli.compare.trial import try_mutants
+from tokitai_cli.compare.values import bits_of
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
+from tokitai_cli.model.evidence import (
+    CheckRecord,
+    MutantRecord,
+    OutputRecord,
+    PatternRecord,
+    StructureRecord,
+)
+
+# Steps in the order of the comparison: the first that fails gives the reason.
+STEP_FORM, STEP_UNWRITTEN, STEP_FINDINGS, STEP_STRUCTURE, STEP_NUMBERS, STEP_REPEATS = range(1, 7)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """Why an output is refuted: the step of the comparison and a sentence."""
+
+    step: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputJudgement:
+    """One output. `open` says why it could not be judged though nothing failed, "" where it was."""
+
+    record: OutputRecord
+    mutants: list[MutantRecord]
+    failures: list[Failure]
+    open: str = ""
+    difference: Difference | None = None
+    replayed: int | None = None
+
+
+class Repetition:
+    """All tallies of one repetition of one output."""
+
+    def __init__(
+        self,
+        number: int,
+        buffer: BufferPlan,
+        reference: Target,
+        checks: Sequence[ResolvedCheck],
+        refined: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.number = number
+        self.refined = refined
+        self.structure = StructureTally(buffer)
+        self.metrics = MetricsTally(reference)
+        self.tallies = [CheckTally(check, reference) for check in checks if not check.missing]
+        self._size = reference.size
+        self.failing: Mask | None = None
+
+    def add(self, compared: Compared, against: str) -> None:
+        """Take in one chunk against the reference or the replay."""
+        index = compared.chunk.index
+        if against == "reference":
+            self.structure.add(compared)
+            self.metrics.add(compared)
+            self.mark(index, compared.structure_fails)
+        for tally in self.tallies:
+            if tally.check.against == against:
+                exceeds = tally.add(compared)
+                if tally.check.judges:
+                    self.mark(index, exceeds)
+
+    def mark(self, index: slice | NDArray[np.int64], mask: Mask | None) -> None:
+        """Remember failing elements, at one byte per element and only once there is one."""
+        if mask is None:
+            return
+        if self.failing is None:
+            self.failing = np.zeros(self._size, dtype=bool)
+        self.failing[index] |= mask
+
+    @property
+    def shown(self) -> str:
+        """Words that name the repetition, "" for the first."""
+        return f", in repetition {self.number}" if self.number else ""
+
+    @property
+    def failed_checks(self) -> list[CheckTally]:
+        """Judging checks that did not pass."""
+        return [tally for tally in self.tallies if tally.check.judges and not tally.passed]
+
+    @property
+    def passed(self) -> bool:
+        """Whether structure and all judging checks hold."""
+        return not self.structure.records() and not self.failed_checks
+
+
+def judge_output(
+    case: Case,
+    buffer: BufferPlan,
+    expectation: Expectation | None,
+    replay: Replay | None,
+    result: RunResult,
+) -> OutputJudgement:
+    """Take the steps of the comparison that belong to one output."""
+    structure = form_failures(buffer, result)
+    if structure:
+        failures = [Failure(STEP_FORM, structure[0].message)]
+        return OutputJudgement(_record(buffer, False, structure), [], failures)
+    if buffer.elements == 0:
+        text = "" if case.expect_empty else f"{buffer.name} has no elements: nothing was compared"
+        return OutputJudgement(_record(buffer, case.expect_empty, []), [], [], text)
+    if expectation is None:
+        text = f"there is no reference of {buffer.name}"
+        return OutputJudgement(_record(buffer, False, []), [], [], text)
+    reference = reference_target(buffer, expectation, flush_to_zero=case.variant.flush_to_zero)
+    replayed = None if replay is None else replay_target(buffer, replay)
+    checks = resolve(case, buffer.name, reference, replayed)
+    summary = Summary()
+    excused = _excused(buffer, expectation)
+    judged = _judge_values(buffer, excused, result, (reference, replayed), checks, summary)
+    mutants = try_mutants(reference, replayed, summary, expectation, checks, excused)
+    return dataclasses.replace(
+        judged,
+        mutants=mutants,
+        open=_open(case, buffer, checks),
+        replayed=None if replayed is None else replayed.size,
+    )
+
+
+def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:
+    """Return elements that may hold anything if unwritten: an in-out keeps what was drawn."""
+    mask = expectation.may_be_unwritten
+    if mask is None or buffer.role is Role.INOUT or buffer.init == "zero":
+        return None
+    return np.broadcast_to(mask, buffer.shape).reshape(-1)
+
+
+def _open(case: Case, buffer: BufferPlan, checks: Sequence[ResolvedCheck]) -> str:
+    for check in checks:
+        if check.missing:
+            return f"{buffer.name}: the check {check.metric} cannot be made: {check.missing}"
+    if not any(check.judges for check in checks):
+        return f"{buffer.name}: no check judges it on the profile {case.profile}"
+    return ""
+
+
+def _flat(buffer: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8) if buffer.dtype == "bool" else flat
+
+
+def _judge_values(
+    buffer: BufferPlan,
+    excused: Mask | None,
+    result: RunResult,
+    targets: tuple[Target, Target | None],
+    checks: Sequence[ResolvedCheck],
+    summary: Summary,
+) -> OutputJudgement:
+    arrays = [_flat(buffer, outputs[buffer.name]) for outputs in result.outputs]
+    bits = [bits_of(array) for array in arrays]
+    # Equal bytes need no second look: they get the same answer, and an element that kept its fill
+    # would differ from its complement.
+    refined = [refined_error(buffer, targets[0], outputs) for outputs in result.outputs]
+    differing = [
+        number
+        for number in range(1, len(bits))
+        if not np.array_equal(bits[number], bits[0]) or not _equal(refined[number], refined[0])
+    ]
+    unwritten = never_written(buffer, bits, result.sentinels) if differing else None
+    repetitions = [
+        Repetition(number, buffer, targets[0], checks, refined[number])
+        for number in (0, *differing)
+    ]
+    _walk(repetitions, arrays, targets, unwritten, excused, summary)
+    changed = difference(buffer, arrays, differing, unwritten)
+    chosen = next((one for one in repetitions if not one.passed), repetitions[0])
+
+    if unwritten is not None and excused is not None:
+        unwritten &= ~excused
+    failures, structure, pattern = _failures(buffer, chosen, unwritten, arrays[0])
+    record = OutputRecord(
+        name=buffer.name,
+        dtype=buffer.dtype,
+        shape=list(buffer.shape),
+        elements=buffer.elements,
+        passed=not failures,
+        structure=structure,
+        checks=_check_records(chosen, checks, can_tell_unwritten(buffer, result.sentinels)),
+        metrics=chosen.metrics.record(),
+        pattern=pattern,
+    )
+    return OutputJudgement(record, [], failures, difference=changed)
+
+
+def _equal(left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) -> bool:
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
+
+
+def _failures(
+    buffer: BufferPlan, chosen: Repetition, unwritten: Mask | None, first: NDArray[Any]
+) -> tuple[list[Failure], list[StructureRecord], PatternRecord | None]:
+    """Put together what is wrong; `first` are the values of repetition 0."""
+    failures: list[Failure] = []
+    structure: list[StructureRecord] = []
+    if unwritten is not None and unwritten.any():
+        value = float(first[int(np.argmax(unwritten))])
+        structure.append(never_written_failure(buffer, unwritten, value))
+        failures.append(Failure(STEP_UNWRITTEN, f"{buffer.name}: {structure[0].message}"))
+        chosen.mark(slice(None), unwritten)
+    pattern = None if chosen.failing is None else pattern_of(chosen.failing, buffer.shape)
+    for one in chosen.structure.records():
+        structure.append(one)
+        text = f"{buffer.name}: {one.message}{chosen.shown}"
+        failures.append(Failure(STEP_STRUCTURE, text))
+    for tally in chosen.failed_checks:
+        text = check_reason(buffer.name, tally.record(), tally.bias.means, pattern)
+        failures.append(Failure(STEP_NUMBERS, text + chosen.shown))
+    return failures, structure, pattern
+
+
+def _walk(
+    repetitions: Sequence[Repetition],
+    arrays: Sequence[NDArray[Any]],
+    targets: tuple[Target, Target | None],
+    skip: Mask | None,
+    excused: Mask | None,
+    summary: Summary,
+) -> None:
+    """Go once over reference and replay; all repetitions share what is computed of a chunk."""
+    for against, target in zip(("reference", "replay"), targets, strict=True):
+        for chunk in target.chunks() if target is not None else ():
+            left_out = part_of(skip, chunk)
+            for repetition in repetitions:
+                got = arrays[repetition.number][chunk.index]
+                refined = repetition.refined if against == "reference" else None
+                part = None if refined is None else refined[chunk.index]
+                repetition.add(Compared(chunk, got, left_out, part), against)
+            if against == "reference":
+                summary.add(chunk, part_of(excused, chunk))
+
+
+def _record(buffer: BufferPlan, passed: bool, structure: list[StructureRecord]) -> OutputRecord:
+    """Return the record of an output of which no value could be compared."""
+    return OutputRecord(
+        name=buffer.name,
+        dtype=buffer.dtype,
+        shape=list(buffer.shape),
+        elements=buffer.elements,
+        passed=passed,
+        structure=structure,
+        checks=[],
+        metrics=None,
+        pattern=None,
+    )
+
+
+def _check_records(
+    repetition: Repetition, checks: Sequence[ResolvedCheck], note: str
+) -> list[CheckRecord]:
+    """All checks in the order of the spec; the first carries what holds for the whole output."""
+    tallies = iter(repetition.tallies)
+    records: list[CheckRecord] = []
+    for check in checks:
+        tally = CheckTally(check, repetition.metrics.target) if check.missing else next(tallies)
+        record = tally.record()
+        notes = [record.note, "" if records else note]
+        if repetition.number and not record.passed:
+            notes.append(f"repetition {repetition.number}")
+        text = "; ".join(part for part in notes if part)
+        passed = record.passed and not check.missing
+        records.append(msgspec.structs.replace(record, note=text, passed=passed))
+    return records

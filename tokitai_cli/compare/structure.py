@@ -1,0 +1,155 @@
+"""What is judged in front of the numbers: dtype, shape, never-written elements, NaN and infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.compare import compared as kinds
+from tokitai_cli.compare.checks import flat_index
+from tokitai_cli.compare.compared import Compared, Mask
+from tokitai_cli.compare.target import CHUNK
+from tokitai_cli.compare.values import elements_text, index_of, number, shown, shown_index
+from tokitai_cli.model.case import BufferPlan, Role, RunResult
+from tokitai_cli.model.evidence import StructureRecord
+from tokitai_cli.numerics import numpy_dtype
+
+NEVER_WRITTEN = "never-written"
+
+_SENTENCES = {
+    kinds.NAN_UNEXPECTED: "NaN where the reference is a number",
+    kinds.NAN_MISSING: "a number where the reference is NaN",
+    kinds.INF_UNEXPECTED: "infinity where the reference is a number",
+    kinds.INF_MISSING: "a number where the reference is infinite or overflows",
+    kinds.INF_SIGN: "infinity of the wrong sign",
+}
+
+
+def form_failures(buffer: BufferPlan, result: RunResult) -> list[StructureRecord]:
+    """dtype and shape of every repetition, without broadcasting; an output that is not there."""
+    for repetition, outputs in enumerate(result.outputs):
+        got = outputs.get(buffer.name)
+        where = f"{buffer.name} in repetition {repetition}"
+        if got is None:
+            return [_form("missing", f"{where} was not given back", buffer.dtype)]
+        if got.dtype != numpy_dtype(buffer.dtype):
+            text = f"{where} has dtype {got.dtype}, want {buffer.dtype}"
+            return [_form("dtype", text, buffer.dtype)]
+        if got.shape != buffer.shape:
+            text = f"{where} has shape {list(got.shape)}, want {list(buffer.shape)}"
+            return [_form("shape", text, str(list(buffer.shape)))]
+    return []
+
+
+def _form(kind: str, message: str, want: str) -> StructureRecord:
+    return StructureRecord(kind=kind, count=1, first=[], got="nan", want=want, message=message)
+
+
+def can_tell_unwritten(buffer: BufferPlan, sentinels: Sequence[int]) -> str:
+    """Why never-written elements of `buffer` cannot be told, or "" where they can."""
+    if buffer.role is Role.INOUT:
+        return ""
+    if buffer.init == "zero":
+        return "never-written elements cannot be told: the output starts as zero"
+    if not any(fill ^ 0xFF in sentinels for fill in sentinels):
+        return "never-written elements cannot be told: no two repetitions had complementary fills"
+    return ""
+
+
+def never_written(
+    buffer: BufferPlan, arrays: Sequence[NDArray[Any]], sentinels: Sequence[int]
+) -> Mask | None:
+    """Find elements that still hold their fill byte under one fill and under its complement.
+
+    None where there are none. A value that happens to equal one fill cannot equal its complement,
+    so nothing is mistaken whatever the dtype. `arrays` are the flat bits of each repetition.
+    """
+    if buffer.role is Role.INOUT or buffer.init == "zero" or not arrays[0].size:
+        return None
+    fills = {fill & 0xFF for fill in sentinels}
+    pairs = sorted({tuple(sorted((fill, fill ^ 0xFF))) for fill in fills if fill ^ 0xFF in fills})
+    mask: Mask | None = None
+    for low, high in pairs:
+        for start in range(0, arrays[0].size, CHUNK):
+            where = slice(start, start + CHUNK)
+            stayed = _stayed(arrays, sentinels, low, where)
+            if not stayed.any():
+                continue
+            stayed &= _stayed(arrays, sentinels, high, where)
+            if stayed.any():
+                mask = np.zeros(arrays[0].size, dtype=bool) if mask is None else mask
+                mask[where] |= stayed
+    return mask
+
+
+def _stayed(
+    arrays: Sequence[NDArray[Any]], sentinels: Sequence[int], fill: int, where: slice
+) -> Mask:
+    itemsize = arrays[0].dtype.itemsize
+    pattern = int.from_bytes(bytes([fill]) * itemsize, "little")
+    hits = [
+        array[where] == array.dtype.type(pattern)
+        for array, sentinel in zip(arrays, sentinels, strict=True)
+        if sentinel & 0xFF == fill
+    ]
+    return np.asarray(np.logical_or.reduce(hits))
+
+
+def never_written_failure(buffer: BufferPlan, mask: Mask, first_value: float) -> StructureRecord:
+    """Return the record of elements that the kernel left as they were."""
+    count = int(np.count_nonzero(mask))
+    first = index_of(int(np.argmax(mask)), buffer.shape)
+    plural = "s" if count != 1 else ""
+    return StructureRecord(
+        kind=NEVER_WRITTEN,
+        count=count,
+        first=first,
+        got=number(first_value),
+        want="a value written by the kernel",
+        message=f"{count} element{plural} never written, first index {shown_index(first)}",
+    )
+
+
+class StructureTally:
+    """Non-finite disagreements with the oracle's masks over the chunks of one repetition."""
+
+    def __init__(self, buffer: BufferPlan) -> None:
+        self.buffer = buffer
+        self._found: dict[str, tuple[int, int, float, str]] = {}
+
+    def add(self, compared: Compared) -> None:
+        """Take in one chunk."""
+        for kind, mask in compared.structure.items():
+            count = int(np.count_nonzero(mask))
+            if kind in self._found:
+                known = self._found[kind]
+                self._found[kind] = (known[0] + count, *known[1:])
+                continue
+            place = int(np.argmax(mask))
+            got, want = float(compared.got[place]), float(compared.chunk.reference[place])
+            self._found[kind] = (count, flat_index(compared, place), got, shown(want))
+
+    def records(self) -> list[StructureRecord]:
+        """One record per kind, the kind with the first failing element first."""
+        records = []
+        for kind, (count, flat, got, want) in sorted(
+            self._found.items(), key=lambda item: item[1][1]
+        ):
+            index = index_of(flat, self.buffer.shape)
+            total = elements_text(count, self.buffer.elements)
+            sides = f"got {shown(got)}, want {want} at {shown_index(index)}"
+            message = f"{_SENTENCES[kind]}: {sides}; {total}"
+            records.append(
+                StructureRecord(
+                    kind=kind,
+                    count=count,
+                    first=index,
+                    got=number(got),
+                    want=want,
+                    message=message,
+                )
+            )
+        return records

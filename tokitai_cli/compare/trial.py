@@ -1,0 +1,152 @@
+"""Mutants before the checks: which of them would have passed as a right output."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from tokitai_cli.compare.checks import BiasTally, ResolvedCheck, values_of
+from tokitai_cli.compare.compared import Compared, Mask, part_of
+from tokitai_cli.compare.mutants import (
+    Mutant,
+    Status,
+    Summary,
+    beyond_doubt,
+    mutants_of,
+    values_at,
+)
+from tokitai_cli.compare.target import Chunk, Target
+from tokitai_cli.model.case import Expectation
+from tokitai_cli.model.evidence import MutantRecord
+
+FIRST_CHUNK = 1 << 11
+
+
+class Trial:
+    """One mutant before the judging checks, chunk by chunk, until nothing more can change."""
+
+    def __init__(
+        self, mutant: Mutant, checks: list[ResolvedCheck], integer: bool, excused: Mask | None
+    ) -> None:
+        self.mutant = mutant
+        self._excused = excused
+        self.integer = integer
+        self.eligible = False
+        self.rejected_by = ""
+        self._checks = [check for check in checks if check.judges]
+        self._biases = {
+            place: BiasTally() for place, check in enumerate(self._checks) if check.metric == "bias"
+        }
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rest of the array cannot change the status."""
+        return bool(self.mutant.status) or (bool(self.rejected_by) and self.eligible)
+
+    def release_if_settled(self) -> None:
+        """Let go of the values once they are not asked for again: a dropped term is an array."""
+        if self.settled:
+            self.mutant = dataclasses.replace(self.mutant, values=None)
+
+    def reference_chunk(self, chunk: Chunk) -> None:
+        """Try the checks against the reference, and ask whether the mutant can be told."""
+        if not self._biases and not self.mutant.touches(chunk.index):
+            return
+        compared = Compared(chunk, values_at(self.mutant, chunk), part_of(self._excused, chunk))
+        if not self.eligible:
+            self.eligible = bool(beyond_doubt(compared).any())
+        if not self.rejected_by and compared.structure:
+            self.rejected_by = "non-finite structure: " + next(iter(compared.structure))
+        self._try(compared, "reference")
+
+    def replay_chunk(self, chunk: Chunk, reference: Chunk) -> None:
+        """Try the checks against the replay; `reference` is the reference at the same elements.
+
+        Only elements that are told from the reference beyond doubt count: the reference in another
+        rounding than the replay's is no fault of the mutant.
+        """
+        if not self.mutant.touches(chunk.index):
+            return
+        values = values_at(self.mutant, chunk)
+        compared = Compared(reference, values, part_of(self._excused, chunk))
+        told = compared.differs if self.integer else beyond_doubt(compared)
+        if told.any():
+            self._try(Compared(chunk, values, ~told), "replay")
+
+    def _try(self, compared: Compared, against: str) -> None:
+        for place, check in enumerate(self._checks):
+            if self.rejected_by:
+                return
+            if check.against != against:
+                continue
+            if place in self._biases:
+                self._biases[place].add(compared)
+            elif bool((values_of(check, compared) > check.limit).any()):
+                self.rejected_by = f"{check.metric} against the {against}"
+
+    def close(self) -> None:
+        """Judge what only the whole array can say: the mean error."""
+        for place, tally in self._biases.items():
+            if not self.rejected_by and tally.value > self._checks[place].limit:
+                self.rejected_by = f"bias against the {self._checks[place].against}"
+
+    def record(self, output: str) -> MutantRecord:
+        """Return the evidence.
+
+        Floats count only where the difference is beyond doubt. Integers are exact: any that a
+        check rejects was wrong, so there a small difference counts as well.
+        """
+        status: Status = self.mutant.status or "not-eligible"
+        detail = self.mutant.detail
+        if self.rejected_by and (self.eligible or self.integer):
+            status, detail = "rejected", f"{detail}; rejected by {self.rejected_by}"
+        elif self.eligible:
+            status = "accepted"
+        return MutantRecord(output=output, kind=self.mutant.kind, status=status, detail=detail)
+
+
+def try_mutants(
+    reference: Target,
+    replay: Target | None,
+    summary: Summary,
+    expectation: Expectation,
+    checks: list[ResolvedCheck],
+    excused: Mask | None,
+) -> list[MutantRecord]:
+    """Say what becomes of each mutant of one output. The reference is seen once, by chunks.
+
+    Elements of `excused` may stay unwritten, so what a mutant has there counts for nothing.
+    The replay, an extra pass, is tried only with what the checks against the reference let through
+    in the first chunk, and only where a check judges against it.
+    """
+    integer = reference.form is None
+    entries = {
+        mutant.kind: Trial(mutant, checks, integer, excused)
+        for mutant in mutants_of(reference, summary, expectation, checks)
+    }
+    use_replay = replay is not None and any(
+        check.judges and check.against == "replay" for check in checks
+    )
+    waiting = [trial for trial in entries.values() if not trial.settled]
+    with np.errstate(all="ignore"):
+        for number, chunk in enumerate(reference.chunks(FIRST_CHUNK)):
+            for trial in waiting:
+                trial.reference_chunk(chunk)
+                if number == 0 and use_replay and replay is not None:
+                    _try_replay(trial, replay, reference)
+                trial.release_if_settled()
+            waiting = [trial for trial in waiting if not trial.settled]
+            if not waiting:
+                break
+    for trial in waiting:
+        trial.close()
+    return [trial.record(reference.name) for trial in entries.values()]
+
+
+def _try_replay(trial: Trial, replay: Target, reference: Target) -> None:
+    """Try the checks against the replay on a mutant that nothing has rejected yet."""
+    for chunk in replay.chunks(FIRST_CHUNK):
+        if trial.rejected_by:
+            return
+        trial.replay_chunk(chunk, Chunk(reference, chunk.index))

@@ -1,0 +1,104 @@
+"""Vacuity: whether the checks of a group of cases could have refuted each wrong output.
+
+A group is what shares variant, output, shape and device; its cases differ in profile and seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tokitai_cli.model.evidence import CaseRecord, GroupRecord, MutantRecord
+from tokitai_cli.model.verdict import Stage, Verdict
+
+Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
+
+_SHOWN = 4
+
+
+def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
+    """Say what became of each mutant kind in each group, in the order of the cases.
+
+    Only verified cases count: what a refuted case rejects proves nothing of the checks elsewhere.
+    A group without a verified case has no record.
+    """
+    gathered: dict[tuple[Key, str], list[tuple[CaseRecord, MutantRecord]]] = {}
+    for case in cases:
+        if case.verdict is not Verdict.VERIFIED:
+            continue
+        for mutant in case.mutants:
+            key = (_key(case, mutant.output), mutant.kind)
+            gathered.setdefault(key, []).append((case, mutant))
+    return [_group(members) for members in gathered.values()]
+
+
+def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
+    """`cases` with the verified ones of a vacuous group made inconclusive, and the reason.
+
+    Vacuous: some mutant kind was accepted in the group and rejected by none of its verified cases,
+    or was nowhere far enough from the reference to be told.
+    """
+    faults: dict[Key, list[GroupRecord]] = {}
+    for group in groups:
+        if group.status in ("accepted", "never-eligible"):
+            faults.setdefault(_group_key(group), []).append(group)
+    settled = []
+    for case in cases:
+        outputs = dict.fromkeys(mutant.output for mutant in case.mutants)
+        found = [one for output in outputs for one in faults.get(_key(case, output), [])]
+        if case.verdict is Verdict.VERIFIED and found:
+            reason = _reason(found)
+            case = msgspec.structs.replace(  # noqa: PLW2901 - the case goes on under its new verdict
+                case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
+            )
+        settled.append(case)
+    return settled
+
+
+def _key(case: CaseRecord, output: str) -> Key:
+    return (case.op, case.variant, output, tuple(sorted(case.shape.items())), case.device)
+
+
+def _group_key(group: GroupRecord) -> Key:
+    shape = tuple(sorted(group.shape.items()))
+    return (group.op, group.variant, group.output, shape, group.device)
+
+
+def _group(members: Sequence[tuple[CaseRecord, MutantRecord]]) -> GroupRecord:
+    case, mutant = members[0]
+    seen = {one.status for _, one in members}
+    status: Literal["rejected", "accepted", "never-eligible", "not-applicable"]
+    if "rejected" in seen:
+        status = "rejected"
+    elif "accepted" in seen:
+        status = "accepted"
+    else:
+        status = "never-eligible" if "not-eligible" in seen else "not-applicable"
+    return GroupRecord(
+        op=case.op,
+        variant=case.variant,
+        output=mutant.output,
+        shape=dict(case.shape),
+        device=case.device,
+        kind=mutant.kind,
+        status=status,
+        rejected_by=[member.id for member, one in members if one.status == "rejected"],
+        accepted_by=[member.id for member, one in members if one.status == "accepted"],
+    )
+
+
+def _reason(found: Sequence[GroupRecord]) -> str:
+    """Name the accepted kinds of the first output concerned, else those that no profile tells."""
+    accepted = [group for group in found if group.status == "accepted"]
+    chosen = accepted or list(found)
+    output = chosen[0].output
+    kinds = [group.kind for group in chosen if group.output == output]
+    names = ", ".join(kinds[:_SHOWN]) + (", ..." if len(kinds) > _SHOWN else "")
+    if accepted:
+        return (
+            f"{output}: the checks would also have passed a wrong output ({names}), "
+            "and no profile here rejects it"
+        )
+    return f"{output}: no profile here could tell a wrong output from the reference ({names})"

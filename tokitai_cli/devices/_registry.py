@@ -1,0 +1,61 @@
+"""Devices by name, and the choice among them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.devices.cuda import CudaDevice
+from tokitai_cli.devices.gfx import GfxDevice
+from tokitai_cli.devices.rocm import RocmDevice
+from tokitai_cli.errors import UsageError, near
+from tokitai_cli.model.device import Device, DeviceOptions, Fact, Probe
+
+# In the order in which `auto` looks; gfx is only asked for by name, or by `all`.
+_AUTO = ("rocm", "cuda", "cpu")
+_DEVICES: dict[str, Device] = {
+    device.name: device for device in (RocmDevice(), CudaDevice(), GfxDevice(), CpuDevice())
+}
+CHOSEN_BY = "chosen-by"
+
+
+def names() -> tuple[str, ...]:
+    """Names of all devices."""
+    return tuple(_DEVICES)
+
+
+def get(name: str) -> Device:
+    """Device by name; raises UsageError with the nearest names."""
+    try:
+        return _DEVICES[name]
+    except KeyError:
+        raise UsageError(
+            f"unknown device: {name!r}", mend=near(name, (*_DEVICES, "auto", "all"))
+        ) from None
+
+
+def resolve(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
+    """Devices of `--device`, each probed once.
+
+    "auto": the first available of rocm, cuda, cpu; its probe has the fact "chosen-by", which says
+    what was passed over. "all": every device, so that a report can name those that are not there;
+    only the available ones can run. A name: that device, available or not. Raises UsageError.
+    """
+    if choice == "all":
+        return [(device, device.probe(options)) for device in _DEVICES.values()]
+    if choice != "auto":
+        device = get(choice)
+        return [(device, device.probe(options))]
+    passed: list[str] = []
+    device, probe = _DEVICES[_AUTO[-1]], None
+    for name in _AUTO:
+        device = _DEVICES[name]
+        probe = device.probe(options)
+        if probe.available:
+            break
+        passed.append(f"{name}: {probe.missing}")
+    if probe is None:
+        raise AssertionError("auto looks at one device at least")
+    words = f"auto took {device.name}" + (f" ({'; '.join(passed)})" if passed else "")
+    fact = Fact(CHOSEN_BY, words, "--device auto")
+    return [(device, dataclasses.replace(probe, facts=(*probe.facts, fact)))]

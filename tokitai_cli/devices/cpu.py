@@ -1,0 +1,197 @@
+"""The cpu device: unmodified HIP kernels on the host, by any C++ compiler."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import platform
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from tokitai_cli import resources
+from tokitai_cli.devices._environment import (
+    child_environment,
+    compiler_environment,
+    dropped_facts,
+)
+from tokitai_cli.devices._find import first_program, read_text
+from tokitai_cli.devices._words import NOT_MACHINE_CODE, checked_flags, define_flags
+from tokitai_cli.errors import BuildError, UsageError
+from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
+
+_COMPILERS = ("c++", "g++", "clang++")
+_WARP_SIZES = (32, 64)
+_MEND = "install g++ or clang++, or `pip install ziglang`"
+# Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
+_FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
+_ZIG_NOTICE = "the first build with zig takes about two minutes: it builds its C++ library once"
+# Programs that GCC and Clang drivers call; a driver that calls none prints the bare name.
+_CALLED = ("cc1plus", "as", "ld", "collect2")
+
+
+class CpuDevice:
+    """GPU threads as fibers, blocks over the host's cores."""
+
+    name: str = "cpu"
+    device_class: DeviceClass = DeviceClass.HOST_SIMT
+    non_claims: tuple[str, ...] = (
+        "not GPU evidence",
+        "host compiler's code, not the GPU's",
+        NOT_MACHINE_CODE,
+    )
+
+    def probe(self, options: DeviceOptions) -> Probe:
+        """Look for a compiler; the hardware is always there."""
+        found = _compiler()
+        facts = [
+            Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
+            Fact("cores", str(_cores()), "scheduler affinity"),
+            Fact("machine", platform.machine(), "uname"),
+            Fact("warp-size", str(options.warp_size or _WARP_SIZES[0]), "option"),
+            *dropped_facts(),
+        ]
+        if found is not None:
+            facts.append(Fact("compiler", shlex.join(found[0]), found[1]))
+        return Probe(
+            self.name,
+            self.device_class,
+            available=found is not None,
+            buildable=found is not None,
+            arch=platform.machine(),
+            facts=tuple(facts),
+            missing="" if found is not None else _missing(),
+            mend="" if found is not None else _MEND,
+        )
+
+    def recipe(
+        self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
+    ) -> Recipe:
+        """Recipe for the compiler of CXX or PATH, else pip's zig; raises BuildError without one."""
+        found = _compiler()
+        if found is None:
+            raise BuildError(_missing(), mend=_MEND)
+        driver, source = found
+        is_zig = source == "pip's ziglang"
+        warp_size = options.warp_size or _WARP_SIZES[0]
+        if warp_size not in _WARP_SIZES:
+            raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
+        kernels = resources.kernels_dir()
+        command = (
+            *driver,
+            "-std=c++17",
+            "-O3",
+            "-g1",
+            "-march=native",
+            *_FLOATING_POINT,
+            *_excess_precision(driver[0]),
+            # Static shared memory is thread-local storage of the executable itself.
+            "-ftls-model=local-exec",
+            "-fno-strict-aliasing",
+            "-pthread",
+            "-DTOKITAI_DEVICE_CPU=1",
+            f"-DTOKITAI_WARP_SIZE={warp_size}",
+            f"-I{kernels / 'host'}",
+            f"-I{kernels / 'harness'}",
+            *define_flags(defines),
+            *checked_flags(flags),
+            "-MD",
+            "-MF",
+            "{depfile}",
+            "-x",
+            "c++",
+            "{source}",
+            "-o",
+            "{output}",
+        )
+        query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
+        return Recipe(
+            device=self.name,
+            arch=platform.machine(),
+            compiler=Path(driver[0]),
+            command=command,
+            environment=compiler_environment(),
+            source_suffix=".cpp",
+            version_command=(*driver, "--version"),
+            wrap_commands=() if is_zig else query,
+            resolved_features=_cpu_features(),
+            notice=_ZIG_NOTICE if is_zig else "",
+        )
+
+    def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
+        """Argv of the child: blocks are spread over `threads` OS threads."""
+        threads = options.threads or _cores()
+        if threads < 1:
+            raise UsageError(f"the number of threads is at least 1, not {threads}")
+        return (str(artifact), f"--threads={threads}")
+
+    def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
+        """Environment of the child."""
+        del options
+        return child_environment()
+
+
+def _compiler() -> tuple[tuple[str, ...], str] | None:
+    """Argv prefix of the C++ compiler and how it was found."""
+    chosen = shlex.split(os.environ.get("CXX", ""))
+    if chosen:  # a compiler that was asked for is never replaced by another
+        found = first_program([(chosen[0], "CXX")])
+        return ((str(found[0]), *chosen[1:]), "CXX") if found is not None else None
+    found = first_program([(name, "PATH") for name in _COMPILERS])
+    if found is not None:
+        return (str(found[0]),), found[1]
+    zig = _pip_zig()
+    return ((str(zig), "c++"), "pip's ziglang") if zig is not None else None
+
+
+def _excess_precision(driver: str) -> tuple[str, ...]:
+    """Flag that makes GCC on x86 round each _Float16 operation (GCC manual, -fexcess-precision).
+
+    Clang does so by itself and does not know the flag.
+    """
+    name = Path(driver).resolve().name
+    is_gcc = ("g++" in name or "gcc" in name) and "clang" not in name
+    return ("-fexcess-precision=16",) if is_gcc and platform.machine() == "x86_64" else ()
+
+
+def _missing() -> str:
+    chosen = os.environ.get("CXX", "")
+    if chosen:
+        return f"no C++ compiler was found: CXX names {chosen!r}, which is not there"
+    return "no C++ compiler was found (looked for c++, g++, clang++ and pip's ziglang)"
+
+
+def _pip_zig() -> Path | None:
+    found = importlib.util.find_spec("ziglang")
+    for folder in (found.submodule_search_locations or []) if found is not None else []:
+        program = Path(folder) / "zig"
+        if program.is_file():
+            return program
+    return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+@functools.cache
+def _first_processor() -> dict[str, str]:
+    """First block of /proc/cpuinfo; the file of a large machine is slow to read whole."""
+    block = read_text("/proc/cpuinfo").partition("\n\n")[0]
+    pairs = (line.partition(":") for line in block.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _cpu_model() -> str:
+    facts = _first_processor()
+    return facts.get("model name") or facts.get("CPU part") or platform.processor() or "unknown"
+
+
+def _cpu_features() -> str:
+    """Tell what -march=native resolves to on this CPU: the fields that compilers decide by."""
+    facts = _first_processor()
+    names = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
+    model = [f"{name}={facts[name]}" for name in names if name in facts]
+    flags = sorted((facts.get("flags") or facts.get("Features") or "").split())
+    return " ".join([platform.machine(), *model, *flags])

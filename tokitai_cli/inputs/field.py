@@ -1,0 +1,132 @@
+"""One array that is to be drawn, and what its generator may know of the op."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from tokitai_cli.errors import Location, NotRunError, SpecError
+from tokitai_cli.model.case import BufferPlan, Case
+from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
+from tokitai_cli.numerics import FORMATS, bit_source
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """An array of a case with its draw.
+
+    axis: the axis that the op reduces over, or None where nothing shows one.
+    terms: extent of the reduction: of `axis`, and of further reduced axes.
+    factors, carrier: how many arrays of the case are drawn by the same kind along a reduction, and
+        whether this is the first of them, which carries the signs of the products.
+    """
+
+    case: Case
+    plan: BufferPlan
+    draw: Draw
+    axis: int | None
+    terms: int
+    factors: int
+    carrier: bool
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the dtype is a floating-point format."""
+        return self.plan.dtype in FORMATS
+
+    @property
+    def location(self) -> Location:
+        """Place in the spec that the draw comes from."""
+        return Location(
+            file=self.case.loaded.path, key=f"profiles.{self.case.profile}.inputs.{self.plan.name}"
+        )
+
+    def setting(self, name: str, default: float) -> float:
+        """Return the draw's setting `name`, or `default` where the spec does not give it."""
+        value = getattr(self.draw, name)
+        return default if value is None else float(value)
+
+    def source(self, purpose: str = "") -> np.random.Philox:
+        """Bits of this array's own, another stream for every purpose."""
+        case = self.case
+        return bit_source(
+            case.seed,
+            case.loaded.spec.op,
+            case.variant_name,
+            case.profile,
+            self.plan.name,
+            *self.plan.shape,
+            purpose,
+        )
+
+    def refuse(self, message: str, mend: str = "") -> SpecError:
+        """Error for a draw that cannot be carried out as the spec has it."""
+        return SpecError(message, where=self.location, mend=mend)
+
+    def not_applicable(self, reason: str) -> NotRunError:
+        """Error for a profile that has no meaning at this shape."""
+        return NotRunError(
+            f"profile {self.case.profile} is not applicable to this shape: {self.plan.name} "
+            f"{list(self.plan.shape)}: {reason}",
+            where=self.location,
+            mend="choose another shape or profile",
+        )
+
+
+def fields(case: Case) -> list[Field]:
+    """Every array of `case` that is drawn, in the order inputs, in-outs, symbols."""
+    spec, variant = case.loaded.spec, case.variant
+    plans = {plan.name: plan for plan in case.buffers}
+    names = list(drawn_buffers(variant))
+    for name, buffer in drawn_buffers(variant).items():
+        if buffer.derived:
+            key = f"variants.{case.variant_name}.inputs.{name}.derived"
+            raise SpecError(
+                f"no function {buffer.derived!r} derives an input from others",
+                where=Location(file=case.loaded.path, key=key),
+                mend="draw the input instead",
+            )
+    draws = {name: draw_of(spec, variant, case.profile, name) for name in names}
+    axes = {name: _reduced_axes(case, name, draws[name]) for name in names}
+    result = []
+    for name in names:
+        same = [n for n in names if draws[n].kind == draws[name].kind and axes[n]]
+        shape = plans[name].shape
+        result.append(
+            Field(
+                case=case,
+                plan=plans[name],
+                draw=draws[name],
+                axis=axes[name][0] if axes[name] else None,
+                terms=math.prod(shape[axis] for axis in axes[name]),
+                factors=len(same),
+                carrier=bool(same) and same[0] == name,
+            )
+        )
+    return result
+
+
+def _reduced_axes(case: Case, name: str, draw: Draw) -> list[int]:
+    """Axes that the op sums over: those whose size, as the spec writes it, is in no output's shape.
+
+    In C[m, n] = sum A[m, k] B[k, n] that is k. The draw's own `axis` goes first and alone.
+    """
+    variant = case.variant
+    shape = drawn_buffers(variant)[name].shape
+    if draw.axis is not None:
+        axis = draw.axis + len(shape) if draw.axis < 0 else draw.axis
+        if not 0 <= axis < len(shape):
+            raise SpecError(
+                f"axis {draw.axis} of {name}, which has {len(shape)} dimensions",
+                where=Location(file=case.loaded.path, key=f"profiles.{case.profile}"),
+                mend=f"give one from {-len(shape)} to {len(shape) - 1}",
+            )
+        return [axis]
+    kept = {
+        str(size)
+        for output in (*variant.outputs.values(), *variant.inout.values())
+        for size in output.shape
+    }
+    return [axis for axis, size in enumerate(shape) if str(size) not in kept]

@@ -1,0 +1,225 @@
+"""Kinds of draws for floating-point arrays.
+
+A kind fills an array in two steps. `fill` turns one raw word into one number, element by element, so
+that an array is drawn in chunks. `finish` then rearranges what depends on the position along the
+axis that the op reduces over. Both are functions of the field and its bits alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.inputs.field import Field
+from tokitai_cli.inputs.transforms import Floats, Raw, below, centred, exp2, normal, signs, uniform
+from tokitai_cli.numerics import FORMATS, round_to
+
+# Above these lengths exact-int has only +-1 and exact-int-ramp only 1, so that |sum| stays below
+# 2048 with a margin of five standard deviations and sum |a b| below 2^24.
+_TWOS_UP_TO = 8192
+_RAMP_TWOS_UP_TO = 80_000
+_SLAB = 1 << 15
+# Second halves of cancelling pairs differ from the first by this much relative to them.
+_PAIR_SPREAD = 2.0**-6
+# 252 * 260 = 65520, the least magnitude that float16 rounds to infinity; and the same as a sum.
+_LARGE_PRODUCT = (252.0, 260.0)
+_LARGE_SUM = (32752.0, 32768.0)
+_LARGE_NOISE = 16.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatKind:
+    """A kind of draw: `settings` are the keys of a Draw that it reads, with their defaults."""
+
+    fill: Callable[[Field, Raw], Floats]
+    finish: Callable[[Field, NDArray[Any]], None] | None = None
+    settings: tuple[tuple[str, float], ...] = ()
+    check: Callable[[Field], None] | None = None
+
+
+def _fill_normal(field: Field, raw: Raw) -> Floats:
+    return field.setting("value", 0.0) + normal(raw) * field.setting("scale", 1.0)
+
+
+def _fill_uniform(field: Field, raw: Raw) -> Floats:
+    return uniform(raw, field.setting("lo", 0.0), field.setting("hi", 1.0))
+
+
+def _fill_log_uniform(field: Field, raw: Raw) -> Floats:
+    magnitude = exp2(uniform(raw, field.setting("lo", -8.0), field.setting("hi", 0.0)))
+    sign = field.draw.sign or "random"
+    if sign == "random":
+        return magnitude * signs(raw)
+    return magnitude if sign == "positive" else -magnitude
+
+
+def _fill_constant(field: Field, raw: Raw) -> Floats:
+    return np.full(raw.shape, field.setting("value", 1.0))
+
+
+def _fill_exact_int(field: Field, raw: Raw) -> Floats:
+    return _magnitudes(raw, field.terms <= _TWOS_UP_TO) * signs(raw) * field.setting("scale", 1.0)
+
+
+def _fill_ramp(field: Field, raw: Raw) -> Floats:
+    return _magnitudes(raw, field.terms <= _RAMP_TWOS_UP_TO) * field.setting("scale", 1.0)
+
+
+def _magnitudes(raw: Raw, twos: bool) -> Floats:
+    """1 or 2 from bit 1, or 1 everywhere."""
+    if not twos:
+        return np.ones(raw.shape)
+    return 1.0 + ((raw >> np.uint64(1)) & np.uint64(1)).astype(np.float64)
+
+
+def _finish_ramp(field: Field, array: NDArray[Any]) -> None:
+    """Turn the second half along the reduction negative, in one of the factors only."""
+    if field.carrier and field.axis is not None:
+        line = np.moveaxis(array, field.axis, 0)
+        second = line[(line.shape[0] + 1) // 2 :]
+        np.negative(second, out=second)
+
+
+def _finish_cancelling(field: Field, array: NDArray[Any]) -> None:
+    """Let the second half along the reduction undo the first, up to a relative 2^-6.
+
+    Term t + n - n // 2 is the negative of term t: the carrier is negated and slightly changed, the
+    other factors are repeated. Partial sums grow to sqrt(n / 2), the result does not.
+    """
+    if field.axis is None:
+        return
+    line = np.moveaxis(array, field.axis, 0)
+    half = line.shape[0] // 2
+    first, second = line[:half], line[line.shape[0] - half :]
+    if not field.carrier:
+        second[...] = first
+        return
+    source = field.source("pairs")
+    rows = max(1, _SLAB // max(1, math.prod(line.shape[1:])))
+    for start in range(0, half, rows):
+        block = first[start : start + rows].astype(np.float64)
+        change = 1.0 + _PAIR_SPREAD * normal(source.random_raw(block.size)).reshape(block.shape)
+        second[start : start + rows] = round_to(-block * change, field.plan.dtype)
+
+
+def _fill_large(field: Field, raw: Raw) -> Floats:
+    if field.axis is None:
+        return exp2(uniform(raw, 12.0, 15.5)) * signs(raw)
+    # Sums of products of these have a standard deviation of _LARGE_NOISE.
+    spread = (_LARGE_NOISE / math.sqrt(field.terms)) ** (1.0 / max(1, field.factors))
+    return np.asarray(normal(raw) * spread)
+
+
+def _finish_large(field: Field, array: NDArray[Any]) -> None:
+    """Put results around 65520: the first term of a product, or the first two of a plain sum.
+
+    Half of the lines along the reduction get exactly the factor of 65520, the others up to an
+    eighth more or less, and every eighth one is negative. The noise of the other terms is quieter
+    by 2^0, 2^-4, 2^-8 or 2^-12 on each line of the carrier. So some results must overflow, some
+    must not, and some lie so close that either is right.
+    """
+    if field.axis is None:
+        return
+    line = np.moveaxis(array, field.axis, 0)
+    if field.factors >= 2:
+        anchors = [_LARGE_PRODUCT[0 if field.carrier else 1]] if line.shape[0] else []
+    else:
+        anchors = list(_LARGE_SUM[: line.shape[0]])
+    count = math.prod(line.shape[1:])
+    raw = field.source("anchors").random_raw(count)
+    factor = np.where(raw & np.uint64(1), 1.0, 1.0 + centred(raw) / 4.0)
+    factor[(raw >> np.uint64(1)) % np.uint64(8) == 0] *= -1.0
+    if field.carrier:
+        quieter = exp2(-4.0 * ((raw >> np.uint64(4)) & np.uint64(3)).astype(np.float64))
+        line *= quieter.reshape(line.shape[1:]).astype(array.dtype)
+    for position, anchor in enumerate(anchors):
+        block = np.clip(anchor * factor, -65504.0, 65504.0).reshape(line.shape[1:])
+        line[position] = round_to(block, field.plan.dtype)
+
+
+def _fill_subnormal(field: Field, raw: Raw) -> Floats:
+    """Subnormals in the carrier; ordinary numbers, one in eight a subnormal, in other factors.
+
+    The ordinary ones are scaled by 1 / sqrt(terms), so that sums of products are subnormal too.
+    """
+    form = FORMATS[field.plan.dtype]
+    steps = 1 << (form.precision - 1)
+    counts = np.rint(centred(raw) * (2 * (steps - 1))).astype(np.float64)
+    tiny = np.ldexp(counts, form.min_exponent - form.precision + 1)
+    if field.carrier or field.axis is None:
+        return tiny
+    ordinary = centred(raw) * (2.0 / math.sqrt(max(1, field.terms)))
+    return np.where((raw >> np.uint64(2)) & np.uint64(7), ordinary, tiny)
+
+
+def _fill_special(field: Field, raw: Raw) -> Floats:
+    """Draw normal numbers with one element in 32 a -0.0 and one in 32 a +0.0."""
+    values = _fill_normal(field, raw)
+    low = raw & np.uint64(31)
+    values[low == 0] = -0.0
+    values[low == 1] = 0.0
+    return values
+
+
+def _finish_special(field: Field, array: NDArray[Any]) -> None:
+    """Place NaN, inf and -inf at a few positions: 1, 2 and 2, more in arrays above 2^16 elements.
+
+    Few, so that in a product whole lines stay finite. An array with less than 16 elements, or less
+    than 4 lines along the reduction, gets one infinity, as a NaN would leave nothing else.
+    """
+    if array.size == 0:
+        return
+    extent = 1 if field.axis is None else array.shape[field.axis]
+    times = 1 + min(7, array.size >> 16)
+    values = [math.nan] * times + [math.inf, -math.inf] * (2 * times)
+    if array.size < 16 or array.size // extent < 4:
+        values = [math.inf]
+    raw = field.source("special").random_raw(len(values))
+    array.reshape(-1)[below(raw, array.size)] = np.array(values)
+
+
+def _check_range(field: Field) -> None:
+    lo, hi = field.setting("lo", 0.0), field.setting("hi", 1.0)
+    if field.draw.kind == "log-uniform":
+        lo, hi = field.setting("lo", -8.0), field.setting("hi", 0.0)
+        if lo <= -1000.0 or hi >= 1000.0:
+            raise field.refuse("log-uniform takes exponents of two between -1000 and 1000")
+    if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi):
+        raise field.refuse(
+            f"lo = {lo:g} and hi = {hi:g} are no range", "give lo <= hi, both finite"
+        )
+    for bound in (lo, hi):
+        _check_holds(field, 2.0**bound if field.draw.kind == "log-uniform" else bound)
+
+
+def _check_constant(field: Field) -> None:
+    _check_holds(field, field.setting("value", 1.0))
+
+
+def _check_holds(field: Field, value: float) -> None:
+    rounded = float(round_to(np.array([value]), field.plan.dtype).astype(np.float64)[0])
+    if math.isfinite(value) and not math.isfinite(rounded):
+        raise field.refuse(
+            f"{value:g} overflows {field.plan.dtype}", "write .inf where infinity is meant"
+        )
+
+
+FLOAT_KINDS: dict[str, FloatKind] = {
+    "normal": FloatKind(_fill_normal, settings=(("value", 0.0), ("scale", 1.0))),
+    "uniform": FloatKind(_fill_uniform, settings=(("lo", 0.0), ("hi", 1.0)), check=_check_range),
+    "log-uniform": FloatKind(
+        _fill_log_uniform, settings=(("lo", -8.0), ("hi", 0.0)), check=_check_range
+    ),
+    "constant": FloatKind(_fill_constant, settings=(("value", 1.0),), check=_check_constant),
+    "exact-int": FloatKind(_fill_exact_int, settings=(("scale", 1.0),)),
+    "exact-int-ramp": FloatKind(_fill_ramp, _finish_ramp, settings=(("scale", 1.0),)),
+    "cancelling": FloatKind(_fill_normal, _finish_cancelling, settings=(("scale", 1.0),)),
+    "large": FloatKind(_fill_large, _finish_large),
+    "subnormal": FloatKind(_fill_subnormal),
+    "special": FloatKind(_fill_special, _finish_special, settings=(("scale", 1.0),)),
+}

@@ -1,0 +1,127 @@
+"""Oracles by name: the built-in ones, and `file.py:function` beside a spec."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tokitai_cli import numerics
+from tokitai_cli.errors import Location, OracleError, SpecError, near
+from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.spec import Variant
+from tokitai_cli.oracles import bounds, gemm, products, sequential, special, user
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A built-in oracle: its reference, its replay, and the files that its digest covers."""
+
+    expect: Callable[[Case, Arrays], dict[str, Expectation]]
+    replay: Callable[[Case, Arrays, int], dict[str, Replay]] | None
+    files: tuple[str, ...]
+
+
+def _product(operands: products.Operands) -> BuiltIn:
+    return BuiltIn(
+        expect=functools.partial(gemm.expect, operands),
+        replay=functools.partial(sequential.replay_sequential, operands),
+        files=tuple(
+            str(module.__file__)
+            for module in (gemm, products, special, sequential, bounds, numerics)
+        ),
+    )
+
+
+_BUILT_IN: dict[str, BuiltIn] = {
+    "gemm-bw.grad-a": _product(products.grad_a),
+    "gemm-bw.grad-b": _product(products.grad_b),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of the built-in oracles."""
+    return tuple(_BUILT_IN)
+
+
+def replay_names() -> tuple[str, ...]:
+    """Names that a variant's `replay` may have: the built-in oracles that repeat a kernel's order."""
+    return tuple(name for name, oracle in _BUILT_IN.items() if oracle.replay is not None)
+
+
+def expect(
+    case: Case,
+    arrays: Arrays,
+    *,
+    timeout: float = user.TIMEOUT,
+    log: Callable[[str], None] | None = None,
+) -> dict[str, Expectation]:
+    """Say what every output and in-out of `case` must be, by name; `arrays` holds what was drawn.
+
+    The oracle gets arrays that it cannot change for others: built-in ones only read, a user's own
+    works on copies in a process of its own, ended after `timeout` seconds. What that one prints
+    goes to `log`, or into the message of its failure.
+
+    Raises OracleError where a user's oracle fails, SpecError where oracle and spec do not fit,
+    NotRunError where the profile has no meaning at this shape.
+    """
+    name = case.variant.oracle
+    if is_user(name):
+        return user.expect(case, arrays, timeout, log)
+    return _find(case, name, "oracle").expect(case, arrays)
+
+
+def replay(case: Case, arrays: Arrays, seed: int | None = None) -> dict[str, Replay]:
+    """Bits that a kernel with the order of the variant's `replay` gives; empty where there is none.
+
+    `seed` (the case's own by default) chooses the rows where only a sample is replayed.
+    """
+    name = case.variant.replay
+    if not name:
+        return {}
+    repeat = _find(case, name, "replay").replay
+    if repeat is None:
+        raise _unknown(case, name, "replay", replay_names())
+    return repeat(case, arrays, case.seed if seed is None else seed)
+
+
+def identity(variant: Variant, folder: Path) -> str:
+    """Sha256 in hex of the source text that decides what the oracle says.
+
+    Covers the file of a user's oracle, which may import nothing beside it; of a built-in one its
+    module and the formulas that it uses. OracleError where the file cannot be read.
+    """
+    name = variant.oracle
+    paths = [user.file_of(name, folder)] if is_user(name) else []
+    if name in _BUILT_IN:
+        paths = [Path(file) for file in _BUILT_IN[name].files]
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            raise OracleError(f"cannot read the oracle {path.name}: {error.strerror}") from error
+    return digest.hexdigest()
+
+
+def is_user(name: str) -> bool:
+    """Whether an oracle's name is `file.py:function`."""
+    return ":" in name
+
+
+def _find(case: Case, name: str, key: str) -> BuiltIn:
+    if name not in _BUILT_IN:
+        raise _unknown(case, name, key, names() if key == "oracle" else replay_names())
+    return _BUILT_IN[name]
+
+
+def _unknown(case: Case, name: str, key: str, known: tuple[str, ...]) -> SpecError:
+    where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
+    return SpecError(f"unknown {key} {name!r}", where=where, mend=near(name, known))

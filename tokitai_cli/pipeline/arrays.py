@@ -1,0 +1,53 @@
+"""Keeping what a failing case was given, what it gave back, and how to run it under a debugger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli import run
+from tokitai_cli.model.case import Case, RunResult
+from tokitai_cli.pipeline.lane import Lane
+from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.prepare import Prepared
+
+
+def save_arrays(
+    folder: Path,
+    case: Case,
+    lane: Lane,
+    ready: Prepared,
+    result: RunResult | None,
+    options: RunOptions,
+) -> tuple[list[str], str]:
+    """Save NAME.npy of inputs, got (per repetition) and want under `folder`; the child's request too.
+
+    Returns the files' names relative to the folder's parent, and the debugger's command line.
+    bfloat16, which .npy cannot name, is saved exactly as float32.
+    """
+    place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{lane.device.name}")
+    place.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, NDArray[Any]] = {f"in_{n}": array for n, array in ready.arrays.items()}
+    arrays |= {f"want_{name}": one.reference for name, one in ready.expectations.items()}
+    outputs: tuple[Mapping[str, NDArray[Any]], ...] = result.outputs if result else ()
+    for repetition, got in enumerate(outputs):
+        arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}
+    for name, array in arrays.items():
+        known = array.dtype.kind in "fiub"
+        np.save(place / f"{name}.npy", array if known else array.astype(np.float32))
+    artifact = lane.built(case).artifact
+    assert artifact is not None
+    debug = run.debug_command(
+        lane.device.launch_command(artifact.path, options.device_options),
+        artifact.request,
+        case,
+        ready.arrays,
+        place,
+    )
+    base = folder.parent
+    return [str((place / f"{name}.npy").relative_to(base)) for name in arrays], debug

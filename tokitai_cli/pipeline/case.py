@@ -1,0 +1,263 @@
+"""One case on one device, from build to verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli import compare
+from tokitai_cli.compare import Judgement
+from tokitai_cli.errors import (
+    BuildError,
+    ChildCrashedError,
+    ChildError,
+    ChildTimeoutError,
+    InadmissibleError,
+    NotRunError,
+    OracleError,
+    TokitaiError,
+)
+from tokitai_cli.model.case import Case, LaunchPlan, RunResult
+from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, LaunchRecord
+from tokitai_cli.model.spec import KnownBug
+from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.pipeline.arrays import save_arrays
+from tokitai_cli.pipeline.commands import rerun_case
+from tokitai_cli.pipeline.lane import Lane
+from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal
+
+_VERDICTS: dict[type[TokitaiError], Verdict] = {
+    BuildError: Verdict.BUILD_FAILED,
+    ChildCrashedError: Verdict.CRASHED,
+    ChildTimeoutError: Verdict.TIMED_OUT,
+    InadmissibleError: Verdict.INADMISSIBLE,
+    NotRunError: Verdict.NOT_RUN,
+    OracleError: Verdict.INCONCLUSIVE,
+}
+_KNOWN_FAILURES = {
+    Verdict.REFUTED,
+    Verdict.CRASHED,
+    Verdict.TIMED_OUT,
+    Verdict.BUILD_FAILED,
+    Verdict.INCONCLUSIVE,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """Record of a case, and what of it differs from run to run."""
+
+    record: CaseRecord
+    times_ns: tuple[int, ...] = ()
+    log: str = ""
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(slots=True)
+class CaseRunner:
+    """Runs cases with one set of options; `folder` is where arrays of failing cases are kept."""
+
+    options: RunOptions
+    folder: Path
+
+    def run(
+        self, case: Case, lane: Lane, prepared: Callable[[Clock], Prepared | Refusal]
+    ) -> CaseOutcome:
+        """Verdict of the case on the lane's device. `prepared` is asked only when it is needed."""
+        clock = Clock()
+        draft = self._draft(case, lane)
+        if not lane.probe.available:
+            return CaseOutcome(_ended(draft, Verdict.INADMISSIBLE, Stage.PROBE, _missing(lane)))
+        built = clock.timed(Stage.BUILD, lambda: lane.built(case))
+        draft = msgspec.structs.replace(draft, build=built.key)
+        if built.artifact is None:
+            reason = str(built.error)
+            ended = _ended(draft, Verdict.BUILD_FAILED, Stage.BUILD, reason)
+            return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
+        ready = prepared(clock)
+        if isinstance(ready, Refusal):
+            draft = msgspec.structs.replace(draft, inputs=ready.records)
+            ended = _failed(draft, ready.stage, ready.error)
+            return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
+        draft = msgspec.structs.replace(draft, inputs=ready.records)
+        outcome = self._served(case, lane, ready, draft, clock)
+        return dataclasses.replace(outcome, record=self._known(outcome.record, case, lane))
+
+    def _served(
+        self, case: Case, lane: Lane, ready: Prepared, draft: CaseRecord, clock: Clock
+    ) -> CaseOutcome:
+        artifact = lane.built(case).artifact
+        assert artifact is not None
+        stage = Stage.RUN
+        try:
+            result = clock.timed(stage, lambda: lane.serve(case, ready, artifact))
+            stage = Stage.COMPARE
+            judgement = clock.timed(
+                stage, lambda: compare.judge(case, ready.expectations, ready.replays, result)
+            )
+        except TokitaiError as error:
+            lane.replace()
+            ended = _failed(draft, stage, error)
+            if isinstance(error, ChildError):
+                ended = self._kept(ended, case, lane, ready, None)
+            return CaseOutcome(ended, seconds=clock.seconds)
+        record = _judged(draft, judgement)
+        log, times = result.log, result.times_ns
+        if judgement.verdict is not Verdict.VERIFIED:
+            record = self._kept(record, case, lane, ready, result)
+            lane.replace()
+        if judgement.verdict is Verdict.REFUTED:
+            again = clock.timed(Stage.RUN, lambda: _again(case, lane, ready))
+            record = msgspec.structs.replace(record, reproduced=again)
+        return CaseOutcome(record, times, log, clock.seconds)
+
+    def _kept(
+        self, record: CaseRecord, case: Case, lane: Lane, ready: Prepared, result: RunResult | None
+    ) -> CaseRecord:
+        """Keep the arrays of a failing case, where that was asked for."""
+        if not self.options.save_arrays:
+            return record
+        saved, debug = save_arrays(self.folder, case, lane, ready, result, self.options)
+        return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
+
+    def _draft(self, case: Case, lane: Lane) -> CaseRecord:
+        name = lane.device.name
+        return CaseRecord(
+            id=case.id,
+            op=case.loaded.spec.op,
+            variant=case.variant_name,
+            shape=dict(case.shape),
+            profile=case.profile,
+            seed=case.seed,
+            device=name,
+            spec=case.loaded.digest,
+            build="",
+            verdict=Verdict.INTERNAL_ERROR,
+            stage=Stage.PLAN,
+            reason="the case did not come to an end",
+            inputs=[],
+            launches=[_launch(launch) for launch in case.launches],
+            outputs=[],
+            properties=[],
+            mutants=[],
+            repeats=None,
+            findings=[],
+            replay_fraction=None,
+            known_bug="",
+            rerun=rerun_case(case, name, self.options),
+            debug="",
+            saved_arrays=[],
+            deterministic=case.variant.deterministic,
+        )
+
+    def _known(self, record: CaseRecord, case: Case, lane: Lane) -> CaseRecord:
+        """The record with its verdict seen in the light of the spec's known bugs."""
+        for bug in case.loaded.spec.known_bugs:
+            if not _applies(bug, case, lane):
+                continue
+            if record.verdict in _KNOWN_FAILURES:
+                verdict, what = Verdict.EXPECTED_FAILURE, f"known bug, {record.verdict}"
+            elif record.verdict is Verdict.VERIFIED:
+                verdict, what = Verdict.UNEXPECTED_PASS, "passed, but is listed as a known bug"
+            else:
+                return record
+            return msgspec.structs.replace(
+                record,
+                verdict=verdict,
+                known_bug=bug.reason,
+                reason=f"{what}: {record.reason or bug.reason}",
+            )
+        return record
+
+
+def interrupted(record: CaseRecord) -> CaseRecord:
+    """Record of a case that was running when the run was stopped."""
+    return _ended(record, Verdict.INTERRUPTED, Stage.RUN, "the run was stopped during this case")
+
+
+def _judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
+    return msgspec.structs.replace(
+        draft,
+        verdict=judgement.verdict,
+        stage=judgement.stage,
+        reason=judgement.reason,
+        outputs=judgement.outputs,
+        mutants=judgement.mutants,
+        repeats=judgement.repeats,
+        findings=judgement.findings,
+        replay_fraction=judgement.replay_fraction,
+        examined=[
+            ExaminationRecord(
+                kind="guards",
+                tool="guard bands",
+                scope="a page in front of and behind every output, in-out and workspace buffer",
+            ),
+            ExaminationRecord(
+                kind="inputs",
+                tool="byte comparison",
+                scope="every input with its guard pages, after the last repetition",
+            ),
+        ],
+    )
+
+
+def _again(case: Case, lane: Lane, ready: Prepared) -> bool | None:
+    """Whether a fresh child refutes the case too; a child that now fails is another failure."""
+    artifact = lane.built(case).artifact
+    assert artifact is not None
+    try:
+        result = lane.serve(case, ready, artifact)
+        judgement = compare.judge(case, ready.expectations, ready.replays, result)
+    except TokitaiError:
+        return False
+    finally:
+        lane.replace()
+    return judgement.verdict is Verdict.REFUTED
+
+
+def _failed(draft: CaseRecord, stage: Stage, error: TokitaiError) -> CaseRecord:
+    verdict = next((found for kind, found in _VERDICTS.items() if isinstance(error, kind)), None)
+    if verdict is None:  # a spec that does not fit its oracle, say: no verdict on the kernel
+        raise error
+    return _ended(draft, verdict, stage, str(error))
+
+
+def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> CaseRecord:
+    return msgspec.structs.replace(draft, verdict=verdict, stage=stage, reason=reason)
+
+
+def _missing(lane: Lane) -> str:
+    probe = lane.probe
+    return f"{probe.missing} ({probe.mend})" if probe.mend else probe.missing
+
+
+def _applies(bug: KnownBug, case: Case, lane: Lane) -> bool:
+    """Whether every field that the bug names has this case's value."""
+    pairs: list[tuple[Any, Any]] = [
+        (bug.variant, case.variant_name),
+        (bug.device, lane.device.name),
+        (bug.arch, lane.probe.arch),
+        (bug.profile, case.profile),
+    ]
+    return all(not want or want == have for want, have in pairs) and all(
+        case.shape.get(name) == value for name, value in bug.shape.items()
+    )
+
+
+def _launch(launch: LaunchPlan) -> LaunchRecord:
+    return LaunchRecord(
+        kernel=launch.kernel,
+        grid=list(launch.grid),
+        block=list(launch.block),
+        shared_bytes=launch.shared_bytes,
+        args=[
+            getattr(arg, "buffer", None)
+            or f"{getattr(arg, 'name', '')}={getattr(arg, 'shown', '')}"
+            for arg in launch.args
+        ],
+    )

@@ -1,0 +1,58 @@
+"""Command lines that run a case again, as evidence and terminal show them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from tokitai_cli import spec
+from tokitai_cli.model.case import Case
+from tokitai_cli.pipeline.options import RunOptions
+
+
+def rerun_case(case: Case, device: str, options: RunOptions) -> str:
+    """Shell words that run exactly this case on this device."""
+    words = [*_start(options), "--variant", case.variant_name, "--profile", case.profile]
+    for name, value in case.shape.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join([*words, "--seed", str(case.seed), "--device", device, *_common(options)])
+
+
+def rerun_run(options: RunOptions) -> str:
+    """Shell words that repeat the whole run."""
+    selection = options.selection
+    words = _start(options)
+    for name, values in selection.shapes.items():
+        words += [f"--{name.replace('_', '-')}", _comma(values)]
+    for variant in selection.variants:
+        words += ["--variant", variant]
+    for profile in selection.profiles:
+        words += ["--profile", profile]
+    if selection.suite:
+        words += ["--suite", selection.suite]
+    words += ["--seed", _comma(selection.seeds), "--device", options.device]
+    return shlex.join([*words, *_common(options)])
+
+
+def _comma(values: Iterable[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def _start(options: RunOptions) -> list[str]:
+    op = options.loaded.spec.op
+    builtin = dict(spec.builtin()).get(op) == options.loaded.path
+    return ["tokitai", "verify", op if builtin else str(options.loaded.path)]
+
+
+def _common(options: RunOptions) -> list[str]:
+    device = options.device_options
+    words = ["--repeat", str(options.repetitions)]
+    if options.warmups:
+        words += ["--warmup", str(options.warmups)]
+    if device.arch:
+        words += ["--arch", device.arch]
+    if device.gpu:
+        words += ["--gpu", str(device.gpu)]
+    if device.warp_size:
+        words += ["--warp-size", str(device.warp_size)]
+    return words

@@ -1,0 +1,153 @@
+"""The composer of a run: plan, build, run, compare, evidence, files."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from pathlib import Path
+
+from tokitai_cli import devices, plan, process
+from tokitai_cli.evidence import Outcome
+from tokitai_cli.model.case import Case
+from tokitai_cli.model.device import Device, Probe
+from tokitai_cli.model.events import (
+    CaseFinished,
+    CaseStarted,
+    Event,
+    Listener,
+    Note,
+    RunPlanned,
+)
+from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.pipeline.case import CaseRunner
+from tokitai_cli.pipeline.files import choose_folder, write_files
+from tokitai_cli.pipeline.lane import Built, Lane
+from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal, prepare
+from tokitai_cli.pipeline.recorder import Recorder
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """Evidence of a run, the files that hold it, and the interrupt that ended it, if one did."""
+
+    evidence: Evidence
+    files: tuple[Path, ...]
+    interrupted: KeyboardInterrupt | None = None
+
+
+def silent(event: Event) -> None:
+    """A listener that tells nobody."""
+
+
+def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
+    """Verify what `options` select and write the evidence.
+
+    Raises UsageError and SpecError for a selection that cannot be run at all; whatever happens to a
+    case ends as its verdict, and an interrupt as the run's.
+    """
+    planned = plan.plan(options.loaded, options.selection)
+    chosen = devices.resolve(options.device, options.device_options)
+    recorder = Recorder(options)
+    for device, probe in chosen:
+        recorder.device(device, probe)
+    recorder.selected(planned.cases)
+    folder, note = choose_folder(options.out)
+    if note:
+        recorder.notes.append(note)
+        listener(Note(note))
+    _tell(planned, chosen, listener)
+    run = _Run(options, recorder, listener, folder)
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        outcome = run.everything(planned.cases, chosen)
+    except KeyboardInterrupt as stop:
+        interrupt = stop
+        process.terminate_all()
+        done, total = len(recorder.cases), run.total
+        reason = f"the run was stopped after {done} of {total} cases"
+        outcome = Outcome(Verdict.INTERRUPTED, Stage.RUN, reason)
+    evidence = recorder.finish(run.builds, planned.left_out, outcome)
+    files = write_files(evidence, folder, options)
+    return RunOutcome(evidence, files, interrupt)
+
+
+def _tell(planned: plan.Plan, chosen: list[tuple[Device, Probe]], listener: Listener) -> None:
+    """Say what will run where before anything does."""
+    for _, probe in chosen:
+        for fact in probe.facts:
+            if fact.name == devices.CHOSEN_BY:
+                listener(Note(fact.value))
+    names = tuple(device.name for device, probe in chosen if probe.available)
+    listener(RunPlanned(len(planned.cases), names, len(planned.left_out)))
+
+
+class _Run:
+    """One run over its cases and devices: a case is prepared once and meets every device."""
+
+    def __init__(
+        self, options: RunOptions, recorder: Recorder, listener: Listener, folder: Path
+    ) -> None:
+        self._options = options
+        self._recorder = recorder
+        self._listener = listener
+        self._runner = CaseRunner(options, folder / f"{options.name}.arrays")
+        self._lanes: list[Lane] = []
+        self.total = 0
+
+    @property
+    def builds(self) -> list[Built]:
+        """Everything that the run built."""
+        return [built for lane in self._lanes for built in lane.builds]
+
+    def everything(
+        self, cases: tuple[Case, ...], chosen: list[tuple[Device, Probe]]
+    ) -> Outcome | None:
+        """Run every case on every device; with --device all, only on those that are there."""
+        if self._options.device == "all":
+            chosen = [pair for pair in chosen if pair[1].available] or chosen
+        with contextlib.ExitStack() as stack:
+            self._lanes = [
+                stack.enter_context(Lane(device, probe, self._options, self._listener))
+                for device, probe in chosen
+            ]
+            if self._options.build_only:
+                return self._only_build(cases)
+            self.total = len(cases) * len(self._lanes)
+            for case in cases:
+                preparation = _Preparation(case, self._options.repetitions)
+                for lane in self._lanes:
+                    self._one(case, lane, preparation)
+        return None
+
+    def _one(self, case: Case, lane: Lane, preparation: _Preparation) -> None:
+        position = len(self._recorder.cases) + 1
+        self._listener(CaseStarted(case.id, lane.device.name, position, self.total))
+        outcome = self._runner.run(case, lane, preparation)
+        self._recorder.case(outcome)
+        self._listener(CaseFinished(outcome.record, position, self.total))
+
+    def _only_build(self, cases: tuple[Case, ...]) -> Outcome:
+        for case in cases:
+            for lane in self._lanes:
+                lane.built(case)
+        for built in self.builds:
+            if built.error is not None:
+                return Outcome(Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
+        count = len(self.builds)
+        return Outcome(Verdict.BUILT, Stage.BUILD, f"{count} built, nothing was run")
+
+
+class _Preparation:
+    """Prepares a case when it is first asked for, and keeps the result for the other devices."""
+
+    def __init__(self, case: Case, repetitions: int) -> None:
+        self._case = case
+        self._repetitions = repetitions
+        self._result: Prepared | Refusal | None = None
+
+    def __call__(self, clock: Clock) -> Prepared | Refusal:
+        if self._result is None:
+            self._result = prepare(self._case, self._repetitions, clock)
+        return self._result

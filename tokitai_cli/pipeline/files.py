@@ -1,0 +1,76 @@
+"""The files of a run: where they can go, and what is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+from tokitai_cli import evidence, report
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.pipeline.options import RunOptions
+
+
+def choose_folder(out: Path) -> tuple[Path, str]:
+    """`out` if files can be made there, else the user's state folder, else a temporary one.
+
+    Returns the absolute folder and a note, empty where it is `out`. Asked before anything runs:
+    a long run must not end without a place for its evidence.
+    """
+    fault = _unwritable(out)
+    if not fault:
+        return out.absolute(), ""
+    state = platformdirs.user_state_path("tokitai") / "reports"
+    folder = Path(tempfile.mkdtemp(prefix="tokitai-reports-")) if _unwritable(state) else state
+    return folder, f"--out {out} cannot be written ({fault}): the evidence goes to {folder}"
+
+
+def _unwritable(folder: Path) -> str:
+    """Why no file can be made in `folder`, empty where one can."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def write_files(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:
+    """Write NAME.json and one file per further format; returns their paths, JSON first."""
+    path = folder / f"{options.name}.json"
+    evidence.write(found, path)
+    files = [path]
+    for kind in options.formats:
+        if kind != "json":
+            other = folder / f"{options.name}.{kind}"
+            evidence.write_text(other, report.render(found, kind, cache=_template_cache()))
+            files.append(other)
+    return tuple(files)
+
+
+def render_file(file: str, kind: str) -> str:
+    """An evidence file in another format. Raises EvidenceError and UsageError."""
+    return report.render(evidence.read(Path(file)), kind)
+
+
+def write_text(file: str, text: str) -> None:
+    """Write a rendered report atomically. Raises UsageError where its folder is not there."""
+    path = Path(file)
+    if not path.parent.is_dir():
+        raise UsageError(f"--out {file}: the folder {path.parent} is not there")
+    evidence.write_text(path, text)
+
+
+def _template_cache() -> Path | None:
+    """Folder for compiled templates beside the build cache; None where it is not the user's own."""
+    from tokitai_cli import build
+
+    folder = build.cache.location().folder / "templates"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder if folder.stat().st_uid == os.getuid() else None
+    except OSError:
+        return None

@@ -1,0 +1,129 @@
+"""What a run was asked to do, resolved once and frozen."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli import report, spec
+from tokitai_cli.errors import UsageError, near
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.plan import Selection, expand_values
+
+MIN_REPETITIONS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of one run. `timeout` is in seconds per case, and for one compilation times ten."""
+
+    loaded: LoadedSpec
+    selection: Selection
+    device: str = "auto"
+    device_options: DeviceOptions = dataclasses.field(default_factory=DeviceOptions)
+    repetitions: int = MIN_REPETITIONS
+    warmups: int = 0
+    timeout: float = 60.0
+    out: Path = Path("reports")
+    name: str = ""
+    formats: tuple[str, ...] = ("md",)
+    save_arrays: bool = False
+    build_only: bool = False
+
+
+def load_op(op: str) -> LoadedSpec:
+    """Spec of a built-in op, or of the file `op` is the path of. Raises UsageError, SpecError."""
+    return spec.load(spec.find(op))
+
+
+def resolve(  # noqa: PLR0913 - one keyword per option of the command line
+    op: str | LoadedSpec,
+    *,
+    shapes: Mapping[str, str | int | Sequence[int]] | None = None,
+    device: str = "auto",
+    variant: Sequence[str] = (),
+    profile: Sequence[str] = (),
+    suite: str = "",
+    seed: str | int = "0",
+    repeat: int = MIN_REPETITIONS,
+    warmup: int = 0,
+    timeout: float = 60.0,
+    arch: str = "",
+    gpu: int = 0,
+    warp_size: int = 0,
+    build_only: bool = False,
+    out: str | Path = "reports",
+    name: str = "",
+    format: Sequence[str] = ("md",),
+    save_arrays: bool = False,
+) -> RunOptions:
+    """Check every option on its own and freeze them. Raises UsageError and SpecError.
+
+    `shapes` maps params of the op to a value, a list, or text such as "16,64" or "64:256:64".
+    """
+    if warp_size not in {0, 32, 64}:
+        raise UsageError(f"--warp-size {warp_size}: a warp has 32 or 64 lanes")
+    if repeat < MIN_REPETITIONS:
+        raise UsageError(
+            f"--repeat {repeat}: at least {MIN_REPETITIONS} repetitions are needed",
+            mend="never-written elements only show under two complementary sentinels",
+        )
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise UsageError(f"--timeout {timeout}: seconds, more than 0")
+    if name and (name != Path(name).name or name.startswith(".")):
+        raise UsageError(f"--name {name}: a plain file name without folders")
+    loaded = op if isinstance(op, LoadedSpec) else load_op(op)
+    return RunOptions(
+        loaded=loaded,
+        selection=Selection(
+            shapes=_shapes(loaded, shapes or {}),
+            variants=_words(variant),
+            profiles=_words(profile),
+            seeds=expand_values("seed", str(seed)),
+            suite=suite or None,
+        ),
+        device=device,
+        device_options=DeviceOptions(arch=arch, gpu=gpu, warp_size=warp_size),
+        repetitions=repeat,
+        warmups=warmup,
+        timeout=timeout,
+        out=Path(out),
+        name=name or loaded.spec.op,
+        formats=_formats(format),
+        save_arrays=save_arrays,
+        build_only=build_only,
+    )
+
+
+def _words(values: Sequence[str]) -> tuple[str, ...]:
+    """Repeated options and comma lists, in order, without repeats."""
+    words = [word.strip() for value in values for word in value.split(",")]
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _formats(values: Sequence[str]) -> tuple[str, ...]:
+    formats = _words(values)
+    for value in formats:
+        if value not in report.FORMATS:
+            raise UsageError(f"--format {value}: unknown", mend=near(value, report.FORMATS))
+    return formats
+
+
+def _shapes(
+    loaded: LoadedSpec, shapes: Mapping[str, str | int | Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    given: dict[str, tuple[int, ...]] = {}
+    for name, value in shapes.items():
+        if name not in loaded.spec.params:
+            raise UsageError(
+                f"{loaded.spec.op} has no parameter {name}", mend=near(name, loaded.spec.params)
+            )
+        if isinstance(value, str):
+            if value:
+                given[name] = expand_values(name, value)
+        else:
+            given[name] = (value,) if isinstance(value, int) else tuple(value)
+    return given

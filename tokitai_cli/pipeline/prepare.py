@@ -1,0 +1,120 @@
+"""What a case needs before it meets a device: arrays, expectation, replay. Same for every device."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli import inputs, oracles, plan, run
+from tokitai_cli.errors import NotRunError, TokitaiError
+from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.evidence import InputRecord
+from tokitai_cli.model.verdict import Stage
+
+_T = TypeVar("_T")
+# Bytes of float32 copies that the range of an input costs at a time.
+_RANGE_CHUNK = 1 << 20
+
+
+@dataclasses.dataclass(slots=True)
+class Clock:
+    """Seconds spent per stage."""
+
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def timed(self, stage: Stage, work: Callable[[], _T]) -> _T:
+        """What `work` returns; its time is added to the stage, also where it raises."""
+        start = time.monotonic()
+        try:
+            return work()
+        finally:
+            spent = time.monotonic() - start
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prepared:
+    """Arrays by name (inputs, in-outs, symbols), their records, and what the oracle says."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    records: list[InputRecord]
+    expectations: Mapping[str, Expectation]
+    replays: Mapping[str, Replay]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal:
+    """A case that could not be prepared: where and why."""
+
+    stage: Stage
+    error: TokitaiError
+    records: list[InputRecord]
+
+
+def prepare(case: Case, repetitions: int, clock: Clock) -> Prepared | Refusal:
+    """Draw the arrays and ask the oracle; memory is checked before anything is allocated."""
+    try:
+        _check_memory(case, repetitions)
+    except NotRunError as error:
+        return Refusal(Stage.PLAN, error, [])
+    stage, records = Stage.INPUTS, []
+    try:
+        drawn = clock.timed(stage, lambda: inputs.draw(case))
+        records = clock.timed(stage, lambda: [_record(name, one) for name, one in drawn.items()])
+        arrays = {name: one.array for name, one in drawn.items()}
+        stage = Stage.ORACLE
+        expectations = clock.timed(stage, lambda: oracles.expect(case, arrays))
+        replays = clock.timed(stage, lambda: oracles.replay(case, arrays))
+    except TokitaiError as error:
+        return Refusal(stage, error, records)
+    return Prepared(arrays, records, expectations, replays)
+
+
+def _check_memory(case: Case, repetitions: int) -> None:
+    needed = plan.memory_bytes(case, repetitions)
+    available = run.available_bytes()
+    if available is not None and needed > available:
+        raise NotRunError(
+            f"the case needs about {run.size_text(needed)} of memory, "
+            f"and {run.size_text(available)} are free",
+            mend="choose a smaller shape, or a machine with more memory",
+        )
+
+
+def _record(name: str, drawn: inputs.Drawn) -> InputRecord:
+    smallest, largest, nonfinite = _range(drawn.array)
+    return InputRecord(
+        name=name,
+        dtype=drawn.array.dtype.name,
+        shape=list(drawn.array.shape),
+        sha256=drawn.sha256,
+        smallest=smallest,
+        largest=largest,
+        nonfinite=nonfinite,
+        generator=drawn.generator,
+    )
+
+
+def _range(array: NDArray[Any]) -> tuple[float, float, int]:
+    """Smallest and largest finite element (NaN without one) and the count of the others."""
+    if array.dtype.kind in "iub":
+        if not array.size:
+            return float("nan"), float("nan"), 0
+        return int(array.min()), int(array.max()), 0
+    wide = np.float64 if array.dtype.itemsize == 8 else np.float32
+    low, high, nonfinite = np.inf, -np.inf, 0
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _RANGE_CHUNK):
+        part = flat[start : start + _RANGE_CHUNK].astype(wide)
+        finite = np.isfinite(part)
+        if not finite.all():
+            nonfinite += int(part.size - np.count_nonzero(finite))
+            part = part[finite]
+        if part.size:
+            low, high = min(low, float(part.min())), max(high, float(part.max()))
+    return (low, high, nonfinite) if low <= high else (float("nan"), float("nan"), nonfinite)

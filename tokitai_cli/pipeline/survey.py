@@ -1,0 +1,86 @@
+"""What is there: ops, schemas, devices, cache. Plain data for the terminal and for JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+
+from tokitai_cli import build, devices, evidence, resources, spec
+from tokitai_cli.errors import UsageError, near
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.device import DeviceOptions, Fact
+from tokitai_cli.model.diagnosis import CacheListing, Diagnosis, Lack
+
+
+def diagnose() -> Diagnosis:
+    """Look at the tool's own set-up and probe every device."""
+    options = DeviceOptions()
+    probes = tuple(devices.get(name).probe(options) for name in devices.names())
+    tool = evidence.tool_record()
+    listing = cache_contents()
+    facts = (
+        Fact(
+            "tokitai", f"{tool.version} {tool.commit}".strip(), str(resources.kernels_dir().parent)
+        ),
+        Fact("python", tool.python, sys.executable),
+        Fact("numpy", tool.numpy, "numpy.__version__"),
+        Fact("platform", tool.platform, "uname"),
+        Fact("cache", f"{len(listing.entries)} artifacts, {listing.nbytes} bytes", listing.folder),
+    )
+    lacks = tuple(
+        Lack(f"{probe.device}: {probe.missing}", probe.mend)
+        for probe in probes
+        if not probe.available
+    )
+    return Diagnosis(probes, facts, lacks)
+
+
+def builtin_specs() -> list[LoadedSpec]:
+    """Read every built-in spec, by name."""
+    return [spec.load(path) for _, path in spec.builtin()]
+
+
+def listing_json(specs: list[LoadedSpec]) -> str:
+    """Ops with variants, parameters and profiles as JSON."""
+    listing = [
+        {
+            "op": loaded.spec.op,
+            "title": loaded.spec.title,
+            "params": {name: param.default for name, param in loaded.spec.params.items()},
+            "variants": list(loaded.spec.variants),
+            "profiles": list(loaded.spec.profiles),
+            "suites": list(loaded.spec.suites),
+        }
+        for loaded in specs
+    ]
+    return json.dumps(listing, indent=1)
+
+
+def diagnosis_json(found: Diagnosis) -> str:
+    """Give a diagnosis as JSON."""
+    return json.dumps(dataclasses.asdict(found), indent=1)
+
+
+def schema_text(what: str) -> str:
+    """JSON Schema of "spec" or "evidence". Raises UsageError for another word."""
+    schemas = {"spec": spec.spec_schema, "evidence": evidence.schema}
+    if what not in schemas:
+        raise UsageError(f"unknown schema {what!r}", mend=near(what, schemas))
+    return json.dumps(schemas[what](), indent=1)
+
+
+def cache_contents() -> CacheListing:
+    """List the build cache with every entry checked."""
+    entries = tuple(build.cache.entries())
+    return CacheListing(str(build.cache.location().folder), build.cache.size(), entries)
+
+
+def cache_json() -> str:
+    """List the build cache as JSON."""
+    return json.dumps(dataclasses.asdict(cache_contents()), indent=1)
+
+
+def clear_cache() -> int:
+    """Clear the build cache; returns the bytes freed."""
+    return build.cache.clear()

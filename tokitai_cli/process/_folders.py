@@ -1,0 +1,59 @@
+"""Temporary folders that vanish with the tool, however it dies."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokitai_cli.process._child import end_all
+from tokitai_cli.process._supervisor import supervisor
+
+
+def make_temporary_folder(parent: Path | None = None, prefix: str = "tokitai-") -> Path:
+    """Make a folder, mode 0700, that is removed when the tool ends in any way.
+
+    Raises OSError where `parent` (else the system's folder for temporary files) is not writable.
+    """
+    base = Path(os.path.realpath(parent if parent is not None else tempfile.gettempdir()))
+    folder = base / f"{prefix}{os.getpid()}-{secrets.token_hex(6)}"
+    # Registered first: a tool that is killed between the two lines leaves nothing behind.
+    supervisor.add_folder(folder)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError:
+        supervisor.remove_folder(folder)
+        raise
+    return folder
+
+
+def remove_temporary_folder(folder: Path) -> None:
+    """Remove a folder of `make_temporary_folder`; one that was renamed away is only forgotten."""
+    shutil.rmtree(folder, ignore_errors=True)
+    supervisor.remove_folder(folder)
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path | None = None, prefix: str = "tokitai-") -> Iterator[Path]:
+    """`make_temporary_folder` for the length of a `with` block."""
+    folder = make_temporary_folder(parent, prefix)
+    try:
+        yield folder
+    finally:
+        remove_temporary_folder(folder)
+
+
+def terminate_all() -> None:
+    """End every child with its group and remove every temporary folder. For handlers of signals."""
+    end_all()
+    for folder in supervisor.folders():
+        remove_temporary_folder(folder)
+
+
+# Runs before the supervisor's own exit handler, which was registered earlier.
+atexit.register(terminate_all)

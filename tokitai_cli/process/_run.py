@@ -1,0 +1,71 @@
+"""Running a program to its end: compilers, probes and oracles."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli.process._child import Child
+
+_CANNOT_START = 127
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Completed:
+    """A program that ended.
+
+    returncode: exit code, negative for a signal, 127 where the program could not be started (then
+    `stderr` says why). `timed_out`: it outlived its limit and was killed with its group.
+    """
+
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float
+    truncated: bool
+    timed_out: bool = False
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    timeout: float,
+    stdin: bytes | None = None,
+    max_output: int = 8 << 20,
+    pass_fds: Sequence[int] = (),
+) -> Completed:
+    """Run `argv` in a process group of its own; all of the group is gone when this returns.
+
+    `env` is the whole environment. `timeout` is in seconds. Of each of stdout and stderr the first
+    and last `max_output` / 2 bytes are kept. Never raises for a program that fails.
+    """
+    start = time.monotonic()
+    try:
+        child = Child(
+            argv,
+            env=env,
+            cwd=cwd,
+            stdin=stdin,
+            merge=False,
+            max_output=max_output,
+            pass_fds=pass_fds,
+        )
+    except OSError as error:
+        reason = f"cannot start {argv[0]}: {error.strerror or error}"
+        return Completed(_CANNOT_START, "", reason, time.monotonic() - start, truncated=False)
+    with child:
+        timed_out = not child.wait(timeout)
+    output, errors = child.output.result(), child.errors.result()
+    returncode = child.returncode
+    return Completed(
+        _CANNOT_START if returncode is None else returncode,
+        output.text,
+        errors.text,
+        time.monotonic() - start,
+        output.truncated or errors.truncated,
+        timed_out,
+    )

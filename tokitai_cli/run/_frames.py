@@ -1,0 +1,176 @@
+"""Frames of the protocol: the run request, the hello and the answer (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Sequence
+
+from tokitai_cli.model.case import BufferArg, Case, ScalarValue
+from tokitai_cli.model.device import Fact
+from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.run._layout import Layout
+
+FIRST_LINE = "tokitai-child 1 u64le"
+MAX_FRAME = 1 << 20
+LENGTH = struct.Struct("<Q")
+_RUN = 1
+_ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
+_SENTINELS = (0xA5, 0x5A)
+STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
+STATUS_LOST, STATUS_BARRIER, STATUS_FAULT = 4, 5, 6
+
+
+class GarbageError(Exception):
+    """A frame that is none of the protocol."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hello:
+    """What a child says of itself once it is up."""
+
+    status: str
+    message: str
+    device: str
+    warp_size: int
+    facts: tuple[Fact, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What a child says of one case. `changed` is (bytes, offset) for each buffer."""
+
+    status: int
+    times_ns: tuple[int, ...] = ()
+    changed: tuple[tuple[int, int], ...] = ()
+    message: str = ""
+
+
+def sentinels(repetitions: int) -> tuple[int, ...]:
+    """Fill byte of each repetition: each the complement of the one before."""
+    return tuple(_SENTINELS[turn % 2] for turn in range(repetitions))
+
+
+def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
+    """Schedule seed of each repetition: natural order first, then others, each its own.
+
+    The mix is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014, fig. 17).
+    """
+    seeds = [0]
+    for turn in range(1, repetitions):
+        word = (seed + turn * 0x9E3779B97F4A7C15) % 2**64
+        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) % 2**64
+        seeds.append((word ^ (word >> 31)) | 1)
+    return tuple(seeds[:repetitions])
+
+
+def schedule_names(seeds: Sequence[int]) -> tuple[str, ...]:
+    """Orders of blocks and warps in words."""
+    return tuple(f"seed {seed:#018x}" if seed else "natural" for seed in seeds)
+
+
+def run_request(
+    case: Case,
+    harness: HarnessRequest,
+    layout: Layout,
+    *,
+    number: int,
+    warmups: int,
+    turns: Sequence[tuple[int, int]],
+) -> bytes:
+    """Payload of a run request; `turns` are (fill byte, schedule seed) of each repetition."""
+    words: list[int] = [_RUN, number, layout.nbytes, warmups, len(turns)]
+    for turn in turns:
+        words += turn
+    words.append(len(layout.buffers))
+    for buffer in layout.buffers:
+        words += buffer.words()
+    positions = {buffer.plan.name: index for index, buffer in enumerate(layout.buffers)}
+    words.append(len(case.launches))
+    for launch in case.launches:
+        words += [harness.index_of(launch, case.buffers), *launch.grid, *launch.block]
+        words += [launch.shared_bytes, len(launch.args)]
+        for arg in launch.args:
+            words += _arg_words(arg, positions)
+    return struct.pack(f"<{len(words)}Q", *words)
+
+
+def _arg_words(arg: BufferArg | ScalarValue, positions: dict[str, int]) -> tuple[int, int]:
+    if isinstance(arg, BufferArg):
+        return _ARG_BUFFER, positions[arg.buffer]
+    kind = _ARG_BITS if arg.dtype else _ARG_INTEGER
+    return kind, int.from_bytes(arg.bits.ljust(8, b"\0"), "little")
+
+
+def read_hello(payload: bytes) -> Hello:
+    """Parse the first frame; raises GarbageError."""
+    try:
+        lines = payload.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise GarbageError("its first frame is not UTF-8") from error
+    if not lines or lines[0] != FIRST_LINE:
+        first = lines[0][:60] if lines else ""
+        raise GarbageError(f"its first frame begins with {first!r}, not with {FIRST_LINE!r}")
+    values: dict[str, str] = {}
+    facts: list[Fact] = []
+    for line in lines[1:]:
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise GarbageError(f"its first frame has a line without '=': {line[:60]!r}")
+        if key.startswith("fact."):
+            text, _, source = value.rpartition("|")
+            facts.append(Fact(key.removeprefix("fact."), text, source))
+        else:
+            values[key] = value
+    width = values.get("warp_size", "0")
+    if "status" not in values or not width.isascii() or not width.isdigit():
+        raise GarbageError("its first frame lacks status or warp_size")
+    return Hello(
+        values["status"],
+        values.get("message", ""),
+        values.get("device", ""),
+        int(width),
+        tuple(facts),
+    )
+
+
+def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) -> Answer:
+    """Parse the answer to case `number`; raises GarbageError where any word is out of place."""
+    if len(payload) < 24:
+        raise GarbageError(f"its answer has {len(payload)} bytes")
+    opcode, echoed, status = struct.unpack_from("<3Q", payload)
+    if opcode != _RUN or echoed != number or status > STATUS_FAULT:
+        raise GarbageError(f"its answer begins with the words {opcode}, {echoed}, {status}")
+    if status != STATUS_OK:
+        return Answer(status, message=_message(payload, repetitions, buffers))
+    count = 1 + repetitions + 1 + 2 * buffers
+    if len(payload) < 24 + 8 * count:
+        raise GarbageError(f"its answer ends after {len(payload)} bytes")
+    words = struct.unpack_from(f"<{count}Q", payload, 24)
+    if words[0] != repetitions or words[1 + repetitions] != buffers:
+        raise GarbageError(
+            f"its answer tells of {words[0]} repetitions and {words[1 + repetitions]} buffers, "
+            f"asked were {repetitions} and {buffers}"
+        )
+    pairs = words[2 + repetitions :]
+    changed = [
+        (pairs[index], pairs[index + 1] - (pairs[index + 1] >> 63 << 64))
+        for index in range(0, 2 * buffers, 2)
+    ]
+    rest = payload[24 + 8 * count :]
+    if rest:
+        raise GarbageError(f"its answer has {len(rest)} bytes too many")
+    return Answer(status, words[1 : 1 + repetitions], tuple(changed))
+
+
+def _message(payload: bytes, repetitions: int, buffers: int) -> str:
+    """Text behind an error status; the words of a whole answer may stand in front of it."""
+    start = 24
+    whole = 24 + 8 * (2 + repetitions + 2 * buffers)
+    if len(payload) >= whole:
+        done = struct.unpack_from("<Q", payload, 24)[0]
+        counted = struct.unpack_from("<Q", payload, 24 + 8 * (1 + repetitions))[0]
+        if done <= repetitions and counted == buffers:
+            start = whole
+    return payload[start:].decode("utf-8", "replace").strip()

@@ -1,0 +1,94 @@
+"""Where the buffers of a case lie in the memory file (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tokitai_cli.model.case import BufferPlan, Case, Role
+
+PAGE = 4096
+_KINDS = {Role.INPUT: 0, Role.OUTPUT: 1, Role.INOUT: 2, Role.WORKSPACE: 3, Role.SYMBOL: 4}
+_FILL_NOTHING, _FILL_BYTE, _FILL_ZERO, _FILL_CONTENT = 0, 1, 2, 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """A buffer with its offsets in bytes; an offset is that of a payload's first byte.
+
+    content: 0 where the tool writes nothing. region: 0 where the kernel's result is not kept.
+    stride: 0 where one region serves all repetitions. back: padding to a whole page, and one page.
+    """
+
+    plan: BufferPlan
+    kind: int
+    fill: int
+    content: int
+    region: int
+    stride: int
+    front: int
+    back: int
+
+    def words(self) -> tuple[int, ...]:
+        """Return the buffer's words of a run request."""
+        return (
+            self.kind,
+            self.plan.nbytes,
+            self.fill,
+            self.content,
+            self.region,
+            self.stride,
+            self.front,
+            self.back,
+        )
+
+    def regions(self, repetitions: int) -> list[tuple[int, int]]:
+        """(repetition, payload offset) of every result region.
+
+        A region that serves all repetitions counts for the last one.
+        """
+        if not self.region:
+            return []
+        if not self.stride:
+            return [(repetitions - 1, self.region)]
+        return [(turn, self.region + turn * self.stride) for turn in range(repetitions)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """All buffers of a case and the size of the memory file in bytes."""
+
+    buffers: tuple[Placed, ...]
+    nbytes: int
+
+
+def lay_out(case: Case, repetitions: int) -> Layout:
+    """Place every buffer with a page of guard in front and at least one behind.
+
+    Outputs and in-out buffers have a region per repetition, workspaces one for all.
+    """
+    placed: list[Placed] = []
+    end = 0
+    for plan in case.buffers:
+        back = -plan.nbytes % PAGE + PAGE
+        block = PAGE + plan.nbytes + back
+        content = region = stride = 0
+        if plan.role in (Role.INPUT, Role.INOUT, Role.SYMBOL):
+            content = end + PAGE
+            end += block
+        if plan.role in (Role.OUTPUT, Role.INOUT, Role.WORKSPACE):
+            region = end + PAGE
+            shared = plan.role is Role.WORKSPACE
+            stride = 0 if shared else block
+            end += block if shared else block * repetitions
+        placed.append(
+            Placed(plan, _KINDS[plan.role], _fill(plan), content, region, stride, PAGE, back)
+        )
+    return Layout(tuple(placed), max(end, PAGE))
+
+
+def _fill(plan: BufferPlan) -> int:
+    if plan.role is Role.INOUT:
+        return _FILL_CONTENT
+    if plan.role in (Role.INPUT, Role.SYMBOL):
+        return _FILL_NOTHING
+    return _FILL_ZERO if plan.init == "zero" else _FILL_BYTE

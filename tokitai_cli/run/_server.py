@@ -1,0 +1,283 @@
+"""One child that serves cases, and everything that it may do wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+from numpy.typing import NDArray
+
+from tokitai_cli.errors import (
+    ChildCrashedError,
+    ChildTimeoutError,
+    InadmissibleError,
+    NotRunError,
+)
+from tokitai_cli.model.case import Case, InputDamage, Role, RunResult
+from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.process import Captured, Child, signal_name
+from tokitai_cli.run import _frames
+from tokitai_cli.run._frames import Answer, GarbageError, Hello
+from tokitai_cli.run._layout import Layout, lay_out
+from tokitai_cli.run._memory import Memory, size_text
+
+START_SECONDS = 30.0
+LOG_BYTES = 64 << 10
+# A child that has its request pipe closed ends by itself; this long it is waited for.
+_END_SECONDS = 0.5
+_CHUNK = 1 << 16
+_TAIL_LINES = 3
+
+
+class Server:
+    """Context manager around the child that serves `harness`.
+
+    After any error the child is ended; `alive` is then False and a new Server is needed.
+    Raises ChildCrashedError or ChildTimeoutError where the child does not come up, and
+    InadmissibleError where it says that its device is not there.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        harness: HarnessRequest,
+        *,
+        start_timeout: float = START_SECONDS,
+    ) -> None:
+        self._harness = harness
+        self._number = 0
+        self._memory = Memory()
+        request_read, self._request = os.pipe()
+        self._response, response_write = os.pipe()
+        passed = (request_read, response_write, self._memory.descriptor)
+        names = ("request", "response", "memory")
+        options = [f"--{name}-fd={fd}" for name, fd in zip(names, passed, strict=True)]
+        try:
+            self._child = Child(
+                [*command, *options], env=environment, pass_fds=passed, max_output=LOG_BYTES
+            )
+        except OSError as error:
+            self._close_descriptors()
+            reason = error.strerror or str(error)
+            raise ChildCrashedError(f"the child cannot be started: {reason}") from error
+        finally:
+            os.close(request_read)
+            os.close(response_write)
+        os.set_blocking(self._request, False)
+        try:
+            self.hello = self._greet(start_timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the child can take another case."""
+        return self._child.returncode is None
+
+    @property
+    def log(self) -> Captured:
+        """What the child printed since the last case began."""
+        return self._child.captured()
+
+    def close(self) -> None:
+        """End the child: it is asked by the end of its requests, then killed. Views stay valid."""
+        self._close_request()
+        self._child.wait(_END_SECONDS)
+        self._child.kill()
+        self._close_descriptors()
+
+    def run(
+        self,
+        case: Case,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        repetitions: int = 2,
+        warmups: int = 0,
+        timeout: float = 60.0,
+        seed: int = 0,
+    ) -> RunResult:
+        """Run the case's launch sequence `repetitions` times on `arrays` (inputs, in-outs, symbols).
+
+        `timeout` is in seconds, for all of it; `seed` chooses the schedules. The outputs of the
+        result are views that the next call overwrites.
+
+        Raises ChildCrashedError, ChildTimeoutError, and NotRunError where the memory is not there.
+        """
+        layout = lay_out(case, repetitions)
+        self._memory.reserve(layout.nbytes, case.id)
+        self._memory.write(layout, arrays)
+        fills = _frames.sentinels(repetitions)
+        seeds = _frames.schedule_seeds(repetitions, seed)
+        self._number += 1
+        payload = _frames.run_request(
+            case,
+            self._harness,
+            layout,
+            number=self._number,
+            warmups=warmups,
+            turns=list(zip(fills, seeds, strict=True)),
+        )
+        self._child.drain()
+        self._child.output.clear()
+        answer = self._exchange(payload, case, layout, repetitions, timeout)
+        self._child.drain()
+        log = self.log
+        return RunResult(
+            outputs=self._memory.outputs(layout, repetitions),
+            sentinels=fills,
+            times_ns=answer.times_ns,
+            guards=self._memory.guard_damage(layout, repetitions),
+            inputs_changed=tuple(
+                InputDamage(buffer.plan.name, offset, count)
+                for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
+                if buffer.plan.role is Role.INPUT and count
+            ),
+            log=log.text,
+            log_bytes=log.total_bytes,
+            schedules=_frames.schedule_names(seeds),
+        )
+
+    def _greet(self, timeout: float) -> Hello:
+        try:
+            payload = self._receive(time.monotonic() + timeout, timeout, "start")
+            hello = _frames.read_hello(payload)
+        except GarbageError as error:
+            self._crash(f"the child broke the protocol: {error}")
+        if hello.status != "ok":
+            raise InadmissibleError(hello.message or f"the child's device is {hello.status}")
+        return hello
+
+    def _exchange(
+        self, payload: bytes, case: Case, layout: Layout, repetitions: int, timeout: float
+    ) -> Answer:
+        """Send one request and take its answer; the child is ended unless all went well."""
+        deadline = time.monotonic() + timeout
+        try:
+            self._send(payload, deadline)
+            answer = _frames.read_answer(
+                self._receive(deadline, timeout, "run"),
+                number=self._number,
+                repetitions=repetitions,
+                buffers=len(layout.buffers),
+            )
+            if answer.status != _frames.STATUS_OK:
+                self._refuse(answer, case, layout)
+        except GarbageError as error:
+            self._crash(f"the child broke the protocol: {error}")
+        except BaseException:
+            self._child.kill()
+            raise
+        return answer
+
+    def _send(self, payload: bytes, deadline: float) -> None:
+        left = memoryview(_frames.LENGTH.pack(len(payload)) + payload)
+        while left:
+            try:
+                left = left[os.write(self._request, left) :]
+            except BlockingIOError:
+                # The child reads slowly: see to its output meanwhile.
+                if self._child.wait_readable(self._response, 0.01) == "exited":
+                    return
+                if time.monotonic() >= deadline:
+                    return
+            except BrokenPipeError:
+                return
+
+    def _receive(self, deadline: float, timeout: float, doing: str) -> bytes:
+        """Return the payload of the next frame; raises for every way in which none comes."""
+        head = self._read(_frames.LENGTH.size, deadline, timeout, doing)
+        (length,) = _frames.LENGTH.unpack(head)
+        if length > _frames.MAX_FRAME:
+            raise GarbageError(f"it announces a frame of {length} bytes")
+        return self._read(length, deadline, timeout, doing)
+
+    def _read(self, count: int, deadline: float, timeout: float, doing: str) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            state = self._child.wait_readable(self._response, deadline - time.monotonic())
+            if state == "timeout":
+                self._child.kill()
+                raise ChildTimeoutError(
+                    f"the child did not {doing} within {timeout:g} s and was ended"
+                    + self._log_tail(),
+                    mend="give --timeout more seconds if the kernel is only slow",
+                )
+            part = (
+                b""
+                if state == "exited"
+                else os.read(self._response, min(count - len(data), _CHUNK))
+            )
+            if not part:
+                self._crash(
+                    "", f" in the middle of a frame ({len(data)} of {count} bytes)" if data else ""
+                )
+            data += part
+        return bytes(data)
+
+    def _refuse(self, answer: Answer, case: Case, layout: Layout) -> NoReturn:
+        """Raise the error for an answer that is no result."""
+        self._child.kill()
+        message = answer.message or f"status {answer.status}"
+        if answer.status == _frames.STATUS_ARGUMENT:
+            raise NotRunError(f"{case.id}: an argument does not fit the kernel: {message}")
+        if answer.status == _frames.STATUS_MEMORY:
+            raise NotRunError(
+                f"{case.id} needs {size_text(layout.nbytes)} of memory: {message}",
+                mend="choose a smaller shape or fewer repetitions",
+            )
+        what = {
+            _frames.STATUS_LOST: "the device was lost",
+            _frames.STATUS_BARRIER: "the kernel cannot go on",
+            _frames.STATUS_FAULT: "the kernel crashed",
+        }.get(answer.status, "the runtime reports an error")
+        raise ChildCrashedError(f"{what}: {message}{self._log_tail()}")
+
+    def _crash(self, message: str, detail: str = "") -> NoReturn:
+        """Raise ChildCrashedError; without a `message`, it is how the child ended."""
+        ended = not message and self._child.wait(_END_SECONDS)
+        self._child.kill()
+        code = self._child.returncode
+        if ended and code is not None:
+            how = (
+                f"was ended by {signal_name(code)}"
+                if code < 0
+                else f"ended with {signal_name(code)}"
+            )
+            message = f"the child {how}{detail or ' without an answer'}"
+        elif not message:
+            message = f"the child closed its pipe{detail}"
+        raise ChildCrashedError(message + self._log_tail()) from None
+
+    def _log_tail(self) -> str:
+        lines = [line.strip() for line in self.log.text.splitlines() if line.strip()]
+        return f"; it printed: {' / '.join(lines[-_TAIL_LINES:])[-400:]}" if lines else ""
+
+    def _close_request(self) -> None:
+        if self._request >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self._request)
+            self._request = -1
+
+    def _close_descriptors(self) -> None:
+        self._close_request()
+        if self._response >= 0:
+            os.close(self._response)
+            self._response = -1
+        self._memory.close()
