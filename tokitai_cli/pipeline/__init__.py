@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokitai_cli.evidence import to_json as evidence_json
+    from tokitai_cli.pipeline.composer import RunOutcome, verify
     from tokitai_cli.pipeline.files import render_file, write_text
     from tokitai_cli.pipeline.options import RunOptions, load_op, resolve
     from tokitai_cli.pipeline.survey import (
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         listing_json,
         schema_text,
     )
-    from tokitai_cli.pipeline.composer import RunOutcome, verify
 
 __all__ = [
     "RunOptions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from tokitai_cli import spec
 from tokitai_cli.model.case import Case
@@ -41,7 +42,13 @@ def _comma(values: Iterable[int]) -> str:
 def _start(options: RunOptions) -> list[str]:
     op = options.loaded.spec.op
     builtin = dict(spec.builtin()).get(op) == options.loaded.path
-    return ["tokitai", "verify", op if builtin else str(options.loaded.path)]
+    return ["tokitai", "verify", op if builtin else _from_here(options.loaded.path)]
+
+
+def _from_here(path: Path) -> str:
+    """`path` relative to the working folder where it lies under it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _common(options: RunOptions) -> list[str]:

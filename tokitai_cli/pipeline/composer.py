@@ -75,10 +75,9 @@ def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
 
 def _tell(planned: plan.Plan, chosen: list[tuple[Device, Probe]], listener: Listener) -> None:
     """Say what will run where before anything does."""
-    for _, probe in chosen:
-        for fact in probe.facts:
-            if fact.name == devices.CHOSEN_BY:
-                listener(Note(fact.value))
+    for device, probe in chosen:
+        if any(fact.name == devices.CHOSEN_BY for fact in probe.facts):
+            listener(Note(f"--device auto took {device.name}; `tokitai doctor` says what is there"))
     names = tuple(device.name for device, probe in chosen if probe.available)
     listener(RunPlanned(len(planned.cases), names, len(planned.left_out)))
 

@@ -17,12 +17,12 @@ from tokitai_cli.pipeline.options import RunOptions
 def choose_folder(out: Path) -> tuple[Path, str]:
     """`out` if files can be made there, else the user's state folder, else a temporary one.
 
-    Returns the absolute folder and a note, empty where it is `out`. Asked before anything runs:
+    Returns the folder and a note, empty where it is `out`. Asked before anything runs:
     a long run must not end without a place for its evidence.
     """
     fault = _unwritable(out)
     if not fault:
-        return out.absolute(), ""
+        return out, ""
     state = platformdirs.user_state_path("tokitai") / "reports"
     folder = Path(tempfile.mkdtemp(prefix="tokitai-reports-")) if _unwritable(state) else state
     return folder, f"--out {out} cannot be written ({fault}): the evidence goes to {folder}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 
 from tokitai_cli import build, devices, evidence, resources, spec
@@ -11,6 +12,11 @@ from tokitai_cli.errors import UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceOptions, Fact
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis, Lack
+
+_HELPERS = {
+    "gdb": Lack("gdb, which runs a failing case under a debugger", "apt-get install gdb"),
+    "git": Lack("git, which tells the commit of a checkout", "apt-get install git"),
+}
 
 
 def diagnose() -> Diagnosis:
@@ -28,11 +34,7 @@ def diagnose() -> Diagnosis:
         Fact("platform", tool.platform, "uname"),
         Fact("cache", f"{len(listing.entries)} artifacts, {listing.nbytes} bytes", listing.folder),
     )
-    lacks = tuple(
-        Lack(f"{probe.device}: {probe.missing}", probe.mend)
-        for probe in probes
-        if not probe.available
-    )
+    lacks = tuple(lack for program, lack in _HELPERS.items() if shutil.which(program) is None)
     return Diagnosis(probes, facts, lacks)
 
 

@@ -1,0 +1,1 @@
+"""Measurements behind docs/performance.md: each compares two things within one run."""
