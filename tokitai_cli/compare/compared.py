@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.target import Chunk
-from tokitai_cli.compare.values import bits_of, integer_distance, nan_where, ratio
+from tokitai_cli.compare.values import bits_of, integer_distance, ratio
 from tokitai_cli.numerics import (
     MAY_BE_ANYTHING,
     MAY_BE_EITHER,
@@ -189,7 +189,7 @@ class Compared:
         want = self.chunk.want_native
         differs = np.asarray(bits_of(self.native) != bits_of(want))
         if differs.any() and self.chunk.target.form is not None:
-            differs &= ~(nan_where(self.native) & nan_where(want))
+            differs &= ~(np.isnan(self.native) & np.isnan(want))
         if self.chunk.classes is not None:
             differs &= self.chunk.classes != MAY_BE_ANYTHING
         if self.skip is not None:

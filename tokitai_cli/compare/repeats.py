@@ -16,7 +16,6 @@ from tokitai_cli.compare.values import (
     elements_text,
     hex_bits,
     index_of,
-    nan_where,
     shown_index,
 )
 from tokitai_cli.model.case import BufferPlan
@@ -46,7 +45,7 @@ def difference(
             where = slice(start, start + CHUNK)
             left, right = arrays[0][where], arrays[number][where]
             unlike = bits_of(left) != bits_of(right)
-            unlike &= ~(nan_where(left) & nan_where(right))
+            unlike &= ~(np.isnan(left) & np.isnan(right))
             if skip is not None:
                 unlike &= ~skip[where]
             found = int(np.count_nonzero(unlike))

@@ -58,6 +58,7 @@ class Trial:
             self.eligible = bool(beyond_doubt(compared).any())
         if not self.rejected_by and compared.structure:
             self.rejected_by = "non-finite structure: " + next(iter(compared.structure))
+        self._add_bias(compared, "reference")
         self._try(compared, "reference")
 
     def replay_chunk(self, chunk: Chunk, reference: Chunk) -> None:
@@ -66,24 +67,28 @@ class Trial:
         Only elements that are told from the reference beyond doubt count: the reference in another
         rounding than the replay's is no fault of the mutant.
         """
-        if not self.mutant.touches(chunk.index):
+        if not self._biases and not self.mutant.touches(chunk.index):
             return
         values = values_at(self.mutant, chunk)
+        self._add_bias(Compared(chunk, values), "replay")
         compared = Compared(reference, values, part_of(self._excused, chunk))
         told = compared.differs if self.integer else beyond_doubt(compared)
         if told.any():
             self._try(Compared(chunk, values, ~told), "replay")
 
     def _try(self, compared: Compared, against: str) -> None:
-        for place, check in enumerate(self._checks):
+        for check in self._checks:
             if self.rejected_by:
                 return
-            if check.against != against:
+            if check.against != against or check.metric == "bias":
                 continue
-            if place in self._biases:
-                self._biases[place].add(compared)
-            elif bool((values_of(check, compared) > check.limit).any()):
+            if bool((values_of(check, compared) > check.limit).any()):
                 self.rejected_by = f"{check.metric} against the {against}"
+
+    def _add_bias(self, compared: Compared, against: str) -> None:
+        for place, tally in self._biases.items():
+            if self._checks[place].against == against:
+                tally.add(compared)
 
     def close(self) -> None:
         """Judge what only the whole array can say: the mean error."""

@@ -21,13 +21,6 @@ def bits_of(array: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(array).view(_UNSIGNED[array.dtype.itemsize])
 
 
-def nan_where(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which elements are NaN; integers never are."""
-    if array.dtype.kind in "biu":
-        return np.zeros(array.shape, dtype=bool)
-    return np.asarray(np.isnan(array))
-
-
 def ulp_at(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float64]:
     """`numerics.spacing` for flat arrays, from the exponent field of the float64 itself.
 

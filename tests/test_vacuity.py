@@ -1,0 +1,232 @@
+"""Vacuity: a case whose checks could not have refuted a wrong output is inconclusive."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.support import (
+    Gemm,
+    case_record,
+    exact_expectation,
+    judge_array,
+    make_case,
+    make_gemm,
+    rounded,
+    settled,
+    with_verdict,
+)
+from tokitai_cli.compare import Judgement, groups, settle
+from tokitai_cli.model.case import Case, Expectation
+from tokitai_cli.model.evidence import CaseRecord, MutantRecord
+from tokitai_cli.model.spec import Check
+from tokitai_cli.model.verdict import Stage, Verdict
+
+Status = Literal["rejected", "accepted", "not-eligible", "not-applicable"]
+FLAT = [Check(metric="abs", limit=1e-2)]
+BOUND = [Check(metric="bound")]
+
+
+def gemm_case(
+    gemm: Gemm, profile: str = "normal", checks: list[Check] | None = None
+) -> tuple[Case, Judgement]:
+    case = make_case(checks or BOUND, shape=gemm.right.shape, profile=profile)
+    return case, judge_array(case, gemm.expectation, gemm.right)
+
+
+def softmax(rows: int, columns: int) -> NDArray[np.float64]:
+    logits = np.random.default_rng(7).standard_normal((rows, columns)).astype(np.float16)
+    exponentials = np.exp(logits.astype(np.float64))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+
+# --- whole cases
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("kernel", ["zeros", "right"])
+def test_an_all_zeros_softmax_is_never_verified_case_1(dtype: str, kernel: str) -> None:
+    reference = softmax(4, 16384)
+    checks = [Check(metric="abs", limit=1e-2)]
+    case = make_case(checks, shape=(4, 16384), dtype=dtype)
+    got = reference if kernel == "right" else np.zeros_like(reference)
+    judgement = judge_array(case, Expectation(reference), rounded(got, dtype))
+    record = settled((case, judgement))[0]
+    # Even the right kernel proves nothing under these checks.
+    assert record.verdict is Verdict.INCONCLUSIVE
+    assert "would also have passed a wrong output (zeros, " in record.reason
+    assert record.stage is Stage.COMPARE
+
+
+def test_a_relative_limit_refutes_the_all_zeros_softmax_case_1() -> None:
+    reference = softmax(4, 16384)
+    checks = [Check(metric="abs", limit=1e-2), Check(metric="rel", limit=1e-2)]
+    case = make_case(checks, shape=(4, 16384))
+    judgement = judge_array(case, Expectation(reference), np.zeros((4, 16384), np.float16))
+    assert judgement.verdict is Verdict.REFUTED
+    assert judgement.outputs[0].checks[0].passed
+
+
+def test_a_transposed_operand_case_6() -> None:
+    ones = Gemm(np.ones((32, 32)), np.ones((32, 32)))
+    # On ones the transposed product is the right one: alone, that profile proves nothing.
+    record = settled(gemm_case(ones, "constant"))[0]
+    assert record.verdict is Verdict.INCONCLUSIVE
+    assert record.reason == (
+        "y: no profile here could tell a wrong output from the reference (constant-mean, roll)"
+    )
+    random = np.random.default_rng(2)
+    a, b = (random.standard_normal((32, 32)).astype(np.float16).astype(float) for _ in range(2))
+    case = make_case(BOUND, shape=(32, 32))
+    judgement = judge_array(case, Gemm(a, b).expectation, Gemm(a, b.T).right)
+    assert judgement.verdict is Verdict.REFUTED
+
+
+def test_another_profile_of_the_group_excuses_a_constant_one() -> None:
+    ones = Gemm(np.ones((16, 24)), np.ones((24, 16)))
+    constant, normal = gemm_case(ones, "constant"), gemm_case(make_gemm())
+    records = settled(constant, normal)
+    assert [record.verdict for record in records] == [Verdict.VERIFIED] * 2
+    assert [record.reason for record in records] == ["", ""]
+
+
+def test_flat_tolerances_on_a_tiny_output_are_inconclusive_with_the_reason() -> None:
+    values = np.random.default_rng(1).uniform(1e-4, 1e-3, (16, 16))
+    case = make_case(FLAT, shape=(16, 16))
+    judgement = judge_array(case, exact_expectation(values), rounded(values))
+    assert judgement.verdict is Verdict.VERIFIED
+    record = settled((case, judgement))[0]
+    assert record.verdict is Verdict.INCONCLUSIVE
+    assert record.reason == (
+        "y: the checks would also have passed a wrong output "
+        "(zeros, constant-mean, roll, sign-flipped, ...), and no profile here rejects it"
+    )
+
+
+def test_the_same_limits_on_a_large_output_are_not_vacuous() -> None:
+    values = np.random.default_rng(1).uniform(100, 1000, (16, 16))
+    case = make_case([Check(metric="abs", limit=0.5)], shape=(16, 16))
+    judgement = judge_array(case, exact_expectation(values), rounded(values))
+    assert settled((case, judgement))[0].verdict is Verdict.VERIFIED
+
+
+def test_a_bound_is_not_vacuous_on_a_random_product() -> None:
+    assert settled(gemm_case(make_gemm()))[0].verdict is Verdict.VERIFIED
+
+
+def test_an_expected_empty_case_has_nothing_to_be_vacuous() -> None:
+    case = make_case(shape=(0, 4), expect_empty=True)
+    judgement = judge_array(case, exact_expectation(np.zeros((0, 4))), np.zeros((0, 4), np.float16))
+    assert settled((case, judgement))[0].verdict is Verdict.VERIFIED
+
+
+# --- groups by hand
+
+
+def record_with(
+    profile: str,
+    verdict: Verdict = Verdict.VERIFIED,
+    *,
+    device: str = "cpu",
+    shape: dict[str, int] | None = None,
+    output: str = "y",
+    **statuses: Status,
+) -> CaseRecord:
+    case = make_case(profile=profile)
+    judgement = judge_array(case, exact_expectation(np.ones((4, 8))), rounded(np.ones((4, 8))))
+    mutants = [
+        MutantRecord(output=output, kind=kind, status=status, detail="")
+        for kind, status in statuses.items()
+    ]
+    record = msgspec.structs.replace(
+        case_record(case, judgement, device), mutants=mutants, shape=shape or {"n": 64}
+    )
+    return with_verdict(record, verdict)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [
+        ("rejected", "rejected", "rejected"),
+        ("rejected", "accepted", "rejected"),
+        ("accepted", "rejected", "rejected"),
+        ("not-eligible", "rejected", "rejected"),
+        ("accepted", "accepted", "accepted"),
+        ("accepted", "not-eligible", "accepted"),
+        ("not-eligible", "not-eligible", "never-eligible"),
+        ("not-eligible", "not-applicable", "never-eligible"),
+        ("not-applicable", "not-applicable", "not-applicable"),
+    ],
+)
+def test_a_group_takes_the_best_of_its_verified_cases(
+    first: Status, second: Status, status: str
+) -> None:
+    cases = [record_with("normal", zeros=first), record_with("constant", zeros=second)]
+    (group,) = groups(cases)
+    assert group.status == status
+    by_status = {
+        wanted: [case.id for case, one in zip(cases, (first, second), strict=True) if one == wanted]
+        for wanted in ("rejected", "accepted")
+    }
+    assert (group.rejected_by, group.accepted_by) == (by_status["rejected"], by_status["accepted"])
+    vacuous = status in ("accepted", "never-eligible")
+    verdict = Verdict.INCONCLUSIVE if vacuous else Verdict.VERIFIED
+    assert [case.verdict for case in settle(cases, [group])] == [verdict] * 2
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.CRASHED, Verdict.INCONCLUSIVE])
+def test_a_case_that_is_not_verified_excuses_nothing_and_stays(verdict: Verdict) -> None:
+    cases = [
+        record_with("normal", verdict, zeros="rejected"),
+        record_with("constant", zeros="accepted"),
+    ]
+    records = settle(cases, groups(cases))
+    assert records[0] == cases[0]
+    assert records[1].verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"device": "gfx"}, {"shape": {"n": 65}}, {"output": "z"}],
+    ids=["device", "shape", "output"],
+)
+def test_groups_do_not_excuse_each_other(other: dict[str, str]) -> None:
+    cases = [
+        record_with("constant", zeros="accepted"),
+        record_with("normal", zeros="rejected", **other),  # type: ignore[arg-type]
+    ]
+    made = groups(cases)
+    assert [group.status for group in made] == ["accepted", "rejected"]
+    assert [case.verdict for case in settle(cases, made)] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.VERIFIED,
+    ]
+
+
+def test_two_ops_with_variants_of_one_name_are_two_groups() -> None:
+    one = record_with("normal", zeros="rejected")
+    two = msgspec.structs.replace(record_with("normal", zeros="accepted"), op="another")
+    made = groups([one, two])
+    assert [(group.op, group.status) for group in made] == [
+        ("op", "rejected"),
+        ("another", "accepted"),
+    ]
+    assert [case.verdict for case in settle([one, two], made)] == [
+        Verdict.VERIFIED,
+        Verdict.INCONCLUSIVE,
+    ]
+
+
+def test_accepted_kinds_are_told_before_those_that_could_not_be_told() -> None:
+    case = record_with("normal", roll="not-eligible", zeros="accepted")
+    (record,) = settle([case], groups([case]))
+    assert "would also have passed a wrong output (zeros)" in record.reason
+
+
+def test_no_cases_make_no_groups() -> None:
+    assert groups([]) == []
+    assert settle([], []) == []
