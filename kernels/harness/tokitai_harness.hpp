@@ -127,10 +127,11 @@ inline int serve(int argc, char** argv, const Program& program) {
       end_with(exit_garbage, "a frame is no run request for this harness");
     faults.running = &request;
     run_case(device, program, request);
-    fflush(stdout);
-    if (!answer(descriptors.response, request)) end_with(exit_pipe, "the response pipe is closed");
     faults.running = nullptr;
+    fflush(stdout);
+    // From the answer on the memory file is the tool's again.
     device.close(request);
+    if (!answer(descriptors.response, request)) end_with(exit_pipe, "the response pipe is closed");
   }
 }
 

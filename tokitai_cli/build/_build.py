@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from pathlib import Path
 
+import msgspec
+
 from tokitai_cli import process
 from tokitai_cli.build import _entries, _store
-from tokitai_cli.build._compile import command_of, compile_in, failure
+from tokitai_cli.build._compile import COMPILE_SECONDS, command_of, compile_in, failure
 from tokitai_cli.build._digest import data_sha256, file_sha256
 from tokitai_cli.build._harness import harness_context, harness_text, template_digest
 from tokitai_cli.build._headers import Digests, include_folders, read_depfile, shadows, stamp
@@ -24,12 +25,11 @@ from tokitai_cli.model.harness import HarnessRequest
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE = "child.d"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
-_PLACES = frozenset({"HOME", "PATH", "TMPDIR"})
+_PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
 _ATTEMPTS = 2
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(msgspec.Struct, frozen=True):
     """An executable that serves `request`.
 
     key: content key. seconds: time that build() took. note: a damaged entry that was rebuilt, or a
@@ -46,8 +46,7 @@ class Artifact:
     log_path: Path
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(msgspec.Struct, frozen=True):
     """One build with everything that is known before the compiler runs."""
 
     request: HarnessRequest
@@ -63,11 +62,18 @@ class _Job:
         return self.store.part("logs") / f"{self.first_key[:32]}.log"
 
 
-def build(request: HarnessRequest, recipe: Recipe, *, listener: Listener | None = None) -> Artifact:
+def build(
+    request: HarnessRequest,
+    recipe: Recipe,
+    *,
+    listener: Listener | None = None,
+    timeout: float = COMPILE_SECONDS,
+) -> Artifact:
     """Build `request`, or take it from the cache where everything that went into it is the same.
 
     Raises BuildError where the source cannot be read, holds what the device cannot run, or the
-    compiler fails (first errors with file and line; the log's path).
+    compiler fails (first errors with file and line; the log's path) or runs longer than `timeout`
+    seconds.
     """
     start = time.monotonic()
     try:
@@ -77,7 +83,7 @@ def build(request: HarnessRequest, recipe: Recipe, *, listener: Listener | None 
         if found is None:
             if listener is not None:
                 listener(BuildStarted(recipe.device, str(request.source), recipe.notice))
-            found = _compile(job)
+            found = _compile(job, timeout)
     except OSError as error:
         raise BuildError(
             f"the build cache cannot be used: {error}",
@@ -141,7 +147,7 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
     return _Job(request, recipe, store, source, findings, compiler, first_key)
 
 
-def _compile(job: _Job) -> _entries.Found:
+def _compile(job: _Job, timeout: float) -> _entries.Found:
     """Compile in a temporary folder and publish it.
 
     A file that changed while the compiler ran could leave an artifact under the digest of another
@@ -153,7 +159,7 @@ def _compile(job: _Job) -> _entries.Found:
             started_ns = time.time_ns()
             text = harness_text(job.request)
             (folder / _entries.HARNESS).write_text(text, encoding="utf-8")
-            command = _run_compiler(job, folder)
+            command = _run_compiler(job, folder, timeout)
             manifest = _manifest(job, folder, command)
             if _changed_since(job, manifest, started_ns):
                 continue
@@ -168,10 +174,10 @@ def _compile(job: _Job) -> _entries.Found:
     )
 
 
-def _run_compiler(job: _Job, folder: Path) -> tuple[str, ...]:
+def _run_compiler(job: _Job, folder: Path, timeout: float) -> tuple[str, ...]:
     names = {"source": _entries.HARNESS, "output": _entries.ARTIFACT, "depfile": _DEPFILE}
     command = command_of(job.recipe, names)
-    done = compile_in(folder, job.recipe, command, job.log_path)
+    done = compile_in(folder, job.recipe, command, job.log_path, timeout)
     if done.returncode != 0 or not (folder / _entries.ARTIFACT).is_file():
         raise failure(
             done,

@@ -33,12 +33,12 @@ def command_of(recipe: Recipe, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def compile_in(
-    folder: Path, recipe: Recipe, command: Sequence[str], log_path: Path
+    folder: Path, recipe: Recipe, command: Sequence[str], log_path: Path, timeout: float
 ) -> process.Completed:
     """Run the compiler in `folder`; its output goes to `log_path`, whether it fails or not."""
     # Compilers write their folder into debug information; under this name it is always the same.
     environment = {**recipe.environment, "PWD": "/proc/self/cwd"}
-    done = process.run(command, env=environment, cwd=folder, timeout=COMPILE_SECONDS)
+    done = process.run(command, env=environment, cwd=folder, timeout=timeout)
     text = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
     log_path.write_text(text, encoding="utf-8", errors="replace")
     return done
@@ -59,7 +59,7 @@ def failure(
     name = recipe.compiler.name
     where = None
     if done.timed_out:
-        message = f"{name} was ended after {COMPILE_SECONDS:.0f} s"
+        message = f"{name} was ended after {done.seconds:.0f} s"
         errors: tuple[str, ...] = ()
     elif done.returncode < 0:
         message = f"{name} died of {process.signal_name(done.returncode)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import shutil
 from pathlib import Path
@@ -59,8 +58,7 @@ class DamagedError(Exception):
     """An entry that is not what was published."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A good entry and the path of its executable."""
 
     entry: Entry

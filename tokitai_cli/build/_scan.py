@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
+
+import msgspec
 
 from tokitai_cli.errors import BuildError, Location
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """Something that the device cannot run. `conditional`: it stands inside an #if."""
 
     name: str

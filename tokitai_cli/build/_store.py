@@ -13,11 +13,12 @@ under tmp/, and the supervisor removes that.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import secrets
 import stat
 from pathlib import Path
+
+import msgspec
 
 from tokitai_cli import process
 
@@ -25,8 +26,7 @@ FORMAT = "builds-v1"
 PARTS = ("artifacts", "manifests", "compilers", "logs", "tmp")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Location:
+class Location(msgspec.Struct, frozen=True):
     """Where builds are kept. `note` says why, where that is a private temporary folder."""
 
     folder: Path

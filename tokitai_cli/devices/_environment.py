@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from tokitai_cli.model.device import Fact
 
-_KEPT = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
+_KEPT = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR")
 _FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 # Variables by which GCC, Clang, nvcc and hipcc take options or search other folders.
 _CHANGES_BUILDS = re.compile(
@@ -16,7 +16,7 @@ _CHANGES_BUILDS = re.compile(
     r"|GCC_EXEC_PREFIX|GCC_COMPARE_DEBUG|DEPENDENCIES_OUTPUT|SUNPRO_DEPENDENCIES|CCC_OVERRIDE_OPTIONS"
     r"|CCC_ADD_ARGS|CL|_CL_|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|LD_PRELOAD|LD_AUDIT|SYSROOT|CLANG_CONFIG.*"
     r"|NVCC_.*|HIPCC_.*|HIP_CLANG_PATH|HIP_DEVICE_LIB_PATH|DEVICE_LIB_PATH|HIP_COMPILER|HIP_RUNTIME"
-    r"|HIP_PLATFORM|ZIG_.*)$"
+    r"|HIP_PLATFORM|ZIG_(?!GLOBAL_CACHE_DIR).*)$"
 )
 
 

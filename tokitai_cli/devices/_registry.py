@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.cuda import CudaDevice
@@ -47,15 +47,12 @@ def resolve(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
         device = get(choice)
         return [(device, device.probe(options))]
     passed: list[str] = []
-    device, probe = _DEVICES[_AUTO[-1]], None
     for name in _AUTO:
         device = _DEVICES[name]
         probe = device.probe(options)
-        if probe.available:
+        if probe.available or name == _AUTO[-1]:
             break
-        passed.append(f"{name}: {probe.missing}")
-    if probe is None:
-        raise AssertionError("auto looks at one device at least")
-    words = f"auto took {device.name}" + (f" ({'; '.join(passed)})" if passed else "")
+        passed.append(name)
+    words = f"auto took {device.name}" + (f"; not available: {', '.join(passed)}" if passed else "")
     fact = Fact(CHOSEN_BY, words, "--device auto")
-    return [(device, dataclasses.replace(probe, facts=(*probe.facts, fact)))]
+    return [(device, msgspec.structs.replace(probe, facts=(*probe.facts, fact)))]

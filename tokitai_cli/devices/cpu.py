@@ -43,7 +43,7 @@ class CpuDevice:
     )
 
     def probe(self, options: DeviceOptions) -> Probe:
-        """Look for a compiler; the hardware is always there."""
+        """Look for a compiler. The hardware is always there: without a compiler, builds fail."""
         found = _compiler()
         facts = [
             Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
@@ -57,7 +57,7 @@ class CpuDevice:
         return Probe(
             self.name,
             self.device_class,
-            available=found is not None,
+            available=True,
             buildable=found is not None,
             arch=platform.machine(),
             facts=tuple(facts),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
+
+import msgspec
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(msgspec.Struct, frozen=True):
     """Text that was kept, the number of bytes that came, and whether some were left out."""
 
     text: str

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from tokitai_cli.process._child import Child
 
 _CANNOT_START = 127
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True):
     """A program that ended.
 
     returncode: exit code, negative for a signal, 127 where the program could not be started (then

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Sequence
+
+import msgspec
 
 from tokitai_cli.model.case import BufferArg, Case, ScalarValue
 from tokitai_cli.model.device import Fact
@@ -25,8 +26,7 @@ class GarbageError(Exception):
     """A frame that is none of the protocol."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(msgspec.Struct, frozen=True):
     """What a child says of itself once it is up."""
 
     status: str
@@ -36,8 +36,7 @@ class Hello:
     facts: tuple[Fact, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a child says of one case. `changed` is (bytes, offset) for each buffer."""
 
     status: int

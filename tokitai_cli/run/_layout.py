@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from tokitai_cli.model.case import BufferPlan, Case, Role
 
@@ -11,8 +11,7 @@ _KINDS = {Role.INPUT: 0, Role.OUTPUT: 1, Role.INOUT: 2, Role.WORKSPACE: 3, Role.
 _FILL_NOTHING, _FILL_BYTE, _FILL_ZERO, _FILL_CONTENT = 0, 1, 2, 3
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """A buffer with its offsets in bytes; an offset is that of a payload's first byte.
 
     content: 0 where the tool writes nothing. region: 0 where the kernel's result is not kept.
@@ -53,8 +52,7 @@ class Placed:
         return [(turn, self.region + turn * self.stride) for turn in range(repetitions)]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """All buffers of a case and the size of the memory file in bytes."""
 
     buffers: tuple[Placed, ...]

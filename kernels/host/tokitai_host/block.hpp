@@ -115,7 +115,7 @@ TOKITAI_UNSANITIZED inline u64 next_random(u64& state) {
 }
 
 // Finalizer of splitmix64 (Steele, Lea, Flood, 2014): neighbouring seeds give unrelated states.
-inline u64 mixed(u64 value) {
+TOKITAI_UNSANITIZED inline u64 mixed(u64 value) {
   value += 0x9e3779b97f4a7c15ull;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;

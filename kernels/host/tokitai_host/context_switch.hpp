@@ -6,6 +6,7 @@
 #pragma once
 
 #include "language.hpp"
+#include "sanitizers.hpp"
 
 #if !defined(TOKITAI_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define TOKITAI_UCONTEXT
@@ -20,7 +21,8 @@ struct Context {
   ucontext_t saved;
 };
 
-inline void context_prepare(Context& context, char* stack, size_t bytes, void (*entry)()) {
+TOKITAI_UNSANITIZED inline void context_prepare(Context& context, char* stack, size_t bytes,
+                                                void (*entry)()) {
   getcontext(&context.saved);
   context.saved.uc_stack.ss_sp = stack;
   context.saved.uc_stack.ss_size = bytes;
@@ -28,7 +30,9 @@ inline void context_prepare(Context& context, char* stack, size_t bytes, void (*
   makecontext(&context.saved, entry, 0);
 }
 
-inline void context_switch(Context& from, Context& to) { swapcontext(&from.saved, &to.saved); }
+TOKITAI_UNSANITIZED inline void context_switch(Context& from, Context& to) {
+  swapcontext(&from.saved, &to.saved);
+}
 
 constexpr const char* context_switch_name = "ucontext";
 
@@ -110,7 +114,8 @@ struct Context {
 };
 
 // Lays out the frame that the first switch to `context` pops, so that it returns into `entry`.
-inline void context_prepare(Context& context, char* stack, size_t bytes, void (*entry)()) {
+TOKITAI_UNSANITIZED inline void context_prepare(Context& context, char* stack, size_t bytes,
+                                                void (*entry)()) {
   void** top = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(stack + bytes) & ~uintptr_t(63));
 #if defined(__x86_64__)
   constexpr int registers = 6;
@@ -126,7 +131,7 @@ inline void context_prepare(Context& context, char* stack, size_t bytes, void (*
   context.stack_pointer = top;
 }
 
-inline void context_switch(Context& from, Context& to) {
+TOKITAI_UNSANITIZED inline void context_switch(Context& from, Context& to) {
   tokitai_switch_stacks(&from.stack_pointer, to.stack_pointer);
 }
 

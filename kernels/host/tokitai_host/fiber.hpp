@@ -5,21 +5,6 @@
 
 #include "context_switch.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TOKITAI_ASAN
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TOKITAI_TSAN
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(TOKITAI_ASAN)
-#define TOKITAI_ASAN
-#endif
-#if __has_feature(thread_sanitizer) && !defined(TOKITAI_TSAN)
-#define TOKITAI_TSAN
-#endif
-#endif
-
 #ifdef TOKITAI_ASAN
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
@@ -34,14 +19,6 @@ void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
 }
-// The scheduler's own accesses would be reported as races between the fibers that it serves.
-#ifdef __clang__
-#define TOKITAI_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
-#else
-#define TOKITAI_UNSANITIZED __attribute__((no_sanitize_thread))
-#endif
-#else
-#define TOKITAI_UNSANITIZED
 #endif
 
 #ifndef TOKITAI_STACK_KIB

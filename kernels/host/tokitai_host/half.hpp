@@ -42,7 +42,9 @@ inline unsigned short half_bits(double value) {
 inline unsigned short half_bits(float value) { return half_bits(double(value)); }
 inline float half_value(unsigned short bits) {
   const unsigned sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ffu;
-  if (exponent == 31) return reinterpret<float>(sign | 0x7f800000u | fraction << 13);
+  // A conversion makes a signalling NaN quiet.
+  const unsigned quiet = fraction ? 0x400000u : 0;
+  if (exponent == 31) return reinterpret<float>(sign | 0x7f800000u | quiet | fraction << 13);
   if (exponent == 0) return (sign ? -1.0f : 1.0f) * float(fraction) * 0x1p-24f;
   return reinterpret<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }

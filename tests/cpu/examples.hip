@@ -1,0 +1,6 @@
+#include "../kernels/examples/reduction.hip"
+#include "../kernels/examples/transpose.hip"
+#include "../kernels/examples/prefix_sum.hip"
+#include "../kernels/examples/histogram.hip"
+#include "../kernels/examples/convolution.hip"
+#include "../kernels/examples/bitonic_sort.hip"

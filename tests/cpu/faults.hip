@@ -1,0 +1,80 @@
+// Kernels that go wrong, each in one way.
+#include <hip/hip_runtime.h>
+
+__global__ void null_write(int* out, size_t null, int block, int thread) {
+  if (int(blockIdx.x) == block && int(threadIdx.x) == thread)
+    *reinterpret_cast<volatile int*>(null) = 1;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+__global__ void far_write(int* out, long long offset) { out[offset] = 1; }
+
+__global__ void near_write(int* out, int offset) { out[offset] = 1; }
+
+__global__ void input_write(int* in, int* out, int offset) {
+  out[0] = in[0];
+  in[offset] = 99;
+}
+
+__device__ __attribute__((noinline)) int deep(volatile int* out, int depth) {
+  volatile int large[1024];
+  large[depth % 1024] = depth;
+  return depth == 0 ? out[0] : deep(out, depth - 1) + large[depth % 1024];
+}
+
+__global__ void stack_overflow(int* out, int depth, int after_barrier) {
+  if (after_barrier) __syncthreads();
+  out[threadIdx.x] = deep(out, depth);
+}
+
+__global__ void integer_division(int* out, int divisor) { out[threadIdx.x] = 100 / divisor; }
+
+__global__ void failed_assertion(int* out, int limit) {
+  assert(int(threadIdx.x) < limit);
+  out[threadIdx.x] = 1;
+}
+
+__global__ void leaves(int* out, int code) {
+  out[0] = code;
+  exit(code);
+}
+
+__global__ void barrier_in_branch(int* out, int n) {
+  if (int(threadIdx.x) < n) {
+    __syncthreads();  // line of the barrier in the branch
+  } else {
+    while (__shfl_sync(1ull << __lane_id(), 1, int(__lane_id())) == 0) {
+    }
+    __syncthreads();  // line of the barrier on the other side
+  }
+  out[threadIdx.x] = 1;
+}
+
+__global__ void shuffle_without_partner(int* out) {
+  int v = 0;
+  if (threadIdx.x != 3) v = __shfl_sync(0xffffffffull, 1, 0);  // line of the shuffle
+  __syncthreads();  // line of the barrier behind the shuffle
+  out[threadIdx.x] = v;
+}
+
+__global__ void shuffles_of_two_sides(int* out) {
+  int v;
+  if (threadIdx.x < 16)
+    v = __shfl_xor_sync(0xffffffffull, 1, 1);  // line of the first side
+  else
+    v = __shfl_xor_sync(0xffffffffull, 1, 1);  // line of the second side
+  out[threadIdx.x] = v;
+}
+
+__global__ void never_written(int* out, int n) {
+  if (int(threadIdx.x) < n) out[threadIdx.x] = 7;
+}
+
+__global__ void add_to(int* values, int* work) {
+  values[threadIdx.x] += 1;
+  work[threadIdx.x] += 1;
+}
+
+__global__ void counts_blocks(unsigned long long* counter) {
+  if (threadIdx.x == 0) atomicAdd(counter, 1ull);
+}

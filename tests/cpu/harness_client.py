@@ -1,0 +1,382 @@
+"""Builds harnesses with the compiler on PATH and speaks docs/protocol.md with them.
+
+Written against the protocol alone, so that the child is tested without the tool's own client.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jinja2
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
+HARNESS = ROOT / "kernels" / "harness"
+HOST = ROOT / "kernels" / "host"
+BUILT = ROOT / ".pytest_cache" / "cpu-children"
+PAGE = 4096
+GUARD = 0xC3
+KINDS = {"input": 0, "output": 1, "inout": 2, "workspace": 3, "symbol": 4}
+FLAGS = (
+    "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+    "-fno-strict-aliasing", "-ftls-model=local-exec", "-pthread",
+)  # fmt: skip
+
+
+def compiler() -> str:
+    """The C++ compiler to test with."""
+    found = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if not found:
+        msg = "no C++ compiler on PATH"
+        raise RuntimeError(msg)
+    return found
+
+
+def dynamic_shared_names(source: Path) -> list[str]:
+    """Names of the `extern __shared__` arrays of a source whose kernels are in no namespace."""
+    pattern = r"\bextern\s+__shared__\s[^;{}]*?(\w+)\s*\[\s*\]\s*;"
+    text = source.read_text()
+    names = re.findall(pattern, text)
+    for included in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
+        names += dynamic_shared_names(source.parent / included)
+    return list(dict.fromkeys(names))
+
+
+def render(
+    source: Path,
+    kernels: Mapping[str, Sequence[str]],
+    symbols: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Harness text. Argument words: "float32*" a buffer, "float32" a scalar, "int" an integer."""
+
+    def arg(word: str) -> dict[str, str]:
+        if word.endswith("*"):
+            return {"kind": "buffer", "dtype": word[:-1]}
+        return {"kind": "integer"} if word == "int" else {"kind": "scalar", "dtype": word}
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HARNESS),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("harness.cpp.j2").render(
+        source=str(source),
+        kernels=[
+            {"expr": k, "args": [arg(word) for word in words]} for k, words in kernels.items()
+        ],
+        symbols=[{"name": name, "dtype": dtype} for name, dtype in symbols],
+        dynamic_shared=dynamic_shared_names(source),
+    )
+
+
+def _command(flags: Sequence[str]) -> list[str]:
+    return [compiler(), *FLAGS, *flags, "-I", str(HOST), "-I", str(HARNESS)]
+
+
+def compile_errors(
+    source: Path,
+    kernels: Mapping[str, Sequence[str]],
+    symbols: Sequence[tuple[str, str]] = (),
+) -> str:
+    """What the compiler says of a harness that is not kept; empty where it is content."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "harness.cpp"
+        file.write_text(render(source, kernels, symbols), encoding="utf-8")
+        command = [*_command(["-O0", "-Wall", "-Wno-unknown-pragmas"]), "-c", str(file)]
+        command += ["-o", str(Path(scratch) / "harness.o")]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, encoding="utf-8"
+        )
+    return done.stderr
+
+
+def build(
+    source: Path,
+    kernels: Mapping[str, Sequence[str]],
+    symbols: Sequence[tuple[str, str]] = (),
+    flags: Sequence[str] = (),
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Compile; the file is named by its content, so that test workers and runs share it."""
+    text = render(source, kernels, symbols)
+    command = _command(flags)
+    digest = hashlib.sha256(repr((text, command)).encode())
+    parts = [*HOST.rglob("*.h*"), *HARNESS.glob("*.hpp"), *(ROOT / "tests").rglob("*.hip"), source]
+    for path in sorted(parts):
+        digest.update(path.read_bytes())
+    BUILT.mkdir(parents=True, exist_ok=True)
+    program = BUILT / digest.hexdigest()[:24]
+    if program.exists():
+        return program, subprocess.CompletedProcess(command, 0, "", "")
+    with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
+        file, made = Path(scratch) / "harness.cpp", Path(scratch) / "child"
+        file.write_text(text)
+        command += [str(file), "-o", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            made.replace(program)
+    return program, done
+
+
+@dataclasses.dataclass
+class Buffer:
+    """A buffer of a request. `data` is the content, or for results an array of the wanted shape."""
+
+    role: str
+    data: NDArray[Any]
+    zero: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.data.nbytes)
+
+    @property
+    def is_result(self) -> bool:
+        return self.role in {"output", "inout", "workspace"}
+
+
+def read(data: Any) -> Buffer:
+    """An input."""
+    return Buffer("input", np.ascontiguousarray(data))
+
+
+def out(shape: int | tuple[int, ...], dtype: Any, *, zero: bool = False) -> Buffer:
+    """An output of the shape."""
+    return Buffer("output", np.empty(shape, dtype), zero)
+
+
+@dataclasses.dataclass
+class Launch:
+    """One launch: `args` are numbers of buffers as ("b", i), scalars as numpy scalars, integers."""
+
+    kernel: int
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: Sequence[Any]
+    shared: int = 0
+
+    def words(self) -> list[int]:
+        grid = (*self.grid, 1, 1)[:3]
+        block = (*self.block, 1, 1)[:3]
+        words = [self.kernel, *grid, *block, self.shared, len(self.args)]
+        for arg in self.args:
+            if isinstance(arg, tuple):
+                words += [0, arg[1]]
+            elif isinstance(arg, np.generic):
+                words += [1, int.from_bytes(arg.tobytes(), "little")]
+            else:
+                words += [2, arg % 2**64]
+        return words
+
+
+@dataclasses.dataclass
+class Answer:
+    """What came back. `results[r][i]` is buffer i of repetition r; `guards` the damage to guards."""
+
+    status: int
+    message: str
+    times: list[int] = dataclasses.field(default_factory=list)
+    inputs_changed: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+    results: list[dict[int, NDArray[Any]]] = dataclasses.field(default_factory=list)
+    guards: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
+
+
+def _pages(count: int) -> int:
+    return -(-count // PAGE) * PAGE
+
+
+class Child:
+    """A running harness."""
+
+    def __init__(self, program: Path, *options: str) -> None:
+        request_read, self._request = os.pipe()
+        self._response, response_write = os.pipe()
+        self.memory = os.memfd_create("arrays", os.MFD_ALLOW_SEALING)
+        fcntl.fcntl(self.memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        # F_ADD_SEALS and F_SEAL_SHRINK are Linux's; so is the whole cpu device.
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self.process = subprocess.Popen(
+            [
+                str(program), *options, f"--request-fd={request_read}",
+                f"--response-fd={response_write}", f"--memory-fd={self.memory}",
+            ],
+            pass_fds=(request_read, response_write, self.memory),
+            stdout=self.log, stderr=self.log,
+        )  # fmt: skip
+        os.close(request_read)
+        os.close(response_write)
+        self._size = 0
+        self._number = 0
+        hello = (self.receive() or b"").decode()
+        self.hello = dict(line.split("=", 1) for line in hello.splitlines()[1:])
+        self.greeting = hello.splitlines()[0] if hello else ""
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._request >= 0:
+            os.close(self._request)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._response)
+        os.close(self.memory)
+        self.log.close()
+
+    def close_requests(self) -> int:
+        """End the request pipe and wait; the exit code."""
+        os.close(self._request)
+        self._request = -1
+        return self.process.wait(10)
+
+    def logged(self) -> str:
+        """What the child printed so far."""
+        self.log.seek(0)
+        return self.log.read().decode()
+
+    def send(self, payload: bytes) -> None:
+        os.write(self._request, struct.pack("<Q", len(payload)) + payload)
+
+    def send_raw(self, data: bytes) -> None:
+        os.write(self._request, data)
+
+    def _read(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = os.read(self._response, count - len(data))
+            if not part:
+                break
+            data += part
+        return data
+
+    def receive(self) -> bytes | None:
+        head = self._read(8)
+        if len(head) < 8:
+            return None
+        return self._read(struct.unpack("<Q", head)[0])
+
+    def request(
+        self,
+        buffers: Sequence[Buffer],
+        launches: Sequence[Launch],
+        schedule: Sequence[tuple[int, int]],
+        warmups: int,
+        shared_regions: bool,
+    ) -> tuple[list[int], list[tuple[int, int, int, int]]]:
+        """Lay the buffers out in the memory file; the request's words, and places of results."""
+        place = 0
+        rows: list[list[int]] = []
+        places: list[tuple[int, int, int, int]] = []
+        contents: list[tuple[int, Buffer]] = []
+        for buffer in buffers:
+            front, size = PAGE, buffer.nbytes
+            back = _pages(size) - size + PAGE
+            span = front + size + back
+            content = region = stride = 0
+            if buffer.role in {"input", "inout", "symbol"}:
+                content = place + front
+                contents.append((content, buffer))
+                place += span
+            if buffer.is_result:
+                region = place + front
+                stride = 0 if shared_regions else span
+                place += span * (1 if shared_regions else len(schedule))
+            fill = 0 if not buffer.is_result else 3 if buffer.role == "inout" else 1 + buffer.zero
+            rows.append([KINDS[buffer.role], size, fill, content, region, stride, front, back])
+            places.append((region, stride, front, back))
+        if place > self._size:
+            os.ftruncate(self.memory, place)
+            self._size = place
+        for content, buffer in contents:
+            filled = bytes([GUARD]) * PAGE
+            back = _pages(buffer.nbytes) - buffer.nbytes + PAGE
+            os.pwrite(
+                self.memory, filled + buffer.data.tobytes() + bytes([GUARD]) * back, content - PAGE
+            )
+        self._number += 1
+        words = [1, self._number, place, warmups, len(schedule)]
+        words += [word for pair in schedule for word in pair]
+        words += [len(buffers), *(word for row in rows for word in row), len(launches)]
+        for launch in launches:
+            words += launch.words()
+        return words, places
+
+    def run(
+        self,
+        buffers: Sequence[Buffer],
+        launches: Sequence[Launch] | Launch,
+        schedule: Sequence[tuple[int, int]] = ((0xA5, 0), (0x5A, 1)),
+        warmups: int = 0,
+        *,
+        shared_regions: bool = False,
+    ) -> Answer:
+        """One case. Raises EOFError where the child ends without an answer."""
+        launches = [launches] if isinstance(launches, Launch) else launches
+        words, places = self.request(buffers, launches, schedule, warmups, shared_regions)
+        self.send(struct.pack(f"<{len(words)}Q", *words))
+        reply = self.receive()
+        if reply is None:
+            raise EOFError(self.logged())
+        opcode, number, status = struct.unpack_from("<3Q", reply)
+        assert (opcode, number) == (1, self._number)
+        if status:
+            return Answer(status, reply[24:].decode())
+        count = len(schedule)
+        done, *times = struct.unpack_from(f"<{1 + count}Q", reply, 24)
+        assert done == count
+        at = 24 + 8 * (1 + count)
+        assert struct.unpack_from("<Q", reply, at) == (len(buffers),)
+        pairs = struct.unpack_from("<" + "Qq" * len(buffers), reply, at + 8)
+        assert at + 8 + 16 * len(buffers) == len(reply)
+        answer = Answer(0, "", times, list(zip(pairs[::2], pairs[1::2], strict=True)))
+        self._collect(answer, buffers, places, count)
+        return answer
+
+    def _collect(
+        self,
+        answer: Answer,
+        buffers: Sequence[Buffer],
+        places: Sequence[tuple[int, int, int, int]],
+        count: int,
+    ) -> None:
+        for repetition in range(count):
+            arrays = {}
+            for index, (buffer, (region, stride, front, back)) in enumerate(
+                zip(buffers, places, strict=True)
+            ):
+                if not buffer.is_result:
+                    continue
+                at = region + repetition * stride
+                data = os.pread(self.memory, front + buffer.nbytes + back, at - front)
+                for offset, byte in enumerate(data[:front]):
+                    if byte != GUARD:
+                        answer.guards.append((repetition, index, offset - front))
+                for offset, byte in enumerate(data[front + buffer.nbytes :]):
+                    if byte != GUARD:
+                        answer.guards.append((repetition, index, offset + buffer.nbytes))
+                payload = data[front : front + buffer.nbytes]
+                array = np.frombuffer(payload, buffer.data.dtype).reshape(buffer.data.shape)
+                arrays[index] = array
+            answer.results.append(arrays)
