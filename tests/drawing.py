@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,5 +102,5 @@ def gemm_case(
 
 def with_dtype(case: Case, dtype: str) -> Case:
     """The same case with every buffer of another dtype."""
-    buffers = tuple(dataclasses.replace(buffer, dtype=dtype) for buffer in case.buffers)
-    return dataclasses.replace(case, buffers=buffers)
+    buffers = tuple(msgspec.structs.replace(buffer, dtype=dtype) for buffer in case.buffers)
+    return msgspec.structs.replace(case, buffers=buffers)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -787,7 +787,7 @@ def test_what_cannot_be_judged_is_inconclusive_and_never_verified(check: Check, 
 def test_a_sampled_replay_judges_its_rows_and_says_how_many() -> None:
     gemm = make_gemm()
     # Wide enough that one float16 ulp is within the bound, and only the replay can see it.
-    expectation = dataclasses.replace(gemm.expectation, error=np.full((16, 16), 0.1))
+    expectation = msgspec.structs.replace(gemm.expectation, error=np.full((16, 16), 0.1))
     right, rows = gemm.right, np.array([1, 4, 9])
     case = make_case([BOUND, Check(metric="exact", against="replay")], shape=right.shape)
     replay = Replay(right[rows], rows)

@@ -223,7 +223,7 @@ def test_ops_and_specs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for words in (
         "formula: y = x",
-        "inputs x: float32 [n]",
+        "input x: float32 [n]",
         "launch: k, grid n, block 64",
         "check: abs <= 0.5 against the reference, profiles normal: because",
         "not claimed: not fast",
@@ -245,7 +245,7 @@ def test_doctor_and_cache_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     row = CacheRow("k" * 64, "cpu", "k.hip", 3 << 20, 0.0, "digest differs")
     console.show_cache(CacheListing("/x", 3 << 20, (row,)))
     shown = capsys.readouterr().out
-    assert "holds: 1 artifacts, 3.0 MiB in all" in shown
+    assert "holds: 1 artifact, 3.0 MiB in all" in shown
     assert "1970-01-01 00:00  3.0  digest differs" in shown
     console.show_cleared(1 << 20)
     assert capsys.readouterr().out == "1.0 MiB freed\n"

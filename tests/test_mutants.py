@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -254,7 +254,7 @@ def test_nothing_is_computed_that_is_not_judged() -> None:
     assert calls == []
     judge_array(
         make_case(shape=(8,)),
-        dataclasses.replace(expectation, terms=3),
+        msgspec.structs.replace(expectation, terms=3),
         rounded(np.arange(1.0, 9.0)),
     )
     assert calls == [1]
@@ -533,7 +533,7 @@ def test_a_rejected_mutant_is_not_made_whole(monkeypatch: pytest.MonkeyPatch) ->
 
     expectation = exact_expectation(values, terms=9)
     wrong = (values + 100).view(Watched)
-    expectation = dataclasses.replace(expectation, dropped={"last-term-dropped": lambda: wrong})
+    expectation = msgspec.structs.replace(expectation, dropped={"last-term-dropped": lambda: wrong})
     monkeypatch.setattr("tokitai_cli.compare.mutants.np.asarray", lambda value, **_: value)
     judged = judge_array(make_case(shape=(256,)), expectation, rounded(values))
     assert mutant_status(judged)["last-term-dropped"] == "rejected"

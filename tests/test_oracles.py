@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import math
 import struct
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import msgspec
 import numpy as np
 import pytest
 
@@ -216,8 +216,9 @@ def test_dropped_terms(variant: str) -> None:
     changed["grad_c" if variant == "grad-a" else "a"] = stored if variant == "grad-a" else stored.T
     got = expectation(case, changed)
     assert set(got.dropped) == {"last-term-dropped", "heaviest-term-dropped"}
-    last = got.dropped["last-term-dropped"]()
-    heaviest = got.dropped["heaviest-term-dropped"]()
+    whole, shape = slice(0, got.reference.size), got.reference.shape
+    last = got.dropped["last-term-dropped"]()(whole).reshape(shape)
+    heaviest = got.dropped["heaviest-term-dropped"]()(whole).reshape(shape)
     x = stored.astype(np.float64)
     assert np.allclose(last, x[:, :-1] @ y[:-1], atol=1e-9)
     assert np.allclose(heaviest, np.delete(x, 3, axis=1) @ np.delete(y, 3, axis=0), atol=1e-9)
@@ -289,7 +290,7 @@ def test_no_replay_where_none_is_named_or_products_are_not_exact() -> None:
 
 
 def test_names_and_near_names() -> None:
-    assert oracles.names() == ("gemm-bw.grad-a", "gemm-bw.grad-b")
+    assert {"gemm-bw.grad-a", "gemm-bw.grad-b"} <= set(oracles.names())
     assert set(oracles.replay_names()) <= set(oracles.names())
     case = gemm_case("grad-a", oracle="gemm-bw.grada", replay="gemm.grad-a")
     with pytest.raises(SpecError, match=r"did you mean gemm-bw\.grad-a"):
@@ -348,7 +349,7 @@ def user_case(
     count = ScalarValue("count", "int64", struct.pack("<q", -3), "-3")
     size = ScalarValue("n", "", struct.pack("<q", n), str(n))
     launch = LaunchPlan(0, "k", (1, 1, 1), (1, 1, 1), 0, (alpha, count, size))
-    return dataclasses.replace(case, launches=(launch,))
+    return msgspec.structs.replace(case, launches=(launch,))
 
 
 def ask(case: Case, timeout: float = 60.0) -> Expectation:

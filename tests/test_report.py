@@ -228,5 +228,11 @@ def test_a_large_run_stays_readable() -> None:
 def test_the_smallest_failing_shape_is_named() -> None:
     shapes = [{"m": size, "n": 64, "k": 64} for size in (64, 16, 32)]
     cases = [samples.refuted(shape=shape) for shape in shapes]
+    cases.append(samples.case(shape={"m": 8, "n": 64, "k": 64}))
     report = render(stage.assemble(samples.parts(cases)), "md")
-    assert "Smallest shape that is refuted: `m=16,n=64,k=64`." in report
+    assert (
+        "Smallest of the shapes at which `grad-a` fails on cpu: `m=16,n=64,k=64` "
+        "(3 of 4 shapes fail)." in report
+    )
+    alone = render(stage.assemble(samples.parts(cases[:1])), "md")
+    assert "Smallest of the shapes" not in alone

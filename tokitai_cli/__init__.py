@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tokitai_cli.model.case import LoadedSpec
     from tokitai_cli.model.events import Listener
     from tokitai_cli.pipeline import RunOutcome
 
@@ -12,8 +13,8 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "verify"]
 
 
-def verify(op: str, *, listener: Listener | None = None, **options: Any) -> RunOutcome:
-    """Verify the kernels of `op` (a built-in name, or the path of a spec file).
+def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options: Any) -> RunOutcome:
+    """Verify the kernels of `op` (a built-in name, the path of a spec file, or a loaded spec).
 
     `options` are those of the command line with underscores, plus `shapes`, which maps the op's
     parameters to a value or a list: `verify("gemm-bw", shapes={"m": [16, 64]}, profile=["normal"])`.

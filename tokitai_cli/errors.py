@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Location:
+
+class Location(msgspec.Struct, frozen=True):
     """Place in a file. `line` and `column` count from 1, 0 means unknown; `key` is a dotted path."""
 
     file: Path | None = None

@@ -6,17 +6,16 @@ Numerical Algorithms, 2nd ed., ch. 2; IEEE 754-2019 for the formats.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FloatFormat:
+class FloatFormat(msgspec.Struct, frozen=True):
     """A binary floating-point format with `precision` significand bits (the hidden one counted).
 
     min_exponent: exponent of the smallest normal number, 2^min_exponent.

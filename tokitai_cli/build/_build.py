@@ -18,7 +18,7 @@ from tokitai_cli.build._identity import identify
 from tokitai_cli.build._scan import Finding, refuse
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
-from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
+from tokitai_cli.model.events import BuildFinished, BuildRunning, BuildStarted, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
 
@@ -83,7 +83,7 @@ def build(
         if found is None:
             if listener is not None:
                 listener(BuildStarted(recipe.device, str(request.source), recipe.notice))
-            found = _compile(job, timeout)
+            found = _compile(job, timeout, listener)
     except OSError as error:
         raise BuildError(
             f"the build cache cannot be used: {error}",
@@ -147,7 +147,7 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
     return _Job(request, recipe, store, source, findings, compiler, first_key)
 
 
-def _compile(job: _Job, timeout: float) -> _entries.Found:
+def _compile(job: _Job, timeout: float, listener: Listener | None) -> _entries.Found:
     """Compile in a temporary folder and publish it.
 
     A file that changed while the compiler ran could leave an artifact under the digest of another
@@ -159,12 +159,12 @@ def _compile(job: _Job, timeout: float) -> _entries.Found:
             started_ns = time.time_ns()
             text = harness_text(job.request)
             (folder / _entries.HARNESS).write_text(text, encoding="utf-8")
-            command = _run_compiler(job, folder, timeout)
+            command, printed = _run_compiler(job, folder, timeout, listener)
             manifest = _manifest(job, folder, command)
             if _changed_since(job, manifest, started_ns):
                 continue
             (folder / _DEPFILE).unlink()
-            record = _record(job, folder, command, manifest)
+            record = _record(job, folder, command, manifest, printed)
             return _entries.publish(job.store, folder, job.first_key, manifest, record)
         finally:
             process.remove_temporary_folder(folder)
@@ -174,10 +174,18 @@ def _compile(job: _Job, timeout: float) -> _entries.Found:
     )
 
 
-def _run_compiler(job: _Job, folder: Path, timeout: float) -> tuple[str, ...]:
+def _run_compiler(
+    job: _Job, folder: Path, timeout: float, listener: Listener | None
+) -> tuple[tuple[str, ...], str]:
+    """Compile in `folder`; returns the command and what the compiler printed."""
     names = {"source": _entries.HARNESS, "output": _entries.ARTIFACT, "depfile": _DEPFILE}
     command = command_of(job.recipe, names)
-    done = compile_in(folder, job.recipe, command, job.log_path, timeout)
+
+    def waiting(seconds: float) -> None:
+        if listener is not None:
+            listener(BuildRunning(job.recipe.device, str(job.request.source), seconds))
+
+    done = compile_in(folder, job.recipe, command, job.log_path, timeout, waiting)
     if done.returncode != 0 or not (folder / _entries.ARTIFACT).is_file():
         raise failure(
             done,
@@ -188,7 +196,7 @@ def _run_compiler(job: _Job, folder: Path, timeout: float) -> tuple[str, ...]:
             findings=job.findings,
             log_path=job.log_path,
         )
-    return command
+    return command, done.stdout + done.stderr
 
 
 def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> _entries.Manifest:
@@ -222,7 +230,11 @@ def _changed_since(job: _Job, manifest: _entries.Manifest, started_ns: int) -> b
 
 
 def _record(
-    job: _Job, folder: Path, command: tuple[str, ...], manifest: _entries.Manifest
+    job: _Job,
+    folder: Path,
+    command: tuple[str, ...],
+    manifest: _entries.Manifest,
+    printed: str,
 ) -> BuildRecord:
     artifact = folder / _entries.ARTIFACT
     facts = [FactRecord(name="bytes", value=str(artifact.stat().st_size), source="file system")]
@@ -232,6 +244,11 @@ def _record(
                 name="cpu-features", value=job.recipe.resolved_features, source="/proc/cpuinfo"
             )
         )
+    if job.recipe.inspect is not None:
+        facts += [
+            FactRecord(name=fact.name, value=fact.value, source=fact.source)
+            for fact in job.recipe.inspect(artifact, printed)
+        ]
     return BuildRecord(
         device=job.recipe.device,
         arch=job.recipe.arch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli import process
@@ -33,12 +33,21 @@ def command_of(recipe: Recipe, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def compile_in(
-    folder: Path, recipe: Recipe, command: Sequence[str], log_path: Path, timeout: float
+    folder: Path,
+    recipe: Recipe,
+    command: Sequence[str],
+    log_path: Path,
+    timeout: float,
+    waiting: Callable[[float], None] | None = None,
 ) -> process.Completed:
-    """Run the compiler in `folder`; its output goes to `log_path`, whether it fails or not."""
+    """Run the compiler in `folder`; its output goes to `log_path`, whether it fails or not.
+
+    `waiting` is told the seconds so far about once a second.
+    """
     # Compilers write their folder into debug information; under this name it is always the same.
-    environment = {**recipe.environment, "PWD": "/proc/self/cwd"}
-    done = process.run(command, env=environment, cwd=folder, timeout=timeout)
+    # What a compiler that is killed leaves among its temporary files goes with the folder.
+    environment = {**recipe.environment, "PWD": "/proc/self/cwd", "TMPDIR": str(folder)}
+    done = process.run(command, env=environment, cwd=folder, timeout=timeout, waiting=waiting)
     text = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
     log_path.write_text(text, encoding="utf-8", errors="replace")
     return done
@@ -76,7 +85,7 @@ def failure(
     return BuildError(
         message,
         where=where,
-        mend=_mend(recipe.device, source, text, findings),
+        mend=_told_mend(recipe, log) or _mend(recipe.device, source, text, findings),
         log=log,
         log_path=log_path,
         first_errors=errors,
@@ -92,6 +101,11 @@ def first_errors(log: str) -> tuple[str, ...]:
     if not lines:
         lines = [line for line in log.splitlines() if line.strip()][-_FIRST_ERRORS:]
     return tuple(lines[:_FIRST_ERRORS])
+
+
+def _told_mend(recipe: Recipe, log: str) -> str:
+    """What the recipe knows of an error in the compiler's own words."""
+    return next((mend for pattern, mend in recipe.mends if re.search(pattern, log)), "")
 
 
 def _mend(device: str, source: Path, text: str, findings: Sequence[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from tokitai_cli import expressions
@@ -17,12 +18,13 @@ _KERNEL = re.compile(rf"{_NAME}(?:::{_NAME})*(?:\s*<[A-Za-z0-9_:, <>]*>)?")
 _TEMPLATE_WORD = re.compile(rf"\s*(?:{_NAME}(?:::{_NAME})*(?: {_NAME})*|[0-9][0-9A-Za-z]*|[<>,])")
 
 
-def harness_request(case: Case) -> HarnessRequest:
+def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessRequest:
     """Harness that serves the case, and every variant of its spec with the same build.
 
     Variants share a harness where source, defines, flags and symbols are the same, whether or not
-    they were selected: narrowing a run must not build another artifact. Raises SpecError for a
-    kernel or file name that cannot stand in C++ source text.
+    they were selected: narrowing a run must not build another artifact. `only` names fewer of them,
+    so that a fault of one cannot fail the build of the others; with none the harness has the source
+    and no kernel. Raises SpecError for a kernel or file name that cannot stand in C++ source text.
     """
     source = source_path(case)
     if any(mark in str(source) for mark in '"\n\r\\'):
@@ -32,14 +34,23 @@ def harness_request(case: Case) -> HarnessRequest:
             mend="use a folder without quotes, backslashes and line breaks",
         )
     kernels: dict[KernelEntry, None] = {}
-    for name, variant in case.loaded.spec.variants.items():
-        if _shared(variant) == _shared(case.variant):
-            for index, launch in enumerate(variant.launches):
-                key = f"variants.{name}.launches[{index}].kernel"
-                check_kernel_name(launch.kernel, Location(case.loaded.path, key=key))
-                kernels[_entry(variant, launch)] = None
+    for name in sharing(case) if only is None else only:
+        variant = case.loaded.spec.variants[name]
+        for index, launch in enumerate(variant.launches):
+            key = f"variants.{name}.launches[{index}].kernel"
+            check_kernel_name(launch.kernel, Location(case.loaded.path, key=key))
+            kernels[_entry(variant, launch)] = None
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
     return HarnessRequest(source, tuple(kernels), symbols, tuple(sorted(defines_of(case).items())))
+
+
+def sharing(case: Case) -> tuple[str, ...]:
+    """Variants of the spec that share the case's harness, its own among them, in the spec's order."""
+    return tuple(
+        name
+        for name, variant in case.loaded.spec.variants.items()
+        if _shared(variant) == _shared(case.variant)
+    )
 
 
 def defines_of(case: Case) -> dict[str, str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tokitai_cli import __version__, verify
 from tokitai_cli.cli import options
-from tokitai_cli.errors import TokitaiError
+from tokitai_cli.errors import Terminated, TokitaiError, UsageError
+from tokitai_cli.model.case import LoadedSpec
+
+if TYPE_CHECKING:
+    from tokitai_cli.pipeline import RunOutcome
 
 Verb = Callable[..., Any]
 Op = Annotated[str, typer.Argument(metavar="OP", help="A built-in op, or a spec file's path.")]
@@ -23,7 +27,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="tokitai",
         help="Verifies GPU kernels and writes evidence that a reviewer can trust.",
-        no_args_is_help=True,
+        invoke_without_command=True,
+        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -34,6 +39,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         "list": list_ops,
         "show": show,
         "verify": _verify_verb(arguments),
+        "sanitize": _sanitize_verb(arguments),
         "report": report_file,
         "cache": cache,
         "schema": schema,
@@ -43,21 +49,48 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; returns its exit code. Interrupts and a lost stdout are raised."""
+    try:
+        command = typer.main.get_command(build(arguments))
+        code = command.main(list(arguments), prog_name="tokitai", standalone_mode=False)
+    except (typer.BadParameter.__base__, TokitaiError) as error:  # type: ignore[misc]
+        from tokitai_cli import console
+
+        told = error if isinstance(error, TokitaiError) else _usage_error(error, arguments)
+        console.show_error(told)
+        return told.exit_code
+    except SystemExit as end:  # typer's own answer to a closed pipe is exit 1, which means refuted
+        raise end.__context__ or end from None
+    return code if isinstance(code, int) else 0
+
+
+def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
+    """What the command line's parser refuses, in the form of every other error."""
+    message = str(error.format_message()).rstrip(".")
+    message = f"{message[:1].lower()}{message[1:]}"
+    command = error.ctx.command_path if error.ctx is not None else "tokitai"
+    mend = f"`{command} --help` shows what can be given"
+    if option := getattr(error, "option_name", ""):
+        if near_by := getattr(error, "possibilities", None):
+            message, mend = f"no such option: {option}", f"did you mean {' or '.join(near_by)}?"
+        if arguments[:1] == ["verify"] and options.find_op(arguments, "verify") is None:
+            mend = "name the op before the options of its parameters: tokitai verify OP ..."
+    return UsageError(message, mend=mend)
+
+
 def _handled(verb: Verb) -> Callable[..., None]:
-    """The verb with its errors shown in one line and turned into their exit codes."""
+    """The verb with what it returns as its exit code, and an interrupt as that of its signal."""
 
     @functools.wraps(verb)
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run_verb(*args: Any, **kwargs: Any) -> None:
         try:
             code = verb(*args, **kwargs)
-        except TokitaiError as error:
-            from tokitai_cli import console
-
-            console.show_error(error)
-            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as stop:  # typer would make one exit code of all interrupts
+            raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from stop
         raise typer.Exit(code or 0)
 
-    return run
+    return run_verb
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,6 +100,7 @@ def _print_version(wanted: bool) -> None:
 
 
 def _front_door(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -74,11 +108,13 @@ def _front_door(
         ),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        sys.stderr.write(f"{context.get_help()}\n")
+        raise typer.Exit(2)
 
 
 def doctor(json: Json = False) -> int:
-    """Show compilers, devices, cache and CPU features: what is there, what is missing."""
+    """Show devices, compilers and cache: what is there, what is missing."""
     from tokitai_cli import console, pipeline
 
     found = pipeline.diagnose()
@@ -86,11 +122,11 @@ def doctor(json: Json = False) -> int:
         typer.echo(pipeline.diagnosis_json(found))
     else:
         console.show_doctor(found)
-    return 0 if any(device.available for device in found.devices) else 3
+    return 0 if any(device.available and device.buildable for device in found.devices) else 3
 
 
 def list_ops(json: Json = False) -> None:
-    """List the built-in ops with their variants and parameters."""
+    """List the built-in ops, their variants and parameters."""
     from tokitai_cli import console, pipeline
 
     specs = pipeline.builtin_specs()
@@ -101,7 +137,7 @@ def list_ops(json: Json = False) -> None:
 
 
 def show(op: Op) -> None:
-    """Show one op's contract: formulas, shapes, checks, profiles, suites, non-claims."""
+    """Show an op's contract: kernels, shapes, checks, profiles."""
     from tokitai_cli import console, pipeline
 
     console.show_spec(pipeline.load_op(op))
@@ -109,36 +145,79 @@ def show(op: Op) -> None:
 
 def _verify_verb(arguments: Sequence[str]) -> Verb:
     """`verify` with the parameters of the op that the command line names as options."""
-    op = options.find_op(arguments, "verify")
-    spec = None
-    failure: TokitaiError | None = None
+
+    def run_verify(**given: Any) -> int:
+        """Verify the kernels of an op and write the evidence."""
+        return _run_op(verify, **given)
+
+    return _with_params(run_verify, "verify", arguments)
+
+
+def _sanitize_verb(arguments: Sequence[str]) -> Verb:
+    """`sanitize`, as `verify`."""
+
+    def run_sanitize(**given: Any) -> int:
+        """Run an op under the device's sanitizer: memory, races, uninitialised reads, barriers."""
+        from tokitai_cli import pipeline
+
+        def sanitize(op: str | LoadedSpec, *, listener: Any, **chosen: Any) -> RunOutcome:
+            resolved = pipeline.resolve(op, verb="sanitize", **chosen)
+            return pipeline.sanitize(resolved, listener)
+
+        op = given.pop("op")
+        loaded = op if isinstance(op, LoadedSpec) else pipeline.load_op(op)
+        # Beside the evidence of `verify`, not over it.
+        given["name"] = given["name"] or f"{loaded.spec.op}-sanitize"
+        shaped = any(given[name] for name in given["params"])
+        if not (given["suite"] or shaped) and "quick" in loaded.spec.suites:
+            given["suite"] = "quick"
+        return _run_op(sanitize, op=loaded, **given)
+
+    return _with_params(run_sanitize, "sanitize", arguments, options.SANITIZE_DEFAULTS)
+
+
+def _with_params(
+    verb: Verb, name: str, arguments: Sequence[str], defaults: Mapping[str, Any] | None = None
+) -> Verb:
+    """`verb` with OP's parameters as options; it is given the loaded spec, and them as `params`."""
+    op = options.find_op(arguments, name)
+    loaded = None
     if op is not None:
         from tokitai_cli import pipeline
 
-        try:
-            spec = pipeline.load_op(op).spec
-        except TokitaiError as error:
-            failure = error
+        loaded = pipeline.load_op(op)
+    spec = loaded.spec if loaded is not None else None
     params = tuple(spec.params) if spec is not None else ()
 
-    def run(**given: Any) -> int:
-        """Verify the kernels of an op and write the evidence."""
-        if failure is not None:
-            raise failure
-        return _verify(params, given)
+    @functools.wraps(verb)
+    def run_verb(**given: Any) -> int:
+        word = given.pop("op")
+        # The file is read once, unless the command line turns out to name another one.
+        known = loaded if loaded is not None and word == op else word
+        found: int = verb(op=known, params=params, **given)
+        return found
 
-    run.__signature__ = options.signature(spec)  # type: ignore[attr-defined]
-    run.__annotations__ = {}
-    return run
+    run_verb.__signature__ = options.signature(spec, defaults)  # type: ignore[attr-defined]
+    run_verb.__annotations__ = {}
+    return run_verb
 
 
-def _verify(params: Sequence[str], given: dict[str, Any]) -> int:
+def _run_op(
+    work: Callable[..., RunOutcome],
+    *,
+    op: str | LoadedSpec,
+    params: Sequence[str],
+    **given: Any,
+) -> int:
+    """Do the `work` with what the command line gave, show what came of it, return the exit code."""
     from tokitai_cli import console, pipeline
 
-    shapes = {name: given.pop(name) for name in params}
+    # An option that is given twice means both values, as a list does, not quietly the last one.
+    shapes = {name: ",".join(given.pop(name)) for name in params}
+    given["seed"] = ",".join(given["seed"])
     to_json, quiet = given.pop("json"), given.pop("quiet")
     with console.Progress(quiet=quiet) as progress:
-        outcome = verify(given.pop("op"), listener=progress, shapes=shapes, **given)
+        outcome = work(op, listener=progress, shapes=shapes, **given)
     if to_json:
         sys.stdout.write(pipeline.evidence_json(outcome.evidence))
     console.show_summary(outcome.evidence, outcome.files, to_stderr=to_json)
@@ -149,10 +228,10 @@ def _verify(params: Sequence[str], given: dict[str, Any]) -> int:
 
 def report_file(
     file: Annotated[str, typer.Argument(metavar="FILE.json", help="An evidence file.")],
-    format: Annotated[str, typer.Option(help="md or json.")] = "md",
-    out: Annotated[str, typer.Option(help="File to write; default stdout.")] = "",
+    format: Annotated[str, typer.Option(metavar="NAME", help="md or json.")] = "md",
+    out: Annotated[str, typer.Option(metavar="FILE", help="File to write, not stdout.")] = "",
 ) -> None:
-    """Render an evidence file again, from the JSON alone."""
+    """Render a report again, from the JSON alone."""
     from tokitai_cli import pipeline
 
     text = pipeline.render_file(file, format)

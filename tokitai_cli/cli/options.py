@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -40,9 +40,10 @@ _TABLE: dict[str, tuple[Any, Any]] = {
     ),
     "seed": (
         Annotated[
-            str, typer.Option(metavar="N[,N...]", help="Seed of the inputs; a list runs each.")
+            list[str],
+            typer.Option(metavar="N[,N...]", help="Seed of the inputs; a list runs each."),
         ],
-        "0",
+        ["0"],
     ),
     "repeat": (
         Annotated[
@@ -59,7 +60,10 @@ _TABLE: dict[str, tuple[Any, Any]] = {
     ),
     "timeout": (
         Annotated[
-            float, typer.Option(metavar="SECONDS", min=0.1, help="Seconds until a case is ended.")
+            float,
+            typer.Option(
+                metavar="SECONDS", min=0.1, help="Seconds until a kernel or an oracle is ended."
+            ),
         ],
         60.0,
     ),
@@ -70,7 +74,12 @@ _TABLE: dict[str, tuple[Any, Any]] = {
     "gpu": (Annotated[int, typer.Option(metavar="N", min=0, help="Index of the GPU to use.")], 0),
     "warp_size": (
         Annotated[
-            int, typer.Option(metavar="32|64", help="Lanes of a warp on the cpu device: 32 or 64.")
+            int,
+            typer.Option(
+                metavar="32|64",
+                help="Lanes of a warp on the cpu device; 32 by itself.",
+                show_default=False,
+            ),
         ],
         0,
     ),
@@ -122,6 +131,8 @@ def find_op(arguments: Sequence[str], verb: str) -> str | None:
     if next(rest, None) != verb:
         return None
     for word in rest:
+        if word == "--":
+            return next(rest, None)
         if not word.startswith("-") or word == "-":
             return word
         if word not in _FLAGS and "=" not in word:
@@ -129,8 +140,16 @@ def find_op(arguments: Sequence[str], verb: str) -> str | None:
     return None
 
 
-def signature(spec: Spec | None) -> inspect.Signature:
-    """Signature of `verify` for one op: OP, the op's parameters, then the fixed options."""
+# What `sanitize` runs where nothing else is said: a watched kernel takes ten to a hundred times longer.
+SANITIZE_DEFAULTS = {"device": "cuda", "timeout": 600.0}
+
+
+def signature(spec: Spec | None, defaults: Mapping[str, Any] | None = None) -> inspect.Signature:
+    """Signature of `verify` for one op: OP, the op's parameters, then the fixed options.
+
+    `defaults` replace those of the table.
+    """
+    changed = defaults or {}
     kind = inspect.Parameter.KEYWORD_ONLY
     op = Annotated[
         str, typer.Argument(metavar="OP", help="A built-in op, or the path of a spec file.")
@@ -141,9 +160,9 @@ def signature(spec: Spec | None) -> inspect.Signature:
             inspect.Parameter(
                 name,
                 kind,
-                default="",
+                default=[],
                 annotation=Annotated[
-                    str,
+                    list[str],
                     typer.Option(
                         f"--{name.replace('_', '-')}",
                         help=param_help(spec, name),
@@ -155,7 +174,7 @@ def signature(spec: Spec | None) -> inspect.Signature:
             for name in spec.params
         ]
     parameters += [
-        inspect.Parameter(name, kind, default=default, annotation=annotation)
+        inspect.Parameter(name, kind, default=changed.get(name, default), annotation=annotation)
         for name, (annotation, default) in _TABLE.items()
     ]
     return inspect.Signature(parameters)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import math
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +25,7 @@ WORST_ELEMENTS = 8
 SHARP = frozenset({"bound", "ulp", "rel", "exact"})
 
 
-@dataclasses.dataclass(frozen=True)
-class ResolvedCheck:
+class ResolvedCheck(msgspec.Struct, frozen=True):
     """A check as it is made on one output. `missing` says why it cannot be made at all."""
 
     metric: str
@@ -48,16 +47,13 @@ def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> 
 
 def _resolve(case: Case, check: Check, reference: Target, replay: Target | None) -> ResolvedCheck:
     """Says whether the check judges here, and what a reader must know of it."""
-    limit, notes, missing, judges = float(check.limit), [], "", True
-    integer = reference.form is None
+    limit, notes, judges = float(check.limit), list[str](), True
+    missing = _missing(check, reference, replay)
     if check.against == "replay":
-        missing = _missing_replay(check, replay)
         if replay is not None and replay.rows is not None:
             notes.append(f"{replay.rows.size} of {reference.shape[0]} rows replayed")
-    elif check.metric == "bound" and reference.error is None and not integer:
-        missing = "the oracle gives no bound"
-    elif check.metric == "bound-chained" and reference.refine is None:
-        missing = "the oracle gives no bound from the other outputs"
+    elif _no_better(reference) and not missing:
+        notes.append(_NO_BETTER)
     if check.metric == "bound-prob":
         judges, note = _probable_judges(case, reference)
         notes += [note] if note else []
@@ -75,6 +71,27 @@ def _resolve(case: Case, check: Check, reference: Target, replay: Target | None)
     return ResolvedCheck(
         check.metric, check.against, limit, judges and not missing, "; ".join(notes), missing
     )
+
+
+_NO_BETTER = "the reference is float64 as the output is, and its own error is not known"
+
+
+def _no_better(reference: Target) -> bool:
+    """Whether a float64 output has a reference that may be as far off as the output."""
+    return reference.dtype == "float64" and reference.error is None and reference.low is None
+
+
+def _missing(check: Check, reference: Target, replay: Target | None) -> str:
+    """Why the check cannot be made at all, or ""."""
+    if check.against == "replay":
+        return _missing_replay(check, replay)
+    if check.metric == "bound" and reference.error is None and reference.form is not None:
+        return "the oracle gives no bound"
+    if check.metric == "bound-chained" and reference.refine is None:
+        return "the oracle gives no bound from the other outputs"
+    if check.metric in ("ulp", "exact") and _no_better(reference):
+        return f"{_NO_BETTER}: the oracle gives neither `error` nor `low`"
+    return ""
 
 
 def _missing_replay(check: Check, replay: Target | None) -> str:

@@ -145,7 +145,10 @@ class Compared:
             below = self.native < self.chunk.reference
             return np.where(below, -self.error, self.error)
         with np.errstate(all="ignore"):
-            return self._masked(np.asarray(self.got - self.chunk.reference))
+            distance = np.asarray(self.got - self.chunk.reference)
+            if self.chunk.low is not None:
+                distance -= self.chunk.low
+            return self._masked(distance)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:

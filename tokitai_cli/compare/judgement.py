@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from tokitai_cli.compare.findings import findings_of
@@ -20,8 +20,7 @@ from tokitai_cli.model.evidence import FindingRecord, MutantRecord, OutputRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 
 
-@dataclasses.dataclass(frozen=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What the comparison says of a case. A vacuous case still reads verified here: `settle`.
 
     reason: one sentence, empty where the verdict is verified. replay_fraction: share of the

@@ -6,11 +6,11 @@ before they are rounded to the output's dtype.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +33,7 @@ _SAMPLE = 4096
 _REDUCTIONS = ("last-term-dropped", "heaviest-term-dropped")
 
 
-@dataclasses.dataclass(frozen=True)
-class Mutant:
+class Mutant(msgspec.Struct, frozen=True):
     """A wrong output. `values` is None where `status` already says what becomes of it.
 
     only: flat position of the one element that is wrong, None where many are.
@@ -55,8 +54,7 @@ class Mutant:
         return bool((index == self.only).any())
 
 
-@dataclasses.dataclass
-class Summary:
+class Summary(msgspec.Struct):
     """What the mutants need to know of the whole reference, over its must-be-finite elements.
 
     anchor: flat position of the smallest bound, -1 where no element must be finite.
@@ -207,20 +205,29 @@ def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
         if kind not in expectation.dropped:
             return Mutant(kind, "the oracle cannot say it", None, "not-applicable")
     compute = expectation.dropped[kind]
-    made: list[NDArray[Any]] = []
+    made: list[Callable[[Index], NDArray[Any]]] = []
 
     def values(index: Index) -> NDArray[Any]:
         if not made:
-            wrong = np.asarray(compute())
-            if wrong.shape != target.shape:
-                raise OracleError(
-                    f"the {kind} reference of {target.name} has the shape {list(wrong.shape)}, "
-                    f"the output has {list(target.shape)}"
-                )
-            made.append(wrong.reshape(-1).astype(target.reference.dtype, copy=False))
-        return np.asarray(made[0][index])
+            made.append(_parts(compute(), kind, target))
+        return np.asarray(made[0](index))
 
     return Mutant(kind, kind.replace("-", " "), values)
+
+
+def _parts(wrong: Any, kind: str, target: Target) -> Callable[[Index], NDArray[Any]]:
+    """Return the function that gives a wrong reference by parts: `wrong` itself, or over its array."""
+    if callable(wrong):
+        parts: Callable[[Index], NDArray[Any]] = wrong
+        return parts
+    array = np.asarray(wrong)
+    if array.shape != target.shape:
+        raise OracleError(
+            f"the {kind} reference of {target.name} has the shape {list(array.shape)}, "
+            f"the output has {list(target.shape)}"
+        )
+    flat = array.reshape(-1).astype(target.reference.dtype, copy=False)
+    return lambda index: np.asarray(flat[index])
 
 
 def _sign_flipped(target: Target) -> Mutant:

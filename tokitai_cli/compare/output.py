@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,16 +39,14 @@ from tokitai_cli.model.evidence import (
 STEP_FORM, STEP_UNWRITTEN, STEP_FINDINGS, STEP_STRUCTURE, STEP_NUMBERS, STEP_REPEATS = range(1, 7)
 
 
-@dataclasses.dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why an output is refuted: the step of the comparison and a sentence."""
 
     step: int
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
-class OutputJudgement:
+class OutputJudgement(msgspec.Struct, frozen=True):
     """One output. `open` says why it could not be judged though nothing failed, "" where it was."""
 
     record: OutputRecord
@@ -141,7 +138,7 @@ def judge_output(
     excused = _excused(buffer, expectation)
     judged = _judge_values(buffer, excused, result, (reference, replayed), checks, summary)
     mutants = try_mutants(reference, replayed, summary, expectation, checks, excused)
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         judged,
         mutants=mutants,
         open=_open(case, buffer, checks),

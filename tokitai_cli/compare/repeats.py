@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +21,7 @@ from tokitai_cli.compare.values import (
 from tokitai_cli.model.case import BufferPlan
 
 
-@dataclasses.dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """An output whose bits differ between repetitions: the first one that differs from 0."""
 
     output: str

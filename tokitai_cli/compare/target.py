@@ -7,11 +7,11 @@ memory is that of one chunk.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,8 +35,7 @@ CHUNK = 1 << 15
 Index = slice | NDArray[np.int64]
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, dict=True):
     """Reference of one output, flat.
 
     reference: float64 for float outputs (a replay: their own dtype), the output's own dtype for
@@ -46,7 +45,7 @@ class Target:
     values are exact, so nothing near the overflow threshold is left open.
     rows: rows of the output that the target stands for (sampled replay), or None for all.
     sides: `error` for values below and above the reference, where the two differ.
-    refine: see Expectation.
+    refine, low: see Expectation.
     """
 
     name: str
@@ -61,6 +60,7 @@ class Target:
     rows: NDArray[np.int64] | None = None
     sides: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
+    low: NDArray[np.float64] | None = None
 
     @property
     def form(self) -> FloatFormat | None:
@@ -132,6 +132,11 @@ class Chunk:
         return None if self.target.error is None else self.target.error[self.where]
 
     @cached_property
+    def low(self) -> NDArray[np.float64] | None:
+        """What the reference lacks, where the oracle goes beyond float64."""
+        return None if self.target.low is None else self.target.low[self.where]
+
+    @cached_property
     def want_native(self) -> NDArray[Any]:
         """The reference rounded to the output's dtype."""
         return self.target.round(self.reference)
@@ -197,7 +202,9 @@ class Chunk:
         if error is None:
             return None
         flush = self.target.flush_to_zero
-        return rounded_bound(error, self.reference, form, flush_to_zero=flush)
+        bound = rounded_bound(error, self.reference, form, flush_to_zero=flush)
+        # The right result is the reference itself, and |low| away from what it stands for.
+        return bound if self.low is None else np.maximum(bound, np.abs(self.low))
 
     @cached_property
     def classes(self) -> NDArray[np.uint8] | None:
@@ -247,6 +254,7 @@ def reference_target(
         flush_to_zero=flush_to_zero,
         sides=_sides(buffer, expectation),
         refine=expectation.refine,
+        low=None if expectation.low is None else np.asarray(expectation.low).reshape(-1),
     )
 
 

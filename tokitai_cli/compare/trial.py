@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import numpy as np
 
 from tokitai_cli.compare.checks import BiasTally, ResolvedCheck, values_of
@@ -47,7 +46,7 @@ class Trial:
     def release_if_settled(self) -> None:
         """Let go of the values once they are not asked for again: a dropped term is an array."""
         if self.settled:
-            self.mutant = dataclasses.replace(self.mutant, values=None)
+            self.mutant = msgspec.structs.replace(self.mutant, values=None)
 
     def reference_chunk(self, chunk: Chunk) -> None:
         """Try the checks against the reference, and ask whether the mutant can be told."""

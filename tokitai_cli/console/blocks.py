@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+
+import msgspec
 
 # Styles by what they mean; the terminal decides on colours.
 GOOD, BAD, DOUBTFUL, STRONG, FAINT, NORMAL = "good", "bad", "doubtful", "strong", "faint", ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line; `label` is set apart in front of the text, `indent` counts spaces."""
 
     text: str
@@ -19,8 +19,7 @@ class Line:
     indent: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column's heading; `right` for numbers, `wide` for text that may be folded."""
 
     heading: str
@@ -28,8 +27,7 @@ class Column:
     wide: bool = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Rows of cells. `styles` gives one style per row."""
 
     columns: Sequence[Column]

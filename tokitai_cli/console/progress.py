@@ -12,6 +12,7 @@ from tokitai_cli.console.output import emit, is_terminal, styled, terminal
 from tokitai_cli.console.summary import verdict_style
 from tokitai_cli.model.events import (
     BuildFinished,
+    BuildRunning,
     BuildStarted,
     CaseFinished,
     CaseStarted,
@@ -19,10 +20,15 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
+from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.model.view import FINE
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+
+# Between lines that tell of a compiler at work where no line can change in place.
+_BUILD_LINE_SECONDS = 15
 
 
 class Progress:
@@ -36,6 +42,7 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._silent = quiet
         self._live: Live | None = None
+        self._build_lines = 0
 
     def __enter__(self) -> Self:
         if not self._silent and is_terminal(self._stream):
@@ -73,8 +80,17 @@ class Progress:
             self._silent = True
 
     def _show(self, event: Event) -> None:
+        if isinstance(event, CaseFinished) and event.record.verdict is Verdict.INADMISSIBLE:
+            return  # the same for all cases of a device: the summary tells it once
+        if isinstance(event, BuildStarted):
+            self._build_lines = 0
         text, lasting, style = _words(event)
         if self._live is None:
+            if isinstance(event, BuildRunning):
+                due = int(event.seconds // _BUILD_LINE_SECONDS)
+                if due == self._build_lines:
+                    return
+                self._build_lines = due
             if not isinstance(event, CaseStarted):
                 emit([Line(text, style)], self._stream)
                 self._stream.flush()
@@ -89,11 +105,18 @@ def _words(event: Event) -> tuple[str, bool, str]:
     match event:
         case RunPlanned():
             left = f", {event.left_out} left out" if event.left_out else ""
-            devices = ", ".join(event.devices)
-            return f"{event.cases} cases on {devices}{left}", True, FAINT
+            devices = ", ".join(event.devices) or "no device: nothing can run"
+            noun = "case" if event.cases == 1 else "cases"
+            return f"{event.cases} {noun} on {devices}{left}", True, FAINT
         case BuildStarted():
             notice = f" ({event.notice})" if event.notice else ""
             return f"building {event.source} for {event.device}{notice}", bool(event.notice), FAINT
+        case BuildRunning():
+            return (
+                f"building {event.source} for {event.device}: {event.seconds:.0f} s",
+                False,
+                FAINT,
+            )
         case BuildFinished():
             how = "from the cache" if event.cached else f"built in {event.seconds:.1f} s"
             note = f"; {event.note}" if event.note else ""

@@ -103,7 +103,7 @@ def show_spec(loaded: LoadedSpec) -> None:
     blocks += [Line(str(loaded.path), label="spec:"), Line(loaded.digest, label="sha256:")]
     if spec.params:
         rows = [_param(name, param) for name, param in spec.params.items()]
-        headings = ("parameter", "default", "least", "most", "multiple of", "")
+        headings = ("parameter", "default", "min", "max", "multiple of", "")
         blocks += [Line(""), Table([Column(word) for word in headings], rows)]
     for name, variant in spec.variants.items():
         blocks += [Line(""), *_variant(name, variant)]
@@ -114,14 +114,25 @@ def show_spec(loaded: LoadedSpec) -> None:
         for one in shapes:
             shape = ",".join(f"{key}={value}" for key, value in one.shape.items()) or "defaults"
             blocks.append(Line(f"{shape}  {one.why}", indent=2))
+    blocks += [Line("")] if spec.known_bugs or spec.non_claims else []
     blocks += [Line(bug.reason, label="known bug:") for bug in spec.known_bugs]
     blocks += [Line(text, label="not claimed:") for text in spec.non_claims]
     emit(blocks, sys.stdout)
 
 
+_ROLES = {
+    "inputs": "input",
+    "outputs": "output",
+    "inout": "in-out",
+    "workspaces": "workspace",
+    "symbols": "symbol",
+}
+
+
 def _param(name: str, param: Param) -> list[str]:
     most = "-" if param.max is None else str(param.max)
-    return [name, str(param.default), str(param.min), most, str(param.multiple_of), param.help]
+    step = "-" if param.multiple_of == 1 else str(param.multiple_of)
+    return [name, str(param.default), str(param.min), most, step, param.help]
 
 
 def _variant(name: str, variant: Variant) -> list[Block]:
@@ -139,8 +150,8 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         "deterministic": "yes" if variant.deterministic else "no",
     }
     blocks += [Line(text, label=f"{label}:", indent=2) for label, text in words.items() if text]
-    for role in ("inputs", "outputs", "inout", "workspaces", "symbols"):
-        buffers: dict[str, Buffer] = getattr(variant, role)
+    for key, role in _ROLES.items():
+        buffers: dict[str, Buffer] = getattr(variant, key)
         for buffer_name, buffer in buffers.items():
             shape = ", ".join(map(str, buffer.shape))
             blocks.append(Line(f"{buffer_name}: {buffer.dtype} [{shape}]", label=role, indent=2))
@@ -154,7 +165,8 @@ def _variant(name: str, variant: Variant) -> list[Block]:
 
 
 def _check(check: Check) -> str:
-    text = f"{check.metric} <= {check.limit:g} against the {check.against}"
+    limit = "" if check.metric == "exact" else f" <= {check.limit:g}"
+    text = f"{check.metric}{limit} against the {check.against}"
     if check.output:
         text += f", output {check.output}"
     if check.profiles:
@@ -165,7 +177,8 @@ def _check(check: Check) -> str:
 def show_cache(listing: CacheListing) -> None:
     """Show where the build cache is and what it holds, sizes in MiB."""
     entries = listing.entries
-    total = f"{len(entries)} artifacts, {listing.nbytes / 2**20:.1f} MiB in all"
+    noun = "artifact" if len(entries) == 1 else "artifacts"
+    total = f"{len(entries)} {noun}, {listing.nbytes / 2**20:.1f} MiB in all"
     blocks: list[Block] = [Line(listing.folder, label="folder:"), Line(total, label="holds:")]
     if entries:
         headings = ("key", "device", "source", "built", "MiB", "state")

@@ -32,13 +32,19 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     cases = view.cases(evidence)
     told = view.troubled(cases)
     blocks: list[Block] = []
-    if cases:
+    if any(case.verdict is not Verdict.INADMISSIBLE for case in cases):
         blocks.append(_table(view.tallies(cases), evidence.params))
-    detailed = view.telling(told)[:MOST_DETAILED]
+    nothing_ran = evidence.verdict is Verdict.INADMISSIBLE  # which the reason tells for all cases
+    detailed = [] if nothing_ran else view.telling(told)[:MOST_DETAILED]
     for case in detailed:
         blocks += _detail(evidence, case)
+    for smallest in view.smallest_failing(cases):
+        where = shape_text(smallest.case.shape, evidence.params)
+        of = f"{smallest.failing} of {smallest.shapes} shapes fail"
+        text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({of})"
+        blocks.append(Line(text, label="smallest shape that fails:"))
     more = len(told) - len(detailed)
-    if more:
+    if more and not nothing_ran:
         words = "more such case is" if more == 1 else "more such cases are"
         blocks.append(Line(f"{more} {words} in the evidence", FAINT))
     if evidence.left_out:
@@ -100,9 +106,8 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
     for finding in case.findings:
         text = " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
         yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
-    build = evidence.builds.get(case.build)
-    for text in build.failed[:MOST_ERROR_LINES] if build is not None else ():
-        yield Line(text, FAINT, indent=4)
+    if case.verdict is Verdict.BUILD_FAILED:
+        yield from _compiler(evidence, case)
     if case.reproduced is not None:
         text = "the same" if case.reproduced else "not the same"
         yield Line(text, label="again in a fresh child:", indent=2)
@@ -112,6 +117,15 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         yield Line(case.debug, label="debug it:", indent=2)
     for path in case.saved_arrays:
         yield Line(path, label="saved:", indent=2)
+
+
+def _compiler(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
+    """The first errors of the compiler, and where the rest is."""
+    build = evidence.builds.get(case.build)
+    for text in build.failed[:MOST_ERROR_LINES] if build is not None else ():
+        yield Line(text, FAINT, indent=4)
+    if case.build in evidence.volatile.build_logs:
+        yield Line(evidence.volatile.build_logs[case.build], label="full log:", indent=2)
 
 
 def _element(case: CaseRecord) -> Iterator[Block]:

@@ -10,6 +10,7 @@ from tokitai_cli.devices.gfx import GfxDevice
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import UsageError, near
 from tokitai_cli.model.device import Device, DeviceOptions, Fact, Probe
+from tokitai_cli.model.watch import Watch
 
 # In the order in which `auto` looks; gfx is only asked for by name, or by `all`.
 _AUTO = ("rocm", "cuda", "cpu")
@@ -32,6 +33,17 @@ def get(name: str) -> Device:
         raise UsageError(
             f"unknown device: {name!r}", mend=near(name, (*_DEVICES, "auto", "all"))
         ) from None
+
+
+def watches(name: str) -> tuple[Watch, ...]:
+    """Sanitizer's tools for the device; raises UsageError where it has none at all, and
+    InadmissibleError where they are not installed.
+    """
+    if name != "cuda":
+        raise UsageError(f"there is no sanitizer for the device {name}", mend="use --device cuda")
+    from tokitai_cli.devices import _sanitizer
+
+    return _sanitizer.watches()
 
 
 def resolve(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:

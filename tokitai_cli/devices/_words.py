@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from tokitai_cli.errors import UsageError
+from tokitai_cli.model.device import Fact
 
 NOT_MACHINE_CODE = "not machine-code verification"
 
@@ -28,3 +30,16 @@ def checked_flags(flags: Sequence[str]) -> tuple[str, ...]:
                 mend="give options such as -O2, -ffast-math or -DNAME=VALUE, each as one word",
             )
     return tuple(flags)
+
+
+def set_variables(names: Iterable[str]) -> dict[str, str]:
+    """Those of the environment variables `names` that are set, for a child or for facts."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def variable_facts(names: Iterable[str]) -> tuple[Fact, ...]:
+    """Return a fact for each of the environment variables `names` that is set and is obeyed."""
+    return tuple(
+        Fact(f"environment.{name}", value, "environment")
+        for name, value in set_variables(names).items()
+    )

@@ -1,4 +1,4 @@
-"""The rocm device: AMD GPUs through hipcc and the HIP runtime. This version only looks for it."""
+"""The rocm device: AMD GPUs through hipcc (or amdclang++) and the HIP runtime."""
 
 from __future__ import annotations
 
@@ -7,17 +7,51 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli.devices._environment import child_environment, dropped_facts
-from tokitai_cli.devices._find import answer, first_program, read_text
-from tokitai_cli.errors import InadmissibleError
+from tokitai_cli import resources
+from tokitai_cli.devices import _amd
+from tokitai_cli.devices._environment import (
+    child_environment,
+    compiler_environment,
+    dropped_facts,
+)
+from tokitai_cli.devices._find import first_program
+from tokitai_cli.devices._words import (
+    NOT_MACHINE_CODE,
+    checked_flags,
+    define_flags,
+    set_variables,
+    variable_facts,
+)
+from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
 
-_DRIVER = Path("/dev/kfd")
-# Topology of the kernel driver amdkfd: one folder per CPU or GPU, with a file of properties.
-_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 _DEFAULT_ARCH = "gfx1101"
+# A processor, or a generic target, with features such as gfx90a:sramecc+:xnack-.
+_ARCH = re.compile(r"gfx[0-9a-f]+(?:-[0-9a-z-]*generic)?(?::[a-z]+[+-])*")
+_OBEYED = (_amd.OVERRIDE, *_amd.VISIBLE, "HSA_XNACK")
 _MEND = "run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)"
-NOT_SUPPORTED = "running kernels through rocm is not supported by this version"
+_NO_COMPILER = (
+    "no hipcc or amdclang++ (looked at HIPCC, ROCM_PATH, ROCM_HOME, HIP_PATH, /opt/rocm, PATH)"
+)
+# Programs that hipcc calls, and the device libraries, in the layouts of ROCm 5, 6 and 7.
+_BESIDE = ("bin/hipcc.pl", "bin/hipcc.bin", "bin/hipconfig")
+_BELOW = (
+    "llvm/bin/clang++",
+    "llvm/bin/lld",
+    "lib/llvm/bin/clang++",
+    "lib/llvm/bin/lld",
+    "amdgcn/bitcode/ocml.bc",
+    "amdgcn/bitcode/ockl.bc",
+    "lib/llvm/lib/clang/*/lib/amdgcn/bitcode/oc[km]l.bc",
+    "lib/*/amdgcn/bitcode/oc[km]l.bc",
+)
+_CALLED = ("clang", "lld", "ld", "as")
+_MENDS = (
+    (r"cannot find (?:ROCm|HIP) (?:device library|device libraries|runtime)",
+     "look at --arch (which of them this ROCm has libraries for) and at ROCM_PATH"),
+    (r"invalid target ID|cannot determine \S+ architecture|[Uu]nsupported (?:HIP )?gpu architecture",
+     "look at --arch: name the architecture, such as --arch gfx1101"),
+)  # fmt: skip
 
 
 class RocmDevice:
@@ -25,90 +59,180 @@ class RocmDevice:
 
     name: str = "rocm"
     device_class: DeviceClass = DeviceClass.AMD_GPU
-    non_claims: tuple[str, ...] = ("not machine-code verification",)
+    non_claims: tuple[str, ...] = (NOT_MACHINE_CODE,)
 
     def probe(self, options: DeviceOptions) -> Probe:
-        """Look for /dev/kfd, the agents and hipcc."""
+        """Look for /dev/kfd, the agents and a compiler."""
         agents, how = _agents()
-        hipcc = _hipcc()
-        facts = list(dropped_facts())
-        facts += [Fact("agent", agent, how) for agent in agents]
-        if hipcc is not None:
-            facts.append(Fact("compiler", str(hipcc[0]), hipcc[1]))
+        compiler = _compiler()
+        facts = [*dropped_facts(), *variable_facts(_OBEYED)]
+        facts += [
+            Fact("agent", f"{agent.arch}, {agent.name}" if agent.name else agent.arch, how)
+            for agent in agents
+        ]
+        if compiler is not None:
+            facts.append(Fact("compiler", str(compiler[0]), compiler[1]))
+        wrong = _wrong_arch(options)
+        arch, source = (options.arch, "--arch") if wrong else _arch(options, agents, how)
+        facts.append(Fact("arch", arch, source))
+        none = f"no GPU {options.gpu}: there are {len(agents)}" if agents else "no AMD GPU"
         lacks = [
             text
             for missing, text in (
-                (not _DRIVER.exists(), "no AMD GPU driver (/dev/kfd)"),
-                (not agents, "no AMD GPU"),
-                (hipcc is None, "no hipcc (looked in HIPCC, ROCM_PATH, /opt/rocm, PATH)"),
+                (bool(wrong), wrong),
+                (not _amd.DRIVER.exists(), "no AMD GPU driver (/dev/kfd)"),
+                (options.gpu >= len(agents), none),
+                (compiler is None, _NO_COMPILER),
             )
             if missing
         ]
-        reason = ", ".join(lacks) if lacks else NOT_SUPPORTED
+        only = "; --build-only compiles here" if compiler is not None else ""
         return Probe(
             self.name,
             self.device_class,
-            available=False,
-            buildable=False,
-            arch=options.arch or (agents[0] if agents else _DEFAULT_ARCH),
+            available=not lacks,
+            buildable=compiler is not None,
+            arch=arch,
             facts=tuple(facts),
-            missing=f"ROCm/HIP is unavailable; {reason}; AMD device evidence remains inadmissible",
-            mend=_MEND if lacks else "use --device cpu",
+            missing=f"ROCm/HIP is unavailable; {', '.join(lacks)}; AMD device evidence remains "
+            "inadmissible"
+            if lacks
+            else "",
+            mend=f"{_MEND}{only}" if lacks else "",
         )
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
-        """Raise InadmissibleError: nothing is built for a device that cannot run it."""
-        del defines, flags
-        raise InadmissibleError(self.probe(options).missing)
+        """Recipe for hipcc, else amdclang++; raises BuildError where neither is there."""
+        found = _compiler()
+        if found is None:
+            raise BuildError(_NO_COMPILER, mend=_MEND)
+        if wrong := _wrong_arch(options):
+            raise UsageError(wrong, mend="give one such as gfx1101 or gfx90a:xnack-, or native")
+        compiler = found[0]
+        arch, _ = _arch(options, *_agents())
+        if arch == "native":
+            raise BuildError(
+                "--arch native: there is no GPU to take it from", mend="name it: --arch gfx1101"
+            )
+        root = compiler.resolve().parent.parent
+        kernels = resources.kernels_dir()
+        return Recipe(
+            device=self.name,
+            arch=arch,
+            compiler=compiler,
+            command=(
+                str(compiler),
+                "-std=c++17",
+                "-O2",
+                f"--offload-arch={arch}",
+                f'-DTOKITAI_BUILT_FOR="{arch}"',
+                f"-I{kernels / 'harness'}",
+                *define_flags(defines),
+                *checked_flags(flags),
+                "-MD",
+                "-MF",
+                "{depfile}",
+                "-x",
+                "hip",
+                "{source}",
+                *_link_flags(compiler, root),
+                "-o",
+                "{output}",
+            ),
+            environment=_environment(),
+            source_suffix=".hip",
+            version_command=(str(compiler), "--version"),
+            wraps=tuple(_wrapped(compiler, root)),
+            wrap_commands=tuple((str(compiler), f"-print-prog-name={name}") for name in _CALLED),
+            inspect=_inspect,
+            mends=_MENDS,
+        )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
-        """Raise InadmissibleError."""
-        del artifact
-        raise InadmissibleError(self.probe(options).missing)
+        """Argv of the child."""
+        return (str(artifact), f"--gpu={options.gpu}")
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
         del options
-        return child_environment({"HIP_PLATFORM": "amd"})
+        return child_environment(set_variables(_OBEYED))
 
 
-def _hipcc() -> tuple[Path, str] | None:
-    root = os.environ.get("ROCM_PATH", "")
-    return first_program(
-        [
-            (os.environ.get("HIPCC", ""), "HIPCC"),
-            (f"{root}/bin/hipcc" if root else "", "ROCM_PATH"),
-            ("/opt/rocm/bin/hipcc", "/opt/rocm"),
-            ("hipcc", "PATH"),
-        ]
+def _environment() -> dict[str, str]:
+    """Environment of hipcc. Where CUDA is installed too it would take nvcc, but for HIP_PLATFORM."""
+    return compiler_environment({"HIP_PLATFORM": "amd", **set_variables(("ROCM_PATH", "HIP_PATH"))})
+
+
+def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
+    from tokitai_cli.devices._code_object import amdgpu_facts
+
+    del log
+    return amdgpu_facts(artifact)
+
+
+def _agents() -> tuple[tuple[_amd.Agent, ...], str]:
+    found, how = _amd.agents()
+    return _amd.shown(found, dict(os.environ)), how
+
+
+def _arch(options: DeviceOptions, agents: tuple[_amd.Agent, ...], how: str) -> tuple[str, str]:
+    """Architecture to build for and how it is known: --arch, else an override, the GPU, a default.
+
+    "native" is the GPU's, and stays that word where there is none.
+    """
+    if options.arch and options.arch != "native":
+        return options.arch, "--arch"
+    override = _amd.overridden(os.environ.get(_amd.OVERRIDE, ""))
+    if override:
+        return override, _amd.OVERRIDE
+    if options.gpu < len(agents):
+        return agents[options.gpu].arch, how
+    return (options.arch, "--arch") if options.arch else (_DEFAULT_ARCH, "default")
+
+
+def _wrong_arch(options: DeviceOptions) -> str:
+    if not options.arch or options.arch == "native" or _ARCH.fullmatch(options.arch):
+        return ""
+    return f"--arch {options.arch}: not an architecture of AMD GPUs"
+
+
+def _compiler() -> tuple[Path, str] | None:
+    """The hipcc to use and how it was found, else an amdclang++."""
+    chosen = os.environ.get("HIPCC", "")
+    if chosen:  # a compiler that was asked for is never replaced by another
+        return first_program([(chosen, "HIPCC")])
+    candidates = [(f"{root}/bin/hipcc", source) for root, source in _amd.roots()]
+    candidates.append(("hipcc", "PATH"))
+    candidates += [(f"{root}/bin/amdclang++", source) for root, source in _amd.roots()]
+    candidates.append(("amdclang++", "PATH"))
+    return first_program(candidates)
+
+
+def _link_flags(compiler: Path, root: Path) -> tuple[str, ...]:
+    """Flags that hipcc adds by itself and a plain clang needs."""
+    if not compiler.name.startswith("amdclang"):
+        return ()
+    # amdclang++ is a link in bin/ to lib/llvm/bin (ROCm 6, 7) or llvm/bin (ROCm 5).
+    base = next(
+        (path for path in (compiler.parent.parent, *root.parents) if _has_runtime(path)), root
+    )
+    return (
+        f"--rocm-path={base}",
+        "--hip-link",
+        f"-L{base}/lib",
+        f"-Wl,-rpath,{base}/lib",
+        "-lamdhip64",
     )
 
 
-def _agents() -> tuple[list[str], str]:
-    """gfx names of the GPUs and the source that told them."""
-    if not _DRIVER.exists() and not _NODES.is_dir():
-        return [], ""
-    root = os.environ.get("ROCM_PATH") or "/opt/rocm"
-    for name in ("rocm_agent_enumerator", "rocminfo"):
-        program = first_program([(f"{root}/bin/{name}", root), (name, "PATH")])
-        if program is not None:
-            text = answer([str(program[0])])
-            # gfx000 is the enumerator's word for the CPU.
-            found = re.findall(r"^(?:\s*Name:\s+)?(gfx[0-9a-f]+)\s*$", text, re.MULTILINE)
-            agents = [agent for agent in found if agent != "gfx000"]
-            if agents:
-                return agents, name
-    return _sysfs_agents(), str(_NODES)
+def _has_runtime(folder: Path) -> bool:
+    return (folder / "lib" / "libamdhip64.so").exists()
 
 
-def _sysfs_agents() -> list[str]:
-    """gfx names from gfx_target_version: major * 10000 + minor * 100 + stepping."""
-    agents: list[str] = []
-    for node in sorted(_NODES.glob("*/properties")):
-        match = re.search(r"^gfx_target_version (\d+)$", read_text(str(node)), re.MULTILINE)
-        version = int(match.group(1)) if match else 0
-        if version:
-            agents.append(f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}")
-    return agents
+def _wrapped(compiler: Path, root: Path) -> list[Path]:
+    bases = dict.fromkeys([compiler.parent.parent, root])
+    found = [base / name for base in bases for name in _BESIDE]
+    found += [path for base in bases for pattern in _BELOW for path in sorted(base.glob(pattern))]
+    return [path for path in dict.fromkeys(found) if path.is_file()]

@@ -6,7 +6,6 @@ it, claims read the verdict, and the digest covers all of it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -31,8 +30,7 @@ from tokitai_cli.model.evidence import (
 from tokitai_cli.model.verdict import Stage, Verdict, worst
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """How a run ended beside its cases: interrupted, only built, a fault of the tool."""
 
     verdict: Verdict
@@ -40,8 +38,7 @@ class Outcome:
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What the stages recorded.
 
     Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices
@@ -54,11 +51,11 @@ class Parts:
     tool: ToolRecord
     volatile: VolatileRecord
     cases: Sequence[CaseRecord] = ()
-    specs: Mapping[str, SourceRecord] = dataclasses.field(default_factory=dict)
-    sources: Mapping[str, SourceRecord] = dataclasses.field(default_factory=dict)
-    oracles: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    builds: Mapping[str, BuildRecord] = dataclasses.field(default_factory=dict)
-    devices: Mapping[str, DeviceRecord] = dataclasses.field(default_factory=dict)
+    specs: Mapping[str, SourceRecord] = msgspec.field(default_factory=dict)
+    sources: Mapping[str, SourceRecord] = msgspec.field(default_factory=dict)
+    oracles: Mapping[str, str] = msgspec.field(default_factory=dict)
+    builds: Mapping[str, BuildRecord] = msgspec.field(default_factory=dict)
+    devices: Mapping[str, DeviceRecord] = msgspec.field(default_factory=dict)
     groups: Sequence[GroupRecord] = ()
     left_out: Sequence[LeftOutRecord] = ()
     non_claims: Sequence[NonClaimRecord] = ()
@@ -237,7 +234,7 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     if parts.outcome is not None:
         if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):
             raise ValueError(f"only cases make a run {parts.outcome.verdict}")
-        candidates.append(parts.outcome)
+        candidates.insert(0, parts.outcome)  # of two that are as bad, it tells of the whole run
     if not candidates:
         combos = len(parts.left_out)
         left = f"; {combos} combinations were left out" if combos else ""
@@ -245,7 +242,7 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     verdict = worst(candidate.verdict for candidate in candidates)
     chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
     if verdict is Verdict.VERIFIED:
-        return dataclasses.replace(
+        return msgspec.structs.replace(
             chosen,
             reason=f"every check of every output passed in {len(cases)} of {len(cases)} cases",
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +13,7 @@ from tokitai_cli.errors import near
 from tokitai_cli.inputs.field import Field, fields
 from tokitai_cli.inputs.floats import FLOAT_KINDS
 from tokitai_cli.inputs.integers import INDEX_KINDS, draw_indices, integer_fill
+from tokitai_cli.inputs.rows import DERIVED_KINDS, draw_derived, places_of
 from tokitai_cli.model.case import Case
 from tokitai_cli.numerics import numpy_dtype, round_to
 
@@ -21,8 +22,7 @@ from tokitai_cli.numerics import numpy_dtype, round_to
 _CHUNK = 15 * 1024
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(msgspec.Struct, frozen=True):
     """An array as a kernel will get it, read-only and C-contiguous.
 
     sha256: hex digest of its little-endian bytes. generator: the kind of draw with its settings.
@@ -35,17 +35,24 @@ class Drawn:
 
 def kinds() -> tuple[str, ...]:
     """Names of the kinds of draws."""
-    return (*FLOAT_KINDS, *INDEX_KINDS)
+    return (*FLOAT_KINDS, *DERIVED_KINDS, *INDEX_KINDS)
 
 
 def draw(case: Case) -> dict[str, Drawn]:
     """Draw the inputs, in-outs and symbols of `case`, by name.
 
     An array depends on (seed, op, variant, profile, its name, its shape, its draw) alone, so that
-    a new array or case never changes another. SpecError where the spec's draw cannot be carried
-    out, NotRunError where the profile has no meaning at the case's shape.
+    a new array or case never changes another; one that follows from another array, on that one's
+    bits. SpecError where the spec's draw cannot be carried out, NotRunError where the profile has no
+    meaning at the case's shape.
     """
-    return {field.plan.name: _draw(field) for field in fields(case)}
+    wanted = fields(case)
+    drawn = {f.plan.name: _draw(f) for f in wanted if f.draw.kind not in DERIVED_KINDS}
+    arrays = {name: one.array for name, one in drawn.items()}
+    for field in wanted:
+        if field.plan.name not in drawn:
+            drawn[field.plan.name] = _finished(*draw_derived(field, arrays))
+    return {field.plan.name: drawn[field.plan.name] for field in wanted}
 
 
 def sha256_of(array: NDArray[Any]) -> str:
@@ -66,6 +73,10 @@ def _draw(field: Field) -> Drawn:
         array, words = _draw_floats(field)
     else:
         array, words = _draw_integers(field)
+    return _finished(array, words)
+
+
+def _finished(array: NDArray[Any], words: str) -> Drawn:
     array.setflags(write=False)
     return Drawn(array, sha256_of(array), words)
 
@@ -79,11 +90,15 @@ def _draw_floats(field: Field) -> tuple[NDArray[Any], str]:
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         part[...] = round_to(kind.fill(field, source.random_raw(part.size)), field.plan.dtype)
-    if kind.finish is not None:
+    if kind.finish is not None and array.size:
         kind.finish(field, array)
     shown = [f"{name}={field.setting(name, default):g}" for name, default in kind.settings]
     if field.draw.sign is not None:
         shown.append(f"sign={field.draw.sign}")
+    if field.draw.at is not None:
+        shown.append("at=" + "/".join(map(str, places_of(field))))
+        if field.draw.kind == "softmax":
+            shown.append(f"value={field.setting('value', 12.0):g}")
     return array, field.draw.kind + (f"({', '.join(shown)})" if shown else "")
 
 

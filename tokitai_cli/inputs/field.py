@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
+import msgspec
 import numpy as np
 
 from tokitai_cli.errors import Location, NotRunError, SpecError
@@ -13,8 +13,7 @@ from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
 from tokitai_cli.numerics import FORMATS, bit_source
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """An array of a case with its draw.
 
     axis: the axis that the op reduces over, or None where nothing shows one.
@@ -80,14 +79,6 @@ def fields(case: Case) -> list[Field]:
     spec, variant = case.loaded.spec, case.variant
     plans = {plan.name: plan for plan in case.buffers}
     names = list(drawn_buffers(variant))
-    for name, buffer in drawn_buffers(variant).items():
-        if buffer.derived:
-            key = f"variants.{case.variant_name}.inputs.{name}.derived"
-            raise SpecError(
-                f"no function {buffer.derived!r} derives an input from others",
-                where=Location(file=case.loaded.path, key=key),
-                mend="draw the input instead",
-            )
     draws = {name: draw_of(spec, variant, case.profile, name) for name in names}
     axes = {name: _reduced_axes(case, name, draws[name]) for name in names}
     result = []

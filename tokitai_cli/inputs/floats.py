@@ -7,14 +7,15 @@ axis that the op reduces over. Both are functions of the field and its bits alon
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.inputs import rows
 from tokitai_cli.inputs.field import Field
 from tokitai_cli.inputs.transforms import Floats, Raw, below, centred, exp2, normal, signs, uniform
 from tokitai_cli.numerics import FORMATS, round_to
@@ -32,8 +33,7 @@ _LARGE_SUM = (32752.0, 32768.0)
 _LARGE_NOISE = 16.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FloatKind:
+class FloatKind(msgspec.Struct, frozen=True):
     """A kind of draw: `settings` are the keys of a Draw that it reads, with their defaults."""
 
     fill: Callable[[Field, Raw], Floats]
@@ -44,6 +44,11 @@ class FloatKind:
 
 def _fill_normal(field: Field, raw: Raw) -> Floats:
     return field.setting("value", 0.0) + normal(raw) * field.setting("scale", 1.0)
+
+
+def _fill_noise(field: Field, raw: Raw) -> Floats:
+    """Draw N(0, scale^2), for kinds whose `value` is something else than the mean."""
+    return np.asarray(normal(raw) * field.setting("scale", 1.0))
 
 
 def _fill_uniform(field: Field, raw: Raw) -> Floats:
@@ -197,6 +202,19 @@ def _check_range(field: Field) -> None:
         _check_holds(field, 2.0**bound if field.draw.kind == "log-uniform" else bound)
 
 
+def _check_powers(field: Field) -> None:
+    lo, hi = field.setting("lo", -1.0), field.setting("hi", 1.0)
+    if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi and lo % 1 == hi % 1 == 0):
+        raise field.refuse(f"lo = {lo:g} and hi = {hi:g} are no range of whole exponents")
+    if lo < -1000.0 or hi > 1000.0:
+        raise field.refuse("power-of-two takes exponents between -1000 and 1000")
+    _check_holds(field, 2.0**hi)
+
+
+def _check_large(field: Field) -> None:
+    _check_holds(field, field.setting("value", 12.0))
+
+
 def _check_constant(field: Field) -> None:
     _check_holds(field, field.setting("value", 1.0))
 
@@ -222,4 +240,18 @@ FLOAT_KINDS: dict[str, FloatKind] = {
     "large": FloatKind(_fill_large, _finish_large),
     "subnormal": FloatKind(_fill_subnormal),
     "special": FloatKind(_fill_special, _finish_special, settings=(("scale", 1.0),)),
+    "constant-rows": FloatKind(
+        _fill_normal, rows.finish_constant_rows, settings=(("value", 0.0), ("scale", 1.0))
+    ),
+    "one-large": FloatKind(
+        _fill_noise, rows.finish_one_large, (("value", 12.0), ("scale", 1.0)), _check_large
+    ),
+    "masked": FloatKind(_fill_noise, rows.finish_masked, settings=(("scale", 1.0),)),
+    "all-masked": FloatKind(_fill_noise, rows.finish_all_masked, settings=(("scale", 1.0),)),
+    "plus-inf": FloatKind(_fill_noise, rows.every_other(math.inf), settings=(("scale", 1.0),)),
+    "nan-rows": FloatKind(_fill_noise, rows.every_other(math.nan), settings=(("scale", 1.0),)),
+    "softmax": FloatKind(_fill_noise, rows.finish_softmax, settings=(("scale", 1.0),)),
+    "power-of-two": FloatKind(
+        rows.fill_power_of_two, settings=(("lo", -1.0), ("hi", 1.0)), check=_check_powers
+    ),
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tokitai_cli.model.spec import Spec, Variant
 
@@ -27,8 +28,7 @@ class Role(enum.StrEnum):
     SYMBOL = "symbol"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LoadedSpec:
+class LoadedSpec(msgspec.Struct, frozen=True):
     """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex."""
 
     spec: Spec
@@ -42,8 +42,7 @@ class LoadedSpec:
         return self.path.parent
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BufferPlan:
+class BufferPlan(msgspec.Struct, frozen=True):
     """A buffer with its numbers filled in. `init` is "sentinel" or "zero" for outputs, workspaces."""
 
     name: str
@@ -66,15 +65,13 @@ class BufferPlan:
         return self.elements * DTYPE_BYTES[self.dtype]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BufferArg:
+class BufferArg(msgspec.Struct, frozen=True):
     """A launch argument that is a device pointer to `buffer`."""
 
     buffer: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScalarValue:
+class ScalarValue(msgspec.Struct, frozen=True):
     """A launch argument passed by value. `dtype` empty: an integer in the kernel's own type.
 
     `bits` are the value's bytes in `dtype`, little-endian; for an empty dtype an int64.
@@ -86,8 +83,7 @@ class ScalarValue:
     shown: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LaunchPlan:
+class LaunchPlan(msgspec.Struct, frozen=True):
     """One launch with its numbers filled in. `index` counts the launches of the variant from 0."""
 
     index: int
@@ -98,8 +94,7 @@ class LaunchPlan:
     args: tuple[BufferArg | ScalarValue, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """Variant x shape x profile x seed, before it meets a device."""
 
     loaded: LoadedSpec
@@ -127,8 +122,7 @@ class Case:
         return tuple(buffer for buffer in self.buffers if buffer.role in roles)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(msgspec.Struct, frozen=True):
     """What an oracle says of one output (bounds.md).
 
     reference: float64 (or the output's integer/bool dtype), the output's shape; NaN where a correct
@@ -143,6 +137,8 @@ class Expectation:
         serves all elements; an oracle sets at most one of the two.
     error_below, error_above: the same for values below and above the reference, where the two differ;
         both or neither, and `error` is then the larger of them.
+    low: what `reference` + `low` is nearer to the truth by (double-double), for float64 outputs whose
+        oracle goes beyond float64; |low| is at most half an ulp of the reference. None for others.
     refine: outputs of one repetition, by name -> a smaller `error`, for an output that the kernel
         computes from another one of its own (bounds.md, the chained check of layernorm). Judged by
         the metric bound-chained, beside `bound`. None where there is no such thing.
@@ -150,7 +146,9 @@ class Expectation:
     terms: number of terms of the reduction behind each element (0: not a reduction).
     dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
         "heaviest-term-dropped"; only those that the oracle can compute. Values are callables
-        without arguments, so that nothing is computed before it is judged.
+        without arguments, so that nothing is computed before it is judged; each returns the wrong
+        reference, or a function from flat positions (a slice or int64) to its float64 values there,
+        which spares an array of the output's size.
     """
 
     reference: NDArray[Any]
@@ -162,11 +160,42 @@ class Expectation:
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     may_be_unwritten: NDArray[np.bool_] | None = None
     terms: int = 0
-    dropped: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    dropped: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    low: NDArray[np.float64] | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Replay:
+class Deviations(msgspec.Struct, frozen=True):
+    """An identity at each of its places, all float64 of one shape: must be |got - want| <= limit.
+
+    judged: places at which the identity is claimed; None for all.
+    """
+
+    got: NDArray[np.float64]
+    want: NDArray[np.float64]
+    limit: NDArray[np.float64]
+    judged: NDArray[np.bool_] | None = None
+
+
+class StatedProperty(msgspec.Struct, frozen=True):
+    """An identity that an oracle states of the outputs of a case.
+
+    places: what its places are: "row", "column" or "element".
+    deviations: outputs of one repetition, by name, and those of a run on `changed` arrays where
+        there are any -> how far they are from the identity.
+    changed: arrays by name that replace the drawn ones in another run of the same artifact; empty
+        where the property is one of a single run.
+    change: words for what was done to them.
+    """
+
+    name: str
+    output: str
+    places: str
+    deviations: Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Deviations]
+    changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    change: str = ""
+
+
+class Replay(msgspec.Struct, frozen=True):
     """What the same-precision replay gives for one output.
 
     values: in the output's dtype, for the rows (first axis) `rows`, or for all where `rows` is None.
@@ -176,8 +205,7 @@ class Replay:
     rows: NDArray[np.int64] | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GuardDamage:
+class GuardDamage(msgspec.Struct, frozen=True):
     """Bytes outside a payload that changed: `offset` is counted from the payload's first byte."""
 
     buffer: str
@@ -187,8 +215,7 @@ class GuardDamage:
     side: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class InputDamage:
+class InputDamage(msgspec.Struct, frozen=True):
     """An input that changed while the kernel ran; `offset` in bytes of the payload."""
 
     buffer: str
@@ -196,8 +223,7 @@ class InputDamage:
     bytes_changed: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(msgspec.Struct, frozen=True):
     """What a child gave back for one case.
 
     outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's

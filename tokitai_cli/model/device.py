@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 
 class DeviceClass(enum.StrEnum):
@@ -18,8 +19,7 @@ class DeviceClass(enum.StrEnum):
     HOST_SIMT = "host-simt"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """One fact with how it is known, such as a command, a file or a runtime call."""
 
     name: str
@@ -27,8 +27,7 @@ class Fact:
     source: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """What is there. `missing` and `mend` are empty where the device is available."""
 
     device: str
@@ -41,8 +40,7 @@ class Probe:
     mend: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DeviceOptions:
+class DeviceOptions(msgspec.Struct, frozen=True):
     """What the user asked of a device; resolved once and frozen.
 
     arch: "" for the device's own choice. gpu: index of the GPU. warp_size: 32 or 64, cpu device
@@ -55,8 +53,7 @@ class DeviceOptions:
     threads: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True):
     """How to build one harness source into one executable.
 
     command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
@@ -64,6 +61,8 @@ class Recipe:
     environment: the whole, scrubbed environment of the compiler.
     wraps: programs that the compiler calls and whose identity belongs to the cache key.
     wrap_commands: commands that print the path of one more such program each.
+    inspect: reads facts of the code object from the artifact and the compiler's output.
+    mends: what may help, by a regular expression that the compiler's output matches.
     """
 
     device: str
@@ -77,6 +76,8 @@ class Recipe:
     wrap_commands: tuple[tuple[str, ...], ...] = ()
     resolved_features: str = ""
     notice: str = ""
+    inspect: Callable[[Path, str], tuple[Fact, ...]] | None = None
+    mends: tuple[tuple[str, str], ...] = ()
 
 
 class Device(Protocol):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from tokitai_cli.model.device import Fact, Probe
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(msgspec.Struct, frozen=True):
     """Something that is missing, and how to get it."""
 
     name: str
     mend: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """Devices as probed; facts such as compilers, CPU features and the cache; what is missing."""
 
     devices: tuple[Probe, ...]
@@ -24,8 +22,7 @@ class Diagnosis:
     lacks: tuple[Lack, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CacheRow:
+class CacheRow(msgspec.Struct, frozen=True):
     """An artifact in the build cache. `built` in seconds since 1970, `damage` empty for a good one."""
 
     key: str
@@ -36,8 +33,7 @@ class CacheRow:
     damage: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CacheListing:
+class CacheListing(msgspec.Struct, frozen=True):
     """The build cache: its folder, the bytes of all its files, its artifacts."""
 
     folder: str

@@ -76,13 +76,15 @@ def _scalar(value: object) -> object:
 
 
 def _strict(tree: Any) -> Any:
+    if isinstance(tree, str):
+        return tree if tree.isascii() else _utf8(tree)
     if isinstance(tree, dict):
         return {_utf8(key): _strict(tree[key]) for key in sorted(tree)}
     if isinstance(tree, list):
         return [_strict(value) for value in tree]
     if isinstance(tree, float) and not math.isfinite(tree):
         return "nan" if math.isnan(tree) else "inf" if tree > 0 else "-inf"
-    return _utf8(tree) if isinstance(tree, str) else tree
+    return tree
 
 
 def _utf8(text: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+
+import msgspec
 
 from tokitai_cli.model.evidence import CaseRecord
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RunPlanned:
+class RunPlanned(msgspec.Struct, frozen=True):
     """The options were resolved: what will run where."""
 
     cases: int
@@ -17,8 +17,7 @@ class RunPlanned:
     left_out: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BuildStarted:
+class BuildStarted(msgspec.Struct, frozen=True):
     """A compiler starts; `notice` says what to expect where it takes long."""
 
     device: str
@@ -26,8 +25,15 @@ class BuildStarted:
     notice: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BuildFinished:
+class BuildRunning(msgspec.Struct, frozen=True):
+    """A compiler is still at work after `seconds`; comes about once a second."""
+
+    device: str
+    source: str
+    seconds: float
+
+
+class BuildFinished(msgspec.Struct, frozen=True):
     """An artifact is ready. `note` tells of a damaged cache entry that was rebuilt."""
 
     device: str
@@ -37,8 +43,7 @@ class BuildFinished:
     note: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CaseStarted:
+class CaseStarted(msgspec.Struct, frozen=True):
     """A case begins; `position` counts from 1."""
 
     case_id: str
@@ -47,8 +52,7 @@ class CaseStarted:
     total: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CaseFinished:
+class CaseFinished(msgspec.Struct, frozen=True):
     """A case has its verdict."""
 
     record: CaseRecord
@@ -56,12 +60,13 @@ class CaseFinished:
     total: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """Something a user should know that is no verdict."""
 
     text: str
 
 
-Event = RunPlanned | BuildStarted | BuildFinished | CaseStarted | CaseFinished | Note
+Event = (
+    RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
+)
 Listener = Callable[[Event], None]

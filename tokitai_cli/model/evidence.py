@@ -249,11 +249,11 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
     """Something that was looked at beside the numbers in a case, whether or not it found anything.
 
     kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
-    inside the kernel watched), races (each pair of accesses ordered or reported). `tool` looked,
-    `scope` says at what.
+    inside the kernel watched), races (each pair of accesses ordered or reported), initialisation
+    (reads of what nothing wrote), barriers (who comes to them). `tool` looked, `scope` says at what.
     """
 
-    kind: Literal["guards", "inputs", "memory", "races"]
+    kind: Literal["guards", "inputs", "memory", "races", "initialisation", "barriers"]
     tool: str
     scope: str
 
@@ -261,6 +261,8 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
 class PropertyRecord(Record, frozen=True, kw_only=True):
     """An identity of the outputs: its value, its derived limit and whether it holds.
 
+    value and limit are those of the place that is nearest to its limit or exceeds it most, which
+    `detail` names. runs: 2 where the outputs of another run, on changed inputs, are compared.
     value: None: volatile.
     """
 
@@ -270,6 +272,7 @@ class PropertyRecord(Record, frozen=True, kw_only=True):
     limit: Number
     passed: bool
     detail: str
+    runs: int = 1
 
 
 class StatementRecord(Record, frozen=True, kw_only=True):
@@ -392,6 +395,7 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     environment: dict[str, str]
     notes: list[str]
     measured: dict[str, MeasuredRecord] = {}
+    oracle_logs: dict[str, str] = {}
 
 
 class CasesFileRecord(Record, frozen=True, kw_only=True):

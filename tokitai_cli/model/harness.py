@@ -6,16 +6,16 @@ a harness and the stage that talks to it share nothing but this.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from tokitai_cli.model.case import BufferArg, BufferPlan, LaunchPlan
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class KernelArg:
+class KernelArg(msgspec.Struct, frozen=True):
     """One parameter as it is passed: `dtype` is that of the elements or of the value.
 
     kind: buffer (a device pointer), scalar (by value, in `dtype`), integer (by value, in the
@@ -26,16 +26,14 @@ class KernelArg:
     dtype: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class KernelEntry:
+class KernelEntry(msgspec.Struct, frozen=True):
     """A kernel, or an instantiation of a kernel template, with what is passed to it."""
 
     expr: str
     args: tuple[KernelArg, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class HarnessRequest:
+class HarnessRequest(msgspec.Struct, frozen=True):
     """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text."""
 
     source: Path

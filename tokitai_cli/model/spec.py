@@ -25,6 +25,10 @@ DTypeName = Literal[
     "bool",
 ]  # fmt: skip
 Metric = Literal["bound", "bound-chained", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
+PropertyName = Literal[
+    "row-sum", "row-mean", "row-variance", "sum-conserved",
+    "shift-invariance", "permutation-equivariance",
+]  # fmt: skip
 Init = Literal["sentinel", "zero"]
 
 
@@ -76,14 +80,15 @@ class Buffer(Strict, frozen=True, kw_only=True):
     """An array argument. `shape` holds expressions of the params; row-major and contiguous.
 
     `init` says what outputs and workspaces hold before each repetition: a sentinel that no
-    correct kernel leaves behind, or zero. `draw` is an input's own generator.
+    correct kernel leaves behind, or zero. `draw` is an input's own generator. `non_finite` says in
+    words where an output is NaN or infinite; the oracle's masks judge it.
     """
 
     dtype: DTypeName
     shape: list[Expression]
     init: Init = "sentinel"
     draw: Draw | str | None = None
-    derived: str = ""
+    non_finite: str = ""
 
 
 class ScalarArg(Strict, frozen=True, kw_only=True):
@@ -112,6 +117,18 @@ class Check(Strict, frozen=True, kw_only=True):
     metric: Metric
     limit: float = 1.0
     against: Literal["reference", "replay"] = "reference"
+    output: str = ""
+    profiles: list[str] = []
+    why: str = ""
+
+
+class Property(Strict, frozen=True, kw_only=True):
+    """An identity that the oracle knows of an output, with a limit that it derives.
+
+    `output` empty means the output that the oracle states it of; `profiles` empty every profile.
+    """
+
+    name: PropertyName
     output: str = ""
     profiles: list[str] = []
     why: str = ""
@@ -151,6 +168,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     reduction: Reduction | Literal["any"] = "any"
     deterministic: bool = True
     flush_to_zero: bool = False
+    properties: list[Property] = []
     profiles: list[str] = []
     non_claims: list[str] = []
 

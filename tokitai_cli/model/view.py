@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable
 
@@ -19,11 +18,11 @@ from tokitai_cli.model.evidence import (
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 
+_FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
 FINE = (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A case, or an output of it, in one line of a table."""
 
     case: CaseRecord
@@ -31,8 +30,7 @@ class Row:
     check: CheckRecord | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(msgspec.Struct, frozen=True):
     """Cases of one variant, profile and device: cases and shapes counted, the worst
     verdict, and the row of the case that is nearest to its limit or exceeds it most.
     """
@@ -44,6 +42,14 @@ class Tally:
     shapes: int
     verdict: Verdict
     worst: Row
+
+
+class Smallest(msgspec.Struct, frozen=True):
+    """The smallest of several shapes at which a variant fails on a device, and how many do."""
+
+    case: CaseRecord
+    failing: int
+    shapes: int
 
 
 def measured(evidence: Evidence, case: CaseRecord) -> CaseRecord:
@@ -89,6 +95,24 @@ def telling(records: Iterable[CaseRecord]) -> list[CaseRecord]:
             kept.append(case)
         seen.add(end)
     return kept
+
+
+def smallest_failing(records: Iterable[CaseRecord]) -> list[Smallest]:
+    """Of each variant and device that ran several shapes, the one with the least product of
+    parameters at which it fails; none where it fails nowhere.
+    """
+    grouped: dict[tuple[str, str], list[CaseRecord]] = {}
+    for case in records:
+        grouped.setdefault((case.variant, case.device), []).append(case)
+    found = []
+    for mine in grouped.values():
+        shapes = {shape_text(case.shape) for case in mine}
+        failing = [case for case in mine if case.verdict in _FAILING]
+        if failing and len(shapes) > 1:
+            smallest = min(failing, key=lambda case: math.prod(case.shape.values()))
+            count = len({shape_text(case.shape) for case in failing})
+            found.append(Smallest(smallest, count, len(shapes)))
+    return found
 
 
 def magnitude(value: Number | None) -> float:

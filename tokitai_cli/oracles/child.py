@@ -16,7 +16,7 @@ from typing import Any
 
 REQUEST = "request.json"
 ANSWER = "answer.json"
-PARTS = ("reference", "error", "may_be_unwritten")
+PARTS = ("reference", "error", "may_be_unwritten", "low")
 
 
 class FaultError(Exception):
@@ -26,6 +26,10 @@ class FaultError(Exception):
 def main(folder: Path) -> None:
     """Serve the one request in `folder`."""
     request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+    if (
+        request["packages"] not in sys.path
+    ):  # python -I has not read PYTHONPATH, where numpy may lie
+        sys.path.append(request["packages"])
     answer: dict[str, Any]
     try:
         answer = {"outputs": _serve(request, folder)}

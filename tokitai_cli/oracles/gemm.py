@@ -208,7 +208,7 @@ def _absolute_error(case: Case, product: Product, error: NDArray[np.float64]) ->
 
 def _mutants(
     product: Product, reference: NDArray[np.float64]
-) -> dict[str, Callable[[], NDArray[np.float64]]]:
+) -> dict[str, Callable[[], Callable[[slice | NDArray[np.int64]], NDArray[np.float64]]]]:
     """Last and heaviest term dropped; none for a sum of one term, whose drop is all zeros."""
     if product.terms < 2:
         return {}
@@ -218,14 +218,22 @@ def _mutants(
     }
 
 
-def _without(product: Product, reference: NDArray[np.float64], term: int) -> NDArray[np.float64]:
-    """Leave term `term` out of the reference; elements that are not finite stay as they are."""
-    x = cleaned(product.x[:, term])
-    y = cleaned(product.y[term])
-    result = reference.copy()
-    for rows in product.row_blocks():
-        result[rows] -= np.multiply.outer(x[rows], y)
-    return result
+def _without(
+    product: Product, reference: NDArray[np.float64], term: int
+) -> Callable[[slice | NDArray[np.int64]], NDArray[np.float64]]:
+    """Leave term `term` out of the reference, at the flat positions that are asked for.
+
+    Elements that are not finite stay as they are.
+    """
+    x, y = cleaned(product.x[:, term]), cleaned(product.y[term])
+    flat = reference.reshape(-1)
+
+    def part(index: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        positions = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+        row, column = np.divmod(positions, y.size)
+        return np.asarray(flat[index] - x[row] * y[column])
+
+    return part
 
 
 def _heaviest(product: Product) -> int:

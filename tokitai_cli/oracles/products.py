@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +20,7 @@ _DTYPES = ("float16", "bfloat16", "float32")
 _BLOCK = 1 << 21
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Product:
+class Product(msgspec.Struct, frozen=True):
     """The views X [r, n] and Y [n, c] in their storage dtype, and the output they make."""
 
     x: Array

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli import numerics
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay
 from tokitai_cli.model.spec import Variant
-from tokitai_cli.oracles import bounds, gemm, products, sequential, special, user
+from tokitai_cli.oracles import (
+    bounds,
+    embedding,
+    gemm,
+    layernorm,
+    layernorm_gradient,
+    matrix_rows,
+    products,
+    sequential,
+    softmax,
+    special,
+    user,
+)
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltIn(msgspec.Struct, frozen=True):
     """A built-in oracle: its reference, its replay, and the files that its digest covers."""
 
     expect: Callable[[Case, Arrays], dict[str, Expectation]]
@@ -40,9 +52,26 @@ def _product(operands: products.Operands) -> BuiltIn:
     )
 
 
+def _rows(
+    module: ModuleType,
+    reference: Callable[[Case, Arrays], dict[str, Expectation]],
+    repeat: Callable[[Case, Arrays, int], dict[str, Replay]] | None,
+) -> BuiltIn:
+    files = tuple(str(one.__file__) for one in (module, matrix_rows, bounds, numerics))
+    return BuiltIn(reference, repeat, files)
+
+
 _BUILT_IN: dict[str, BuiltIn] = {
     "gemm-bw.grad-a": _product(products.grad_a),
     "gemm-bw.grad-b": _product(products.grad_b),
+    "embedding.fwd": _rows(embedding, embedding.expect_forward, embedding.replay_forward),
+    "embedding.bwd": _rows(embedding, embedding.expect_backward, None),
+    "softmax.fwd": _rows(softmax, softmax.expect_forward, softmax.replay_forward),
+    "softmax.grad": _rows(softmax, softmax.expect_gradient, softmax.replay_gradient),
+    "layernorm.fwd": _rows(layernorm, layernorm.expect, layernorm.replay),
+    "layernorm.bwd": _rows(
+        layernorm_gradient, layernorm_gradient.expect, layernorm_gradient.replay
+    ),
 }
 
 

@@ -10,7 +10,8 @@ floating-point outputs, integers or bools for such outputs. `error` is the worst
 in front of the last rounding to the output's dtype (float64, not negative); without it no bound is
 derived and only limits that the spec gives apply. `may_be_unwritten`, a bool array, marks elements
 that the kernel may leave as they were. For float64 outputs a float64 reference carries its own
-rounding errors, so that an `error` there has to include them.
+rounding errors: `error` has to include them, or `low` gives what the reference lacks, so that
+reference + low is a double-double (T. J. Dekker, Numer. Math. 18, 1971).
 
 The file runs isolated (python -I): it imports installed packages, but no file beside it, so that its
 digest covers all of it. Arrays travel as .npy files without pickling.
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from tokitai_cli import process
 from tokitai_cli.errors import Location, OracleError
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue
-from tokitai_cli.numerics import FORMATS, numpy_dtype
+from tokitai_cli.numerics import FORMATS, numpy_dtype, spacing
 from tokitai_cli.oracles import child
 
 TIMEOUT = 60.0
@@ -95,6 +96,7 @@ def _write_request(
         "function": case.variant.oracle.rpartition(":")[2],
         "params": dict(case.shape),
         "scalars": _scalars(case),
+        "packages": str(Path(np.__file__).resolve().parent.parent),
         "inputs": inputs,
     }
     (folder / child.REQUEST).write_text(json.dumps(request), encoding="utf-8")
@@ -149,7 +151,28 @@ def _expectation(
     unwritten = loaded.get("may_be_unwritten")
     if unwritten is not None and unwritten.dtype != np.bool_:
         raise _fault(case, f"may_be_unwritten of {plan.name} is {unwritten.dtype}, not bool")
-    return Expectation(reference=reference, error=error, may_be_unwritten=unwritten)
+    low = loaded.get("low")
+    if low is not None:
+        low = _low(case, plan, low, reference)
+    return Expectation(reference=reference, error=error, may_be_unwritten=unwritten, low=low)
+
+
+def _low(
+    case: Case, plan: BufferPlan, low: NDArray[Any], reference: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Check the low part of a double-double; zero where the reference is not finite."""
+    if plan.dtype != "float64" or low.dtype != np.float64:
+        raise _fault(case, f"low of {plan.name}: only float64 outputs have one, in float64")
+    finite = np.isfinite(reference)
+    half = 0.5 * spacing(reference, FORMATS["float64"])
+    with np.errstate(invalid="ignore"):
+        if not np.all(np.abs(low[finite]) <= half[finite]):
+            raise _fault(
+                case,
+                f"low of {plan.name} has NaN, or values above half an ulp of the reference",
+                mend="let the reference be the nearest float64, and low the rest",
+            )
+    return np.where(finite, low, 0.0)
 
 
 def _reference(case: Case, plan: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tokitai_cli.pipeline.composer import RunOutcome, verify
     from tokitai_cli.pipeline.files import render_file, write_text
     from tokitai_cli.pipeline.options import RunOptions, load_op, resolve
+    from tokitai_cli.pipeline.watched import sanitize
     from tokitai_cli.pipeline.survey import (
         builtin_specs,
         cache_contents,
@@ -35,6 +36,7 @@ __all__ = [
     "load_op",
     "render_file",
     "resolve",
+    "sanitize",
     "schema_text",
     "verify",
     "write_text",
@@ -44,6 +46,7 @@ _HOMES = {
     "files": ("render_file", "write_text"),
     "options": ("RunOptions", "load_op", "resolve"),
     "composer": ("RunOutcome", "verify"),
+    "watched": ("sanitize",),
 }
 _HOME_OF = {
     name: f"tokitai_cli.pipeline.{home}" for home, names in _HOMES.items() for name in names

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokitai_cli import compare
+from tokitai_cli import compare, plan, run
 from tokitai_cli.compare import Judgement
 from tokitai_cli.errors import (
     BuildError,
@@ -28,7 +27,7 @@ from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
 from tokitai_cli.pipeline.commands import rerun_case
 from tokitai_cli.pipeline.lane import Lane
-from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.options import MIN_REPETITIONS, RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal
 
 _VERDICTS: dict[type[TokitaiError], Verdict] = {
@@ -48,18 +47,17 @@ _KNOWN_FAILURES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(msgspec.Struct, frozen=True):
     """Record of a case, and what of it differs from run to run."""
 
     record: CaseRecord
     times_ns: tuple[int, ...] = ()
     log: str = ""
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    oracle_log: str = ""
 
 
-@dataclasses.dataclass(slots=True)
-class CaseRunner:
+class CaseRunner(msgspec.Struct):
     """Runs cases with one set of options; `folder` is where arrays of failing cases are kept."""
 
     options: RunOptions
@@ -68,8 +66,44 @@ class CaseRunner:
     def run(
         self, case: Case, lane: Lane, prepared: Callable[[Clock], Prepared | Refusal]
     ) -> CaseOutcome:
-        """Verdict of the case on the lane's device. `prepared` is asked only when it is needed."""
+        """Verdict of the case on the lane's device. `prepared` is asked only when it is needed.
+
+        A fault of the tool in one case is that case's verdict; the run goes on.
+        """
         clock = Clock()
+        try:
+            return self._run(case, lane, prepared, clock)
+        except TokitaiError:
+            raise
+        except MemoryError as error:
+            verdict, reason = (
+                Verdict.NOT_RUN,
+                f"this machine ran out of memory: {_size(case, error)}",
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
+            from tokitai_cli.pipeline.faults import save_fault, told
+
+            path = save_fault(error, [case.id, lane.device.name])
+            verdict = Verdict.INTERNAL_ERROR
+            reason = f"a fault of tokitai, {told(error)}; log: {path or 'could not be written'}"
+        lane.replace()
+        ended = _ended(self._draft(case, lane), verdict, clock.stage, reason)
+        return CaseOutcome(ended, seconds=clock.seconds)
+
+    def stopped(self, case: Case, lane: Lane) -> CaseOutcome:
+        """Outcome of a case that was being tried when the run was stopped."""
+        reason = "the run was stopped during this case"
+        return CaseOutcome(
+            _ended(self._draft(case, lane), Verdict.INTERRUPTED, Stage.RUN, reason)
+        )
+
+    def _run(
+        self,
+        case: Case,
+        lane: Lane,
+        prepared: Callable[[Clock], Prepared | Refusal],
+        clock: Clock,
+    ) -> CaseOutcome:
         draft = self._draft(case, lane)
         if not lane.probe.available:
             return CaseOutcome(_ended(draft, Verdict.INADMISSIBLE, Stage.PROBE, _missing(lane)))
@@ -86,7 +120,8 @@ class CaseRunner:
             return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
         draft = msgspec.structs.replace(draft, inputs=ready.records)
         outcome = self._served(case, lane, ready, draft, clock)
-        return dataclasses.replace(outcome, record=self._known(outcome.record, case, lane))
+        record = self._known(outcome.record, case, lane)
+        return msgspec.structs.replace(outcome, record=record, oracle_log=ready.log)
 
     def _served(
         self, case: Case, lane: Lane, ready: Prepared, draft: CaseRecord, clock: Clock
@@ -175,11 +210,6 @@ class CaseRunner:
         return record
 
 
-def interrupted(record: CaseRecord) -> CaseRecord:
-    """Record of a case that was running when the run was stopped."""
-    return _ended(record, Verdict.INTERRUPTED, Stage.RUN, "the run was stopped during this case")
-
-
 def _judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
     return msgspec.structs.replace(
         draft,
@@ -229,6 +259,11 @@ def _failed(draft: CaseRecord, stage: Stage, error: TokitaiError) -> CaseRecord:
 
 def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> CaseRecord:
     return msgspec.structs.replace(draft, verdict=verdict, stage=stage, reason=reason)
+
+
+def _size(case: Case, error: MemoryError) -> str:
+    needed = run.size_text(plan.memory_bytes(case, MIN_REPETITIONS))
+    return f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
 
 
 def _missing(lane: Lane) -> str:

@@ -42,7 +42,7 @@ def _comma(values: Iterable[int]) -> str:
 def _start(options: RunOptions) -> list[str]:
     op = options.loaded.spec.op
     builtin = dict(spec.builtin()).get(op) == options.loaded.path
-    return ["tokitai", "verify", op if builtin else _from_here(options.loaded.path)]
+    return ["tokitai", options.verb, op if builtin else _from_here(options.loaded.path)]
 
 
 def _from_here(path: Path) -> str:

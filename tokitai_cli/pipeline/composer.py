@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
+
+import msgspec
 
 from tokitai_cli import devices, plan, process
 from tokitai_cli.evidence import Outcome
@@ -18,7 +21,7 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.evidence import Evidence, LeftOutRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.case import CaseRunner
 from tokitai_cli.pipeline.files import choose_folder, write_files
@@ -28,8 +31,7 @@ from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal, prepare
 from tokitai_cli.pipeline.recorder import Recorder
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(msgspec.Struct, frozen=True):
     """Evidence of a run, the files that hold it, and the interrupt that ended it, if one did."""
 
     evidence: Evidence
@@ -59,17 +61,44 @@ def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
         listener(Note(note))
     _tell(planned, chosen, listener)
     run = _Run(options, recorder, listener, folder)
+    return finish(
+        lambda: run.everything(planned.cases, chosen), run, recorder, planned.left_out, folder
+    )
+
+
+class Running(Protocol):
+    """What `finish` needs of a run: its options, what was built, and how many cases there are."""
+
+    options: RunOptions
+    listener: Listener
+    total: int
+
+    @property
+    def builds(self) -> list[Built]:
+        """Everything that the run built."""
+
+
+def finish(
+    work: Callable[[], Outcome | None],
+    run: Running,
+    recorder: Recorder,
+    left_out: Sequence[LeftOutRecord],
+    folder: Path,
+) -> RunOutcome:
+    """Do the `work` of a run and write its evidence into `folder`, also where it is interrupted."""
     interrupt: KeyboardInterrupt | None = None
     try:
-        outcome = run.everything(planned.cases, chosen)
+        outcome = work()
     except KeyboardInterrupt as stop:
         interrupt = stop
         process.terminate_all()
-        done, total = len(recorder.cases), run.total
-        reason = f"the run was stopped after {done} of {total} cases"
+        done = sum(case.verdict is not Verdict.INTERRUPTED for case in recorder.cases)
+        reason = f"the run was stopped after {done} of {run.total} cases"
         outcome = Outcome(Verdict.INTERRUPTED, Stage.RUN, reason)
-    evidence = recorder.finish(run.builds, planned.left_out, outcome)
-    files = write_files(evidence, folder, options)
+    evidence = recorder.finish(run.builds, left_out, outcome)
+    files, note = write_files(evidence, folder, run.options)
+    if note:
+        run.listener(Note(note))
     return RunOutcome(evidence, files, interrupt)
 
 
@@ -88,9 +117,9 @@ class _Run:
     def __init__(
         self, options: RunOptions, recorder: Recorder, listener: Listener, folder: Path
     ) -> None:
-        self._options = options
+        self.options = options
+        self.listener = listener
         self._recorder = recorder
-        self._listener = listener
         self._runner = CaseRunner(options, folder / f"{options.name}.arrays")
         self._lanes: list[Lane] = []
         self.total = 0
@@ -104,49 +133,56 @@ class _Run:
         self, cases: tuple[Case, ...], chosen: list[tuple[Device, Probe]]
     ) -> Outcome | None:
         """Run every case on every device; with --device all, only on those that are there."""
-        if self._options.device == "all":
+        if self.options.device == "all":
             chosen = [pair for pair in chosen if pair[1].available] or chosen
         with contextlib.ExitStack() as stack:
             self._lanes = [
-                stack.enter_context(Lane(device, probe, self._options, self._listener))
+                stack.enter_context(Lane(device, probe, self.options, self.listener))
                 for device, probe in chosen
             ]
-            if self._options.build_only:
+            if self.options.build_only:
                 return self._only_build(cases)
             self.total = len(cases) * len(self._lanes)
             for case in cases:
-                preparation = _Preparation(case, self._options.repetitions)
+                preparation = Preparation(case, self.options)
                 for lane in self._lanes:
                     self._one(case, lane, preparation)
         return None
 
-    def _one(self, case: Case, lane: Lane, preparation: _Preparation) -> None:
+    def _one(self, case: Case, lane: Lane, preparation: Preparation) -> None:
         position = len(self._recorder.cases) + 1
-        self._listener(CaseStarted(case.id, lane.device.name, position, self.total))
-        outcome = self._runner.run(case, lane, preparation)
+        self.listener(CaseStarted(case.id, lane.device.name, position, self.total))
+        try:
+            outcome = self._runner.run(case, lane, preparation)
+        except KeyboardInterrupt:
+            self._recorder.case(self._runner.stopped(case, lane))
+            raise
         self._recorder.case(outcome)
-        self._listener(CaseFinished(outcome.record, position, self.total))
+        self._recorder.told(lane.device.name, lane.told)
+        self.listener(CaseFinished(outcome.record, position, self.total))
 
     def _only_build(self, cases: tuple[Case, ...]) -> Outcome:
+        keys = set()
         for case in cases:
             for lane in self._lanes:
-                lane.built(case)
-        for built in self.builds:
-            if built.error is not None:
-                return Outcome(Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
-        count = len(self.builds)
-        return Outcome(Verdict.BUILT, Stage.BUILD, f"{count} built, nothing was run")
+                built = lane.built(case)
+                if built.error is not None:
+                    return Outcome(Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
+                keys.add(built.key)
+        return Outcome(Verdict.BUILT, Stage.BUILD, f"{len(keys)} built, nothing was run")
 
 
-class _Preparation:
+class Preparation:
     """Prepares a case when it is first asked for, and keeps the result for the other devices."""
 
-    def __init__(self, case: Case, repetitions: int) -> None:
+    def __init__(self, case: Case, options: RunOptions) -> None:
         self._case = case
-        self._repetitions = repetitions
+        self._options = options
         self._result: Prepared | Refusal | None = None
 
     def __call__(self, clock: Clock) -> Prepared | Refusal:
+        """What the case needs; drawn and computed the first time."""
         if self._result is None:
-            self._result = prepare(self._case, self._repetitions, clock)
+            options = self._options
+            self._result = prepare(self._case, options.repetitions, clock, options.timeout)
         return self._result

@@ -6,10 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 from tokitai_cli import evidence, report
-from tokitai_cli.errors import UsageError
+from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.pipeline.options import RunOptions
 
@@ -23,6 +21,8 @@ def choose_folder(out: Path) -> tuple[Path, str]:
     fault = _unwritable(out)
     if not fault:
         return out, ""
+    import platformdirs  # only where `out` cannot be used
+
     state = platformdirs.user_state_path("tokitai") / "reports"
     folder = Path(tempfile.mkdtemp(prefix="tokitai-reports-")) if _unwritable(state) else state
     return folder, f"--out {out} cannot be written ({fault}): the evidence goes to {folder}"
@@ -38,8 +38,21 @@ def _unwritable(folder: Path) -> str:
         return error.strerror or str(error)
 
 
-def write_files(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:
-    """Write NAME.json and one file per further format; returns their paths, JSON first."""
+def write_files(found: Evidence, folder: Path, options: RunOptions) -> tuple[tuple[Path, ...], str]:
+    """Write NAME.json and one file per further format; returns their paths, JSON first, and a note.
+
+    What cannot be written to `folder` (the disk is full, a folder has the file's name) goes to a
+    new temporary folder, and the note says so: evidence of a long run is not given up.
+    """
+    try:
+        return _write_all(found, folder, options), ""
+    except EvidenceError as error:
+        elsewhere = Path(tempfile.mkdtemp(prefix="tokitai-reports-"))
+        files = _write_all(found, elsewhere, options)
+        return files, f"{error.where} {error.message}: the evidence goes to {elsewhere}"
+
+
+def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:
     path = folder / f"{options.name}.json"
     evidence.write(found, path)
     files = [path]

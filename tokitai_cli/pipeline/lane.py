@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import TracebackType
+
+import msgspec
 
 from tokitai_cli import build, run
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.case import Case, RunResult
-from tokitai_cli.model.device import Device, Probe, Recipe
+from tokitai_cli.model.device import Device, Fact, Probe, Recipe
 from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Prepared
 
+# A compilation may take as long as this many cases.
+BUILD_TIMEOUTS = 10
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Built:
+
+class Built(msgspec.Struct, frozen=True):
     """An artifact or the failure to build one; `key` names it in the evidence."""
 
     key: str
@@ -27,18 +30,31 @@ class Built:
 
 
 class Lane:
-    """Context manager: builds for one device, and serves cases with one child at a time."""
+    """Context manager: builds for one device, and serves cases with one child at a time.
+
+    `end_timeout` is how long, in seconds, a child may take to end by itself. `told` are the facts that
+    the device's runtime gave once a child was up.
+    """
 
     def __init__(
-        self, device: Device, probe: Probe, options: RunOptions, listener: Listener
+        self,
+        device: Device,
+        probe: Probe,
+        options: RunOptions,
+        listener: Listener,
+        *,
+        end_timeout: float = run.END_SECONDS,
     ) -> None:
         self.device = device
         self.probe = probe
         self._options = options
         self._listener = listener
+        self._end_timeout = end_timeout
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
+        self._used: dict[str, Built] = {}
         self._server: run.Server | None = None
         self._serving = ""
+        self.told: tuple[Fact, ...] = ()
 
     def __enter__(self) -> Lane:
         return self
@@ -53,16 +69,17 @@ class Lane:
 
     @property
     def builds(self) -> tuple[Built, ...]:
-        """Everything that was built, or failed to be, so far."""
-        return tuple(self._builds.values())
+        """What cases were served by, or could not be built for them, so far."""
+        return tuple(self._used.values())
 
     def built(self, case: Case) -> Built:
-        """Artifact that serves the case, built once per (source, defines, flags)."""
-        request = build.harness_request(case)
-        key = (request, tuple(case.variant.flags))
-        if key not in self._builds:
-            self._builds[key] = self._build(case, request)
-        return self._builds[key]
+        """Artifact that serves the case, built once per (source, defines, flags).
+
+        Where variants share an artifact and it cannot be built, fewer of them share one.
+        """
+        found = self._narrowed(case, build.sharing(case))
+        self._used[found.key] = found
+        return found
 
     def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
         """Run the case in the lane's child. Raises ChildError, NotRunError, InadmissibleError."""
@@ -73,8 +90,10 @@ class Lane:
                 self.device.launch_command(artifact.path, options.device_options),
                 self.device.launch_environment(options.device_options),
                 artifact.request,
+                end_timeout=self._end_timeout,
             )
             self._serving = artifact.key
+            self.told = self._server.hello.facts
         return self._server.run(
             case,
             prepared.arrays,
@@ -90,13 +109,35 @@ class Lane:
             self._server.close()
             self._server = None
 
+    def _narrowed(self, case: Case, names: tuple[str, ...]) -> Built:
+        """Artifact that serves the variants `names`, or the half of them that the case's is in, and so on.
+
+        A source that fails without any kernel fails for all of them alike.
+        """
+        found = self._obtain(case, build.harness_request(case, names))
+        if found.error is None or len(names) == 1:
+            return found
+        if self._obtain(case, build.harness_request(case, ())).error is not None:
+            return found
+        first, second = names[: len(names) // 2], names[len(names) // 2 :]
+        return self._narrowed(case, first if case.variant_name in first else second)
+
+    def _obtain(self, case: Case, request: HarnessRequest) -> Built:
+        key = (request, tuple(case.variant.flags))
+        if key not in self._builds:
+            self._builds[key] = self._build(case, request)
+        return self._builds[key]
+
     def _build(self, case: Case, request: HarnessRequest) -> Built:
         recipe: Recipe | None = None
         try:
             recipe = self.device.recipe(
                 self._options.device_options, dict(request.defines), tuple(case.variant.flags)
             )
-            artifact = build.build(request, recipe, listener=self._listener)
+            limit = BUILD_TIMEOUTS * self._options.timeout
+            if recipe.notice:  # it is known to take long, whatever the kernels may take
+                limit = max(limit, build.COMPILE_SECONDS)
+            artifact = build.build(request, recipe, listener=self._listener, timeout=limit)
         except BuildError as error:
             record = build.failed_record(request, recipe, error)
             name = f"failed-{self.device.name}-{len(self._builds)}"

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tokitai_cli import report, spec
-from tokitai_cli.errors import UsageError, near
+from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.plan import Selection, expand_values
 
 MIN_REPETITIONS = 2
+# File systems take 255; the longest addition is .NAME.cases.jsonl.PROCESS.tmp.
+MAX_NAME_BYTES = 200
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Options of one run. `timeout` is in seconds per case, and for one compilation times ten."""
+class RunOptions(msgspec.Struct, frozen=True):
+    """Options of one run. `timeout` is in seconds: of a case's kernels, and of a user's oracle."""
 
     loaded: LoadedSpec
     selection: Selection
     device: str = "auto"
-    device_options: DeviceOptions = dataclasses.field(default_factory=DeviceOptions)
+    device_options: DeviceOptions = msgspec.field(default_factory=DeviceOptions)
     repetitions: int = MIN_REPETITIONS
     warmups: int = 0
     timeout: float = 60.0
@@ -32,6 +34,7 @@ class RunOptions:
     formats: tuple[str, ...] = ("md",)
     save_arrays: bool = False
     build_only: bool = False
+    verb: str = "verify"
 
 
 def load_op(op: str) -> LoadedSpec:
@@ -59,6 +62,7 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     name: str = "",
     format: Sequence[str] = ("md",),
     save_arrays: bool = False,
+    verb: str = "verify",
 ) -> RunOptions:
     """Check every option on its own and freeze them. Raises UsageError and SpecError.
 
@@ -75,7 +79,13 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         raise UsageError(f"--timeout {timeout}: seconds, more than 0")
     if name and (name != Path(name).name or name.startswith(".")):
         raise UsageError(f"--name {name}: a plain file name without folders")
+    if not str(out):
+        raise UsageError("--out: no folder is named", mend="write --out . for this one")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
+    _check_text(loaded.path)
+    name = name or loaded.spec.op
+    if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
+        raise UsageError(f"--name: longer than {MAX_NAME_BYTES} bytes", mend="use a shorter name")
     return RunOptions(
         loaded=loaded,
         selection=Selection(
@@ -91,11 +101,21 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         warmups=warmup,
         timeout=timeout,
         out=Path(out),
-        name=name or loaded.spec.op,
+        name=name,
         formats=_formats(format),
         save_arrays=save_arrays,
         build_only=build_only,
+        verb=verb,
     )
+
+
+def _check_text(path: Path) -> None:
+    """Raise SpecError for a path that no generated source, digest or JSON could name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        mend = "rename the folder or file, or run in a UTF-8 locale (LC_ALL=C.UTF-8)"
+        raise SpecError("the path is no UTF-8 text", where=Location(path), mend=mend) from None
 
 
 def _words(values: Sequence[str]) -> tuple[str, ...]:

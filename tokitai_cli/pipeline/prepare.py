@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,15 +21,16 @@ _T = TypeVar("_T")
 _RANGE_CHUNK = 1 << 20
 
 
-@dataclasses.dataclass(slots=True)
-class Clock:
-    """Seconds spent per stage."""
+class Clock(msgspec.Struct):
+    """Seconds spent per stage, and the stage that was timed last."""
 
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    stage: Stage = Stage.PLAN
+    seconds: dict[str, float] = msgspec.field(default_factory=dict)
 
     def timed(self, stage: Stage, work: Callable[[], _T]) -> _T:
         """What `work` returns; its time is added to the stage, also where it raises."""
         start = time.monotonic()
+        self.stage = stage
         try:
             return work()
         finally:
@@ -37,18 +38,20 @@ class Clock:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Prepared:
-    """Arrays by name (inputs, in-outs, symbols), their records, and what the oracle says."""
+class Prepared(msgspec.Struct, frozen=True):
+    """Arrays by name (inputs, in-outs, symbols), their records, and what the oracle says.
+
+    `log` is what a user's oracle printed.
+    """
 
     arrays: Mapping[str, NDArray[Any]]
     records: list[InputRecord]
     expectations: Mapping[str, Expectation]
     replays: Mapping[str, Replay]
+    log: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """A case that could not be prepared: where and why."""
 
     stage: Stage
@@ -56,26 +59,34 @@ class Refusal:
     records: list[InputRecord]
 
 
-def prepare(case: Case, repetitions: int, clock: Clock) -> Prepared | Refusal:
-    """Draw the arrays and ask the oracle; memory is checked before anything is allocated."""
+def prepare(
+    case: Case, repetitions: int, clock: Clock, oracle_timeout: float
+) -> Prepared | Refusal:
+    """Draw the arrays and ask the oracle; memory is checked before anything is allocated.
+
+    A user's oracle has `oracle_timeout` seconds.
+    """
     try:
-        _check_memory(case, repetitions)
+        _check_size(case, repetitions)
     except NotRunError as error:
         return Refusal(Stage.PLAN, error, [])
-    stage, records = Stage.INPUTS, []
+    stage, records, printed = Stage.INPUTS, [], list[str]()
     try:
         drawn = clock.timed(stage, lambda: inputs.draw(case))
         records = clock.timed(stage, lambda: [_record(name, one) for name, one in drawn.items()])
         arrays = {name: one.array for name, one in drawn.items()}
         stage = Stage.ORACLE
-        expectations = clock.timed(stage, lambda: oracles.expect(case, arrays))
+        expectations = clock.timed(
+            stage,
+            lambda: oracles.expect(case, arrays, timeout=oracle_timeout, log=printed.append),
+        )
         replays = clock.timed(stage, lambda: oracles.replay(case, arrays))
     except TokitaiError as error:
         return Refusal(stage, error, records)
-    return Prepared(arrays, records, expectations, replays)
+    return Prepared(arrays, records, expectations, replays, "\n".join(printed))
 
 
-def _check_memory(case: Case, repetitions: int) -> None:
+def _check_size(case: Case, repetitions: int) -> None:
     needed = plan.memory_bytes(case, repetitions)
     available = run.available_bytes()
     if available is not None and needed > available:
@@ -84,6 +95,9 @@ def _check_memory(case: Case, repetitions: int) -> None:
             f"and {run.size_text(available)} are free",
             mend="choose a smaller shape, or a machine with more memory",
         )
+    if fault := plan.oversize(case):
+        size = run.size_text(needed)
+        raise NotRunError(f"{fault}; the case would need about {size}", mend="use a smaller shape")
 
 
 def _record(name: str, drawn: inputs.Drawn) -> InputRecord:

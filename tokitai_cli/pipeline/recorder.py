@@ -7,10 +7,12 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from tokitai_cli import compare, evidence, oracles
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import Device, Probe
+from tokitai_cli.model.device import Device, Fact, Probe
 from tokitai_cli.model.evidence import (
     CaseRecord,
     DeviceRecord,
@@ -27,7 +29,14 @@ from tokitai_cli.pipeline.lane import Built
 from tokitai_cli.pipeline.options import RunOptions
 
 MAX_SOURCE_BYTES = 256 << 10
-_ENVIRONMENT = ("CXX", "HIPCC", "ROCM_PATH", "CUDA_HOME", "TOKITAI_CACHE", "SOURCE_DATE_EPOCH")
+_FLUSHED = (
+    "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
+)
+_ENVIRONMENT = (
+    *("CXX", "HIPCC", "ROCM_PATH", "CUDA_HOME", "TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
+    *("HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    "CUDA_VISIBLE_DEVICES",
+)
 
 
 class Recorder:
@@ -44,6 +53,7 @@ class Recorder:
         self._oracles: dict[str, str] = {}
         self._times: dict[str, list[int]] = {}
         self._logs: dict[str, str] = {}
+        self._oracle_logs: dict[str, str] = {}
         self._stages: dict[str, dict[str, float]] = {}
 
     def device(self, device: Device, probe: Probe) -> None:
@@ -59,6 +69,18 @@ class Recorder:
             non_claims=list(device.non_claims),
         )
 
+    def told(self, device: str, facts: Iterable[Fact]) -> None:
+        """Add what a device's runtime told to what was found of it before."""
+        record = self._devices[device]
+        known = {(fact.name, fact.source) for fact in record.facts}
+        more = [
+            FactRecord(name=fact.name, value=fact.value, source=fact.source)
+            for fact in facts
+            if (fact.name, fact.source) not in known
+        ]
+        if more:
+            self._devices[device] = msgspec.structs.replace(record, facts=[*record.facts, *more])
+
     def case(self, outcome: CaseOutcome) -> None:
         """Record a case that came to its end."""
         record = outcome.record
@@ -68,6 +90,8 @@ class Recorder:
             self._times[record.key] = list(outcome.times_ns)
         if outcome.log:
             self._logs[record.key] = outcome.log
+        if outcome.oracle_log:
+            self._oracle_logs[record.key] = outcome.oracle_log
 
     def selected(self, cases: Iterable[Case]) -> None:
         """Record the sources and oracles of the selected variants."""
@@ -101,6 +125,11 @@ class Recorder:
             for name, variant in spec.variants.items()
             if name in variants
             for text in variant.non_claims
+        ]
+        non_claims += [
+            NonClaimRecord(text=_FLUSHED, source=f"variant {name}")
+            for name, variant in spec.variants.items()
+            if name in variants and variant.flush_to_zero
         ]
         return evidence.assemble(
             Parts(
@@ -146,6 +175,7 @@ class Recorder:
             build_cached={key: artifact.cached for key, artifact in artifacts.items()},
             build_logs=logs,
             kernel_logs=self._logs,
+            oracle_logs=self._oracle_logs,
             environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
             notes=[*self.notes, *notes],
         )

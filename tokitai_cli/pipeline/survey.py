@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import sys
+
+import msgspec
 
 from tokitai_cli import build, devices, evidence, resources, spec
 from tokitai_cli.errors import UsageError, near
@@ -32,7 +33,11 @@ def diagnose() -> Diagnosis:
         Fact("python", tool.python, sys.executable),
         Fact("numpy", tool.numpy, "numpy.__version__"),
         Fact("platform", tool.platform, "uname"),
-        Fact("cache", f"{len(listing.entries)} artifacts, {listing.nbytes} bytes", listing.folder),
+        Fact(
+            "cache",
+            f"{len(listing.entries)} built, {listing.nbytes / 2**20:.1f} MiB",
+            listing.folder,
+        ),
     )
     lacks = tuple(lack for program, lack in _HELPERS.items() if shutil.which(program) is None)
     return Diagnosis(probes, facts, lacks)
@@ -61,7 +66,7 @@ def listing_json(specs: list[LoadedSpec]) -> str:
 
 def diagnosis_json(found: Diagnosis) -> str:
     """Give a diagnosis as JSON."""
-    return json.dumps(dataclasses.asdict(found), indent=1)
+    return json.dumps(msgspec.to_builtins(found), indent=1)
 
 
 def schema_text(what: str) -> str:
@@ -80,7 +85,7 @@ def cache_contents() -> CacheListing:
 
 def cache_json() -> str:
     """List the build cache as JSON."""
-    return json.dumps(dataclasses.asdict(cache_contents()), indent=1)
+    return json.dumps(msgspec.to_builtins(cache_contents()), indent=1)
 
 
 def clear_cache() -> int:

@@ -1,7 +1,8 @@
 """From a spec and a selection to cases with every number filled in."""
 
+from tokitai_cli.plan.cases import oversize
 from tokitai_cli.plan.memory import memory_bytes
 from tokitai_cli.plan.selection import Plan, Selection, plan
 from tokitai_cli.plan.values import expand_values
 
-__all__ = ["Plan", "Selection", "expand_values", "memory_bytes", "plan"]
+__all__ = ["Plan", "Selection", "expand_values", "memory_bytes", "oversize", "plan"]

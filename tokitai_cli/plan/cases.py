@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
+
+import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.model.case import (
     BufferArg,
     BufferPlan,
+    Case,
     LaunchPlan,
     LoadedSpec,
     Role,
@@ -20,11 +22,11 @@ from tokitai_cli.model.case import (
 from tokitai_cli.model.spec import Launch, ScalarArg, Variant
 from tokitai_cli.plan.scalars import pack
 
-# The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize, maxThreadsPerBlock, maxThreadsDim)
-# in the HIP API reference; CUDA C++ Programming Guide, table "Technical Specifications".
+# The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize) in the HIP API reference; CUDA C++
+# Programming Guide, table "Technical Specifications".
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
-MAX_BLOCK = (1024, 1024, 1024)
-MAX_BLOCK_THREADS = 1024
+# What dim3 holds. How many threads a block may have is the device's to say, in its runtime's words.
+MAX_BLOCK = 2**32 - 1
 MAX_SHARED_BYTES = 2**31 - 1
 
 _ROLES = {
@@ -37,8 +39,7 @@ _ROLES = {
 _T = TypeVar("_T")
 
 
-@dataclasses.dataclass(frozen=True)
-class Filler:
+class Filler(msgspec.Struct, frozen=True):
     """Fills a variant's expressions with one shape; errors name key and shape."""
 
     loaded: LoadedSpec
@@ -65,9 +66,7 @@ class Filler:
                 plans.append(BufferPlan(name, role, buffer.dtype, tuple(shape), buffer.init))
         return tuple(plans)
 
-    def launches(
-        self, buffers: tuple[BufferPlan, ...], *, may_be_empty: bool
-    ) -> tuple[LaunchPlan, ...]:
+    def launches(self, *, may_be_empty: bool) -> tuple[LaunchPlan, ...]:
         """Fill the launches, in order. With `may_be_empty`, those with an empty grid are left out."""
         plans = []
         for index, launch in enumerate(self.variant.launches):
@@ -75,7 +74,7 @@ class Filler:
             grid = self.extents(f"{key}.grid", launch.grid)
             if may_be_empty and 0 in grid:
                 continue
-            self.check_grid(f"{key}.grid", grid, buffers)
+            self.check_grid(f"{key}.grid", grid)
             block = self.extents(f"{key}.block", launch.block)
             self.check_block(f"{key}.block", block)
             shared = self.number(f"{key}.shared", launch.shared)
@@ -115,30 +114,19 @@ class Filler:
         x, y, z = (*values, 1, 1)[:3]
         return x, y, z
 
-    def check_grid(
-        self, key: str, grid: tuple[int, int, int], buffers: tuple[BufferPlan, ...]
-    ) -> None:
-        """Raise SpecError for a grid that no launch can have."""
-        for index, (extent, limit) in enumerate(zip(grid, MAX_GRID, strict=True)):
-            at = f"{key}[{index}]"
+    def check_grid(self, key: str, grid: tuple[int, int, int]) -> None:
+        """Raise SpecError for a grid without blocks. One too large is the shape's fault: `oversize`."""
+        for index, extent in enumerate(grid):
             if extent < 1:
                 mend = "round up with ceil_div, or exclude the shape with `requires`"
-                raise self.fault(at, f"a grid extent of {extent}", mend)
-            if extent > limit:
-                size = shown_bytes(sum(buffer.nbytes for buffer in buffers))
-                message = f"grid extent {extent} is above the limit {limit} of a launch"
-                raise self.fault(at, f"{message}; the arrays would take {size}")
+                raise self.fault(f"{key}[{index}]", f"a grid extent of {extent}", mend)
 
     def check_block(self, key: str, block: tuple[int, int, int]) -> None:
-        """Raise SpecError for a block that no launch can have."""
-        for index, (extent, limit) in enumerate(zip(block, MAX_BLOCK, strict=True)):
-            if not 1 <= extent <= limit:
+        """Raise SpecError for a block that cannot be written as a launch's."""
+        for index, extent in enumerate(block):
+            if not 1 <= extent <= MAX_BLOCK:
                 at = f"{key}[{index}]"
-                raise self.fault(at, f"block extent {extent} is not in 1 to {limit}")
-        threads = block[0] * block[1] * block[2]
-        if threads > MAX_BLOCK_THREADS:
-            message = f"{threads} threads, a block has at most {MAX_BLOCK_THREADS}"
-            raise self.fault(key, message, "use a smaller block")
+                raise self.fault(at, f"block extent {extent} is not in 1 to {MAX_BLOCK}")
 
     def number(self, key: str, text: str | int) -> int:
         """Value of the expression at `key`."""
@@ -162,11 +150,13 @@ def shown_shape(shape: Shape) -> str:
     return ", ".join(f"{name} = {value}" for name, value in shape.items()) or "no params"
 
 
-def shown_bytes(count: int) -> str:
-    """Bytes with a binary unit, such as 1.5 GiB."""
-    value = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if value < 1024:
-            return f"{value:.4g} {unit}"
-        value /= 1024
-    return f"{value:.4g} EiB"
+def oversize(case: Case) -> str:
+    """The first launch of `case` whose grid no device takes, in words; empty where there is none."""
+    for launch in case.launches:
+        for axis, extent, limit in zip("xyz", launch.grid, MAX_GRID, strict=True):
+            if extent > limit:
+                return (
+                    f"launch {launch.index} ({launch.kernel}) has {extent} blocks along {axis}, "
+                    f"and a grid has at most {limit}"
+                )
+    return ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import Location, SpecError, UsageError, near
@@ -18,31 +19,28 @@ MAX_CASES = 100_000
 MAX_SEED = 2**63 - 1
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """What the user asked for; empty fields mean the spec's own choice.
 
     shapes: values per param, crossed with each other; params that are missing have their default.
     variants, profiles: names, empty for all. suite: shapes of that suite instead of `shapes`.
     """
 
-    shapes: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
     variants: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
     suite: str | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Cases in the order of a run, and combinations that a variant cannot take."""
 
     cases: tuple[Case, ...]
     left_out: tuple[LeftOutRecord, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Point:
+class _Point(msgspec.Struct, frozen=True):
     """One shape, with the variants and profiles that the suite gives to it."""
 
     shape: Shape
@@ -226,7 +224,7 @@ class _Planner:
             return
         filler = Filler(self.loaded, name, point.shape)
         buffers = filler.buffers()
-        launches = filler.launches(buffers, may_be_empty=point.empty)
+        launches = filler.launches(may_be_empty=point.empty)
         for profile, seed in itertools.product(profiles, self.selection.seeds):
             case = Case(
                 loaded=self.loaded,

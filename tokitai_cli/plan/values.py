@@ -7,7 +7,8 @@ import re
 from tokitai_cli.errors import UsageError
 
 MAX_VALUES = 10_000
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 19
 _FORMS = "write 64, a list 16,64 or a range start:stop:step such as 64:1024:64"
 
 
@@ -30,6 +31,8 @@ def _range(name: str, text: str, part: str) -> range:
     if not all(_INTEGER.fullmatch(word) for word in words) or len(words) > 3:
         what = f"`{part}` is no integer" if part else "a value is missing"
         raise _fault(name, text, what, _FORMS)
+    if any(len(word.lstrip("+-0")) > _MOST_DIGITS for word in words):
+        raise _fault(name, text, "2^63 or more", "use a smaller value")
     start, *rest = map(int, words)
     if not rest:
         return range(start, start + 1)

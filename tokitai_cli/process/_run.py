@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from tokitai_cli.process._child import Child
 
 _CANNOT_START = 127
+_TICK_SECONDS = 1.0
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -37,11 +38,13 @@ def run(
     stdin: bytes | None = None,
     max_output: int = 8 << 20,
     pass_fds: Sequence[int] = (),
+    waiting: Callable[[float], None] | None = None,
 ) -> Completed:
     """Run `argv` in a process group of its own; all of the group is gone when this returns.
 
     `env` is the whole environment. `timeout` is in seconds. Of each of stdout and stderr the first
-    and last `max_output` / 2 bytes are kept. Never raises for a program that fails.
+    and last `max_output` / 2 bytes are kept. `waiting` is told the seconds so far about once a second.
+    Never raises for a program that fails.
     """
     start = time.monotonic()
     try:
@@ -58,7 +61,7 @@ def run(
         reason = f"cannot start {argv[0]}: {error.strerror or error}"
         return Completed(_CANNOT_START, "", reason, time.monotonic() - start, truncated=False)
     with child:
-        timed_out = not child.wait(timeout)
+        timed_out = not _wait(child, timeout, waiting)
     output, errors = child.output.result(), child.errors.result()
     returncode = child.returncode
     return Completed(
@@ -69,3 +72,16 @@ def run(
         output.truncated or errors.truncated,
         timed_out,
     )
+
+
+def _wait(child: Child, timeout: float, waiting: Callable[[float], None] | None) -> bool:
+    """Whether the child ended within `timeout` seconds."""
+    if waiting is None:
+        return child.wait(timeout)
+    start = time.monotonic()
+    while not child.wait(min(_TICK_SECONDS, start + timeout - time.monotonic())):
+        spent = time.monotonic() - start
+        if spent >= timeout:
+            return False
+        waiting(spent)
+    return True

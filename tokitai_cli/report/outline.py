@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
-from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 
 MOST_DETAILED = 20
@@ -14,8 +13,7 @@ MOST_ROWS = 200
 MOST_LOG_LINES = 60
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """A kind of wrong output of one variant, output and device, over all its shapes."""
 
     variant: str
@@ -28,8 +26,7 @@ class Rejection:
     not_applicable: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """The start of a log: its lines shown, and how many follow."""
 
     title: str
@@ -37,8 +34,7 @@ class Log:
     more: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """All that the template walks over, beside the evidence itself."""
 
     cases: list[CaseRecord]
@@ -51,7 +47,7 @@ class Outline:
     rejections: list[Rejection]
     unable: list[GroupRecord]
     logs: list[Log]
-    smallest_failing: CaseRecord | None
+    smallest_failing: list[view.Smallest]
 
 
 def outline(evidence: Evidence) -> Outline:
@@ -74,27 +70,13 @@ def outline(evidence: Evidence) -> Outline:
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
         logs=_logs(evidence),
-        smallest_failing=_smallest([case for case in told if case.verdict is Verdict.REFUTED]),
+        smallest_failing=view.smallest_failing(cases),
     )
 
 
 def bins(histogram: dict[str, int]) -> list[tuple[str, int]]:
     """Bins of a histogram in the order of the numbers that name them."""
     return sorted(histogram.items(), key=lambda item: float(item[0]))
-
-
-def _smallest(failing: list[CaseRecord]) -> CaseRecord | None:
-    """Of several refuted shapes the one with the least product of parameters."""
-    if len({shape_text(case.shape) for case in failing}) < 2:
-        return None
-    return min(failing, key=_volume)
-
-
-def _volume(case: CaseRecord) -> int:
-    volume = 1
-    for value in case.shape.values():
-        volume *= value
-    return volume
 
 
 def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
@@ -117,6 +99,7 @@ def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
 def _logs(evidence: Evidence) -> list[Log]:
     found = [(f"build {key}", text) for key, text in evidence.volatile.build_logs.items()]
     found += list(evidence.volatile.kernel_logs.items())
+    found += [(f"oracle of {key}", text) for key, text in evidence.volatile.oracle_logs.items()]
     logs = []
     for title, text in found:
         lines = text.splitlines()

@@ -4,9 +4,10 @@ from tokitai_cli.run._debug import debug_command
 from tokitai_cli.run._frames import Hello, schedule_seeds, sentinels
 from tokitai_cli.run._layout import lay_out
 from tokitai_cli.run._memory import available_bytes, size_text
-from tokitai_cli.run._server import Server
+from tokitai_cli.run._server import END_SECONDS, Server
 
 __all__ = [
+    "END_SECONDS",
     "Hello",
     "Server",
     "available_bytes",

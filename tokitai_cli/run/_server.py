@@ -28,7 +28,7 @@ from tokitai_cli.run._memory import Memory, size_text
 START_SECONDS = 30.0
 LOG_BYTES = 64 << 10
 # A child that has its request pipe closed ends by itself; this long it is waited for.
-_END_SECONDS = 0.5
+END_SECONDS = 0.5
 _CHUNK = 1 << 16
 _TAIL_LINES = 3
 
@@ -48,8 +48,10 @@ class Server:
         harness: HarnessRequest,
         *,
         start_timeout: float = START_SECONDS,
+        end_timeout: float = END_SECONDS,
     ) -> None:
         self._harness = harness
+        self._end_timeout = end_timeout
         self._number = 0
         self._memory = Memory()
         request_read, self._request = os.pipe()
@@ -99,7 +101,7 @@ class Server:
     def close(self) -> None:
         """End the child: it is asked by the end of its requests, then killed. Views stay valid."""
         self._close_request()
-        self._child.wait(_END_SECONDS)
+        self._child.wait(self._end_timeout)
         self._child.kill()
         self._close_descriptors()
 
@@ -251,7 +253,7 @@ class Server:
 
     def _crash(self, message: str, detail: str = "") -> NoReturn:
         """Raise ChildCrashedError; without a `message`, it is how the child ended."""
-        ended = not message and self._child.wait(_END_SECONDS)
+        ended = not message and self._child.wait(self._end_timeout)
         self._child.kill()
         code = self._child.returncode
         if ended and code is not None:

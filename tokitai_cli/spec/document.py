@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tokitai_cli.errors import Location, SpecError
 
@@ -13,8 +14,7 @@ KeyPath = tuple[Step, ...]
 Place = tuple[int, int]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """`root` is made of dict, list, str, int, float, bool and None only.
 
     values, keys: (line, column), both from 1, of the value at a path and of the key in front of it.

@@ -10,8 +10,9 @@ from tokitai_cli.model.spec import Draw
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.symbols import check_expression
 
-SETTINGS = ("lo", "hi", "value", "below", "scale", "axis", "sign")
+SETTINGS = ("lo", "hi", "value", "below", "scale", "axis", "sign", "at", "of")
 _INDEX = frozenset({"below"})
+_DERIVED = frozenset({"of"})
 KINDS: dict[str, frozenset[str]] = {
     "normal": frozenset({"value", "scale"}),
     "uniform": frozenset({"lo", "hi"}),
@@ -23,6 +24,16 @@ KINDS: dict[str, frozenset[str]] = {
     "subnormal": frozenset({"axis"}),
     "special": frozenset({"scale", "axis"}),
     "constant": frozenset({"value"}),
+    "constant-rows": frozenset({"value", "scale"}),
+    "one-large": frozenset({"value", "scale", "at"}),
+    "masked": frozenset({"scale"}),
+    "all-masked": frozenset({"scale"}),
+    "plus-inf": frozenset({"scale"}),
+    "nan-rows": frozenset({"scale"}),
+    "softmax": frozenset({"value", "scale", "at"}),
+    "power-of-two": frozenset({"lo", "hi"}),
+    "row-mean": _DERIVED,
+    "row-rstd": _DERIVED | {"value"},
     "index-uniform": _INDEX,
     "index-unique": _INDEX,
     "index-hot": _INDEX,
@@ -49,6 +60,9 @@ def check_draw(
     if settings is _INDEX and not document.given((*path, "below")):
         mend = f"write {{kind: {name}, below: ...}}"
         raise document.fault(path, f"`{name}` needs `below`, the number of rows", mend)
+    if "of" in settings and not document.given((*path, "of")):
+        mend = f"write {{kind: {name}, of: ...}}"
+        raise document.fault(path, f"`{name}` needs `of`, the array that it follows", mend)
     if isinstance(draw, Draw):
         _check_values(document, path, draw, params)
 
@@ -70,5 +84,10 @@ def _check_values(document: Document, path: KeyPath, draw: Draw, params: Collect
     if draw.lo is not None and draw.hi is not None and draw.lo > draw.hi:
         message = f"lo {draw.lo} is above hi {draw.hi}"
         raise document.fault((*path, "lo"), message, "swap the two")
+    if draw.at is not None:
+        if not draw.at:
+            raise document.fault((*path, "at"), "no place", "name at least one column, such as 0")
+        for index, place in enumerate(draw.at):
+            check_expression(document, (*path, "at", index), place, params)
     if draw.below is not None:
         check_expression(document, (*path, "below"), draw.below, params)

@@ -104,10 +104,6 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
     for index, extent in enumerate(buffer.shape):
         check_expression(document, (*path, "shape", index), extent, spec.params)
     drawn = role in ("inputs", "inout", "symbols")
-    if document.given((*path, "derived")):
-        mend = "draw it, or fill it in a launch of its own"
-        message = "arrays derived from others are not supported"
-        raise document.fault((*path, "derived"), message, mend, at_key=True)
     if document.given((*path, "draw")) and not drawn:
         message = "only inputs, inout and symbols have `draw`"
         raise document.fault((*path, "draw"), message, "remove it", at_key=True)
@@ -225,6 +221,9 @@ def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant
             for at in (own, (*path, role, name, "draw"), ("profiles", profile, "draw")):
                 if document.given(at):
                     check_dtype(document, at, draw, buffer.dtype)
+                    if draw.of is not None:
+                        known = [one for one in drawn_buffers(variant) if one != name]
+                        check_known(document, (*at, "of"), draw.of, known, "array")
                     break
             else:
                 if profile not in KINDS or "below" in KINDS[profile]:

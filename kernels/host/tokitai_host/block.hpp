@@ -128,6 +128,7 @@ TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
 
 inline void report_stuck(Block& block);                           // deadlock.hpp
 inline void report_mixed_barrier(Block& block);                   // deadlock.hpp
+inline void report_no_stack(Work& work);                          // deadlock.hpp
 inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
 inline void fiber_main();
 
@@ -185,17 +186,24 @@ TOKITAI_UNSANITIZED inline void become(Block& block, unsigned thread) {
   threadIdx = block.lanes[thread].index;
 }
 
+// Gives a lane a fiber that starts its thread; false where there is no memory for its stack.
+TOKITAI_UNSANITIZED inline bool equip(Block& block, unsigned thread) {
+  Fiber* fiber = block.free_fibers[--block.free_count];
+  if (!fiber->stack && !fiber_allocate(*fiber)) {
+    report_no_stack(*block.work);
+    return false;
+  }
+  fiber_prepare(*fiber, thread, fiber_main);
+  block.lanes[thread].fiber = fiber;
+  return true;
+}
+
 // Runs `thread`, or goes back to the OS thread's own stack where it is -1.
 TOKITAI_UNSANITIZED inline void switch_to(Block& block, int thread, bool leaving_for_good) {
   Fiber* from = block.running;
   Fiber* to = &block.own;
-  if (thread >= 0) {
-    Lane& lane = block.lanes[thread];
-    if (!lane.fiber) {
-      lane.fiber = block.free_fibers[--block.free_count];
-      fiber_prepare(*lane.fiber, unsigned(thread), fiber_main);
-    }
-    to = lane.fiber;
+  if (thread >= 0 && (block.lanes[thread].fiber || equip(block, unsigned(thread)))) {
+    to = block.lanes[thread].fiber;
     become(block, unsigned(thread));
   }
   block.running = to;
@@ -297,12 +305,19 @@ TOKITAI_UNSANITIZED inline void free_all_fibers(Block& block) {
     block.free_fibers[block.free_count++] = &block.fibers[i];
 }
 
-// Gives every thread of a block a stack that it may come to need. Returns false where memory ends.
+// Prepares for blocks of `threads`. Returns false where memory ends. Stacks but the first are mapped
+// when they are needed, as kernels without barriers never do; a sanitizer of races must see all
+// fibers made by the OS thread, for they would inherit the order of whoever makes them.
 TOKITAI_UNSANITIZED inline bool block_reserve(Block& block, unsigned threads) {
-  for (unsigned i = 0; i < threads; i++)
-    if (!block.fibers[i].stack && !fiber_allocate(block.fibers[i])) return false;
   block.threads = threads;
   free_all_fibers(block);
+#ifdef TOKITAI_TSAN
+  const unsigned wanted = threads;
+#else
+  const unsigned wanted = 1;
+#endif
+  for (unsigned i = 0; i < wanted; i++)
+    if (!block.fibers[i].stack && !fiber_allocate(block.fibers[i])) return false;
   return true;
 }
 

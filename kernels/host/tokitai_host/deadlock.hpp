@@ -103,6 +103,11 @@ inline Text failure_text(Work& work, const char* what) {
   return text;
 }
 
+inline void report_no_stack(Work& work) {
+  if (claim_failure(work, Failure::out_of_memory))
+    failure_text(work, "no memory for the stacks of GPU threads");
+}
+
 inline void report_stuck(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
   const bool barrier = block.arrived > 0;

@@ -74,11 +74,8 @@ TOKITAI_UNSANITIZED inline void work_on(Work& work) {
   gridDim = work.grid;
   blockIdx = {0, 0, 0};
   Block* block = own_block();
-  if (!block || !block_reserve(*block, work.block.x * work.block.y * work.block.z)) {
-    if (claim_failure(work, Failure::out_of_memory))
-      failure_text(work, "no memory for the stacks of GPU threads");
-    return;
-  }
+  if (!block || !block_reserve(*block, work.block.x * work.block.y * work.block.z))
+    return report_no_stack(work);
   block->work = &work;
   current_block = block;
   const BlockOrder order = block_order(work.seed, work.total);

@@ -6,6 +6,9 @@
 // thus fills every static array without knowing its name.
 #pragma once
 
+// The harness gives the arrays that a source declares as `extern __shared__` their place.
+#define TOKITAI_HOST_DYNAMIC_SHARED 1
+
 #include <link.h>
 
 #include "fiber.hpp"

@@ -1,0 +1,4 @@
+// Part of <hip/hip_runtime.h>.
+#pragma once
+
+#include "hip_runtime.h"

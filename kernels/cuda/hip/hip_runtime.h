@@ -1,0 +1,98 @@
+// HIP's language and runtime API over CUDA's, so that nvcc builds HIP sources unchanged.
+//
+// The types stay CUDA's own. Masks of lanes are 64 bits wide in HIP; here a warp has 32 lanes and the
+// upper half of a mask names none. The warp operations without a mask speak of the whole warp, as
+// HIP's do: lanes that have returned do not count, and all others must come to them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "hip_runtime_api.h"
+
+#define __HIP_PLATFORM_NVIDIA__ 1
+#define __HIP_PLATFORM_NVCC__ 1
+#define __HIPCC__ 1
+#ifdef __CUDA_ARCH__
+#define __HIP_DEVICE_COMPILE__ 1
+#endif
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_SYMBOL(name) name
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
+  ((kernel)<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__))
+
+#define hipThreadIdx_x threadIdx.x
+#define hipThreadIdx_y threadIdx.y
+#define hipThreadIdx_z threadIdx.z
+#define hipBlockIdx_x blockIdx.x
+#define hipBlockIdx_y blockIdx.y
+#define hipBlockIdx_z blockIdx.z
+#define hipBlockDim_x blockDim.x
+#define hipBlockDim_y blockDim.y
+#define hipBlockDim_z blockDim.z
+#define hipGridDim_x gridDim.x
+#define hipGridDim_y gridDim.y
+#define hipGridDim_z gridDim.z
+
+// A source may give masks in 64 bits; CUDA's functions take the lower half.
+#pragma nv_diag_suppress 69  // integer conversion resulted in truncation
+
+#ifdef __CUDACC__
+// Macros lead to these functions: CUDA's headers still declare the old names in the pass for the host.
+namespace tokitai_cuda {
+constexpr unsigned whole_warp = 0xffffffffu;
+template <class T>
+__device__ inline T shfl(T value, int lane, int width = 32) {
+  return __shfl_sync(whole_warp, value, lane, width);
+}
+template <class T>
+__device__ inline T shfl_up(T value, unsigned distance, int width = 32) {
+  return __shfl_up_sync(whole_warp, value, distance, width);
+}
+template <class T>
+__device__ inline T shfl_down(T value, unsigned distance, int width = 32) {
+  return __shfl_down_sync(whole_warp, value, distance, width);
+}
+template <class T>
+__device__ inline T shfl_xor(T value, int bits, int width = 32) {
+  return __shfl_xor_sync(whole_warp, value, bits, width);
+}
+__device__ inline unsigned long long ballot(int predicate) {
+  return __ballot_sync(whole_warp, predicate);
+}
+__device__ inline int any(int predicate) { return __any_sync(whole_warp, predicate); }
+__device__ inline int all(int predicate) { return __all_sync(whole_warp, predicate); }
+}  // namespace tokitai_cuda
+#define __shfl(...) tokitai_cuda::shfl(__VA_ARGS__)
+#define __shfl_up(...) tokitai_cuda::shfl_up(__VA_ARGS__)
+#define __shfl_down(...) tokitai_cuda::shfl_down(__VA_ARGS__)
+#define __shfl_xor(...) tokitai_cuda::shfl_xor(__VA_ARGS__)
+#define __ballot(predicate) tokitai_cuda::ballot(predicate)
+#define __any(predicate) tokitai_cuda::any(predicate)
+#define __all(predicate) tokitai_cuda::all(predicate)
+
+__device__ inline unsigned __lane_id() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+__device__ inline long long wall_clock64() {
+  long long nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
+// HIP's names for additions that hardware does; CUDA's atomicAdd is one already.
+template <class T>
+__device__ inline T unsafeAtomicAdd(T* address, T value) {
+  return atomicAdd(address, value);
+}
+template <class T>
+__device__ inline T safeAtomicAdd(T* address, T value) {
+  return atomicAdd(address, value);
+}
+template <class T>
+__device__ inline void atomicAddNoRet(T* address, T value) {
+  atomicAdd(address, value);
+}
+#endif

@@ -1,0 +1,48 @@
+"""What a command loads: heavy libraries only where they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"jinja2", "ml_dtypes", "numpy", "pydantic", "rich"}
+CODE = """
+import sys
+from tokitai_cli.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    sys.stderr.write("loaded: " + " ".join(sys.modules))
+"""
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Modules in `sys.modules` at the end of a command."""
+    command = [sys.executable, "-c", CODE, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    _, _, names = done.stderr.partition("loaded: ")
+    return set(names.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        ("verify", "--help"),
+        ("verify", "gemm-bw", "--help"),
+        ("schema", "spec"),
+    ],
+    ids=" ".join,
+)
+def test_small_commands_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    modules = loaded(*arguments)
+    assert "tokitai_cli.cli.app" in modules
+    assert not modules & HEAVY
+
+
+def test_help_reads_no_spec() -> None:
+    assert "yaml" not in loaded("--help")
+    assert "yaml" in loaded("verify", "gemm-bw", "--help")

@@ -1,0 +1,159 @@
+"""AMD GPUs as ROCm's programs and the kernel driver tell of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.devices._find import answer, first_program, read_text
+
+DRIVER = Path("/dev/kfd")
+# Topology of the kernel driver amdkfd: one folder per CPU or GPU, with a file of properties.
+NODES = Path("/sys/class/kfd/kfd/topology/nodes")
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_GFX = r"gfx[0-9a-f]{3,5}"
+# The enumerator's word for the CPU.
+_NO_GPU = "gfx000"
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """One GPU: its gfx name, and the name that it is sold under where that was told."""
+
+    arch: str
+    name: str = ""
+
+
+def roots() -> list[tuple[str, str]]:
+    """(folder, how it is known) of every installation of ROCm to look into, first one first."""
+    found = [(os.environ.get(name, ""), name) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")]
+    found.append(("/opt/rocm", "/opt/rocm"))
+    # Installations side by side, where no link names one; the newest one first.
+    versions = sorted(Path("/opt").glob("rocm-*"), key=_version, reverse=True)
+    found += [(str(path), str(path)) for path in versions]
+    return [(root.rstrip("/"), source) for root, source in found if root]
+
+
+def agents() -> tuple[tuple[Agent, ...], str]:
+    """GPUs that are there, and the source that told them; nothing is asked without the driver."""
+    if not DRIVER.exists() and not NODES.is_dir():
+        return (), ""
+    for name, arguments, parse in _ASKED:
+        program = first_program(
+            [*((f"{root}/bin/{name}", source) for root, source in roots()), (name, "PATH")]
+        )
+        if program is not None:
+            found = parse(answer([str(program[0]), *arguments]))
+            if found:
+                return found, name
+    return sysfs_agents(NODES), str(NODES)
+
+
+def shown(found: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent, ...]:
+    """GPUs that ROCR_VISIBLE_DEVICES and then HIP_VISIBLE_DEVICES leave, in their order.
+
+    Only indices are read: where another form (a UUID) is given, the runtime knows, and no GPU here
+    can be named, so all are kept. An index that names none ends the list (HIP documentation,
+    GPU isolation techniques).
+    """
+    for name in VISIBLE:
+        words = [word.strip() for word in environment.get(name, "").split(",") if word.strip()]
+        if not words or not all(re.fullmatch(r"-?\d+", word) for word in words):
+            continue
+        kept: list[Agent] = []
+        for word in words:
+            if not 0 <= int(word) < len(found):
+                break
+            kept.append(found[int(word)])
+        found = tuple(kept)
+    return found
+
+
+def overridden(value: str) -> str:
+    """Name of the gfx target that HSA_OVERRIDE_GFX_VERSION stands for: 10.3.0 is gfx1030; else "".
+
+    Major in decimal, minor and stepping as one hexadecimal digit each, as in gfx_target_version.
+    """
+    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", value.strip())
+    return f"gfx{match[1]}{int(match[2]):x}{int(match[3]):x}" if match else ""
+
+
+def parse_enumerator(text: str) -> tuple[Agent, ...]:
+    """GPUs of rocm_agent_enumerator: a gfx name a line, of which gfx000 is a CPU."""
+    names = re.findall(rf"^({_GFX})\s*$", text, re.MULTILINE)
+    return tuple(Agent(name) for name in names if name != _NO_GPU)
+
+
+def parse_rocminfo(text: str) -> tuple[Agent, ...]:
+    """GPUs of rocminfo: agents whose name is one of a gfx target (and not the ISAs below them)."""
+    found = []
+    for block in re.split(r"^Agent \d+\s*$", text, flags=re.MULTILINE)[1:]:
+        name = re.search(rf"^  Name:\s+({_GFX})\s*$", block, re.MULTILINE)
+        if name is not None:
+            sold_as = re.search(r"^  Marketing Name:[ \t]*(.*?)\s*$", block, re.MULTILINE)
+            found.append(Agent(name[1], sold_as[1] if sold_as else ""))
+    return tuple(found)
+
+
+def parse_amd_smi(text: str) -> tuple[Agent, ...]:
+    """GPUs of `amd-smi static --asic --json`: a list, in newer releases below "gpu_data"."""
+    # Warnings may stand in front of the JSON.
+    start = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=-1)
+    if start < 0:
+        return ()
+    try:
+        tree, _ = json.JSONDecoder().raw_decode(text[start:])
+    except ValueError:
+        return ()
+    found = []
+    for asic in _named(tree, "asic"):
+        target = str(asic.get("target_graphics_version", ""))
+        if re.fullmatch(_GFX, target):
+            found.append(Agent(target, str(asic.get("market_name", ""))))
+    return tuple(found)
+
+
+def sysfs_agents(nodes: Path) -> tuple[Agent, ...]:
+    """GPUs from gfx_target_version: major * 10000 + minor * 100 + stepping."""
+    found: list[Agent] = []
+    for node in sorted(nodes.glob("*/properties"), key=lambda path: _number(path.parent.name)):
+        match = re.search(r"^gfx_target_version (\d+)$", read_text(str(node)), re.MULTILINE)
+        version = int(match.group(1)) if match else 0
+        if version:
+            arch = f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+            found.append(Agent(arch))
+    return tuple(found)
+
+
+def _named(tree: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Objects under `key` anywhere in a JSON tree, in order."""
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            if name == key and isinstance(value, dict):
+                yield value
+            else:
+                yield from _named(value, key)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _named(value, key)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", path.name))
+
+
+_ASKED: tuple[tuple[str, tuple[str, ...], Callable[[str], tuple[Agent, ...]]], ...] = (
+    ("rocm_agent_enumerator", (), parse_enumerator),
+    ("rocminfo", (), parse_rocminfo),
+    ("amd-smi", ("static", "--asic", "--json"), parse_amd_smi),
+)

@@ -1,0 +1,162 @@
+"""What a compiled kernel needs of a GPU: registers, shared memory, stack, spills."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.model.device import Fact
+
+_PTXAS = "ptxas -v"
+_METADATA = "AMDGPU metadata of the code object"
+_COMPILING = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
+_PROPERTIES = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
+_USED = re.compile(r"Used (\d+) registers(.*)")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+# Of the clang offload bundler: a file of bundled code objects, and its compressed form.
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+_COMPRESSED = b"CCOB"
+_METHOD_ZLIB = 0
+_ELF = b"\x7fELF"
+_SHT_NOTE = 7
+_NT_AMDGPU_METADATA = 32
+# Key of the metadata -> name of the fact (LLVM, User Guide for AMDGPU Backend, code object metadata).
+_KEYS = {
+    ".vgpr_count": "vector registers",
+    ".agpr_count": "accumulation registers",
+    ".sgpr_count": "scalar registers",
+    ".group_segment_fixed_size": "shared bytes",
+    ".private_segment_fixed_size": "scratch bytes per thread",
+    ".vgpr_spill_count": "spilled vector registers",
+    ".sgpr_spill_count": "spilled scalar registers",
+    ".wavefront_size": "wave size",
+}
+
+
+def plain_name(mangled: str) -> str:
+    """Name of a function in the global namespace from its linker name; another one stays as it is.
+
+    Itanium C++ ABI 5.1: _Z, the length of the name, the name.
+    """
+    match = re.match(r"_Z(\d+)", mangled)
+    if match is None:
+        return mangled
+    end = match.end() + int(match[1])
+    return mangled[match.end() : end] if mangled[end : end + 1] != "I" else mangled
+
+
+def ptxas_facts(log: str) -> tuple[Fact, ...]:
+    """Facts of each kernel out of what `ptxas -v` prints while it compiles."""
+    facts: list[Fact] = []
+    kernel = ""
+    for line in log.splitlines():
+        if match := _COMPILING.search(line):
+            kernel = plain_name(match[1])
+            facts.append(Fact(f"{kernel}: machine code for", match[2], _PTXAS))
+        elif kernel and (match := _PROPERTIES.search(line)):
+            names = ("stack bytes per thread", "spill stores in bytes", "spill loads in bytes")
+            facts += [
+                Fact(f"{kernel}: {name}", value, _PTXAS)
+                for name, value in zip(names, match.groups(), strict=True)
+            ]
+        elif kernel and (match := _USED.search(line)):
+            shared = _SHARED.search(match[2])
+            facts.append(Fact(f"{kernel}: registers", match[1], _PTXAS))
+            facts.append(Fact(f"{kernel}: shared bytes", shared[1] if shared else "0", _PTXAS))
+            kernel = ""
+    return tuple(facts)
+
+
+def amdgpu_facts(artifact: Path) -> tuple[Fact, ...]:
+    """Facts of each kernel in the code objects that hipcc put into an executable."""
+    data = artifact.read_bytes()
+    facts: list[Fact] = []
+    for target, code in _code_objects(data):
+        metadata = _metadata(code)
+        if not metadata:
+            continue
+        told = str(metadata.get("amdhsa.target", target))
+        facts.append(Fact("code object for", told, _METADATA))
+        for kernel in metadata.get("amdhsa.kernels", ()):
+            name = plain_name(str(kernel.get(".name", "")))
+            facts += [
+                Fact(f"{name}: {words}", str(kernel[key]), _METADATA)
+                for key, words in _KEYS.items()
+                if key in kernel
+            ]
+    if not facts:
+        return (Fact("code object", "not read: no bundle of a known form", "the executable"),)
+    return tuple(facts)
+
+
+def _code_objects(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Target and bytes of each device code object of every bundle in an executable."""
+    at = data.find(_BUNDLE)
+    if at < 0:
+        data = _inflated(data)
+        at = data.find(_BUNDLE)
+    while at >= 0:
+        # Header: count of entries; each has offset, size, length of its name, and the name.
+        (count,) = struct.unpack_from("<Q", data, at + len(_BUNDLE))
+        position = at + len(_BUNDLE) + 8
+        for _ in range(count):
+            if position + 24 > len(data):
+                break
+            offset, size, length = struct.unpack_from("<3Q", data, position)
+            name = data[position + 24 : position + 24 + length].decode("ascii", "replace")
+            position += 24 + length
+            code = data[at + offset : at + offset + size]
+            if code.startswith(_ELF) and "amdgcn" in name:
+                yield name, code
+        at = data.find(_BUNDLE, at + 1)
+
+
+def _inflated(data: bytes) -> bytes:
+    """Bundle that was stored compressed by zlib, or nothing; other methods are not read."""
+    at = data.find(_COMPRESSED)
+    while at >= 0:
+        version, method = struct.unpack_from("<2H", data, at + 4)
+        # The header grew with its version: a total size, then 64-bit sizes.
+        header = {1: 20, 2: 24, 3: 32}.get(version)
+        if header is not None and method == _METHOD_ZLIB:
+            try:
+                return zlib.decompressobj().decompress(data[at + header :])
+            except zlib.error:
+                return b""
+        at = data.find(_COMPRESSED, at + 1)
+    return b""
+
+
+def _metadata(code: bytes) -> dict[str, Any]:
+    """Metadata note of a code object: MessagePack in a section of notes (ELF-64, little-endian)."""
+    try:
+        (table,) = struct.unpack_from("<Q", code, 40)
+        size, count = struct.unpack_from("<2H", code, 58)
+        for index in range(count):
+            kind, offset, length = struct.unpack_from("<4xI16xQQ", code, table + index * size)
+            if kind == _SHT_NOTE and (found := _note(code[offset : offset + length])):
+                return found
+    except (struct.error, msgspec.DecodeError):
+        return {}
+    return {}
+
+
+def _note(section: bytes) -> dict[str, Any]:
+    at = 0
+    while at + 12 <= len(section):
+        name_size, size, kind = struct.unpack_from("<3I", section, at)
+        start = at + 12 + -(-name_size // 4) * 4
+        if kind == _NT_AMDGPU_METADATA:
+            found = msgspec.msgpack.decode(section[start : start + size])
+            return found if isinstance(found, dict) else {}
+        at = start + -(-size // 4) * 4
+    return {}
