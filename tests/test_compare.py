@@ -719,15 +719,6 @@ def test_the_probabilistic_bound_refutes_on_random_profiles_only(
     assert (f"the profile {profile} is not random" in probable.note) is not judges
 
 
-def test_a_derived_input_is_not_known_to_be_random() -> None:
-    values = np.linspace(1, 2, 32).reshape(4, 8)
-    expectation = Expectation(values, np.full((4, 8), 0.1), probable_ratio=0.25)
-    inputs = {"x": Buffer(dtype="float32", shape=["n"], derived="softmax")}
-    case = make_case([BOUND, Check(metric="bound-prob")], inputs=inputs)
-    judgement = judge_array(case, expectation, rounded(values))
-    assert [record.judges for record in judgement.outputs[0].checks] == [True, False]
-
-
 def test_both_forms_of_the_probabilistic_bound_are_the_same() -> None:
     values = np.linspace(1, 2, 32).reshape(4, 8)
     errors = np.linspace(0.1, 0.2, 32).reshape(4, 8)

@@ -20,6 +20,7 @@ from tokitai_cli.model.device import DeviceClass, Fact, Probe
 from tokitai_cli.model.diagnosis import CacheListing, CacheRow, Diagnosis, Lack
 from tokitai_cli.model.events import (
     BuildFinished,
+    BuildRunning,
     BuildStarted,
     CaseFinished,
     CaseStarted,
@@ -165,6 +166,30 @@ def test_progress_is_plain_lines_off_a_terminal() -> None:
     assert lines[2] == "k.hip for cpu: built in 1.2 s"
     assert lines[3] == f"[1/2] refuted: {RECORD.id} on cpu"
     assert len(lines) == 5
+
+
+def test_a_long_build_is_told_every_15_seconds_off_a_terminal() -> None:
+    stream = io.StringIO()
+    with console.Progress(stream) as progress:
+        for source in ("first.hip", "second.hip"):
+            progress(BuildStarted("cpu", source, ""))
+            for second in range(1, 35):
+                progress(BuildRunning("cpu", source, second + 0.1))
+    lines = [line for line in stream.getvalue().splitlines() if line.endswith(" s")]
+    assert lines == [
+        f"building {source} for cpu: {seconds} s"
+        for source in ("first.hip", "second.hip")
+        for seconds in (15, 30)
+    ]
+
+
+def test_a_build_shows_its_seconds_on_a_terminal(screen: Terminal) -> None:
+    with console.Progress(screen) as progress:
+        progress(BuildStarted("cpu", "k.hip", ""))
+        for second in range(1, 4):
+            progress(BuildRunning("cpu", "k.hip", second + 0.1))
+    for second in range(1, 4):
+        assert f"building k.hip for cpu: {second} s" in screen.getvalue()
 
 
 def test_quiet_progress_says_nothing(screen: Terminal) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import devices
-from tokitai_cli.devices import cpu, cuda, rocm
+from tokitai_cli.devices import cpu, cuda
 from tokitai_cli.errors import BuildError, InadmissibleError, UsageError
 from tokitai_cli.model.device import DeviceClass, DeviceOptions, Probe
 
@@ -173,57 +173,6 @@ def test_variables_that_change_builds_are_dropped_and_told(
         assert facts(probe(device))[f"environment.{name}"][1] == "environment"
 
 
-def test_rocm_without_anything(empty: Path) -> None:
-    found = probe("rocm")
-    assert not found.available
-    assert found.missing.startswith("ROCm/HIP is unavailable; ")
-    assert found.missing.endswith("remains inadmissible")
-    for word in ("/dev/kfd", "no AMD GPU", "no hipcc"):
-        assert word in found.missing
-    assert "ROCm" in found.mend
-    assert found.arch == "gfx1101"
-    with pytest.raises(InadmissibleError, match="ROCm/HIP is unavailable"):
-        devices.get("rocm").recipe(OPTIONS, {}, ())
-
-
-@pytest.mark.parametrize(
-    ("name", "prints"),
-    [
-        ("rocm_agent_enumerator", "gfx000\ngfx90a\ngfx1101"),
-        ("rocminfo", "  Name:                    gfx90a\n  Name:   gfx1101\n  Name: cpu"),
-    ],
-)
-def test_rocm_with_a_gpu_says_what_this_version_lacks(
-    empty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, prints: str
-) -> None:
-    program(empty, name, prints)
-    program(empty, "hipcc")
-    nodes = tmp_path / "nodes"
-    nodes.mkdir()
-    monkeypatch.setattr(rocm, "_NODES", nodes)
-    monkeypatch.setattr(rocm, "_DRIVER", nodes)
-    found = probe("rocm")
-    assert not found.available
-    assert rocm.NOT_SUPPORTED in found.missing
-    assert found.arch == "gfx90a"
-    assert [fact.value for fact in found.facts if fact.name == "agent"] == ["gfx90a", "gfx1101"]
-    assert probe("rocm", DeviceOptions(arch="gfx942")).arch == "gfx942"
-
-
-def test_rocm_agents_of_the_kernel_driver(
-    empty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for node, version in (("0", 0), ("1", 110001), ("2", 90010), ("3", 90402)):
-        (tmp_path / "nodes" / node).mkdir(parents=True)
-        text = f"simd_count 64\ngfx_target_version {version}\nvendor_id 4098\n"
-        (tmp_path / "nodes" / node / "properties").write_text(text)
-    monkeypatch.setattr(rocm, "_NODES", tmp_path / "nodes")
-    found = probe("rocm")
-    agents = [fact for fact in found.facts if fact.name == "agent"]
-    assert [agent.value for agent in agents] == ["gfx1101", "gfx90a", "gfx942"]
-    assert agents[0].source == str(tmp_path / "nodes")
-
-
 @pytest.mark.parametrize("variable", ["HIPCC", "ROCM_PATH"])
 def test_hipcc_by_variable(empty: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     program(empty, "hipcc")
@@ -231,29 +180,6 @@ def test_hipcc_by_variable(empty: Path, monkeypatch: pytest.MonkeyPatch, variabl
     value = mine if variable == "HIPCC" else mine.parent.parent
     monkeypatch.setenv(variable, str(value))
     assert facts(probe("rocm"))["compiler"] == (str(mine), variable)
-
-
-def test_cuda_without_and_with_a_gpu(
-    empty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(cuda, "_DRIVER", tmp_path / "none")
-    monkeypatch.setattr(cuda, "_NODE", tmp_path / "none")
-    found = probe("cuda")
-    assert "no NVIDIA GPU" in found.missing
-    assert "CUDA is unavailable; " in found.missing
-    driver = tmp_path / "version"
-    driver.write_text("NVRM version")
-    monkeypatch.setattr(cuda, "_DRIVER", driver)
-    assert facts(probe("cuda"))["gpu"] == ("NVIDIA GPU, model not told", str(driver))
-    program(empty, "nvidia-smi", "NVIDIA H100, 9.0\nNVIDIA A100, 8.0")
-    nvcc = program(empty.parent / "cuda" / "bin", "nvcc")
-    monkeypatch.setenv("CUDA_HOME", str(nvcc.parent.parent))
-    found = probe("cuda")
-    assert cuda.NOT_SUPPORTED in found.missing
-    assert not found.available
-    gpus = [(fact.value, fact.source) for fact in found.facts if fact.name == "gpu"]
-    assert gpus == [("NVIDIA H100, 9.0", "nvidia-smi"), ("NVIDIA A100, 8.0", "nvidia-smi")]
-    assert facts(found)["compiler"] == (str(nvcc), "CUDA_HOME")
 
 
 def test_gfx_is_said_to_be_missing(empty: Path) -> None:

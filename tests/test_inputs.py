@@ -118,15 +118,6 @@ def test_order_of_precedence() -> None:
     assert bare["grad_c"].generator == "uniform(lo=0, hi=1)"
 
 
-def test_a_derived_input_is_refused_rather_than_drawn() -> None:
-    inputs = {
-        **GEMM["variants"]["grad-a"]["inputs"],
-        "b": {"dtype": "float16", "shape": ["k", "n"], "derived": "softmax"},
-    }
-    with pytest.raises(SpecError, match=r"inputs\.b\.derived: no function 'softmax'"):
-        draw(gemm_case("grad-a", inputs=inputs))
-
-
 def test_symbols_and_inouts_are_drawn_and_outputs_are_not() -> None:
     one = {"dtype": "float32", "shape": ["m"]}
     case = gemm_case("grad-a", "normal", inout={"acc": one}, symbols={"weights": one})

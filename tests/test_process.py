@@ -58,6 +58,17 @@ def test_the_environment_is_whole() -> None:
     assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "TOKITAI_SUPERVISED"}
 
 
+def test_a_program_that_takes_long_is_told_of() -> None:
+    seconds: list[float] = []
+    done = process.run(["sleep", "1.3"], env=ENVIRONMENT, timeout=20, waiting=seconds.append)
+    assert (done.returncode, done.timed_out) == (0, False)
+    assert len(seconds) == 1
+    assert 1 <= seconds[0] < done.seconds
+    stopped = process.run(["sleep", "60"], env=ENVIRONMENT, timeout=0.2, waiting=seconds.append)
+    assert stopped.timed_out
+    assert len(seconds) == 1
+
+
 def test_a_signal_is_a_negative_code() -> None:
     done = sh("kill -SEGV $$")
     assert done.returncode == -signal.SIGSEGV
@@ -261,3 +272,24 @@ def test_a_tool_that_ends_well_leaves_its_supervisor_to_end() -> None:
     with tool(code) as (started, words):
         assert started.wait(timeout=20) == 0
         assert eventually(lambda: not alive(int(words[0])))
+
+
+def test_a_child_that_cannot_be_killed_is_left_in_bounded_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tokitai_cli.process import _child
+
+    monkeypatch.setattr(_child, "kill_group", lambda group: None)
+    monkeypatch.setattr(_child, "_KILL_SECONDS", 0.2)
+    child = process.Child(["/bin/sleep", "60"], env={})
+    start = time.monotonic()
+    child.kill()
+    try:
+        assert time.monotonic() - start < 5
+        assert child.left_running
+        assert child.returncode == -signal.SIGKILL
+        assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        assert child.wait(0.1)  # nobody waits for it any more
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        os.waitpid(child.pid, 0)

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import KERNELS, evidence_in, run, tokitai
-from tests.test_wrong_kernels import N, TYPES
+from tests.test_wrong_kernels import TYPES, N
 from tests.test_wrong_kernels import spec_in as faults_in
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.verdict import Verdict
@@ -81,7 +81,9 @@ def test_a_sweep_names_the_smallest_shape_that_fails(tmp_path: Path) -> None:
         *("--m", "16:64:16", "--k", "48", "--out", tmp_path),
     )
     assert done.returncode == 1
-    verdicts = {case["shape"]["m"]: case["verdict"] for case in evidence_in(tmp_path, "patterns")["cases"]}
+    verdicts = {
+        case["shape"]["m"]: case["verdict"] for case in evidence_in(tmp_path, "patterns")["cases"]
+    }
     assert verdicts == {16: "verified", 32: "refuted", 48: "refuted", 64: "refuted"}
     assert (
         "smallest shape that fails: m=32,k=48, of some-rows on cpu (3 of 4 shapes fail)"
@@ -107,7 +109,9 @@ def test_arrays_of_a_failing_case_are_kept_in_every_dtype(tmp_path: Path) -> Non
         # .npy has no bfloat16: float32 holds each of its values.
         kept = "float32" if dtype == "bfloat16" else dtype
         assert {arrays[name].dtype.name for name in ("in_x", "got_y_0", "got_y_1")} == {kept}
-        assert arrays["want_y"].dtype.name == (kept if kept in ("int8", "uint64", "bool") else "float64")
+        assert arrays["want_y"].dtype.name == (
+            kept if kept in ("int8", "uint64", "bool") else "float64"
+        )
         assert all(array.shape == (N,) for array in arrays.values())
         given, got = arrays["in_x"], arrays["got_y_1"]
         assert np.array_equal(got[: N - 64], given[: N - 64])

@@ -148,9 +148,14 @@ def _verify_verb(arguments: Sequence[str]) -> Verb:
 
     def run_verify(**given: Any) -> int:
         """Verify the kernels of an op and write the evidence."""
+        if given.pop("all"):
+            return _run_all(**given)
+        if not given["op"]:
+            mend = "name one, or write --all for every built-in op; see `tokitai verify --help`"
+            raise UsageError("missing argument 'OP'", mend=mend)
         return _run_op(verify, **given)
 
-    return _with_params(run_verify, "verify", arguments)
+    return _with_params(run_verify, "verify", arguments, every=True)
 
 
 def _sanitize_verb(arguments: Sequence[str]) -> Verb:
@@ -177,7 +182,12 @@ def _sanitize_verb(arguments: Sequence[str]) -> Verb:
 
 
 def _with_params(
-    verb: Verb, name: str, arguments: Sequence[str], defaults: Mapping[str, Any] | None = None
+    verb: Verb,
+    name: str,
+    arguments: Sequence[str],
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    every: bool = False,
 ) -> Verb:
     """`verb` with OP's parameters as options; it is given the loaded spec, and them as `params`."""
     op = options.find_op(arguments, name)
@@ -197,7 +207,7 @@ def _with_params(
         found: int = verb(op=known, params=params, **given)
         return found
 
-    run_verb.__signature__ = options.signature(spec, defaults)  # type: ignore[attr-defined]
+    run_verb.__signature__ = options.signature(spec, defaults, every=every)  # type: ignore[attr-defined]
     run_verb.__annotations__ = {}
     return run_verb
 
@@ -224,6 +234,26 @@ def _run_op(
     if outcome.interrupted is not None:
         raise outcome.interrupted
     return outcome.evidence.verdict.exit_code
+
+
+def _run_all(*, op: str | LoadedSpec, params: Sequence[str], **given: Any) -> int:
+    """Verify every built-in op, show the ops that need a look and then the index of all."""
+    from tokitai_cli import console, pipeline
+    from tokitai_cli.model.verdict import worst
+
+    if op or params:
+        raise UsageError("--all is every built-in op: no OP goes with it")
+    for option in ("name", "json"):
+        if given.pop(option):
+            mend = "each op writes NAME.json of its own into --out"
+            raise UsageError(f"--{option} is for one op, not for --all", mend=mend)
+    given["seed"] = ",".join(given["seed"])
+    with console.Progress(quiet=given.pop("quiet")) as progress:
+        outcomes = pipeline.verify_all(progress, **given)
+    console.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
+    if outcomes[-1].interrupted is not None:
+        raise outcomes[-1].interrupted
+    return worst(outcome.evidence.verdict for outcome in outcomes).exit_code
 
 
 def report_file(

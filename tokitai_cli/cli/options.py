@@ -117,12 +117,12 @@ _TABLE: dict[str, tuple[Any, Any]] = {
     ),
     "quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")], False),
 }
-_FLAGS = frozenset({"--build-only", "--json", "--save-arrays", "--quiet", "-q", "--help"})
+_FLAGS = frozenset({"--all", "--build-only", "--json", "--save-arrays", "--quiet", "-q", "--help"})
 
 
 def reserved_names() -> frozenset[str]:
     """Option names that a spec's parameter cannot have."""
-    return frozenset(_TABLE) | {"help", "op"}
+    return frozenset(_TABLE) | {"all", "help", "op"}
 
 
 def find_op(arguments: Sequence[str], verb: str) -> str | None:
@@ -144,17 +144,30 @@ def find_op(arguments: Sequence[str], verb: str) -> str | None:
 SANITIZE_DEFAULTS = {"device": "cuda", "timeout": 600.0}
 
 
-def signature(spec: Spec | None, defaults: Mapping[str, Any] | None = None) -> inspect.Signature:
+def signature(
+    spec: Spec | None, defaults: Mapping[str, Any] | None = None, *, every: bool = False
+) -> inspect.Signature:
     """Signature of `verify` for one op: OP, the op's parameters, then the fixed options.
 
-    `defaults` replace those of the table.
+    `defaults` replace those of the table. With `every` there is --all, and OP may be left out.
     """
     changed = defaults or {}
     kind = inspect.Parameter.KEYWORD_ONLY
     op = Annotated[
-        str, typer.Argument(metavar="OP", help="A built-in op, or the path of a spec file.")
+        str,
+        typer.Argument(
+            metavar="OP", help="A built-in op, or the path of a spec file.", show_default=False
+        ),
     ]
-    parameters = [inspect.Parameter("op", kind, annotation=op)]
+    parameters = [
+        inspect.Parameter(
+            "op", kind, default="" if every else inspect.Parameter.empty, annotation=op
+        )
+    ]
+    if every:
+        words = "Every built-in op in turn, its quick suite if no other is named."
+        flag = Annotated[bool, typer.Option("--all", help=words)]
+        parameters.append(inspect.Parameter("all", kind, default=False, annotation=flag))
     if spec is not None:
         parameters += [
             inspect.Parameter(

@@ -34,6 +34,7 @@ class ResolvedCheck(msgspec.Struct, frozen=True):
     judges: bool
     note: str
     missing: str = ""
+    passes_zeros: bool = False
 
 
 def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> list[ResolvedCheck]:
@@ -47,7 +48,7 @@ def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> 
 
 def _resolve(case: Case, check: Check, reference: Target, replay: Target | None) -> ResolvedCheck:
     """Says whether the check judges here, and what a reader must know of it."""
-    limit, notes, judges = float(check.limit), list[str](), True
+    limit, notes, judges, zeros = float(check.limit), list[str](), True, ""
     missing = _missing(check, reference, replay)
     if check.against == "replay":
         if replay is not None and replay.rows is not None:
@@ -64,12 +65,18 @@ def _resolve(case: Case, check: Check, reference: Target, replay: Target | None)
         warning = finer_than_ulp(check.metric, limit, reference)
         notes += [warning] if warning else []
     if check.metric == "abs" and not missing:
-        warning = passes_zeros(limit, reference)
-        notes += [warning] if warning else []
+        zeros = passes_zeros(limit, reference)
+        notes += [zeros] if zeros else []
     if missing:
         notes.append(missing)
     return ResolvedCheck(
-        check.metric, check.against, limit, judges and not missing, "; ".join(notes), missing
+        check.metric,
+        check.against,
+        limit,
+        judges=judges and not missing,
+        note="; ".join(notes),
+        missing=missing,
+        passes_zeros=bool(zeros),
     )
 
 
@@ -312,6 +319,7 @@ class CheckTally:
             fraction=self.exceeding / self.elements if self.elements else 0.0,
             worst=[item[2] for item in worst],
             note=check.note,
+            passes_zeros=check.passes_zeros,
         )
 
 

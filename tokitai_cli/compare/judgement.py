@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tokitai_cli.compare.findings import findings_of
 from tokitai_cli.compare.output import (
     STEP_FINDINGS,
+    STEP_PROPERTIES,
     STEP_REPEATS,
     Failure,
     OutputJudgement,
     judge_output,
 )
-from tokitai_cli.model.case import Case, Expectation, Replay, Role, RunResult
-from tokitai_cli.model.evidence import FindingRecord, MutantRecord, OutputRecord, RepeatRecord
+from tokitai_cli.compare.properties import PropertyJudgement, judge_property
+from tokitai_cli.compare.structure import form_failures
+from tokitai_cli.model.case import (
+    Case,
+    Expectation,
+    Replay,
+    Role,
+    RunResult,
+    StatedProperty,
+)
+from tokitai_cli.model.evidence import (
+    FindingRecord,
+    MutantRecord,
+    OutputRecord,
+    PropertyRecord,
+    RepeatRecord,
+)
 from tokitai_cli.model.verdict import Stage, Verdict
 
 
@@ -35,6 +53,7 @@ class Judgement(msgspec.Struct, frozen=True):
     stage: Stage
     reason: str
     replay_fraction: float | None
+    properties: list[PropertyRecord] = []
 
 
 def judge(
@@ -42,13 +61,17 @@ def judge(
     expectations: Mapping[str, Expectation],
     replays: Mapping[str, Replay],
     result: RunResult,
+    properties: Sequence[StatedProperty] = (),
 ) -> Judgement:
     """Compare every repetition of every output of `case` with what the oracle says.
 
+    Of `properties` those of a single run are judged; `judge_another` is for the others.
+
     Refuted where a step fails: dtype and shape, never-written elements, guards and inputs,
-    non-finite structure, numbers, and bits that differ between repetitions of a deterministic
-    variant. Inconclusive where nothing fails but something could not be judged: an output without
-    elements (unless the case expects that), reference or judging check. Else verified.
+    non-finite structure, numbers, properties, and bits that differ between repetitions of a
+    deterministic variant. Inconclusive where nothing fails but something could not be judged: an
+    output without elements (unless the case expects that), reference or judging check. Else
+    verified.
 
     Raises OracleError where a reference or replay does not fit its output.
     """
@@ -69,9 +92,11 @@ def judge(
             text = f"{change.message}; the spec says deterministic"
             failures.append(Failure(STEP_REPEATS, text))
             findings.append(_unstable(case, text))
+    held = _properties(judged, result, properties)
+    failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
     verdict, reason = _verdict(case, judged, failures)
     return Judgement(
-        outputs=[output.record for output in judged],
+        outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
         repeats=RepeatRecord(
             repetitions=len(result.outputs),
@@ -85,7 +110,59 @@ def judge(
         stage=Stage.COMPARE,
         reason=reason,
         replay_fraction=_replay_fraction(judged),
+        properties=[one.record for one in held],
     )
+
+
+def judge_another(
+    case: Case,
+    so_far: Judgement,
+    stated: StatedProperty,
+    repetitions: Sequence[Mapping[str, NDArray[Any]]],
+    another: RunResult,
+) -> Judgement:
+    """Add to a judgement what another run, on the arrays that the property changes, says of it.
+
+    `repetitions` are the outputs of the first run. Damage in the other run refutes as well.
+    """
+    failures, findings = [], findings_of(case, another)
+    for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        failures += [one.message for one in form_failures(buffer, another)]
+    failures += [finding.message for finding in findings]
+    records = so_far.properties
+    if not failures:
+        held = judge_property(stated, repetitions, another.outputs)
+        if held is not None:
+            records = [*records, held.record]
+            failures += [held.failure] if held.failure else []
+    else:
+        failures = [f"in the run with {stated.change}: {failures[0]}"]
+    refuted = bool(failures) and so_far.verdict is not Verdict.REFUTED
+    return msgspec.structs.replace(
+        so_far,
+        properties=records,
+        findings=[*so_far.findings, *findings],
+        verdict=Verdict.REFUTED if refuted else so_far.verdict,
+        reason=failures[0] if refuted else so_far.reason,
+    )
+
+
+def _properties(
+    judged: Sequence[OutputJudgement], result: RunResult, properties: Sequence[StatedProperty]
+) -> list[PropertyJudgement]:
+    """Judge those of a single run, where every output could be compared at all."""
+    if any(output.record.metrics is None for output in judged):
+        return []
+    found = [judge_property(stated, result.outputs) for stated in properties if not stated.changed]
+    return [one for one in found if one is not None]
+
+
+def _with_policy(case: Case, record: OutputRecord) -> OutputRecord:
+    """Add what the spec says of NaN and infinities, where it says anything."""
+    buffer = {**case.variant.outputs, **case.variant.inout}.get(record.name)
+    if buffer is None or not buffer.non_finite:
+        return record
+    return msgspec.structs.replace(record, non_finite=buffer.non_finite)
 
 
 def _verdict(

@@ -36,7 +36,15 @@ from tokitai_cli.model.evidence import (
 )
 
 # Steps in the order of the comparison: the first that fails gives the reason.
-STEP_FORM, STEP_UNWRITTEN, STEP_FINDINGS, STEP_STRUCTURE, STEP_NUMBERS, STEP_REPEATS = range(1, 7)
+(
+    STEP_FORM,
+    STEP_UNWRITTEN,
+    STEP_FINDINGS,
+    STEP_STRUCTURE,
+    STEP_NUMBERS,
+    STEP_PROPERTIES,
+    STEP_REPEATS,
+) = range(1, 8)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -136,8 +144,11 @@ def judge_output(
     checks = resolve(case, buffer.name, reference, replayed)
     summary = Summary()
     excused = _excused(buffer, expectation)
-    judged = _judge_values(buffer, excused, result, (reference, replayed), checks, summary)
-    mutants = try_mutants(reference, replayed, summary, expectation, checks, excused)
+    refined = [refined_error(buffer, reference, outputs) for outputs in result.outputs]
+    judged = _judge_values(
+        buffer, excused, result, (reference, replayed), (checks, refined), summary
+    )
+    mutants = try_mutants(reference, replayed, summary, expectation, checks, (excused, refined[0]))
     return msgspec.structs.replace(
         judged,
         mutants=mutants,
@@ -173,14 +184,15 @@ def _judge_values(
     excused: Mask | None,
     result: RunResult,
     targets: tuple[Target, Target | None],
-    checks: Sequence[ResolvedCheck],
+    standards: tuple[Sequence[ResolvedCheck], Sequence[NDArray[np.float64] | None]],
     summary: Summary,
 ) -> OutputJudgement:
+    """Judge every repetition; `standards` are the checks, and each repetition's refined errors."""
+    checks, refined = standards
     arrays = [_flat(buffer, outputs[buffer.name]) for outputs in result.outputs]
     bits = [bits_of(array) for array in arrays]
     # Equal bytes need no second look: they get the same answer, and an element that kept its fill
     # would differ from its complement.
-    refined = [refined_error(buffer, targets[0], outputs) for outputs in result.outputs]
     differing = [
         number
         for number in range(1, len(bits))

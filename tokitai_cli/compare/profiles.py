@@ -11,8 +11,8 @@ def draws_are_random(case: Case) -> bool:
     """Whether every float array that the case draws is of random sign or wide.
 
     On constant or strongly biased data correct kernels exceed the probabilistic bound, which
-    assumes independent roundings (Higham and Mary 2019). An array derived from others has no draw
-    that says so, and a profile that is not of the spec says nothing.
+    assumes independent roundings (Higham and Mary 2019). A profile that is not of the spec says
+    nothing.
     """
     spec, variant = case.loaded.spec, case.variant
     floats = {

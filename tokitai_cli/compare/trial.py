@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tokitai_cli.compare.checks import BiasTally, ResolvedCheck, values_of
 from tokitai_cli.compare.compared import Compared, Mask, part_of
@@ -26,10 +27,16 @@ class Trial:
     """One mutant before the judging checks, chunk by chunk, until nothing more can change."""
 
     def __init__(
-        self, mutant: Mutant, checks: list[ResolvedCheck], integer: bool, excused: Mask | None
+        self,
+        mutant: Mutant,
+        checks: list[ResolvedCheck],
+        integer: bool,
+        excused: Mask | None,
+        refined: NDArray[np.float64] | None,
     ) -> None:
         self.mutant = mutant
         self._excused = excused
+        self._refined = refined
         self.integer = integer
         self.eligible = False
         self.rejected_by = ""
@@ -52,7 +59,9 @@ class Trial:
         """Try the checks against the reference, and ask whether the mutant can be told."""
         if not self._biases and not self.mutant.touches(chunk.index):
             return
-        compared = Compared(chunk, values_at(self.mutant, chunk), part_of(self._excused, chunk))
+        refined = None if self._refined is None else self._refined[chunk.index]
+        excused = part_of(self._excused, chunk)
+        compared = Compared(chunk, values_at(self.mutant, chunk), excused, refined)
         if not self.eligible:
             self.eligible = bool(beyond_doubt(compared).any())
         if not self.rejected_by and compared.structure:
@@ -116,17 +125,19 @@ def try_mutants(
     summary: Summary,
     expectation: Expectation,
     checks: list[ResolvedCheck],
-    excused: Mask | None,
+    given: tuple[Mask | None, NDArray[np.float64] | None] = (None, None),
 ) -> list[MutantRecord]:
     """Say what becomes of each mutant of one output. The reference is seen once, by chunks.
 
-    Elements of `excused` may stay unwritten, so what a mutant has there counts for nothing.
+    `given`: elements that may stay unwritten, where what a mutant has counts for nothing; and the
+    errors that the run's other outputs leave, for checks that are chained to them.
     The replay, an extra pass, is tried only with what the checks against the reference let through
     in the first chunk, and only where a check judges against it.
     """
     integer = reference.form is None
+    excused, refined = given
     entries = {
-        mutant.kind: Trial(mutant, checks, integer, excused)
+        mutant.kind: Trial(mutant, checks, integer, excused, refined)
         for mutant in mutants_of(reference, summary, expectation, checks)
     }
     use_replay = replay is not None and any(

@@ -21,12 +21,12 @@ from tokitai_cli.console.blocks import (
     Table,
 )
 from tokitai_cli.console.output import emit
-from tokitai_cli.console.summary import summary
+from tokitai_cli.console.summary import index, summary
 from tokitai_cli.errors import BuildError, TokitaiError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
-from tokitai_cli.model.spec import Buffer, Check, Param, Variant
+from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
 
 
 def show_summary(
@@ -34,6 +34,11 @@ def show_summary(
 ) -> None:
     """Show how a run ended, and where its reports are."""
     emit(summary(evidence, files), sys.stderr if to_stderr else sys.stdout)
+
+
+def show_index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> None:
+    """Show the runs that need a look as `show_summary` does, then one row for each run."""
+    emit(index(runs), sys.stdout)
 
 
 def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
@@ -155,13 +160,23 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         for buffer_name, buffer in buffers.items():
             shape = ", ".join(map(str, buffer.shape))
             blocks.append(Line(f"{buffer_name}: {buffer.dtype} [{shape}]", label=role, indent=2))
+            if buffer.non_finite:
+                blocks.append(Line(buffer.non_finite, label="not finite:", indent=4))
     for launch in variant.launches:
         grid, block = (" x ".join(map(str, size)) for size in (launch.grid, launch.block))
         text = f"{launch.kernel}, grid {grid}, block {block}"
         blocks.append(Line(text, label="launch:", indent=2))
     blocks += [Line(_check(check), label="check:", indent=2) for check in variant.checks]
+    blocks += [Line(_property(one), label="property:", indent=2) for one in variant.properties]
     blocks += [Line(text, label="not claimed:", indent=2) for text in variant.non_claims]
     return blocks
+
+
+def _property(asked: Property) -> str:
+    text = f"{asked.name} of {asked.output}" if asked.output else asked.name
+    if asked.profiles:
+        text += f", profiles {', '.join(asked.profiles)}"
+    return f"{text}: {asked.why}" if asked.why else text
 
 
 def _check(check: Check) -> str:

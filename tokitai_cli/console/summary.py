@@ -9,7 +9,7 @@ from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import CaseRecord, Evidence, Number
 from tokitai_cli.model.text import number, shape_text
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.model.verdict import Verdict, worst
 
 MOST_DETAILED = 3
 MOST_ERROR_LINES = 5
@@ -58,6 +58,31 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
     blocks += [Line(str(path), label="report:", indent=2) for path in files]
+    return blocks
+
+
+def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
+    """Blocks for several runs: a summary of each that is not fine, then a row for each."""
+    blocks: list[Block] = []
+    for evidence, files in runs:
+        if evidence.verdict not in view.FINE:
+            blocks += [*summary(evidence, files), Line("")]
+    columns = [Column("op"), Column("verdict"), Column("cases", wide=True)]
+    columns += [Column("evidence", wide=True)]
+    rows = [
+        [
+            evidence.name,
+            str(evidence.verdict),
+            ", ".join(f"{count} {verdict}" for verdict, count in view.counts(evidence)),
+            str(files[0]) if files else "-",
+        ]
+        for evidence, files in runs
+    ]
+    styles = [verdict_style(evidence.verdict) for evidence, _ in runs]
+    blocks.append(Table(columns, rows, styles))
+    verdict = worst(evidence.verdict for evidence, _ in runs)
+    noun = "op" if len(runs) == 1 else "ops"
+    blocks.append(Line(f"all: {verdict} ({len(runs)} {noun})", verdict_style(verdict)))
     return blocks
 
 

@@ -14,6 +14,7 @@ from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
 from tokitai_cli.evidence.statements import statements
 from tokitai_cli.model import encoding
 from tokitai_cli.model.evidence import (
+    AgreementRecord,
     BuildRecord,
     CaseRecord,
     DeviceRecord,
@@ -60,6 +61,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     left_out: Sequence[LeftOutRecord] = ()
     non_claims: Sequence[NonClaimRecord] = ()
     outcome: Outcome | None = None
+    agreement: Sequence[AgreementRecord] = ()
 
 
 def assemble(parts: Parts) -> Evidence:
@@ -102,6 +104,7 @@ def assemble(parts: Parts) -> Evidence:
         digest="",
         volatile=msgspec.structs.replace(parts.volatile, measured=measured),
         params=list(dict.fromkeys(name for case in cases for name in case.shape)),
+        agreement=list(parts.agreement),
     )
     draft = encoding.normal(draft)
     # 5. What can be said of it.

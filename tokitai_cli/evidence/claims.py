@@ -244,22 +244,31 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
 
 
 def _untried_shapes(ran: Sequence[CaseRecord], params: Sequence[str]) -> list[str]:
-    """Name per variant the values tried, and their residues modulo the blocks' extents."""
+    """Name per variant what was tried: all else is left open."""
     texts = []
     for op, variant in dict.fromkeys((case.op, case.variant) for case in ran):
         cases = [case for case in ran if (case.op, case.variant) == (op, variant)]
-        blocks = {extent for case in cases for one in case.launches for extent in one.block}
-        parts = []
-        for name in (name for name in params if any(name in case.shape for case in cases)):
-            values = sorted({case.shape[name] for case in cases if name in case.shape})
-            residues = [
-                f"modulo {block}: {_few(sorted({value % block for value in values}))}"
-                for block in sorted(blocks - {1})
-            ]
-            parts.append("; ".join([f"{name} = {_few(values)}", *residues]))
-        if parts:
-            texts.append(f"shapes of {op} {variant} other than those tried ({', '.join(parts)})")
+        if tried := tried_values(cases, params):
+            texts.append(f"shapes of {op} {variant} other than those tried ({tried})")
     return texts
+
+
+def tried_values(cases: Sequence[CaseRecord], params: Sequence[str]) -> str:
+    """Values of each parameter in cases of one variant, and their residues modulo the blocks' extents.
+
+    Kernels go wrong in tails, so what a shape shows of others is its residue.
+    """
+    blocks = {extent for case in cases for one in case.launches for extent in one.block}
+    parts = []
+    for name in (name for name in params if any(name in case.shape for case in cases)):
+        values = sorted({case.shape[name] for case in cases if name in case.shape})
+        residues = [
+            f"modulo {block}: {_few(sorted({value % block for value in values}))}"
+            for block in sorted(blocks - {1})
+        ]
+        told = f" (residues {'; '.join(residues)})" if residues else ""
+        parts.append(f"{name} = {_few(values)}{told}")
+    return ", ".join(parts)
 
 
 def _few(values: Sequence[int], most: int = 8) -> str:

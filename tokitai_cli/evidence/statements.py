@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tokitai_cli.evidence.claims import elements
+from tokitai_cli.evidence.claims import elements, tried_values
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
 from tokitai_cli.model.text import number
@@ -21,6 +21,7 @@ def statements(evidence: Evidence) -> list[StatementRecord]:
     ]
     return [
         *_counts(evidence),
+        *_shapes(verified, evidence.params),
         *_devices(evidence),
         *_builds(evidence),
         *_oracles(evidence),
@@ -63,6 +64,16 @@ def _counts(evidence: Evidence) -> Iterator[StatementRecord]:
         count = evidence.counts.get(verdict, 0)
         if count:
             yield _state(f"{count} of {total} {_cases(total)}: {verdict}.", "counts", verdict)
+
+
+def _shapes(verified: list[_Where], params: Sequence[str]) -> Iterator[StatementRecord]:
+    """Name the shapes that were verified, with their residues modulo the blocks' extents."""
+    with_elements = [(at, case) for at, case in verified if elements(case)]
+    for op, variant in dict.fromkeys((case.op, case.variant) for _, case in with_elements):
+        mine = [pair for pair in with_elements if (pair[1].op, pair[1].variant) == (op, variant)]
+        if tried := tried_values([case for _, case in mine], params):
+            text = f"{op} {variant} was verified at {tried}."
+            yield _state(text, "cases")
 
 
 def _devices(evidence: Evidence) -> Iterator[StatementRecord]:
@@ -119,14 +130,15 @@ def _value(value: float | str | None) -> str:
 
 
 def _properties(verified: list[_Where]) -> Iterator[StatementRecord]:
-    found: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    found: dict[tuple[str, str, str, str, int], list[tuple[int, int]]] = {}
     for at, case in verified:
         for p, item in enumerate(case.properties):
             if item.passed:
-                place = (case.variant, case.device, item.output, item.name)
+                place = (case.variant, case.device, item.output, item.name, item.runs)
                 found.setdefault(place, []).append((at, p))
-    for (variant, device, output, name), places in found.items():
-        text = f"{variant} on {device}, output {output}: property {name} holds in {_many(places)}."
+    for (variant, device, output, name, runs), places in found.items():
+        text = f"{variant} on {device}, output {output}: property {name} holds in {_many(places)}"
+        text += ", each run once more on changed inputs." if runs > 1 else "."
         yield _state(text, "cases", places[0][0], "properties", places[0][1])
 
 

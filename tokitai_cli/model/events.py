@@ -66,7 +66,5 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
-Event = (
-    RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
-)
+Event = RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
 Listener = Callable[[Event], None]

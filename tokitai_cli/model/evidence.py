@@ -132,6 +132,7 @@ class CheckRecord(Record, frozen=True, kw_only=True):
 
     `judges` is False where the value is only reported (bound-prob off the random profiles).
     `worst` are the worst elements, worst first; `note` warns, e.g. of a limit finer than one ulp.
+    `passes_zeros` says that an output of zeros would be within the limit throughout.
     value, exceeding, fraction: None: volatile.
     """
 
@@ -146,6 +147,7 @@ class CheckRecord(Record, frozen=True, kw_only=True):
     fraction: float | None
     worst: list[ElementRecord]
     note: str
+    passes_zeros: bool = False
 
 
 class MetricsRecord(Record, frozen=True, kw_only=True):
@@ -193,8 +195,8 @@ class PatternRecord(Record, frozen=True, kw_only=True):
 
 
 class OutputRecord(Record, frozen=True, kw_only=True):
-    """One output judged. `metrics` is None where nothing could be compared. structure, metrics,
-    pattern: None: volatile.
+    """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
+    spec says of NaN and infinities in it. structure, metrics, pattern: None: volatile.
     """
 
     name: str
@@ -206,6 +208,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     checks: list[CheckRecord]
     metrics: MetricsRecord | None
     pattern: PatternRecord | None
+    non_finite: str = ""
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):
@@ -341,6 +344,27 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     accepted_by: list[str]
 
 
+class AgreementRecord(Record, frozen=True, kw_only=True):
+    """How far one output of a variant lies apart on two devices, over all cases that ran on both.
+
+    equal_cases: those whose bits are all equal. differing: elements with other bits (a NaN equals any
+    other). largest: largest difference, in representable values (unit "ulp") or numbers (unit "1"), in
+    the case `where`.
+    """
+
+    op: str
+    variant: str
+    output: str
+    devices: list[str]
+    unit: Literal["ulp", "1"]
+    cases: int
+    equal_cases: int
+    elements: int
+    differing: int
+    largest: Number
+    where: str
+
+
 class GateRecord(Record, frozen=True, kw_only=True):
     """A claim gate, computed from the evidence."""
 
@@ -396,6 +420,7 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     notes: list[str]
     measured: dict[str, MeasuredRecord] = {}
     oracle_logs: dict[str, str] = {}
+    agreement: list[AgreementRecord] = []
 
 
 class CasesFileRecord(Record, frozen=True, kw_only=True):
@@ -437,3 +462,4 @@ class Evidence(Record, frozen=True, kw_only=True):
     volatile: VolatileRecord
     cases_file: CasesFileRecord | None = None
     params: list[str] = []
+    agreement: list[AgreementRecord] = []

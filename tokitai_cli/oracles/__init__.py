@@ -1,5 +1,23 @@
-"""What a correct kernel must give: references with derived bounds, and bit-exact replays."""
+"""What a correct kernel must give: references with derived bounds, replays, and identities."""
 
-from tokitai_cli.oracles.registry import expect, identity, is_user, names, replay, replay_names
+from tokitai_cli.oracles.registry import (
+    expect,
+    identity,
+    is_user,
+    names,
+    replay,
+    replay_names,
+    require_properties,
+    stated_properties,
+)
 
-__all__ = ["expect", "identity", "is_user", "names", "replay", "replay_names"]
+__all__ = [
+    "expect",
+    "identity",
+    "is_user",
+    "names",
+    "replay",
+    "replay_names",
+    "require_properties",
+    "stated_properties",
+]

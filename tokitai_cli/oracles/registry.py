@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli import numerics
 from tokitai_cli.errors import Location, OracleError, SpecError, near
-from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import (
     bounds,
@@ -24,6 +24,7 @@ from tokitai_cli.oracles import (
     layernorm_gradient,
     matrix_rows,
     products,
+    properties,
     sequential,
     softmax,
     special,
@@ -57,7 +58,7 @@ def _rows(
     reference: Callable[[Case, Arrays], dict[str, Expectation]],
     repeat: Callable[[Case, Arrays, int], dict[str, Replay]] | None,
 ) -> BuiltIn:
-    files = tuple(str(one.__file__) for one in (module, matrix_rows, bounds, numerics))
+    files = tuple(str(one.__file__) for one in (module, matrix_rows, bounds, properties, numerics))
     return BuiltIn(reference, repeat, files)
 
 
@@ -119,6 +120,21 @@ def replay(case: Case, arrays: Arrays, seed: int | None = None) -> dict[str, Rep
     if repeat is None:
         raise _unknown(case, name, "replay", replay_names())
     return repeat(case, arrays, case.seed if seed is None else seed)
+
+
+def require_properties(case: Case) -> None:
+    """Raise SpecError where the variant asks for a property that its oracle does not state."""
+    properties.require(case)
+
+
+def stated_properties(
+    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation]
+) -> tuple[StatedProperty, ...]:
+    """Give the properties that the variant asks for and that the case has a place for.
+
+    `expectations` are what `expect` said. Raises SpecError as `require_properties` does.
+    """
+    return properties.stated(case, arrays, expectations)
 
 
 def identity(variant: Variant, folder: Path) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokitai_cli.evidence import to_json as evidence_json
     from tokitai_cli.pipeline.composer import RunOutcome, verify
+    from tokitai_cli.pipeline.every import verify_all
     from tokitai_cli.pipeline.files import render_file, write_text
     from tokitai_cli.pipeline.options import RunOptions, load_op, resolve
-    from tokitai_cli.pipeline.watched import sanitize
     from tokitai_cli.pipeline.survey import (
         builtin_specs,
         cache_contents,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         listing_json,
         schema_text,
     )
+    from tokitai_cli.pipeline.watched import sanitize
 
 __all__ = [
     "RunOptions",
@@ -39,6 +40,7 @@ __all__ = [
     "sanitize",
     "schema_text",
     "verify",
+    "verify_all",
     "write_text",
 ]
 
@@ -46,6 +48,7 @@ _HOMES = {
     "files": ("render_file", "write_text"),
     "options": ("RunOptions", "load_op", "resolve"),
     "composer": ("RunOutcome", "verify"),
+    "every": ("verify_all",),
     "watched": ("sanitize",),
 }
 _HOME_OF = {

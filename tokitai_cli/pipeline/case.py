@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import compare, plan, run
+from tokitai_cli import plan, run
 from tokitai_cli.compare import Judgement
 from tokitai_cli.errors import (
     BuildError,
@@ -29,6 +29,7 @@ from tokitai_cli.pipeline.commands import rerun_case
 from tokitai_cli.pipeline.lane import Lane
 from tokitai_cli.pipeline.options import MIN_REPETITIONS, RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal
+from tokitai_cli.pipeline.trial import tried
 
 _VERDICTS: dict[type[TokitaiError], Verdict] = {
     BuildError: Verdict.BUILD_FAILED,
@@ -48,12 +49,16 @@ _KNOWN_FAILURES = {
 
 
 class CaseOutcome(msgspec.Struct, frozen=True):
-    """Record of a case, and what of it differs from run to run."""
+    """Record of a case, and what of it differs from run to run.
+
+    outputs: those of the first repetition, in a run on all devices.
+    """
 
     record: CaseRecord
     times_ns: tuple[int, ...] = ()
     log: str = ""
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    outputs: Mapping[str, NDArray[Any]] | None = None
     oracle_log: str = ""
 
 
@@ -93,9 +98,7 @@ class CaseRunner(msgspec.Struct):
     def stopped(self, case: Case, lane: Lane) -> CaseOutcome:
         """Outcome of a case that was being tried when the run was stopped."""
         reason = "the run was stopped during this case"
-        return CaseOutcome(
-            _ended(self._draft(case, lane), Verdict.INTERRUPTED, Stage.RUN, reason)
-        )
+        return CaseOutcome(_ended(self._draft(case, lane), Verdict.INTERRUPTED, Stage.RUN, reason))
 
     def _run(
         self,
@@ -128,20 +131,16 @@ class CaseRunner(msgspec.Struct):
     ) -> CaseOutcome:
         artifact = lane.built(case).artifact
         assert artifact is not None
-        stage = Stage.RUN
         try:
-            result = clock.timed(stage, lambda: lane.serve(case, ready, artifact))
-            stage = Stage.COMPARE
-            judgement = clock.timed(
-                stage, lambda: compare.judge(case, ready.expectations, ready.replays, result)
-            )
+            result, judgement = tried(case, lane, ready, artifact, clock)
         except TokitaiError as error:
             lane.replace()
-            ended = _failed(draft, stage, error)
+            ended = _failed(draft, clock.stage, error)
             if isinstance(error, ChildError):
                 ended = self._kept(ended, case, lane, ready, None)
             return CaseOutcome(ended, seconds=clock.seconds)
         record = _judged(draft, judgement)
+        outputs = self._compared(result)
         log, times = result.log, result.times_ns
         if judgement.verdict is not Verdict.VERIFIED:
             record = self._kept(record, case, lane, ready, result)
@@ -149,7 +148,13 @@ class CaseRunner(msgspec.Struct):
         if judgement.verdict is Verdict.REFUTED:
             again = clock.timed(Stage.RUN, lambda: _again(case, lane, ready))
             record = msgspec.structs.replace(record, reproduced=again)
-        return CaseOutcome(record, times, log, clock.seconds)
+        return CaseOutcome(record, times, log, seconds=clock.seconds, outputs=outputs)
+
+    def _compared(self, result: RunResult) -> dict[str, NDArray[Any]] | None:
+        """Copy the outputs, where those of other devices will be compared with them."""
+        if self.options.device != "all":
+            return None
+        return {name: array.copy() for name, array in result.outputs[0].items()}
 
     def _kept(
         self, record: CaseRecord, case: Case, lane: Lane, ready: Prepared, result: RunResult | None
@@ -217,6 +222,7 @@ def _judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
         stage=judgement.stage,
         reason=judgement.reason,
         outputs=judgement.outputs,
+        properties=judgement.properties,
         mutants=judgement.mutants,
         repeats=judgement.repeats,
         findings=judgement.findings,
@@ -241,8 +247,7 @@ def _again(case: Case, lane: Lane, ready: Prepared) -> bool | None:
     artifact = lane.built(case).artifact
     assert artifact is not None
     try:
-        result = lane.serve(case, ready, artifact)
-        judgement = compare.judge(case, ready.expectations, ready.replays, result)
+        _, judgement = tried(case, lane, ready, artifact, Clock())
     except TokitaiError:
         return False
     finally:

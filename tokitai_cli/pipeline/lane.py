@@ -16,8 +16,9 @@ from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Prepared
 
-# A compilation may take as long as this many cases.
+# A compilation may take as long as this many cases, and this many seconds in any case.
 BUILD_TIMEOUTS = 10
+LEAST_BUILD_SECONDS = 60.0
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -110,7 +111,7 @@ class Lane:
             self._server = None
 
     def _narrowed(self, case: Case, names: tuple[str, ...]) -> Built:
-        """Artifact that serves the variants `names`, or the half of them that the case's is in, and so on.
+        """Artifact of the variants `names`, or of the half of them with the case's, and so on.
 
         A source that fails without any kernel fails for all of them alike.
         """
@@ -134,7 +135,7 @@ class Lane:
             recipe = self.device.recipe(
                 self._options.device_options, dict(request.defines), tuple(case.variant.flags)
             )
-            limit = BUILD_TIMEOUTS * self._options.timeout
+            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._options.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             artifact = build.build(request, recipe, listener=self._listener, timeout=limit)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli import inputs, oracles, plan, run
 from tokitai_cli.errors import NotRunError, TokitaiError
-from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
 from tokitai_cli.model.evidence import InputRecord
 from tokitai_cli.model.verdict import Stage
 
@@ -49,6 +49,7 @@ class Prepared(msgspec.Struct, frozen=True):
     expectations: Mapping[str, Expectation]
     replays: Mapping[str, Replay]
     log: str = ""
+    properties: tuple[StatedProperty, ...] = ()
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -81,9 +82,12 @@ def prepare(
             lambda: oracles.expect(case, arrays, timeout=oracle_timeout, log=printed.append),
         )
         replays = clock.timed(stage, lambda: oracles.replay(case, arrays))
+        properties = clock.timed(
+            stage, lambda: oracles.stated_properties(case, arrays, expectations)
+        )
     except TokitaiError as error:
         return Refusal(stage, error, records)
-    return Prepared(arrays, records, expectations, replays, "\n".join(printed))
+    return Prepared(arrays, records, expectations, replays, "\n".join(printed), properties)
 
 
 def _check_size(case: Case, repetitions: int) -> None:

@@ -23,6 +23,8 @@ from tokitai_cli.model.evidence import (
     SourceRecord,
     VolatileRecord,
 )
+from tokitai_cli.model.spec import Spec
+from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.commands import rerun_run
 from tokitai_cli.pipeline.lane import Built
@@ -55,6 +57,7 @@ class Recorder:
         self._logs: dict[str, str] = {}
         self._oracle_logs: dict[str, str] = {}
         self._stages: dict[str, dict[str, float]] = {}
+        self.agreements = Agreements()
 
     def device(self, device: Device, probe: Probe) -> None:
         """Record a device as it was found."""
@@ -97,6 +100,7 @@ class Recorder:
         """Record the sources and oracles of the selected variants."""
         for case in {case.variant_name: case for case in cases}.values():
             variant = case.variant
+            oracles.require_properties(case)
             self._oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
             path = case.loaded.folder / variant.source
             if path.is_file():
@@ -131,6 +135,7 @@ class Recorder:
             for name, variant in spec.variants.items()
             if name in variants and variant.flush_to_zero
         ]
+        non_claims += _unjudged_properties(spec, self.cases)
         return evidence.assemble(
             Parts(
                 name=self._options.name,
@@ -153,6 +158,7 @@ class Recorder:
                 left_out=left_out,
                 non_claims=non_claims,
                 outcome=outcome,
+                agreement=self.agreements.records(deterministic=True),
             )
         )
 
@@ -176,6 +182,22 @@ class Recorder:
             build_logs=logs,
             kernel_logs=self._logs,
             oracle_logs=self._oracle_logs,
+            agreement=self.agreements.records(deterministic=False),
             environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
             notes=[*self.notes, *notes],
         )
+
+
+def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
+    """Properties that the spec asks for and that no case of the run had a place for."""
+    judged = {(case.variant, one.name) for case in cases for one in case.properties}
+    ran = {case.variant for case in cases if case.outputs}
+    return [
+        NonClaimRecord(
+            text=f"property {asked.name}: no case of this run judged it", source=f"variant {name}"
+        )
+        for name, variant in spec.variants.items()
+        if name in ran
+        for asked in variant.properties
+        if (name, asked.name) not in judged
+    ]

@@ -29,6 +29,8 @@ from tokitai_cli.pipeline.recorder import Recorder
 
 # A watched child writes its report when it ends, after the runtime has shut down.
 _END_SECONDS = 60.0
+# Of a tool's report; equal faults of many threads say the same.
+_MOST_LOG = 32 << 10
 
 
 class Watched:
@@ -64,14 +66,13 @@ class Watched:
         """Environment of the device's child."""
         return self._device.launch_environment(options)
 
-    def reports(self) -> tuple[FindingRecord, ...]:
-        """Findings of all children so far, equal ones once; raises ValueError (`Watch.read`)."""
-        found: dict[FindingRecord, None] = {}
-        for number in range(1, self._children + 1):
-            path = self._folder / f"{number}.log"
-            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-            found |= dict.fromkeys(self._watch.read(text))
-        return tuple(found)
+    def logs(self) -> list[str]:
+        """What the tool wrote about each child so far."""
+        paths = [self._folder / f"{number}.log" for number in range(1, self._children + 1)]
+        return [
+            path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+            for path in paths
+        ]
 
 
 def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
@@ -183,13 +184,11 @@ class _Run:
             outcomes = self._outcomes(prepared, watched, probe)
             if any(outcome.record.stage is Stage.BUILD for outcome in outcomes):
                 return outcomes, True
-            try:
-                findings, fault = watched.reports(), ""
-            except ValueError as error:
-                findings, fault = (), f"{watch.tool} did not work: {error}"
+            logs = watched.logs()
+        report = _read(watch, logs)
         passed = all(outcome.record.verdict is Verdict.VERIFIED for outcome in outcomes)
-        judged = [_judged(outcome, watch, findings, fault) for outcome in outcomes]
-        return judged, passed and not findings and not fault
+        judged = [_judged(outcome, watch, report) for outcome in outcomes]
+        return judged, passed and not report.findings and not report.fault
 
     def _outcomes(
         self, prepared: list[tuple[Case, Preparation]], device: Device, probe: Probe
@@ -203,11 +202,29 @@ class _Run:
         return outcomes
 
 
-def _judged(
-    outcome: CaseOutcome, watch: Watch, findings: Sequence[FindingRecord], fault: str
-) -> CaseOutcome:
+class _Report(msgspec.Struct, frozen=True):
+    """What a tool found, why it did not work, and its own words where either is so."""
+
+    findings: tuple[FindingRecord, ...]
+    fault: str
+    words: str
+
+
+def _read(watch: Watch, logs: Sequence[str]) -> _Report:
+    found: dict[FindingRecord, None] = {}
+    fault = ""
+    for log in logs:
+        try:
+            found |= dict.fromkeys(watch.read(log))
+        except ValueError as error:
+            fault = f"{watch.tool} did not work: {error}"
+    words = "\n".join(logs)[:_MOST_LOG] if found or fault else ""
+    return _Report(tuple(found), fault, words)
+
+
+def _judged(outcome: CaseOutcome, watch: Watch, report: _Report) -> CaseOutcome:
     """The outcome with what the tool found, or that it looked and found nothing."""
-    record = outcome.record
+    record, findings, fault = outcome.record, report.findings, report.fault
     if findings:
         reason = f"{findings[0].tool}: {findings[0].message}"
         if findings[0].location and findings[0].location not in reason:
@@ -226,7 +243,8 @@ def _judged(
     if not fault:
         looked = ExaminationRecord(kind=watch.kind, tool=watch.tool, scope=watch.scope)
         record = msgspec.structs.replace(record, examined=[*record.examined, looked])
-    return msgspec.structs.replace(outcome, record=record)
+    log = "\n".join(text for text in (outcome.log, report.words) if text)
+    return msgspec.structs.replace(outcome, record=record, log=log)
 
 
 def _merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:

@@ -20,6 +20,8 @@ _DRAIN_BYTES = 64 << 20
 _LIVE: dict[int, Child] = {}
 # Between looks at a child where the kernel has no process descriptors (Linux before 5.3).
 _LOOK_SECONDS = 0.02
+# A process in a call of a driver that nothing interrupts outlives SIGKILL; so long it is waited for.
+_KILL_SECONDS = 10.0
 
 
 class Child:
@@ -48,6 +50,7 @@ class Child:
         self._feed = memoryview(stdin or b"")
         self._process = _start(argv, env, cwd, pass_fds, stdin is not None, merge)
         self.pid = self._process.pid
+        self.left_running = False
         _LIVE[self.pid] = self
         self._streams: dict[int, Callable[[], None]] = {}
         self._exit_fd = _process_descriptor(self.pid)
@@ -103,10 +106,20 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """End the whole process group now and reap the child."""
-        if self._process.returncode is None:
-            kill_group(self.pid)
-            self._reap()
+        """End the whole process group now and reap the child.
+
+        Bounded: a child that the operating system cannot end is left, and `left_running` says so.
+        """
+        if self._process.returncode is not None:
+            return
+        kill_group(self.pid)
+        deadline = time.monotonic() + _KILL_SECONDS
+        while not self._has_exited():
+            if time.monotonic() >= deadline:
+                self._leave()
+                return
+            self._step(min(deadline, time.monotonic() + _LOOK_SECONDS), None)
+        self._reap()
 
     def drain(self) -> None:
         """Read the output that is there now, without waiting for more.
@@ -181,6 +194,16 @@ class Child:
         kill_group(self.pid)
         self.drain()
         self._process.wait()
+        self._close()
+        supervisor.remove_group(self.pid)
+
+    def _leave(self) -> None:
+        """Give the child up. Its group stays registered, and is killed once more when the tool ends."""
+        self.left_running = True
+        self._process.returncode = -signal.SIGKILL
+        self._close()
+
+    def _close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 with contextlib.suppress(OSError):
@@ -189,7 +212,6 @@ class Child:
         if self._exit_fd >= 0:
             os.close(self._exit_fd)
             self._exit_fd = -1
-        supervisor.remove_group(self.pid)
         _LIVE.pop(self.pid, None)
 
 

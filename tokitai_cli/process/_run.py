@@ -29,7 +29,7 @@ class Completed(msgspec.Struct, frozen=True):
     timed_out: bool = False
 
 
-def run(
+def run(  # noqa: PLR0913 - one keyword for each thing that a caller may want of a program
     argv: Sequence[str],
     *,
     env: Mapping[str, str],

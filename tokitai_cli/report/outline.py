@@ -5,12 +5,21 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.model import view
-from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
+from tokitai_cli.model.evidence import (
+    CaseRecord,
+    CheckRecord,
+    Evidence,
+    GroupRecord,
+    Number,
+    OutputRecord,
+)
 from tokitai_cli.model.verdict import Verdict
 
 MOST_DETAILED = 20
 MOST_ROWS = 200
 MOST_LOG_LINES = 60
+# Limits that no analysis of the computation stands behind.
+_FLAT = ("abs", "rel")
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -24,6 +33,33 @@ class Rejection(msgspec.Struct, frozen=True):
     accepted: int
     never_eligible: int
     not_applicable: int
+
+
+class Flat(msgspec.Struct, frozen=True):
+    """A flat limit on one output of a variant, over all cases that it holds for, beside the bound.
+
+    worst: largest value of the check; over_bound: largest error over the derived bound in these
+    cases, None without one; zeros: cases in which an output of zeros would be within the limit.
+    """
+
+    variant: str
+    output: str
+    device: str
+    metric: str
+    against: str
+    limit: Number
+    cases: int
+    worst: Number | None
+    over_bound: Number | None
+    zeros: int
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the spec says of NaN and infinities in one output of a variant."""
+
+    variant: str
+    output: str
+    text: str
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -46,6 +82,8 @@ class Outline(msgspec.Struct, frozen=True):
     metrics: list[str]
     rejections: list[Rejection]
     unable: list[GroupRecord]
+    flat: list[Flat]
+    policies: list[Policy]
     logs: list[Log]
     smallest_failing: list[view.Smallest]
 
@@ -69,6 +107,8 @@ def outline(evidence: Evidence) -> Outline:
         metrics=sorted(metrics),
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
+        flat=_flat(cases),
+        policies=_policies(cases),
         logs=_logs(evidence),
         smallest_failing=view.smallest_failing(cases),
     )
@@ -94,6 +134,42 @@ def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
         )
         for key, statuses in grouped.items()
     ]
+
+
+def _flat(cases: list[CaseRecord]) -> list[Flat]:
+    grouped: dict[tuple[str, str, str, str, str, Number], list[tuple[OutputRecord, CheckRecord]]]
+    grouped = {}
+    for case in cases:
+        for output in case.outputs:
+            for check in output.checks:
+                if check.metric in _FLAT:
+                    place = (case.variant, output.name, case.device)
+                    key = (*place, check.metric, check.against, check.limit)
+                    grouped.setdefault(key, []).append((output, check))
+    return [
+        Flat(
+            *key,
+            cases=len(pairs),
+            worst=_largest([check.value for _, check in pairs]),
+            over_bound=_largest([one.metrics.over_bound for one, _ in pairs if one.metrics]),
+            zeros=sum(check.passes_zeros for _, check in pairs),
+        )
+        for key, pairs in grouped.items()
+    ]
+
+
+def _largest(values: list[Number | None]) -> Number | None:
+    return max((value for value in values if value is not None), key=view.magnitude, default=None)
+
+
+def _policies(cases: list[CaseRecord]) -> list[Policy]:
+    found = [
+        Policy(case.variant, output.name, output.non_finite)
+        for case in cases
+        for output in case.outputs
+        if output.non_finite
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _logs(evidence: Evidence) -> list[Log]:

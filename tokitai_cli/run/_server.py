@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -30,6 +31,7 @@ LOG_BYTES = 64 << 10
 # A child that has its request pipe closed ends by itself; this long it is waited for.
 END_SECONDS = 0.5
 _CHUNK = 1 << 16
+_KILLED = "from outside: by a person, or by the system, which does so where memory runs out"
 _TAIL_LINES = 3
 
 
@@ -217,7 +219,7 @@ class Server:
             if state == "timeout":
                 self._child.kill()
                 raise ChildTimeoutError(
-                    f"the child did not {doing} within {timeout:g} s and was ended"
+                    f"the child did not {doing} within {timeout:g} s and {self._fate()}"
                     + self._log_tail(),
                     mend="give --timeout more seconds if the kernel is only slow",
                 )
@@ -265,7 +267,14 @@ class Server:
             message = f"the child {how}{detail or ' without an answer'}"
         elif not message:
             message = f"the child closed its pipe{detail}"
-        raise ChildCrashedError(message + self._log_tail()) from None
+        mend = _KILLED if ended and code == -signal.SIGKILL else ""
+        raise ChildCrashedError(message + self._log_tail(), mend=mend) from None
+
+    def _fate(self) -> str:
+        """What became of a child that was killed."""
+        if not self._child.left_running:
+            return "was ended"
+        return f"cannot be ended: process {self._child.pid} is left to the operating system"
 
     def _log_tail(self) -> str:
         lines = [line.strip() for line in self.log.text.splitlines() if line.strip()]

@@ -14,7 +14,7 @@ from tokitai_cli.spec.variants import check_variant
 
 # Options of `verify` that are there now, and words that its options are likely to use one day.
 RESERVED = frozenset({
-    "arch", "build_only", "cache", "config", "debug", "device", "devices", "dry_run", "fail_fast",
+    "all", "arch", "build_only", "cache", "config", "debug", "device", "devices", "dry_run", "fail_fast",
     "format", "formats", "gpu", "help", "jobs", "json", "keep_going", "name", "no_cache",
     "no_color", "op", "oracle", "out", "profile", "profiles", "quiet", "repeat", "replay",
     "report", "sanitize", "save_arrays", "schema", "seed", "seeds", "shape", "shard", "spec",

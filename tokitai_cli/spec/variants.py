@@ -77,6 +77,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     for index, check in enumerate(variant.checks):
         _check_check(document, (*path, "checks", index), spec, variant, check)
     _check_all_judged(document, path, spec, variant)
+    _check_properties(document, path, spec, variant)
 
 
 def _check_source(document: Document, path: KeyPath, source: str) -> None:
@@ -110,8 +111,19 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
     if document.given((*path, "init")) and role not in ("outputs", "workspaces"):
         message = "only outputs and workspaces have `init`"
         raise document.fault((*path, "init"), message, "remove it", at_key=True)
+    if document.given((*path, "non_finite")):
+        _check_non_finite(document, (*path, "non_finite"), role, buffer)
     if buffer.draw is not None:
         check_draw(document, (*path, "draw"), buffer.draw, spec.params)
+
+
+def _check_non_finite(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
+    if role not in ("outputs", "inout") or "float" not in buffer.dtype:
+        message = "only outputs and inout of floats have `non_finite`"
+        raise document.fault(path, message, "remove it", at_key=True)
+    if not buffer.non_finite.strip():
+        mend = "say where a correct kernel gives NaN and infinities"
+        raise document.fault(path, "an empty text", mend)
 
 
 def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarArg) -> None:
@@ -261,6 +273,19 @@ def _check_check(
             message = f"`{check.metric}` on `{name}` of {outputs[name].dtype}"
             mend = "integers and bools are exact: write metric: exact"
             raise document.fault((*path, "metric"), message, mend)
+
+
+def _check_properties(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    seen = set()
+    for index, asked in enumerate(variant.properties):
+        here = (*path, "properties", index)
+        if asked.output:
+            check_known(document, (*here, "output"), asked.output, _outputs(variant), "output")
+        check_all_known(document, (*here, "profiles"), asked.profiles, spec.profiles, "profile")
+        if asked.name in seen:
+            message = f"`{asked.name}` is asked for twice"
+            raise document.fault((*here, "name"), message, "list its profiles in one entry")
+        seen.add(asked.name)
 
 
 def _check_all_judged(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:

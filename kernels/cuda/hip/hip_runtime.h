@@ -7,6 +7,10 @@
 
 #include <cuda_runtime.h>
 
+// These declare functions of the names that become macros below, so they must come before.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "hip_runtime_api.h"
 
 #define __HIP_PLATFORM_NVIDIA__ 1

@@ -1,0 +1,216 @@
+// A HIP runtime without a GPU, for tests of the harness's GPU side: "device" memory is the host's own,
+// kernels run as they do on the cpu device. What a real runtime may do wrong is asked for by
+// environment variables:
+//   TOKITAI_STAND_IN_FAIL=CALL:N:CODE   the Nth call of CALL gives that error
+//   TOKITAI_STAND_IN_MEMORY=BYTES       size of the device's memory
+//   TOKITAI_STAND_IN_ARCH, _GPUS        what the device says of itself
+//   TOKITAI_STAND_IN_STRAY=1            a write in front of the first allocation's payload at a launch
+#pragma once
+
+#include_next <hip/hip_runtime.h>
+
+#undef TOKITAI_DEVICE_CPU
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <tuple>
+
+#include "tokitai_host/launch.hpp"
+
+constexpr hipError_t hipErrorOutOfMemory = hipError_t(2), hipErrorDeinitialized = hipError_t(4),
+                     hipErrorInvalidConfiguration = hipError_t(9), hipErrorNoDevice = hipError_t(100),
+                     hipErrorInvalidDevice = hipError_t(101),
+                     hipErrorECCNotCorrectable = hipError_t(214),
+                     hipErrorIllegalAddress = hipError_t(700),
+                     hipErrorContextIsDestroyed = hipError_t(709);
+enum hipMemcpyKind { hipMemcpyHostToDevice, hipMemcpyDeviceToHost, hipMemcpyDeviceToDevice };
+enum hipFuncAttribute { hipFuncAttributeMaxDynamicSharedMemorySize };
+struct ihipEvent_t {
+  timespec time;
+};
+struct hipDeviceProp_t {
+  char name[256], gcnArchName[256];
+  int warpSize, multiProcessorCount, maxThreadsPerBlock;
+  size_t totalGlobalMem, sharedMemPerBlock;
+};
+
+namespace stand_in {
+
+inline hipError_t last = hipSuccess;
+inline size_t used = 0;
+inline unsigned char* first = nullptr;
+
+inline size_t number(const char* name, size_t otherwise) {
+  const char* text = getenv(name);
+  return text ? strtoull(text, nullptr, 10) : otherwise;
+}
+
+// The error that a call is to give now.
+inline hipError_t fault(const char* call) {
+  static unsigned calls = 0;
+  char name[64] = "";
+  unsigned nth = 0, code = 0;
+  const char* text = getenv("TOKITAI_STAND_IN_FAIL");
+  if (!text || sscanf(text, "%63[^:]:%u:%u", name, &nth, &code) != 3 || strcmp(name, call) != 0 ||
+      ++calls != nth)
+    return hipSuccess;
+  return hipError_t(code);
+}
+
+template <class... P>
+struct Call {
+  void (*function)(P...);
+  std::tuple<P...> values;
+  static void all_threads(const void* call, tokitai::Block& block) {
+    const Call& self = *static_cast<const Call*>(call);
+    tokitai::for_each_thread(block, [&] { std::apply(self.function, self.values); });
+  }
+  static void one_thread(const void* call) {
+    const Call& self = *static_cast<const Call*>(call);
+    std::apply(self.function, self.values);
+  }
+};
+
+template <class... P, class... A>
+void launch(void (*function)(P...), dim3 grid, dim3 block, size_t shared, hipStream_t, A... values) {
+  last = fault("launch");
+  if (last != hipSuccess) return;
+  if (size_t(block.x) * block.y * block.z > 1024 || grid.x == 0) {
+    last = hipErrorInvalidConfiguration;
+    return;
+  }
+  if (shared > 65536) {
+    last = hipErrorInvalidValue;
+    return;
+  }
+  if (getenv("TOKITAI_STAND_IN_STRAY") && first) first[4095] = 0;
+  const Call<P...> call = {function, {values...}};
+  tokitai::Work work = {};
+  work.kernel = "a kernel";
+  work.all_threads = Call<P...>::all_threads;
+  work.one_thread = Call<P...>::one_thread;
+  work.arguments = &call;
+  work.grid = {grid.x, grid.y, grid.z};
+  work.block = {block.x, block.y, block.z};
+  work.dynamic_bytes = shared;
+  tokitai::launch(work);
+  if (work.failed) last = hipErrorUnknown;
+}
+
+}  // namespace stand_in
+
+#define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
+  stand_in::launch(kernel, grid, block, shared, stream, ##__VA_ARGS__)
+
+inline const char* hipGetErrorName(hipError_t error) {
+  switch (int(error)) {
+    case 2: return "hipErrorOutOfMemory";
+    case 9: return "hipErrorInvalidConfiguration";
+    case 100: return "hipErrorNoDevice";
+    case 101: return "hipErrorInvalidDevice";
+    case 214: return "hipErrorECCNotCorrectable";
+    case 700: return "hipErrorIllegalAddress";
+    default: return "hipErrorUnknown";
+  }
+}
+inline const char* hipGetErrorString(hipError_t) { return "words of the runtime"; }
+inline hipError_t hipGetLastError() {
+  const hipError_t error = stand_in::last;
+  stand_in::last = hipSuccess;
+  return error;
+}
+inline hipError_t hipGetDeviceCount(int* count) {
+  *count = int(stand_in::number("TOKITAI_STAND_IN_GPUS", 1));
+  return *count ? stand_in::fault("hipGetDeviceCount") : hipErrorNoDevice;
+}
+inline hipError_t hipSetDevice(int gpu) {
+  return size_t(gpu) < stand_in::number("TOKITAI_STAND_IN_GPUS", 1) ? hipSuccess
+                                                                     : hipErrorInvalidDevice;
+}
+inline size_t stand_in_memory() {
+  return stand_in::number("TOKITAI_STAND_IN_MEMORY", size_t(1) << 30);
+}
+inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
+  const char* arch = getenv("TOKITAI_STAND_IN_ARCH");
+  snprintf(properties->name, sizeof properties->name, "stand-in");
+  snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s",
+           arch ? arch : "gfx1101:xnack-");
+  properties->warpSize = 32;
+  properties->multiProcessorCount = 4;
+  properties->maxThreadsPerBlock = 1024;
+  properties->totalGlobalMem = stand_in_memory();
+  properties->sharedMemPerBlock = 65536;
+  return stand_in::fault("hipGetDeviceProperties");
+}
+inline hipError_t hipRuntimeGetVersion(int* version) {
+  *version = 50221153;
+  return hipSuccess;
+}
+inline hipError_t hipDriverGetVersion(int* version) {
+  *version = 7;
+  return hipSuccess;
+}
+inline hipError_t hipDeviceGetPCIBusId(char* bus, int size, int) {
+  snprintf(bus, size_t(size), "0000:03:00.0");
+  return hipSuccess;
+}
+inline hipError_t hipDeviceSynchronize() { return stand_in::fault("hipDeviceSynchronize"); }
+inline hipError_t hipMemGetInfo(size_t* free_bytes, size_t* all_bytes) {
+  *all_bytes = stand_in_memory();
+  *free_bytes = *all_bytes - stand_in::used;
+  return hipSuccess;
+}
+// In front of each allocation lies its size. The memory holds what no kernel may rely on.
+inline hipError_t hipMalloc(void** memory, size_t bytes) {
+  const hipError_t error = stand_in::fault("hipMalloc");
+  if (error != hipSuccess) return error;
+  if (stand_in::used + bytes > stand_in_memory()) return hipErrorOutOfMemory;
+  auto* base = static_cast<unsigned char*>(aligned_alloc(256, (bytes + 256 + 255) / 256 * 256));
+  memcpy(base, &bytes, sizeof bytes);
+  memset(base + 256, 0x77, bytes);
+  stand_in::used += bytes;
+  if (!stand_in::first) stand_in::first = base + 256;
+  *memory = base + 256;
+  return hipSuccess;
+}
+inline hipError_t hipFree(void* memory) {
+  auto* base = static_cast<unsigned char*>(memory) - 256;
+  size_t bytes;
+  memcpy(&bytes, base, sizeof bytes);
+  stand_in::used -= bytes;
+  if (memory == stand_in::first) stand_in::first = nullptr;
+  free(base);
+  return hipSuccess;
+}
+inline hipError_t hipMemcpy(void* target, const void* source, size_t bytes, hipMemcpyKind) {
+  memcpy(target, source, bytes);
+  return stand_in::fault("hipMemcpy");
+}
+inline hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t bytes) {
+  memcpy(const_cast<void*>(symbol), source, bytes);
+  return stand_in::fault("hipMemcpyToSymbol");
+}
+inline hipError_t hipMemset(void* target, int value, size_t bytes) {
+  memset(target, value, bytes);
+  return stand_in::fault("hipMemset");
+}
+inline hipError_t hipFuncSetAttribute(const void*, hipFuncAttribute, int) {
+  return stand_in::fault("hipFuncSetAttribute");
+}
+inline hipError_t hipEventCreate(hipEvent_t* event) {
+  *event = new ihipEvent_t();
+  return stand_in::fault("hipEventCreate");
+}
+inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t) {
+  clock_gettime(CLOCK_MONOTONIC, &event->time);
+  return stand_in::fault("hipEventRecord");
+}
+inline hipError_t hipEventSynchronize(hipEvent_t) { return stand_in::fault("hipEventSynchronize"); }
+inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hipEvent_t end) {
+  *milliseconds = float(double(end->time.tv_sec - begin->time.tv_sec) * 1e3 +
+                        double(end->time.tv_nsec - begin->time.tv_nsec) * 1e-6);
+  return stand_in::fault("hipEventElapsedTime");
+}

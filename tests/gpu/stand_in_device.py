@@ -1,0 +1,51 @@
+"""The harness's GPU side as a device that needs no GPU: HIP's runtime is stood in for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import devices, resources
+from tokitai_cli.model.device import DeviceClass, DeviceOptions, Probe, Recipe
+
+HEADERS = Path(__file__).parent / "stand_in"
+BUILT_FOR = "gfx1101"
+
+
+class StandIn:
+    """A device whose runtime is `stand_in/hip/hip_runtime.h`; `environment` is its child's."""
+
+    device_class: DeviceClass = DeviceClass.AMD_GPU
+    non_claims: tuple[str, ...] = ("not a GPU",)
+
+    def __init__(self, environment: Mapping[str, str] | None = None, name: str = "rocm") -> None:
+        self.name: str = name
+        self._environment = dict(environment or {})
+
+    def probe(self, options: DeviceOptions) -> Probe:
+        """Always there."""
+        del options
+        return Probe(self.name, self.device_class, available=True, buildable=True, arch=BUILT_FOR)
+
+    def recipe(
+        self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
+    ) -> Recipe:
+        """Recipe of the cpu device, with the stand-in in front of its headers."""
+        recipe = devices.get("cpu").recipe(options, defines, flags)
+        kernels = resources.kernels_dir()
+        dropped = {"-DTOKITAI_DEVICE_CPU=1", f"-I{kernels / 'host'}"}
+        kept = [word for word in recipe.command if word not in dropped]
+        more = [f'-DTOKITAI_BUILT_FOR="{BUILT_FOR}"', f"-I{HEADERS}", f"-I{kernels / 'host'}"]
+        return msgspec.structs.replace(
+            recipe, device=self.name, arch=BUILT_FOR, command=(kept[0], *more, *kept[1:])
+        )
+
+    def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
+        """Argv as the real devices have it."""
+        return (str(artifact), f"--gpu={options.gpu}")
+
+    def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
+        """Environment with what the runtime is to do wrong."""
+        return {**devices.get("cpu").launch_environment(options), **self._environment}

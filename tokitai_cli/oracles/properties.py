@@ -1,0 +1,336 @@
+"""Identities that the outputs of an op fulfil, each with a limit from the oracle's own bounds.
+
+E = F(e, r) is the distance that a correct kernel may have from the reference r after its last rounding
+(`numerics.rounded_bound`); sums over E bound what identities of sums may be off by, since
+|sum got - sum r| <= sum |got - r|. Sums of outputs are taken in float64, whose own error, at most
+n 2^-52 sum |terms| for n terms (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+section 4.2), is added to the limit.
+
+row-sum: softmax's y adds up to 1. Its gradient adds up to P (1 - sum s) with P = sum g s, which is
+    no 0, as s is a rounded softmax. |difference| <= sum E.
+row-mean: the mean of layernorm's y is that of the reference's row, within sum E / c.
+row-variance: with m the mean of the reference's row, the mean of (y - m)^2 is that of (r - m)^2 within
+    sum (2 |r - m| E + E^2) / c, as a^2 - b^2 = (a - b)(2 b + a - b). Where the kernel stores its mean, E
+    is the one that follows from it (see `layernorm`, "y, chained").
+sum-conserved: all rows of an embedding's gradient together add up, column by column, to the sum of
+    the rows of grad_output whose index names a row, within sum E.
+shift-invariance: softmax of x + constant is that of x. Only rows whose every number stays exact in
+    x's dtype are shifted; then x - max x has the same bits, so do reference and bound, and two correct
+    results lie within 2 E of each other.
+permutation-equivariance: columns permuted in the inputs are permuted in the output: within 2 E, not bit
+    for bit, as the order of additions changes.
+Places whose reference is not finite, or may overflow, are left out: the masks judge those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.errors import Location, SpecError, near
+from tokitai_cli.model.case import (
+    BufferPlan,
+    Case,
+    Deviations,
+    Expectation,
+    Role,
+    StatedProperty,
+)
+from tokitai_cli.model.spec import Property
+from tokitai_cli.numerics import (
+    FORMATS,
+    MUST_BE_FINITE,
+    bit_source,
+    overflow_class,
+    round_to,
+    rounded_bound,
+)
+from tokitai_cli.oracles.matrix_rows import Array, Floats, as_matrix, blocks
+
+Arrays = Mapping[str, Array]
+Mask = NDArray[np.bool_]
+_OWN = 2.0**-52
+# Constants to shift rows by: beyond exp's range in float32 first, then such as suit large negative rows.
+_SHIFTS = (1000.0, -1000.0, 96.0, 24.0, -24.0, 1.0)
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What a property is stated from: the case, its arrays, and the output with what it must be."""
+
+    case: Case
+    arrays: Arrays
+    plan: BufferPlan
+    expectation: Expectation
+
+    def bound(self, part: slice, error: Floats | None = None) -> tuple[Floats, Floats, Mask]:
+        """Reference, E and must-be-finite of rows `part` of the output; `error` goes before e."""
+        form = FORMATS[self.plan.dtype]
+        reference = as_matrix(self.expectation.reference)[part]
+        own = self.expectation.error if error is None else error
+        assert own is not None  # every oracle that states a property has a bound
+        e = as_matrix(own)[part]
+        finite = overflow_class(reference, e, form) == MUST_BE_FINITE
+        # What is left out must not poison sums.
+        reference, e = np.where(finite, reference, 0.0), np.where(finite, e, 0.0)
+        return reference, rounded_bound(e, reference, form), finite
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows and columns of the output."""
+        matrix = as_matrix(self.expectation.reference)
+        return int(matrix.shape[0]), int(matrix.shape[1])
+
+
+# Inputs of a part of the rows -> what the sums of these rows must be, and their own error.
+Wanted = Callable[[Given, slice], tuple[Floats, Floats]]
+Builder = Callable[[Given], StatedProperty | None]
+
+
+def _one(given: Given, part: slice) -> tuple[Floats, Floats]:
+    count = len(range(*part.indices(given.rows[0])))
+    return np.ones(count), np.zeros(count)
+
+
+def _rest(given: Given, part: slice) -> tuple[Floats, Floats]:
+    """P (1 - sum s) of each row."""
+    g, s = (as_matrix(given.arrays[name])[part].astype(np.float64) for name in ("g", "s"))
+    products = g * s
+    want = products.sum(axis=1) * (1.0 - s.sum(axis=1))
+    size = np.abs(products).sum(axis=1) * (1.0 + np.abs(s).sum(axis=1))
+    return want, 4 * g.shape[1] * _OWN * size
+
+
+def _row_sum(wanted: Wanted) -> Builder:
+    def build(given: Given) -> StatedProperty:
+        def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+            got, want, limit, judged = _empty_rows(given)
+            values = as_matrix(outputs[given.plan.name])
+            for part in blocks(*given.rows):
+                _, bound, finite = given.bound(part)
+                y = values[part].astype(np.float64)
+                got[part] = y.sum(axis=1)
+                want[part], own = wanted(given, part)
+                size = np.abs(y).sum(axis=1)
+                limit[part] = bound.sum(axis=1) + own + y.shape[1] * _OWN * _finite(size)
+                judged[part] = finite.all(axis=1) & np.isfinite(want[part])
+            return Deviations(got, want, limit, judged)
+
+        return StatedProperty("row-sum", given.plan.name, "row", deviations)
+
+    return build
+
+
+def _moments(given: Given, *, variance: bool) -> StatedProperty:
+    """Mean of each row, or the mean square distance from the mean of the reference's row."""
+
+    def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+        got, want, limit, judged = _empty_rows(given)
+        refine = given.expectation.refine
+        error = None if refine is None else refine(outputs)
+        values = as_matrix(outputs[given.plan.name])
+        for part in blocks(*given.rows):
+            reference, bound, finite = given.bound(part, error)
+            y = values[part].astype(np.float64)
+            if variance:
+                middle = reference.mean(axis=1, keepdims=True)
+                reference, y = reference - middle, y - middle
+                bound = bound * (2 * np.abs(reference) + bound)
+                reference, y = np.square(reference), np.square(y)
+            got[part], want[part] = y.mean(axis=1), reference.mean(axis=1)
+            size = (np.abs(y) + np.abs(reference)).sum(axis=1)
+            limit[part] = bound.mean(axis=1) + 4 * _OWN * _finite(size)
+            judged[part] = finite.all(axis=1)
+        return Deviations(got, want, limit, judged)
+
+    name = "row-variance" if variance else "row-mean"
+    return StatedProperty(name, given.plan.name, "row", deviations)
+
+
+def _conserved(given: Given) -> StatedProperty:
+    """Column sums of grad_weight against those of the rows of grad_output that name a row of it."""
+    indices, grad = given.arrays["indices"], given.arrays["grad_output"]
+    vocab, columns = given.rows
+    inside = (indices >= 0) & (indices < vocab)
+
+    def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+        got, size, limit = np.zeros((3, columns))
+        judged = np.ones(columns, dtype=bool)
+        values = as_matrix(outputs[given.plan.name])
+        for part in blocks(vocab, columns):
+            _, bound, finite = given.bound(part)
+            y = values[part].astype(np.float64)
+            got += y.sum(axis=0)
+            size += np.abs(y).sum(axis=0)
+            limit += bound.sum(axis=0)
+            judged &= finite.all(axis=0)
+        want, sizes = np.zeros((2, columns))
+        for part in blocks(*grad.shape):
+            terms = np.where(inside[part, None], grad[part].astype(np.float64), 0.0)
+            want += terms.sum(axis=0)
+            sizes += np.abs(terms).sum(axis=0)
+        limit += _OWN * (vocab * _finite(size) + grad.shape[0] * _finite(sizes))
+        return Deviations(got, want, limit, judged & np.isfinite(want))
+
+    return StatedProperty("sum-conserved", given.plan.name, "column", deviations)
+
+
+def _shifted(given: Given) -> StatedProperty | None:
+    """Softmax of rows with a constant added, one of several that keeps every number exact."""
+    x = as_matrix(given.arrays["x"])
+    shifted, moved = x.copy(), np.zeros(x.shape[0], dtype=bool)
+    with np.errstate(all="ignore"):
+        for start in range(len(_SHIFTS)):
+            constants = np.array(_SHIFTS[start:] + _SHIFTS[:start])
+            chosen = constants[np.arange(x.shape[0]) % constants.size][:, None]
+            for part in blocks(*x.shape):
+                wide = x[part].astype(np.float64)
+                there = wide + chosen[part]
+                exact = (there - wide == chosen[part]) & (there - chosen[part] == wide)
+                exact &= round_to(there, x.dtype.name).astype(np.float64) == there
+                exact |= ~np.isfinite(wide)
+                rows = exact.all(axis=1) & ~moved[part]
+                shifted[part][rows] = there[rows].astype(x.dtype)
+                moved[part] |= rows
+    if not moved.any():
+        return None
+
+    def deviations(outputs: Arrays, others: Arrays) -> Deviations:
+        return _both(given, outputs, others, lambda part: moved[part, None], None)
+
+    return StatedProperty(
+        "shift-invariance",
+        given.plan.name,
+        "element",
+        deviations,
+        {"x": shifted.reshape(given.arrays["x"].shape)},
+        f"one of {', '.join(f'{constant:g}' for constant in _SHIFTS)} added to all of a row, "
+        f"in {int(moved.sum())} of {x.shape[0]} rows",
+    )
+
+
+def _permuted(*names: str) -> Builder:
+    """Columns of the arrays `names` in another order, the same for all rows."""
+
+    def build(given: Given) -> StatedProperty | None:
+        columns = given.rows[1]
+        if columns < 2 or not given.rows[0]:
+            return None
+        random = bit_source("permutation", given.case.id, columns).random_raw(columns)
+        order = np.argsort(random, kind="stable")
+        if np.array_equal(order, np.arange(columns)):
+            order = order[::-1].copy()
+
+        def deviations(outputs: Arrays, others: Arrays) -> Deviations:
+            return _both(given, outputs, others, lambda part: None, order)
+
+        changed = {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
+        change = f"the columns of {', '.join(names)} permuted"
+        return StatedProperty(
+            "permutation-equivariance", given.plan.name, "element", deviations, changed, change
+        )
+
+    return build
+
+
+def _both(
+    given: Given,
+    outputs: Arrays,
+    others: Arrays,
+    among: Callable[[slice], Mask | None],
+    order: NDArray[np.intp] | None,
+) -> Deviations:
+    """Elements of two runs, the second one's columns being `order` of the first one's: within 2 E."""
+    first = as_matrix(outputs[given.plan.name]).astype(np.float64)
+    second = as_matrix(others[given.plan.name]).astype(np.float64)
+    if order is not None:
+        first = first[:, order]
+    limit, judged = np.zeros(first.shape), np.zeros(first.shape, dtype=bool)
+    for part in blocks(*given.rows):
+        _, bound, finite = given.bound(part)
+        if order is not None:
+            bound, finite = bound[:, order], finite[:, order]
+        limit[part] = 2 * bound
+        chosen = among(part)
+        judged[part] = finite if chosen is None else finite & chosen
+    return Deviations(second, first, limit, judged)
+
+
+def _empty_rows(given: Given) -> tuple[Floats, Floats, Floats, Mask]:
+    got, want, limit = np.zeros((3, given.rows[0]))
+    return got, want, limit, np.zeros(given.rows[0], dtype=bool)
+
+
+def _finite(sizes: Floats) -> Floats:
+    """Sizes of sums, 0 where the kernel's own NaN or infinity would make every limit pass."""
+    return np.where(np.isfinite(sizes), sizes, 0.0)
+
+
+# Oracle -> property -> the output it is stated of, and how.
+_STATED: Mapping[str, Mapping[str, tuple[str, Builder]]] = {
+    "softmax.fwd": {
+        "row-sum": ("y", _row_sum(_one)),
+        "shift-invariance": ("y", _shifted),
+        "permutation-equivariance": ("y", _permuted("x")),
+    },
+    "softmax.grad": {
+        "row-sum": ("grad_x", _row_sum(_rest)),
+        "permutation-equivariance": ("grad_x", _permuted("g", "s")),
+    },
+    "layernorm.fwd": {
+        "row-mean": ("y", lambda given: _moments(given, variance=False)),
+        "row-variance": ("y", lambda given: _moments(given, variance=True)),
+    },
+    "embedding.bwd": {"sum-conserved": ("grad_weight", _conserved)},
+}
+
+
+def require(case: Case) -> None:
+    """Raise SpecError where the variant asks for a property that its oracle does not state."""
+    known = _STATED.get(case.variant.oracle, {})
+    for index, asked in enumerate(case.variant.properties):
+        key = f"variants.{case.variant_name}.properties.{index}"
+        if asked.name not in known:
+            said = f"oracle {case.variant.oracle} states no property {asked.name}"
+            where = Location(file=case.loaded.path, key=f"{key}.name")
+            mend = near(asked.name, known) if known else f"only {', '.join(_STATED)} state any"
+            raise SpecError(said, where=where, mend=mend)
+        stated = known[asked.name][0]
+        if asked.output and asked.output != stated:
+            said = f"oracle {case.variant.oracle} states {asked.name} of {stated}"
+            where = Location(file=case.loaded.path, key=f"{key}.output")
+            raise SpecError(f"{said}, not of {asked.output}", where=where, mend=f"write {stated}")
+
+
+def stated(
+    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation]
+) -> tuple[StatedProperty, ...]:
+    """Give the properties that the variant asks for on the case's profile and that can be judged at all.
+
+    Those without a place here, such as a shift that no row takes exactly, are left out. Raises
+    SpecError as `require` does.
+    """
+    require(case)
+    found = (_state(case, arrays, expectations, asked) for asked in _asked(case))
+    return tuple(one for one in found if one is not None)
+
+
+def _asked(case: Case) -> Iterable[Property]:
+    return (
+        asked
+        for asked in case.variant.properties
+        if not asked.profiles or case.profile in asked.profiles
+    )
+
+
+def _state(
+    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation], asked: Property
+) -> StatedProperty | None:
+    output, build = _STATED[case.variant.oracle][asked.name]
+    plans: dict[str, Any] = {plan.name: plan for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)}
+    if output not in plans or not plans[output].elements:
+        return None
+    return build(Given(case, arrays, plans[output], expectations[output]))
