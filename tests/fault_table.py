@@ -131,7 +131,7 @@ def _softmax() -> list[Trial]:
         trial(f"output of zeros, {flat}", "fwd-flat-zeros", INCONCLUSIVE, 4, 16384, "normal"),
         trial(f"output of zeros, {relative}", "fwd-relative-zeros", REFUTED, 4, 16384, "normal"),
         trial(f"no fault, {flat}", "fwd-flat-right", INCONCLUSIVE, 4, 16384, "normal"),
-        trial("no fault", "fwd-right", VERIFIED, 4, 16384),
+        trial("no fault", "fwd-right", VERIFIED, 4, 16384, "normal", "one-large"),
         trial(f"output of zeros, {flat}", "grad-flat-zeros", INCONCLUSIVE, 4, 32768, "narrow"),
         trial(half, "fwd-half-sum", REFUTED, 1, 4096, "equal"),
         trial(f"{half}, under abs 1e-3 alone", "fwd-flat-half-sum", INCONCLUSIVE, 1, 4096, "equal"),

@@ -65,7 +65,7 @@ def test_the_worst_op_decides_and_the_others_still_run(
     code = run_command(["verify", "--all", "--device", "cpu", "--out", str(two_ops), "-q"])
     text = capsys.readouterr().out
     assert code == 1
-    assert "refuted: first/fwd/rows=5,cols=7/" in text
+    assert "refuted: first/fwd/cols=7,rows=5/" in text
     assert "second: " not in text  # an op that is fine is a row only
     assert text.splitlines()[-3].split()[:2] == ["first", "refuted"]
     assert text.splitlines()[-2].split()[:2] == ["second", "verified"]

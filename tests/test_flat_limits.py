@@ -1,8 +1,6 @@
-"""A report shows flat limits beside the derived bound, residues that were tried, and non-finite policy."""
+"""Reports show flat limits beside the bound, the residues that were tried, and non-finite policy."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.runs import run, tokitai
@@ -90,6 +91,11 @@ def test_every_dtype_argument_and_memory_of_user_kernels_compiles(
     if target[0] == "rocm" and not _has_bfloat16(record):
         pytest.skip("this HIP has no hip/hip_bf16.h (it came with ROCm 6)")
     built(wrongs.spec_in(tmp_path), target, tmp_path)
+    device, arch = target
+    path = users.write_spec(tmp_path)
+    evidence = run(path, tmp_path, device=device, arch=arch, build_only=True, shapes={"n": 192})
+    assert evidence.verdict is Verdict.BUILT, evidence.reason
+    assert len(evidence.builds) > 1  # compile-time parameters and symbols have builds of their own
 
 
 def test_the_child_says_in_the_runtimes_words_that_there_is_no_gpu(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import test_gemm_end_to_end as products
+from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.runs import KERNELS, derived_spec, run
@@ -58,6 +59,16 @@ def test_kernels_that_do_wrong_beside_wrong_numbers(gpu: str, tmp_path: Path) ->
         assert found.pop(name) in ("refuted", "verified", "inconclusive")
         want.pop(name)
     assert found == want, [case.reason for case in evidence.cases]
+
+
+def test_user_kernels_are_judged_as_on_the_cpu(gpu: str, tmp_path: Path) -> None:
+    spec = users.write_spec(tmp_path)
+    found, want = (
+        found_in(run(spec, tmp_path / name, device=name, shapes={"n": 192}, profile=["normal"]))
+        for name in (gpu, "cpu")
+    )
+    assert found == want
+    assert "verified" in want.values()
 
 
 def test_wrong_products_are_refuted_by_bounds_alone(gpu: str, tmp_path: Path) -> None:

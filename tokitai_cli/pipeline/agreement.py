@@ -23,8 +23,9 @@ class Agreements:
         self._records: dict[tuple[str, str, str, str], AgreementRecord] = {}
         self._settled: dict[str, bool] = {}
 
-    def add(self, case: Case, outputs: Mapping[str, Outputs]) -> None:
-        """Compare what the devices (by name) wrote in their first repetition of the case."""
+    def add(self, case: Case, given: Mapping[str, Outputs | None]) -> None:
+        """Compare what devices (by name) wrote in their first repetition of the case, where they did."""
+        outputs = {device: arrays for device, arrays in given.items() if arrays is not None}
         self._settled[case.variant_name] = case.variant.deterministic
         for left, right in itertools.combinations(outputs, 2):
             for name, array in outputs[left].items():

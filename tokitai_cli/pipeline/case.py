@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from numpy.typing import NDArray
 
 from tokitai_cli import plan, run
 from tokitai_cli.compare import Judgement

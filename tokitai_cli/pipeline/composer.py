@@ -23,6 +23,7 @@ from tokitai_cli.model.events import (
 )
 from tokitai_cli.model.evidence import Evidence, LeftOutRecord
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.pipeline.agreement import Outputs
 from tokitai_cli.pipeline.case import CaseRunner
 from tokitai_cli.pipeline.files import choose_folder, write_files
 from tokitai_cli.pipeline.lane import Built, Lane
@@ -145,11 +146,14 @@ class _Run:
             self.total = len(cases) * len(self._lanes)
             for case in cases:
                 preparation = Preparation(case, self.options)
-                for lane in self._lanes:
-                    self._one(case, lane, preparation)
+                given = {
+                    lane.device.name: self._one(case, lane, preparation) for lane in self._lanes
+                }
+                self._recorder.agreements.add(case, given)
         return None
 
-    def _one(self, case: Case, lane: Lane, preparation: Preparation) -> None:
+    def _one(self, case: Case, lane: Lane, preparation: Preparation) -> Outputs | None:
+        """Run a case on one device; returns its outputs where they are to be compared with others'."""
         position = len(self._recorder.cases) + 1
         self.listener(CaseStarted(case.id, lane.device.name, position, self.total))
         try:
@@ -160,6 +164,7 @@ class _Run:
         self._recorder.case(outcome)
         self._recorder.told(lane.device.name, lane.told)
         self.listener(CaseFinished(outcome.record, position, self.total))
+        return outcome.outputs
 
     def _only_build(self, cases: tuple[Case, ...]) -> Outcome:
         keys = set()
