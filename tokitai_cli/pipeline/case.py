@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,8 @@ class CaseRunner(msgspec.Struct):
             reason = str(built.error)
             ended = _ended(draft, Verdict.BUILD_FAILED, Stage.BUILD, reason)
             return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
+        with contextlib.suppress(ChildError):  # told when it is to serve
+            lane.start(built.artifact)  # its device comes up while the case is prepared
         ready = prepared(clock)
         if isinstance(ready, Refusal):
             draft = msgspec.structs.replace(draft, inputs=ready.records)

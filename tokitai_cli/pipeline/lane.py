@@ -82,20 +82,30 @@ class Lane:
         self._used[found.key] = found
         return found
 
+    def start(self, artifact: build.Artifact) -> run.Server:
+        """The child that serves `artifact`, started where it is not there; it is not waited for.
+
+        Raises ChildCrashedError where no process can be made of it.
+        """
+        if self._server is None or not self._server.alive or self._serving != artifact.key:
+            self.replace()
+            options = self._options.device_options
+            self._server = run.Server(
+                self.device.launch_command(artifact.path, options),
+                self.device.launch_environment(options),
+                artifact.request,
+                end_timeout=self._end_timeout,
+                wait=False,
+            )
+            self._serving = artifact.key
+        return self._server
+
     def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
         """Run the case in the lane's child. Raises ChildError, NotRunError, InadmissibleError."""
         options = self._options
-        if self._server is None or not self._server.alive or self._serving != artifact.key:
-            self.replace()
-            self._server = run.Server(
-                self.device.launch_command(artifact.path, options.device_options),
-                self.device.launch_environment(options.device_options),
-                artifact.request,
-                end_timeout=self._end_timeout,
-            )
-            self._serving = artifact.key
-            self.told = self._server.hello.facts
-        return self._server.run(
+        server = self.start(artifact)
+        self.told = server.hello.facts
+        return server.run(
             case,
             prepared.arrays,
             repetitions=options.repetitions,

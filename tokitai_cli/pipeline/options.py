@@ -50,7 +50,7 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     variant: Sequence[str] = (),
     profile: Sequence[str] = (),
     suite: str = "",
-    seed: str | int = "0",
+    seed: str | int | Sequence[int] = "0",
     repeat: int = MIN_REPETITIONS,
     warmup: int = 0,
     timeout: float = 60.0,
@@ -92,7 +92,7 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
             shapes=_shapes(loaded, shapes or {}),
             variants=_words(variant),
             profiles=_words(profile),
-            seeds=expand_values("seed", str(seed)),
+            seeds=_values("seed", seed),
             suite=suite or None,
         ),
         device=device,
@@ -141,9 +141,12 @@ def _shapes(
             raise UsageError(
                 f"{loaded.spec.op} has no parameter {name}", mend=near(name, loaded.spec.params)
             )
-        if isinstance(value, str):
-            if value:
-                given[name] = expand_values(name, value)
-        else:
-            given[name] = (value,) if isinstance(value, int) else tuple(value)
+        if value != "":
+            given[name] = _values(name, value)
     return given
+
+
+def _values(name: str, value: str | int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(value, str):
+        return expand_values(name, value)
+    return (value,) if isinstance(value, int) else tuple(value)

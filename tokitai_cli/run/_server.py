@@ -40,7 +40,8 @@ class Server:
 
     After any error the child is ended; `alive` is then False and a new Server is needed.
     Raises ChildCrashedError or ChildTimeoutError where the child does not come up, and
-    InadmissibleError where it says that its device is not there.
+    InadmissibleError where it says that its device is not there; without `wait` only the first
+    use of `hello` or `run` does, so that a device can come up while other work is done.
     """
 
     def __init__(
@@ -51,8 +52,11 @@ class Server:
         *,
         start_timeout: float = START_SECONDS,
         end_timeout: float = END_SECONDS,
+        wait: bool = True,
     ) -> None:
         self._harness = harness
+        self._hello: Hello | None = None
+        self._start_timeout = start_timeout
         self._end_timeout = end_timeout
         self._number = 0
         self._memory = Memory()
@@ -73,11 +77,8 @@ class Server:
             os.close(request_read)
             os.close(response_write)
         os.set_blocking(self._request, False)
-        try:
-            self.hello = self._greet(start_timeout)
-        except BaseException:
-            self.close()
-            raise
+        if wait:
+            _ = self.hello
 
     def __enter__(self) -> Server:
         return self
@@ -89,6 +90,17 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def hello(self) -> Hello:
+        """What the child says of itself; waits for it where it has not come yet."""
+        if self._hello is None:
+            try:
+                self._hello = self._greet(self._start_timeout)
+            except BaseException:
+                self.close()
+                raise
+        return self._hello
 
     @property
     def alive(self) -> bool:
@@ -138,6 +150,7 @@ class Server:
             warmups=warmups,
             turns=list(zip(fills, seeds, strict=True)),
         )
+        _ = self.hello
         self._child.drain()
         self._child.output.clear()
         answer = self._exchange(payload, case, layout, repetitions, timeout)
