@@ -47,7 +47,7 @@ export OPENBLAS_NUM_THREADS=$each OMP_NUM_THREADS=$each
 suites() {
   local op=$1 suite
   for suite in quick full stress; do
-    step "verify-$op-$suite" 200 "$python" -m tokitai_cli verify "$op" --device "$device" \
+    step "verify-$op-$suite" 260 "$python" -m tokitai_cli verify "$op" --device "$device" \
       --suite "$suite" --out "$out/reports" --name "$op-$suite" --quiet
   done
 }
