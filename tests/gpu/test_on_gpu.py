@@ -159,7 +159,7 @@ def watched(gpu: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     ("name", "tool", "kind", "kernel", "line"),
     [
         ("reads-past", "memcheck", "invalid-read", "reads_past", "const float other ="),
-        ("racy-sums", "racecheck", "race", "row_sums", "const float total = shared[0]"),
+        ("racy-sums", "racecheck", "race", "float block_sum", "const float total = shared[0]"),
         ("reads-unwritten", "initcheck", "uninitialised-read", "reads_unwritten", "y[i] = work[i]"),
     ],
 )

@@ -21,6 +21,9 @@ _DOUBTFUL = (
     Verdict.EXPECTED_FAILURE,
 )
 
+# A sanitizer may report each thread of a fault; the report has them all.
+FINDINGS_SHOWN = 5
+
 
 def verdict_style(verdict: Verdict) -> str:
     """Style of a verdict; whatever is neither good nor doubtful is bad."""
@@ -128,9 +131,11 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         if output.pattern is not None:
             text = f"{output.pattern.kind} ({output.pattern.detail})"
             yield Line(text, label="pattern:", indent=2)
-    for finding in case.findings:
+    for finding in case.findings[:FINDINGS_SHOWN]:
         text = " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
         yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
+    if len(case.findings) > FINDINGS_SHOWN:
+        yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
     if case.verdict is Verdict.BUILD_FAILED:
         yield from _compiler(evidence, case)
     if case.reproduced is not None:
