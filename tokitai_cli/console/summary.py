@@ -131,11 +131,7 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         if output.pattern is not None:
             text = f"{output.pattern.kind} ({output.pattern.detail})"
             yield Line(text, label="pattern:", indent=2)
-    for finding in case.findings[:FINDINGS_SHOWN]:
-        text = " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
-        yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
-    if len(case.findings) > FINDINGS_SHOWN:
-        yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
+    yield from _findings(case)
     if case.verdict is Verdict.BUILD_FAILED:
         yield from _compiler(evidence, case)
     if case.reproduced is not None:
@@ -156,6 +152,14 @@ def _compiler(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         yield Line(text, FAINT, indent=4)
     if case.build in evidence.volatile.build_logs:
         yield Line(evidence.volatile.build_logs[case.build], label="full log:", indent=2)
+
+
+def _findings(case: CaseRecord) -> Iterator[Block]:
+    for finding in case.findings[:FINDINGS_SHOWN]:
+        text = " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
+        yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
+    if len(case.findings) > FINDINGS_SHOWN:
+        yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
 
 
 def _element(case: CaseRecord) -> Iterator[Block]:
