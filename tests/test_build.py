@@ -558,6 +558,19 @@ def test_depfiles_are_read_as_gcc_writes_them() -> None:
     ]  # fmt: skip
 
 
+@needs_compiler
+def test_a_header_that_is_asked_for_and_comes_or_goes_is_another_build(bench: Bench) -> None:
+    text = bench.source.read_text(encoding="utf-8")
+    ask = '#if __has_include("fast.h")\nstatic int fast;\n#endif\n'
+    bench.source.write_text(ask + text, encoding="utf-8")
+    assert (bench.build().cached, bench.build().cached) == (False, True)
+    header = bench.source.parent / "fast.h"
+    header.write_text("", encoding="utf-8")
+    assert (bench.build().cached, bench.build().cached) == (False, True)
+    header.unlink()
+    assert bench.build().cached
+
+
 def test_shadows_are_the_earlier_places(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()

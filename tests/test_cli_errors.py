@@ -366,6 +366,14 @@ def test_a_report_of_a_damaged_file_or_to_a_wrong_place(run: Run) -> None:
     done = run("report", file)
     assert done.code == 2
     assert "is damaged" in done.err
+    for name in ("/dev/zero", "."):
+        done = run("report", name)
+        assert done.code == 2
+        assert "no plain file" in done.err
+
+
+def test_the_cache_is_cleared_in_json_too(run: Run) -> None:
+    assert json.loads(run("cache", "--clear", "--json").out)["freed_bytes"] >= 0
 
 
 # --- faults of the tool itself -------------------------------------------------------------------

@@ -1118,3 +1118,13 @@ def test_integer_distance_equals_pythons(pair: list[int]) -> None:
     left, right = as_dtype(pair[:1], "int64"), as_dtype(pair[1:], "int64")
     distance, exact = int(integer_distance(left, right)[0]), abs(pair[0] - pair[1])
     assert exact <= distance <= exact + max(1, exact >> 52)
+
+
+def test_an_error_of_minus_zero_refutes_what_zero_refutes() -> None:
+    reference = np.array([-1.0, 2.0, -3.0, 4.0] * 8).reshape(4, 8)
+    expectation = Expectation(reference=reference, error=0 * reference)
+    case = make_case([Check(metric="bound")], dtype="float32")
+    assert (
+        judge_array(case, expectation, np.abs(reference).astype(np.float32)).verdict
+        is Verdict.REFUTED
+    )

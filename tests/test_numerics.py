@@ -113,6 +113,13 @@ def test_rounded_bound(error: float, reference: float, bound: float) -> None:
     assert got[0] == pytest.approx(bound, rel=1e-12)
 
 
+def test_a_negative_zero_is_no_error_and_no_negative_bound() -> None:
+    for form in FORMATS.values():
+        bound = rounded_bound(np.array([-0.0]), np.array([-2.0]), form)
+        assert bound[0] == 0.0
+        assert not np.signbit(bound[0])
+
+
 def test_rounded_bound_of_the_accumulators_own_format_and_with_flushing() -> None:
     one, tiny = np.array([1.0]), np.array([2.0**-15])
     assert rounded_bound(one, one, FORMATS["float32"])[0] == 1.0

@@ -109,7 +109,7 @@ def test_never_written_elements_show_both_sentinels() -> None:
     with serve("never-written") as server:
         arrays = arrays_of(CASE)
         result = server.run(CASE, arrays, repetitions=3)
-    assert result.sentinels == (0xA5, 0x5A, 0xA5)
+    assert result.sentinels == (0xA5, 0x5A, 0x00)
     for fill, outputs in zip(result.sentinels, result.outputs, strict=True):
         assert set(outputs["y"].tobytes()) == {fill}
         assert not outputs["counts"].any()
@@ -353,7 +353,7 @@ def test_schedules_begin_natural_and_are_all_different() -> None:
     assert len(set(seeds)) == 50
     assert all(0 <= seed < 2**64 for seed in seeds)
     assert schedule_seeds(50, 4)[1:] != seeds[1:]
-    assert sentinels(3) == (0xA5, 0x5A, 0xA5)
+    assert sentinels(5) == (0xA5, 0x5A, 0x00, 0xFF, 0xA5)
 
 
 @pytest.mark.parametrize(

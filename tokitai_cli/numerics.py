@@ -126,7 +126,8 @@ def rounded_bound(
     rounding is the reference itself, so F is the distance from the reference to its own rounding
     (zero where `form` holds it). Element-wise, float64.
     """
-    error = np.asarray(error, dtype=np.float64)
+    # -0.0 is no error too, and must not give a quotient the wrong sign.
+    error = np.abs(np.asarray(error, dtype=np.float64))
     if form.name == accumulator:
         return error
     half = form.smallest_normal if flush_to_zero else form.half_smallest

@@ -13,7 +13,14 @@ from tokitai_cli.build import _entries, _store
 from tokitai_cli.build._compile import COMPILE_SECONDS, command_of, compile_in, failure
 from tokitai_cli.build._digest import data_sha256, file_sha256
 from tokitai_cli.build._harness import harness_context, harness_text, template_digest
-from tokitai_cli.build._headers import Digests, include_folders, read_depfile, shadows, stamp
+from tokitai_cli.build._headers import (
+    Digests,
+    include_folders,
+    probed,
+    read_depfile,
+    shadows,
+    stamp,
+)
 from tokitai_cli.build._identity import identify
 from tokitai_cli.build._scan import Finding, refuse
 from tokitai_cli.errors import BuildError, Location
@@ -211,9 +218,12 @@ def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> _entries.Man
     foreign = [
         path for path in headers if not any(path.is_relative_to(folder) for folder in folders)
     ]
+    ours = [path for path in headers if path not in foreign]
+    present, absent = probed([job.request.source, *ours], folders)
+    names = dict.fromkeys([*map(str, headers), *sorted(present)])
     return _entries.Manifest(
-        headers={str(path): digests.of(str(path)) for path in headers},
-        absent=shadows(headers, folders),
+        headers={name: digests.of(name) for name in names},
+        absent=sorted({*shadows(headers, folders), *absent}),
         stamps={str(path): stamp(str(path)) for path in foreign},
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tokitai_cli.build._digest import file_sha256
 
+_PROBE = re.compile(rb'__has_include(?:_next)?\s*\(\s*["<]([^">\n]+)[">]')
 _INCLUDE_OPTIONS = ("-I", "-isystem", "-iquote")
 
 
@@ -53,6 +54,25 @@ def shadows(headers: Iterable[Path], folders: Sequence[Path]) -> list[str]:
                 places = (earlier / name for earlier in folders[:position])
                 found.update(str(place) for place in places if not place.exists())
     return sorted(found)
+
+
+def probed(files: Iterable[Path], folders: Sequence[Path]) -> tuple[set[str], set[str]]:
+    """Files that `files` ask for by `__has_include`: those that are there, those that are not.
+
+    No depfile names them where they are not included, yet they decide what is compiled.
+    """
+    present: set[str] = set()
+    absent: set[str] = set()
+    for file in files:
+        try:
+            names = set(_PROBE.findall(file.read_bytes()))
+        except OSError:
+            continue
+        for name in names:
+            for folder in (file.parent, *folders):
+                place = folder / os.fsdecode(name)
+                (present if place.exists() else absent).add(str(place))
+    return present, absent
 
 
 def stamp(path: str) -> list[int]:

@@ -278,7 +278,9 @@ def cache(
     """Show the build cache, or clear it."""
     from tokitai_cli import console, pipeline
 
-    if clear:
+    if clear and json:
+        typer.echo(pipeline.cleared_json())
+    elif clear:
         console.show_cleared(pipeline.clear_cache())
     elif json:
         typer.echo(pipeline.cache_json())

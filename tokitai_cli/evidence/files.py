@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -91,6 +92,8 @@ def read(path: Path) -> Evidence:
 
 def _load(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is no plain file")
         return path.read_bytes()
     except OSError as error:
         raise EvidenceError(

@@ -88,6 +88,11 @@ def cache_json() -> str:
     return json.dumps(msgspec.to_builtins(cache_contents()), indent=1)
 
 
+def cleared_json() -> str:
+    """Clear the build cache; the bytes freed as JSON."""
+    return json.dumps({"freed_bytes": clear_cache()})
+
+
 def clear_cache() -> int:
     """Clear the build cache; returns the bytes freed."""
     return build.cache.clear()

@@ -17,7 +17,7 @@ MAX_FRAME = 1 << 20
 LENGTH = struct.Struct("<Q")
 _RUN = 1
 _ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
-_SENTINELS = (0xA5, 0x5A)
+_SENTINELS = (0xA5, 0x5A, 0x00, 0xFF)
 STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
 STATUS_LOST, STATUS_BARRIER, STATUS_FAULT = 4, 5, 6
 
@@ -46,8 +46,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def sentinels(repetitions: int) -> tuple[int, ...]:
-    """Fill byte of each repetition: each the complement of the one before."""
-    return tuple(_SENTINELS[turn % 2] for turn in range(repetitions))
+    """Fill byte of each repetition: each second one the complement of the one before.
+
+    From the third on zeros and ones take turns with the others: what a kernel reads before it
+    writes may be harmless under two fills, such as a minimum with a large number.
+    """
+    return tuple(_SENTINELS[turn % len(_SENTINELS)] for turn in range(repetitions))
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
