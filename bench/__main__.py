@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import cold_build, kernels, memory, profile, stages, startup
+from bench import cold_build, kernels, memory, profile, rows, stages, startup
 from bench._runs import Line
 
 MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
     "startup": startup.measure,
     "stages": stages.measure,
     "kernels": kernels.measure,
+    "rows": rows.measure,
     "cold_build": cold_build.measure,
     "memory": memory.measure,
     "profile": profile.measure,
