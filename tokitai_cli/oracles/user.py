@@ -154,8 +154,6 @@ def _expectation(
     low = loaded.get("low")
     if low is not None:
         low = _low(case, plan, low, reference)
-    if error is not None:
-        error = np.abs(error)  # -0.0 is how 0 * reference comes out where that is negative
     return Expectation(reference=reference, error=error, may_be_unwritten=unwritten, low=low)
 
 
