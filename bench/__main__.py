@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import cold_build, kernels, memory, profile, rows, stages, startup
+from bench import batch, cold_build, kernels, memory, profile, rows, stages, startup
 from bench._runs import Line
 
 MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
@@ -25,6 +25,7 @@ MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
     "cold_build": cold_build.measure,
     "memory": memory.measure,
     "profile": profile.measure,
+    "batch": batch.measure,
 }
 
 

@@ -19,7 +19,10 @@ ALLOWED: dict[str, set[str]] = {
     "report": GROUND,
     "console": GROUND,
     "pipeline": GROUND | STAGES | {"report"},
-    "cli": GROUND | STAGES | {"pipeline", "report", "console"},
+    "batch": GROUND | STAGES | {"pipeline", "report"},
+    "cluster": GROUND | STAGES | {"pipeline", "batch"},
+    "pytest_plugin": GROUND | STAGES | {"pipeline", "batch"},
+    "cli": GROUND | STAGES | {"pipeline", "report", "console", "batch", "cluster"},
 }
 HOMES = {
     "typer": {"cli"},
@@ -29,6 +32,11 @@ HOMES = {
     "subprocess": {"process"},
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),
+    "boolean": {"batch"},
+    "pytest": {"pytest_plugin"},
+    "dask": {"cluster"},
+    "distributed": {"cluster"},
+    "dask_jobqueue": {"cluster"},
 }
 
 

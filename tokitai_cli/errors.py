@@ -117,6 +117,18 @@ class NotRunError(TokitaiError):
     exit_code = 8
 
 
+class StorageError(TokitaiError):
+    """A folder that results cannot be kept in: not writable, full, or in use."""
+
+    exit_code = 2
+
+
+class ExecutorError(TokitaiError):
+    """No worker can run anything: none could be started or reached, or all are of another version."""
+
+    exit_code = 2
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """Text that suggests the nearest known names, for the `mend` of an error."""
     names = sorted(known)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tokitai_cli import __version__, verify
 from tokitai_cli.cli import options
+from tokitai_cli.cli.batch import batch_verb, merge
 from tokitai_cli.errors import Terminated, TokitaiError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 
@@ -40,6 +42,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         "show": show,
         "verify": _verify_verb(arguments),
         "sanitize": _sanitize_verb(arguments),
+        "batch": batch_verb(),
+        "merge": merge,
         "report": report_file,
         "cache": cache,
         "schema": schema,
@@ -257,14 +261,22 @@ def _run_all(*, op: str | LoadedSpec, params: Sequence[str], **given: Any) -> in
 
 
 def report_file(
-    file: Annotated[str, typer.Argument(metavar="FILE.json", help="An evidence file.")],
-    format: Annotated[str, typer.Option(metavar="NAME", help="md or json.")] = "md",
+    file: Annotated[
+        str, typer.Argument(metavar="FILE.json", help="An evidence file, or a batch's index.json.")
+    ],
+    format: Annotated[
+        str, typer.Option(metavar="NAME", help="md or json; junit for an index.")
+    ] = "md",
     out: Annotated[str, typer.Option(metavar="FILE", help="File to write, not stdout.")] = "",
 ) -> None:
     """Render a report again, from the JSON alone."""
-    from tokitai_cli import pipeline
+    from tokitai_cli import batch, pipeline
 
-    text = pipeline.render_file(file, format)
+    path = Path(file)
+    if batch.is_index(path):
+        text = batch.render_index_file(path, format)
+    else:
+        text = pipeline.render_file(file, format)
     if out:
         pipeline.write_text(out, text)
     else:

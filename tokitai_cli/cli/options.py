@@ -120,6 +120,11 @@ _TABLE: dict[str, tuple[Any, Any]] = {
 _FLAGS = frozenset({"--all", "--build-only", "--json", "--save-arrays", "--quiet", "-q", "--help"})
 
 
+def entry(name: str) -> tuple[Any, Any]:
+    """Annotation and default of an option that other verbs have too."""
+    return _TABLE[name]
+
+
 def reserved_names() -> frozenset[str]:
     """Option names that a spec's parameter cannot have."""
     return frozenset(_TABLE) | {"all", "help", "op"}

@@ -1,5 +1,6 @@
 """The terminal: progress and errors on stderr, summaries and tables on stdout."""
 
+from tokitai_cli.console.batch import BatchDisplay, show_batch, show_cases, show_planned
 from tokitai_cli.console.progress import Progress
 from tokitai_cli.console.show import (
     show_cache,
@@ -13,13 +14,17 @@ from tokitai_cli.console.show import (
 )
 
 __all__ = [
+    "BatchDisplay",
     "Progress",
+    "show_batch",
     "show_cache",
+    "show_cases",
     "show_cleared",
     "show_doctor",
     "show_error",
     "show_index",
     "show_ops",
+    "show_planned",
     "show_spec",
     "show_summary",
 ]

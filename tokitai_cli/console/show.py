@@ -44,7 +44,8 @@ def show_index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> None:
 def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
     """Show `error: file:line:col: key: message`, then what to do about it, on stderr."""
     where = f"{error.where}: " if error.where is not None and str(error.where) else ""
-    blocks = [Line(f"{where}{error.message}", BAD, label="error:")]
+    first, *more = f"{where}{error.message}".splitlines() or [""]
+    blocks = [Line(first, BAD, label="error:"), *(Line(line, BAD, indent=2) for line in more)]
     if isinstance(error, BuildError):
         blocks += [Line(line, FAINT, indent=4) for line in error.first_errors]
         if error.log_path is not None:

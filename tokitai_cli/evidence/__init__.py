@@ -1,7 +1,7 @@
 """Evidence: assembled from what the stages recorded, written and read as strict JSON."""
 
 from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
-from tokitai_cli.evidence.files import read, write, write_text
+from tokitai_cli.evidence.files import read, read_record, write, write_text
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import resolve
 from tokitai_cli.evidence.tool import timestamp, tool_record
@@ -14,6 +14,7 @@ __all__ = [
     "canonical",
     "digest",
     "read",
+    "read_record",
     "resolve",
     "schema",
     "timestamp",

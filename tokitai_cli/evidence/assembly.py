@@ -112,11 +112,10 @@ def assemble(parts: Parts) -> Evidence:
         draft,
         statements=statements(draft),
         claims=gates(draft),
-        non_claims=merged([*parts.non_claims, *own_non_claims(draft)]),
+        non_claims=list(map(encoding.normal, merged([*parts.non_claims, *own_non_claims(draft)]))),
     )
-    # 6. The digest, last.
-    draft = encoding.normal(draft)
-    return msgspec.structs.replace(draft, digest=encoding.digest(draft))
+    # 6. The digest, last. All but the specs' own words was normal, and what is made of that is too.
+    return msgspec.structs.replace(draft, digest=encoding.digest(draft, is_normal=True))
 
 
 def _check_references(parts: Parts) -> None:

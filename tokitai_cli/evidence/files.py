@@ -9,29 +9,32 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
 from tokitai_cli.errors import EvidenceError, Location
 from tokitai_cli.model.encoding import case_to_json, digest, to_json
-from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
+from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence, Record
 
 MOST_CASES_INSIDE = 1000
-_FAMILY = "tokitai/evidence/v"
+
+_T = TypeVar("_T", bound=Record)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Write UTF-8 text so that `path` holds either what it held or all of `text`.
 
-    Raises EvidenceError where the folder or the file cannot be written.
+    It may come in pieces, of which only one is held at a time. Raises EvidenceError where the folder
+    or the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         try:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+                file.writelines([text] if isinstance(text, str) else text)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -63,7 +66,7 @@ def write(evidence: Evidence, path: Path) -> None:
             cases=len(evidence.cases),
         )
         evidence = msgspec.structs.replace(evidence, cases=[], cases_file=record)
-    write_text(path, to_json(evidence))
+    write_text(path, to_json(evidence, is_normal=True))
 
 
 def read(path: Path) -> Evidence:
@@ -73,13 +76,13 @@ def read(path: Path) -> Evidence:
     that the schema says, or damaged. The digest is unsigned and shows accidental damage only.
     """
     tree = _parse(_load(path), path)
-    _check_schema(tree, path)
+    _check_schema(tree, path, EVIDENCE_SCHEMA, "evidence file")
     if isinstance(tree.get("cases_file"), dict):
         tree = _with_cases(tree, path)
     try:
         evidence = msgspec.convert(tree, Evidence)
     except msgspec.ValidationError as error:
-        raise _misfit(error, path) from error
+        raise _misfit(error, path, EVIDENCE_SCHEMA) from error
     if digest(evidence) != evidence.digest:
         raise EvidenceError(
             "is damaged: its content does not have the digest that it states",
@@ -88,6 +91,19 @@ def read(path: Path) -> Evidence:
             "accidental damage only, not tampering",
         )
     return evidence
+
+
+def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
+    """Read another of the tool's JSON files, whose objects are of the `kind` and name the `schema`.
+
+    Raises EvidenceError as `read` does; there is no digest to be checked.
+    """
+    tree = _parse(_load(path), path)
+    _check_schema(tree, path, schema, what)
+    try:
+        return msgspec.convert(tree, kind)
+    except msgspec.ValidationError as error:
+        raise _misfit(error, path, schema) from error
 
 
 def _load(path: Path) -> bytes:
@@ -142,27 +158,28 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return tree
 
 
-def _check_schema(tree: dict[str, Any], path: Path) -> None:
+def _check_schema(tree: dict[str, Any], path: Path, schema: str, what: str) -> None:
     name = tree.get("schema")
-    if name == EVIDENCE_SCHEMA:
+    if name == schema:
         return
     where = Location(path, key="schema")
-    version = name.removeprefix(_FAMILY) if isinstance(name, str) else ""
-    if isinstance(name, str) and name.startswith(_FAMILY) and version.isdecimal():
-        if int(version) > int(EVIDENCE_SCHEMA.removeprefix(_FAMILY)):
+    family, _, ours = schema.rpartition("v")
+    version = name.removeprefix(f"{family}v") if isinstance(name, str) else ""
+    if isinstance(name, str) and name.startswith(family) and version.isdecimal():
+        if int(version) > int(ours):
             raise EvidenceError(
-                f"has the newer schema {name}; this version reads {EVIDENCE_SCHEMA}",
+                f"has the newer schema {name}; this version reads {schema}",
                 where=where,
                 mend="install the version of tokitai that wrote it, or a later one",
             )
         raise EvidenceError(
-            f"has the older schema {name}; this version reads {EVIDENCE_SCHEMA}",
+            f"has the older schema {name}; this version reads {schema}",
             where=where,
             mend="run the command in its field `rerun` again",
         )
     told = f"has the schema {name!r}" if isinstance(name, str) else "names no schema"
     raise EvidenceError(
-        f"is no evidence file: it {told}, not {EVIDENCE_SCHEMA!r}",
+        f"is no {what}: it {told}, not {schema!r}",
         where=where,
         mend="give the .json file that a run wrote",
     )
@@ -173,7 +190,7 @@ def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     try:
         record = msgspec.convert(tree["cases_file"], CasesFileRecord)
     except msgspec.ValidationError as error:
-        raise _misfit(error, path) from error
+        raise _misfit(error, path, EVIDENCE_SCHEMA) from error
     if Path(record.name).name != record.name or not record.name.endswith(".cases.jsonl"):
         raise EvidenceError(
             f"names {record.name!r}, which is no plain file name ending in .cases.jsonl",
@@ -192,14 +209,14 @@ def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     return {**tree, "cases": cases, "cases_file": None}
 
 
-def _misfit(error: msgspec.ValidationError, path: Path) -> EvidenceError:
+def _misfit(error: msgspec.ValidationError, path: Path, schema: str) -> EvidenceError:
     message, _, place = str(error).partition(" - at `")
     key = re.sub(r"^\$\.?|`$", "", place)
     message = message.replace("Object contains", "there is an").replace(
         "Object missing", "lacks the"
     )
     return EvidenceError(
-        f"does not follow {EVIDENCE_SCHEMA}: {message}",
+        f"does not follow {schema}: {message}",
         where=Location(path, key=key),
         mend="only files that tokitai wrote can be read",
     )

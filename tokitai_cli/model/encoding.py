@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,45 +16,53 @@ from tokitai_cli.model.evidence import CaseRecord, Evidence
 # inside strings, where the escaped form means the same.
 _RAW = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
+_T = TypeVar("_T", bound=msgspec.Struct)
 
-def plain(evidence: Evidence) -> dict[str, Any]:
-    """`evidence` as dicts, lists, text, numbers, bools and None; NaN and infinities as text."""
-    tree = _strict(msgspec.to_builtins(evidence, enc_hook=_scalar))
+
+def plain(record: msgspec.Struct) -> dict[str, Any]:
+    """`record` as dicts, lists, text, numbers, bools and None; NaN and infinities as text."""
+    tree = _strict(msgspec.to_builtins(record, enc_hook=_scalar))
     assert isinstance(tree, dict)
     return tree
 
 
-def normal(evidence: Evidence) -> Evidence:
-    """`evidence` as reading it back gives it: plain scalars, NaN and infinities as text, keys sorted.
+def normal(record: _T) -> _T:
+    """`record` as reading it back gives it: plain scalars, NaN and infinities as text, keys sorted.
 
     Raises msgspec.ValidationError where a field holds what the schema does not allow.
     """
-    return msgspec.convert(plain(evidence), Evidence)
+    return msgspec.convert(plain(record), type(record))
 
 
-def canonical(evidence: Evidence) -> str:
+def canonical(evidence: Evidence, *, is_normal: bool = False) -> str:
     """Everything but `volatile` and `digest` in one fixed spelling.
+
+    is_normal: it is what `normal` gave, and need not be looked through again.
 
     It is `json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` of Python's
     standard library, so that a digest can be recomputed without this tool.
     """
-    tree = plain(evidence)
+    tree = msgspec.to_builtins(evidence) if is_normal else plain(evidence)
     del tree["volatile"], tree["digest"]
     return json.dumps(
         tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
-def digest(evidence: Evidence) -> str:
+def digest(evidence: Evidence, *, is_normal: bool = False) -> str:
     """sha256 of the canonical form in UTF-8, in hex."""
-    return hashlib.sha256(canonical(evidence).encode()).hexdigest()
+    return hashlib.sha256(canonical(evidence, is_normal=is_normal).encode()).hexdigest()
 
 
-def to_json(evidence: Evidence) -> str:
+def to_json(evidence: Evidence, *, is_normal: bool = False) -> str:
     """Write the whole evidence as strict JSON: sorted keys, indented by one, a line break at the end."""
-    return _text(
-        msgspec.json.format(msgspec.json.encode(plain(evidence), order="sorted"), indent=1)
-    )
+    tree = evidence if is_normal else plain(evidence)
+    return _text(msgspec.json.format(msgspec.json.encode(tree, order="sorted"), indent=1))
+
+
+def line(record: msgspec.Struct) -> bytes:
+    """Any record as one line of strict JSON in UTF-8, keys sorted; NaN and infinities as text."""
+    return _text(msgspec.json.encode(plain(record), order="sorted")).encode()
 
 
 def case_to_json(case: CaseRecord) -> str:

@@ -170,34 +170,7 @@ class CaseRunner(msgspec.Struct):
         return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
 
     def _draft(self, case: Case, lane: Lane) -> CaseRecord:
-        name = lane.device.name
-        return CaseRecord(
-            id=case.id,
-            op=case.loaded.spec.op,
-            variant=case.variant_name,
-            shape=dict(case.shape),
-            profile=case.profile,
-            seed=case.seed,
-            device=name,
-            spec=case.loaded.digest,
-            build="",
-            verdict=Verdict.INTERNAL_ERROR,
-            stage=Stage.PLAN,
-            reason="the case did not come to an end",
-            inputs=[],
-            launches=[_launch(launch) for launch in case.launches],
-            outputs=[],
-            properties=[],
-            mutants=[],
-            repeats=None,
-            findings=[],
-            replay_fraction=None,
-            known_bug="",
-            rerun=rerun_case(case, name, self.options),
-            debug="",
-            saved_arrays=[],
-            deterministic=case.variant.deterministic,
-        )
+        return draft(case, lane.device.name, self.options)
 
     def _known(self, record: CaseRecord, case: Case, lane: Lane) -> CaseRecord:
         """The record with its verdict seen in the light of the spec's known bugs."""
@@ -217,6 +190,37 @@ class CaseRunner(msgspec.Struct):
                 reason=f"{what}: {record.reason or bug.reason}",
             )
         return record
+
+
+def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
+    """Record of a case that has not come to an end, which is a fault of the tool until it has."""
+    return CaseRecord(
+        id=case.id,
+        op=case.loaded.spec.op,
+        variant=case.variant_name,
+        shape=dict(case.shape),
+        profile=case.profile,
+        seed=case.seed,
+        device=device,
+        spec=case.loaded.digest,
+        build="",
+        verdict=Verdict.INTERNAL_ERROR,
+        stage=Stage.PLAN,
+        reason="the case did not come to an end",
+        inputs=[],
+        launches=[_launch(launch) for launch in case.launches],
+        outputs=[],
+        properties=[],
+        mutants=[],
+        repeats=None,
+        findings=[],
+        replay_fraction=None,
+        known_bug="",
+        rerun=rerun_case(case, device, options),
+        debug="",
+        saved_arrays=[],
+        deterministic=case.variant.deterministic,
+    )
 
 
 def _judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:

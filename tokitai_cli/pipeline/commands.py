@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tokitai_cli import spec
-from tokitai_cli.model.case import Case
-from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.pipeline.options import DEFAULT_TIMEOUT, RunOptions
 
 
 def rerun_case(case: Case, device: str, options: RunOptions) -> str:
@@ -40,9 +40,14 @@ def _comma(values: Iterable[int]) -> str:
 
 
 def _start(options: RunOptions) -> list[str]:
-    op = options.loaded.spec.op
-    builtin = dict(spec.builtin()).get(op) == options.loaded.path
-    return ["tokitai", options.verb, op if builtin else _from_here(options.loaded.path)]
+    return ["tokitai", options.verb, options.called or called(options.loaded)]
+
+
+def called(loaded: LoadedSpec) -> str:
+    """How a command line names a spec: a built-in one by its op, another by its path from here."""
+    op = loaded.spec.op
+    builtin = dict(spec.builtin()).get(op) == loaded.path
+    return op if builtin else _from_here(loaded.path)
 
 
 def _from_here(path: Path) -> str:
@@ -56,6 +61,8 @@ def _common(options: RunOptions) -> list[str]:
     words = ["--repeat", str(options.repetitions)]
     if options.warmups:
         words += ["--warmup", str(options.warmups)]
+    if options.timeout != DEFAULT_TIMEOUT:
+        words += ["--timeout", f"{options.timeout:g}"]
     if device.arch:
         words += ["--arch", device.arch]
     if device.gpu:

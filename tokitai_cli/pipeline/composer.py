@@ -29,7 +29,7 @@ from tokitai_cli.pipeline.files import choose_folder, write_files
 from tokitai_cli.pipeline.lane import Built, Lane
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal, prepare
-from tokitai_cli.pipeline.recorder import Recorder
+from tokitai_cli.pipeline.recorder import Recorder, choose
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     recorder = Recorder(options)
     for device, probe in chosen:
         recorder.device(device, probe)
-    recorder.selected(planned.cases)
+    recorder.chosen = choose(planned.cases)
     folder, note = choose_folder(options.out)
     if note:
         recorder.notes.append(note)
@@ -96,7 +96,8 @@ def finish(
         done = sum(case.verdict is not Verdict.INTERRUPTED for case in recorder.cases)
         reason = f"the run was stopped after {done} of {run.total} cases"
         outcome = Outcome(Verdict.INTERRUPTED, Stage.RUN, reason)
-    evidence = recorder.finish(run.builds, left_out, outcome)
+    builds = [built.info for built in run.builds]
+    evidence = recorder.finish(builds, left_out, outcome)
     files, note = write_files(evidence, folder, run.options)
     if note:
         run.listener(Note(note))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from types import TracebackType
 
 import msgspec
 
 from tokitai_cli import build, run
 from tokitai_cli.errors import BuildError
+from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
 from tokitai_cli.model.device import Device, Fact, Probe, Recipe
 from tokitai_cli.model.events import Listener
@@ -28,6 +30,28 @@ class Built(msgspec.Struct, frozen=True):
     record: BuildRecord
     artifact: build.Artifact | None
     error: BuildError | None
+
+    @property
+    def info(self) -> BuildInfo:
+        """What the evidence says of it."""
+        if self.artifact is None:
+            log = self.error.log_path if self.error is not None else None
+            return BuildInfo(
+                key=self.key,
+                record=self.record,
+                log="" if log is None else str(log),
+                seconds=None,
+                cached=False,
+                note="",
+            )
+        return BuildInfo(
+            key=self.key,
+            record=self.record,
+            log=str(self.artifact.log_path),
+            seconds=self.artifact.seconds,
+            cached=self.artifact.cached,
+            note=self.artifact.note,
+        )
 
 
 class Lane:
@@ -151,6 +175,7 @@ class Lane:
             artifact = build.build(request, recipe, listener=self._listener, timeout=limit)
         except BuildError as error:
             record = build.failed_record(request, recipe, error)
-            name = f"failed-{self.device.name}-{len(self._builds)}"
-            return Built(name, record, None, error)
+            # By content, so that it is the same failure in another run and on another machine.
+            content = hashlib.sha256(msgspec.json.encode(record)).hexdigest()
+            return Built(f"failed-{self.device.name}-{content[:16]}", record, None, error)
         return Built(artifact.key, artifact.record, artifact, None)

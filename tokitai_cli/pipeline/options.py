@@ -15,12 +15,17 @@ from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.plan import Selection, expand_values
 
 MIN_REPETITIONS = 2
+DEFAULT_TIMEOUT = 60.0
 # File systems take 255; the longest addition is .NAME.cases.jsonl.PROCESS.tmp.
 MAX_NAME_BYTES = 200
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """Options of one run. `timeout` is in seconds: of a case's kernels, and of a user's oracle."""
+    """Options of one run.
+
+    timeout: seconds of a case's kernels, and of a user's oracle. called: how a command line names the
+    spec, where that is not by the path that it was read from.
+    """
 
     loaded: LoadedSpec
     selection: Selection
@@ -28,13 +33,14 @@ class RunOptions(msgspec.Struct, frozen=True):
     device_options: DeviceOptions = msgspec.field(default_factory=DeviceOptions)
     repetitions: int = MIN_REPETITIONS
     warmups: int = 0
-    timeout: float = 60.0
+    timeout: float = DEFAULT_TIMEOUT
     out: Path = Path("reports")
     name: str = ""
     formats: tuple[str, ...] = ("md",)
     save_arrays: bool = False
     build_only: bool = False
     verb: str = "verify"
+    called: str = ""
 
 
 def load_op(op: str) -> LoadedSpec:
@@ -53,7 +59,7 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     seed: str | int | Sequence[int] = "0",
     repeat: int = MIN_REPETITIONS,
     warmup: int = 0,
-    timeout: float = 60.0,
+    timeout: float = DEFAULT_TIMEOUT,
     arch: str = "",
     gpu: int = 0,
     warp_size: int = 0,
@@ -68,21 +74,11 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
 
     `shapes` maps params of the op to a value, a list, or text such as "16,64" or "64:256:64".
     """
-    if warp_size not in {0, 32, 64}:
-        raise UsageError(f"--warp-size {warp_size}: a warp has 32 or 64 lanes")
-    if repeat < MIN_REPETITIONS:
-        raise UsageError(
-            f"--repeat {repeat}: at least {MIN_REPETITIONS} repetitions are needed",
-            mend="never-written elements only show under two complementary sentinels",
-        )
-    if not (math.isfinite(timeout) and timeout > 0):
-        raise UsageError(f"--timeout {timeout}: seconds, more than 0")
+    check_run(warp_size=warp_size, repeat=repeat, timeout=timeout, out=out)
     if name and (name != Path(name).name or name.startswith(".")):
         raise UsageError(f"--name {name}: a plain file name without folders")
-    if not str(out):
-        raise UsageError("--out: no folder is named", mend="write --out . for this one")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
-    _check_text(loaded.path)
+    check_text(loaded.path)
     name = name or loaded.spec.op
     if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
         raise UsageError(f"--name: longer than {MAX_NAME_BYTES} bytes", mend="use a shorter name")
@@ -90,9 +86,9 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         loaded=loaded,
         selection=Selection(
             shapes=_shapes(loaded, shapes or {}),
-            variants=_words(variant),
-            profiles=_words(profile),
-            seeds=_values("seed", seed),
+            variants=words(variant),
+            profiles=words(profile),
+            seeds=values("seed", seed),
             suite=suite or None,
         ),
         device=device,
@@ -102,14 +98,29 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         timeout=timeout,
         out=Path(out),
         name=name,
-        formats=_formats(format),
+        formats=formats(format),
         save_arrays=save_arrays,
         build_only=build_only,
         verb=verb,
     )
 
 
-def _check_text(path: Path) -> None:
+def check_run(*, warp_size: int, repeat: int, timeout: float, out: str | Path) -> None:
+    """Raise UsageError for a value that no run can have, of one spec or of many."""
+    if warp_size not in {0, 32, 64}:
+        raise UsageError(f"--warp-size {warp_size}: a warp has 32 or 64 lanes")
+    if repeat < MIN_REPETITIONS:
+        raise UsageError(
+            f"--repeat {repeat}: at least {MIN_REPETITIONS} repetitions are needed",
+            mend="never-written elements only show under two complementary sentinels",
+        )
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise UsageError(f"--timeout {timeout}: seconds, more than 0")
+    if not str(out):
+        raise UsageError("--out: no folder is named", mend="write --out . for this one")
+
+
+def check_text(path: Path) -> None:
     """Raise SpecError for a path that no generated source, digest or JSON could name."""
     try:
         str(path).encode()
@@ -118,18 +129,19 @@ def _check_text(path: Path) -> None:
         raise SpecError("the path is no UTF-8 text", where=Location(path), mend=mend) from None
 
 
-def _words(values: Sequence[str]) -> tuple[str, ...]:
+def words(given: Sequence[str]) -> tuple[str, ...]:
     """Repeated options and comma lists, in order, without repeats."""
-    words = [word.strip() for value in values for word in value.split(",")]
-    return tuple(dict.fromkeys(word for word in words if word))
+    parts = [word.strip() for value in given for word in value.split(",")]
+    return tuple(dict.fromkeys(word for word in parts if word))
 
 
-def _formats(values: Sequence[str]) -> tuple[str, ...]:
-    formats = _words(values)
-    for value in formats:
-        if value not in report.FORMATS:
-            raise UsageError(f"--format {value}: unknown", mend=near(value, report.FORMATS))
-    return formats
+def formats(given: Sequence[str]) -> tuple[str, ...]:
+    """Formats of reports, as `words`. Raises UsageError for an unknown one."""
+    names = words(given)
+    for name in names:
+        if name not in report.FORMATS:
+            raise UsageError(f"--format {name}: unknown", mend=near(name, report.FORMATS))
+    return names
 
 
 def _shapes(
@@ -142,11 +154,12 @@ def _shapes(
                 f"{loaded.spec.op} has no parameter {name}", mend=near(name, loaded.spec.params)
             )
         if value != "":
-            given[name] = _values(name, value)
+            given[name] = values(name, value)
     return given
 
 
-def _values(name: str, value: str | int | Sequence[int]) -> tuple[int, ...]:
+def values(name: str, value: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Integers of an option `name`: one, several, or text as `expand_values` takes it."""
     if isinstance(value, str):
         return expand_values(name, value)
     return (value,) if isinstance(value, int) else tuple(value)

@@ -11,6 +11,7 @@ import msgspec
 
 from tokitai_cli import compare, evidence, oracles
 from tokitai_cli.evidence import Outcome, Parts
+from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Fact, Probe
 from tokitai_cli.model.evidence import (
@@ -18,16 +19,18 @@ from tokitai_cli.model.evidence import (
     DeviceRecord,
     Evidence,
     FactRecord,
+    GroupRecord,
     LeftOutRecord,
     NonClaimRecord,
     SourceRecord,
+    ToolRecord,
     VolatileRecord,
 )
 from tokitai_cli.model.spec import Spec
+from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.commands import rerun_run
-from tokitai_cli.pipeline.lane import Built
 from tokitai_cli.pipeline.options import RunOptions
 
 MAX_SOURCE_BYTES = 256 << 10
@@ -41,18 +44,46 @@ _ENVIRONMENT = (
 )
 
 
-class Recorder:
-    """Everything that goes into the evidence of one run."""
+class Chosen(msgspec.Struct, frozen=True):
+    """What the selected variants are made of.
 
-    def __init__(self, options: RunOptions) -> None:
+    sources by sha256 of their bytes; oracles: name -> sha256 of the text that decides what it says.
+    """
+
+    sources: dict[str, SourceRecord] = msgspec.field(default_factory=dict)
+    oracles: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A run whose cases came to their ends before the recorder saw them, maybe on other machines.
+
+    When it started and finished (ISO 8601), the wall time between in seconds, and the tool that ran.
+    missing: what the reason of a case in a vacuous group says besides, empty where the run is whole.
+    """
+
+    started: str
+    finished: str
+    seconds: float
+    tool: ToolRecord
+    missing: str = ""
+
+
+class Recorder:
+    """Everything that goes into the evidence of one run.
+
+    `rerun` are the shell words that repeat it, where those of `options` do not.
+    """
+
+    def __init__(self, options: RunOptions, *, rerun: str = "") -> None:
         self._options = options
+        self._rerun = rerun or rerun_run(options)
         self._started = evidence.timestamp(os.environ)
         self._clock = time.monotonic()
         self.cases: list[CaseRecord] = []
         self.notes: list[str] = []
-        self._devices: dict[str, DeviceRecord] = {}
-        self._sources: dict[str, SourceRecord] = {}
-        self._oracles: dict[str, str] = {}
+        self.non_claims: list[NonClaimRecord] = []
+        self.chosen = Chosen()
+        self.devices: dict[str, DeviceRecord] = {}
         self._times: dict[str, list[int]] = {}
         self._logs: dict[str, str] = {}
         self._oracle_logs: dict[str, str] = {}
@@ -61,28 +92,11 @@ class Recorder:
 
     def device(self, device: Device, probe: Probe) -> None:
         """Record a device as it was found."""
-        self._devices[device.name] = DeviceRecord(
-            name=device.name,
-            device_class=probe.device_class,
-            available=probe.available,
-            arch=probe.arch,
-            facts=[FactRecord(name=f.name, value=f.value, source=f.source) for f in probe.facts],
-            missing=probe.missing,
-            mend=probe.mend,
-            non_claims=list(device.non_claims),
-        )
+        self.devices[device.name] = device_record(device, probe)
 
     def told(self, device: str, facts: Iterable[Fact]) -> None:
         """Add what a device's runtime told to what was found of it before."""
-        record = self._devices[device]
-        known = {(fact.name, fact.source) for fact in record.facts}
-        more = [
-            FactRecord(name=fact.name, value=fact.value, source=fact.source)
-            for fact in facts
-            if (fact.name, fact.source) not in known
-        ]
-        if more:
-            self._devices[device] = msgspec.structs.replace(record, facts=[*record.facts, *more])
+        self.devices[device] = with_told(self.devices[device], facts)
 
     def case(self, outcome: CaseOutcome) -> None:
         """Record a case that came to its end."""
@@ -96,30 +110,19 @@ class Recorder:
         if outcome.oracle_log:
             self._oracle_logs[record.key] = outcome.oracle_log
 
-    def selected(self, cases: Iterable[Case]) -> None:
-        """Record the sources and oracles of the selected variants."""
-        for case in {case.variant_name: case for case in cases}.values():
-            variant = case.variant
-            oracles.require_properties(case)
-            self._oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
-            path = case.loaded.folder / variant.source
-            if path.is_file():
-                data = path.read_bytes()
-                text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else None
-                digest = hashlib.sha256(data).hexdigest()
-                self._sources[digest] = SourceRecord(
-                    path=variant.source, bytes=len(data), text=text
-                )
-
     def finish(
         self,
-        builds: Sequence[Built],
+        builds: Sequence[BuildInfo],
         left_out: Sequence[LeftOutRecord],
         outcome: Outcome | None,
+        past: Past | None = None,
     ) -> Evidence:
-        """Evidence of the run: groups are judged for vacuity, then everything is assembled."""
+        """Evidence of the run: groups are judged for vacuity, then everything is assembled.
+
+        `past` is given for a run that is over; else it was from the recorder's making to now, here.
+        """
         groups = compare.groups(self.cases)
-        self.cases = compare.settle(self.cases, groups)
+        self.cases = _settled(self.cases, groups, past.missing if past is not None else "")
         loaded = self._options.loaded
         spec = loaded.spec
         variants = {case.variant for case in self.cases} or set(spec.variants)
@@ -135,13 +138,13 @@ class Recorder:
             for name, variant in spec.variants.items()
             if name in variants and variant.flush_to_zero
         ]
-        non_claims += _unjudged_properties(spec, self.cases)
+        non_claims += [*_unjudged_properties(spec, self.cases), *self.non_claims]
         return evidence.assemble(
             Parts(
                 name=self._options.name,
-                rerun=rerun_run(self._options),
-                tool=evidence.tool_record(),
-                volatile=self._volatile(builds),
+                rerun=self._rerun,
+                tool=evidence.tool_record() if past is None else past.tool,
+                volatile=self._volatile(builds, past),
                 cases=self.cases,
                 specs={
                     loaded.digest: SourceRecord(
@@ -150,10 +153,10 @@ class Recorder:
                         text=loaded.text,
                     )
                 },
-                sources=self._sources,
-                oracles=self._oracles,
+                sources=self.chosen.sources,
+                oracles=self.chosen.oracles,
                 builds={built.key: built.record for built in builds},
-                devices=self._devices,
+                devices=self.devices,
                 groups=groups,
                 left_out=left_out,
                 non_claims=non_claims,
@@ -162,30 +165,85 @@ class Recorder:
             )
         )
 
-    def _volatile(self, builds: Sequence[Built]) -> VolatileRecord:
-        artifacts = {built.key: built.artifact for built in builds if built.artifact is not None}
-        logs = {key: str(artifact.log_path) for key, artifact in artifacts.items()}
-        logs |= {
-            built.key: str(built.error.log_path)
-            for built in builds
-            if built.error is not None and built.error.log_path is not None
-        }
-        notes = [artifact.note for artifact in artifacts.values() if artifact.note]
+    def _volatile(self, builds: Sequence[BuildInfo], past: Past | None) -> VolatileRecord:
+        # What is set here says nothing of a run that is over.
+        set_here = {} if past is not None else os.environ
+        made = [built for built in builds if built.seconds is not None]
+        notes = [built.note for built in made if built.note]
         return VolatileRecord(
-            started=self._started,
-            finished=evidence.timestamp(os.environ),
-            seconds=time.monotonic() - self._clock,
+            started=self._started if past is None else past.started,
+            finished=evidence.timestamp(os.environ) if past is None else past.finished,
+            seconds=time.monotonic() - self._clock if past is None else past.seconds,
             case_times_ns=self._times,
             stage_seconds=self._stages,
-            build_seconds={key: artifact.seconds for key, artifact in artifacts.items()},
-            build_cached={key: artifact.cached for key, artifact in artifacts.items()},
-            build_logs=logs,
+            build_seconds={built.key: built.seconds for built in made if built.seconds is not None},
+            build_cached={built.key: built.cached for built in made},
+            build_logs={built.key: built.log for built in builds if built.log},
             kernel_logs=self._logs,
             oracle_logs=self._oracle_logs,
             agreement=self.agreements.records(deterministic=False),
-            environment={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            environment={name: set_here[name] for name in _ENVIRONMENT if name in set_here},
             notes=[*self.notes, *notes],
         )
+
+
+def device_record(device: Device, probe: Probe) -> DeviceRecord:
+    """Evidence of a device as it was found."""
+    return DeviceRecord(
+        name=device.name,
+        device_class=probe.device_class,
+        available=probe.available,
+        arch=probe.arch,
+        facts=[FactRecord(name=f.name, value=f.value, source=f.source) for f in probe.facts],
+        missing=probe.missing,
+        mend=probe.mend,
+        non_claims=list(device.non_claims),
+    )
+
+
+def with_told(record: DeviceRecord, facts: Iterable[Fact]) -> DeviceRecord:
+    """`record` with what the device's runtime told, where that is new."""
+    known = {(fact.name, fact.source) for fact in record.facts}
+    more = [
+        FactRecord(name=fact.name, value=fact.value, source=fact.source)
+        for fact in facts
+        if (fact.name, fact.source) not in known
+    ]
+    return msgspec.structs.replace(record, facts=[*record.facts, *more]) if more else record
+
+
+def choose(cases: Iterable[Case]) -> Chosen:
+    """Look up the sources and oracles of the selected variants.
+
+    Raises SpecError for a property that the variant's oracle does not state.
+    """
+    chosen = Chosen()
+    for case in {case.variant_name: case for case in cases}.values():
+        variant = case.variant
+        oracles.require_properties(case)
+        chosen.oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
+        path = case.loaded.folder / variant.source
+        if path.is_file():
+            data = path.read_bytes()
+            text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else None
+            digest = hashlib.sha256(data).hexdigest()
+            chosen.sources[digest] = SourceRecord(path=variant.source, bytes=len(data), text=text)
+    return chosen
+
+
+def _settled(
+    cases: Sequence[CaseRecord], groups: Sequence[GroupRecord], missing: str
+) -> list[CaseRecord]:
+    """`cases` after their groups were judged; `missing` is added to what is said of vacuous ones."""
+    settled = compare.settle(cases, groups)
+    if not missing:
+        return settled
+    return [
+        msgspec.structs.replace(new, reason=f"{new.reason}; {missing}")
+        if new.verdict is Verdict.INCONCLUSIVE and old.verdict is Verdict.VERIFIED
+        else new
+        for old, new in zip(cases, settled, strict=True)
+    ]
 
 
 def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:

@@ -25,7 +25,7 @@ from tokitai_cli.pipeline.composer import Preparation, RunOutcome, finish, silen
 from tokitai_cli.pipeline.files import choose_folder
 from tokitai_cli.pipeline.lane import Built, Lane
 from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.recorder import Recorder
+from tokitai_cli.pipeline.recorder import Recorder, choose
 
 # A watched child writes its report when it ends, after the runtime has shut down.
 _END_SECONDS = 60.0
@@ -98,7 +98,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     probe = msgspec.structs.replace(probe, facts=(*probe.facts, *facts))
     recorder = Recorder(options)
     recorder.device(device, probe)
-    recorder.selected(planned.cases)
+    recorder.chosen = choose(planned.cases)
     folder, note = choose_folder(options.out)
     if note:
         recorder.notes.append(note)

@@ -74,6 +74,23 @@ def plan(loaded: LoadedSpec, selection: Selection) -> Plan:
     return Plan(tuple(planner.cases.values()), tuple(planner.left_out))
 
 
+def case_of(
+    loaded: LoadedSpec, variant: str, shape: Shape, profile: str, seed: int, *, empty: bool = False
+) -> Case:
+    """One case of a plan again, from what names it; `empty` as its suite says. Raises SpecError."""
+    filler = Filler(loaded, variant, shape)
+    return Case(
+        loaded=loaded,
+        variant_name=variant,
+        shape=shape,
+        profile=profile,
+        seed=seed,
+        buffers=filler.buffers(),
+        launches=filler.launches(may_be_empty=empty),
+        expect_empty=empty,
+    )
+
+
 def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
     known = tuple(known)
     for name in names:

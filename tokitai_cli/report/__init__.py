@@ -1,5 +1,5 @@
 """Finished evidence as text for people and programs."""
 
-from tokitai_cli.report.render import FORMATS, render
+from tokitai_cli.report.render import FORMATS, INDEX_FORMATS, junit_pieces, render, render_index
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "INDEX_FORMATS", "junit_pieces", "render", "render_index"]

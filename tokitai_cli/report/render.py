@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tokitai_cli import resources
 from tokitai_cli.errors import UsageError, near
 from tokitai_cli.model import view
-from tokitai_cli.model.encoding import to_json
+from tokitai_cli.model.batch import BatchIndex, IndexCase
+from tokitai_cli.model.encoding import line, to_json
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.text import shape_text
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
 FORMATS = ("md", "json")
+INDEX_FORMATS = ("md", "json", "junit")
 
 
 def render(evidence: Evidence, format: str, *, cache: Path | None = None) -> str:
@@ -31,6 +36,32 @@ def render(evidence: Evidence, format: str, *, cache: Path | None = None) -> str
     if format == "md":
         return _markdown(evidence, cache)
     raise UsageError(f"unknown report format {format!r}", mend=near(format, FORMATS))
+
+
+def render_index(
+    index: BatchIndex, format: str, cases: Iterable[IndexCase] = (), *, cache: Path | None = None
+) -> str:
+    """Index of a batch as text of one of INDEX_FORMATS; JUnit needs its `cases`, spec by spec.
+
+    cache: as for `render`. Raises UsageError for another format.
+    """
+    if format == "json":
+        return msgspec.json.format(line(index), indent=1).decode() + "\n"
+    if format == "md":
+        from tokitai_cli.report.batch import counted, outline_index
+
+        template = _environment(cache).get_template("batch.md.j2")
+        return template.render(index=index, outline=outline_index(index), counted=counted)
+    if format == "junit":
+        return "".join(junit_pieces(index, cases))
+    raise UsageError(f"unknown report format {format!r}", mend=near(format, INDEX_FORMATS))
+
+
+def junit_pieces(index: BatchIndex, cases: Iterable[IndexCase]) -> Iterator[str]:
+    """JUnit XML of an index, piece by piece; `cases` are all of its cases, spec by spec."""
+    from tokitai_cli.report.junit import pieces  # loaded where it is asked for
+
+    return pieces(index, cases)
 
 
 def _markdown(evidence: Evidence, cache: Path | None) -> str:

@@ -2,31 +2,103 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import re
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tokitai_cli import resources
-from tokitai_cli.errors import UsageError, near
+from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.spec.checks import check
 from tokitai_cli.spec.convert import to_spec
-from tokitai_cli.spec.reader import decode, parse, read_bytes
+from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SCHEMA = b"tokitai/spec/"
+_SCHEMA_LINE = re.compile(rb"""^[ \t{]*["']?schema["']?\s*:\s*["']?tokitai/spec/""", re.MULTILINE)
 
 
-def load(path: Path) -> LoadedSpec:
+def load(path: Path, data: bytes | None = None) -> LoadedSpec:
     """Read and check a spec file (UTF-8 YAML of at most 1 MiB), strictly.
 
-    The LoadedSpec's path is absolute, its digest the sha256 of the file's bytes. Raises SpecError
-    with file, line, column, dotted key and mend at the first fault in the order of the checks:
-    bytes, YAML, structure, meaning.
+    `data` are the file's bytes where they were read before, and may no longer be those on disk. The
+    LoadedSpec's path is absolute, its digest the sha256 of the file's bytes. Raises SpecError with
+    file, line, column, dotted key and mend at the first fault in the order of the checks: bytes,
+    YAML, structure, meaning.
     """
-    data = read_bytes(path)
+    if data is None:
+        data = read_bytes(path)
     text = decode(data, path)
     document = parse(text, path)
     spec = to_spec(document)
     check(document, spec)
     digest = hashlib.sha256(data).hexdigest()
     return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest)
+
+
+def recall(path: Path, data: bytes) -> LoadedSpec:
+    """A spec from the bytes that a batch kept of it, without looking at the files that it names.
+
+    It was checked when the batch began, maybe on another machine. Raises SpecError where this version
+    does not read it.
+    """
+    text = decode(data, path)
+    spec = to_spec(parse(text, path))
+    digest = hashlib.sha256(data).hexdigest()
+    return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest)
+
+
+def is_spec(path: Path) -> bool:
+    """Whether a YAML file means to be a spec: it has `schema: tokitai/spec/...` at its top level.
+
+    Where its YAML is at fault in front of that key, a line that reads so decides, so that a broken
+    spec is no other tool's file. Raises SpecError where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES)
+    except OSError as error:
+        where = Location(path)
+        raise SpecError(f"cannot be read: {error.strerror or error}", where=where) from None
+    if _SCHEMA not in data:  # most YAML files of other tools
+        return False
+    try:
+        return _schema_of(data).startswith(_SCHEMA.decode())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return _SCHEMA_LINE.search(data) is not None
+
+
+def _schema_of(data: bytes) -> str:
+    """Value of the key `schema` at the top level of the first document, empty without one."""
+    depth = 0
+    key: str | None = None
+    for event in yaml.parse(data, Loader=_LOADER):
+        if isinstance(event, yaml.DocumentEndEvent):
+            break
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.NodeEvent):
+            if depth == 1:
+                value = event.value if isinstance(event, yaml.ScalarEvent) else ""
+                if key == "schema":
+                    return str(value)
+                key = str(value) if key is None else None
+            if isinstance(event, yaml.CollectionStartEvent):
+                if depth == 0 and not isinstance(event, yaml.MappingStartEvent):
+                    break
+                depth += 1
+    return ""
+
+
+def file_bytes(loaded: LoadedSpec) -> bytes:
+    """Bytes of the file that a spec was read from: its text, and the byte order mark it may have had."""
+    data = loaded.text.encode()
+    same = hashlib.sha256(data).hexdigest() == loaded.digest
+    return data if same else codecs.BOM_UTF8 + data
 
 
 def builtin() -> list[tuple[str, Path]]:

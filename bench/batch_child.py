@@ -1,0 +1,77 @@
+"""Runs a batch with one thread a worker, and tells where its time went, as JSON on the last line.
+
+Takes the words of `tokitai batch`. seconds: from the first worker's start to the last result and the
+index; journal, summary: of them, in the conductor; peak, worker: largest resident sets in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli import batch
+from tokitai_cli.batch.folder import BatchFolder
+
+_SPENT: dict[str, float] = {"journal": 0.0, "summary": 0.0}
+
+
+def main(words: list[str]) -> None:
+    """Run the batch that `words` describe: DIR --suite NAME --seed LIST --device NAME -j N --out DIR."""
+    given = dict(zip(words[1::2], words[2::2], strict=False))
+    options = batch.resolve(
+        [words[0]],
+        suite=[given["--suite"]],
+        seed=given["--seed"],
+        device=given["--device"],
+        workers=int(given["-j"]),
+        out=given["--out"],
+    )
+    settings = msgspec.structs.replace(options.settings, threads=1)
+    options = msgspec.structs.replace(options, settings=settings)
+    collected = batch.collect(options)
+    for name in ("commit", "keep", "begin", "end"):
+        setattr(BatchFolder, name, _timed("journal", getattr(BatchFolder, name)))
+    # The composer's own name for it is what it calls.
+    composer = sys.modules["tokitai_cli.batch.composer"]
+    vars(composer)["summarise"] = _timed("summary", vars(composer)["summarise"])
+    start = time.perf_counter()
+    outcome = batch.run(options, collected, lambda event: None)
+    seconds = time.perf_counter() - start
+    if outcome.index.verdict != "verified":
+        sys.exit(f"{outcome.index.verdict}: {outcome.index.reason}")
+    told = {**_SPENT, "seconds": seconds, "peak": _peak(), "worker": _children_peak()}
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+def _timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return work(*args, **kwargs)
+        finally:
+            _SPENT[name] += time.perf_counter() - start
+
+    return timed
+
+
+def _peak() -> int:
+    """Peak of this process alone: getrusage also counts the one that started it."""
+    for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def _children_peak() -> int:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,23 @@
+"""Many cases of many specs: collected, handed to workers, kept on disk, summed up.
+
+Stands on the pipeline, which runs the single case; nothing here knows what a kernel is.
+"""
+
+from tokitai_cli.batch.collect import collect
+from tokitai_cli.batch.collected import Collected
+from tokitai_cli.batch.composer import BatchOutcome, merge, run
+from tokitai_cli.batch.executor import Executor
+from tokitai_cli.batch.resolve import resolve
+from tokitai_cli.batch.summary_files import is_index, render_index_file
+
+__all__ = [
+    "BatchOutcome",
+    "Collected",
+    "Executor",
+    "collect",
+    "is_index",
+    "merge",
+    "render_index_file",
+    "resolve",
+    "run",
+]

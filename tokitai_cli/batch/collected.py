@@ -1,0 +1,66 @@
+"""A batch before it runs: its specs and its cases, in the order of the specs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tokitai_cli.model.batch import Setup, SpecEntry, Task
+from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.evidence import SourceRecord
+
+
+class BatchSpec(msgspec.Struct, frozen=True):
+    """A spec with its entry in the journal; sources by sha256 of their bytes."""
+
+    entry: SpecEntry
+    loaded: LoadedSpec
+    sources: dict[str, SourceRecord]
+
+
+class BatchCase(msgspec.Struct, frozen=True):
+    """A case on one device.
+
+    id: NAME/variant/shape/profile/seed@device, NAME as in SpecEntry. fingerprint: sha256 of all that
+    its result depends on and that is known without a build. group: what is judged for vacuity
+    together (spec, variant, shape, device). weight: estimated seconds, or another measure of size
+    that grows with them.
+    """
+
+    id: str
+    number: int
+    spec: int
+    case: Case
+    device: str
+    fingerprint: str
+    group: str
+    weight: float
+
+    def task(self) -> Task:
+        """What a worker is told of it."""
+        case = self.case
+        return Task(
+            number=self.number,
+            spec=case.loaded.digest,
+            variant=case.variant_name,
+            shape=dict(case.shape),
+            profile=case.profile,
+            seed=case.seed,
+            empty=case.expect_empty,
+            device=self.device,
+        )
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """Everything that was selected. Case n stands at `cases[n]`, and has the number n.
+
+    devices: names. left_out: combinations
+    that no variant takes. skipped: files that hold no spec, and specs without a suite that was asked
+    for, in words. setup: what workers are told.
+    """
+
+    specs: tuple[BatchSpec, ...]
+    cases: tuple[BatchCase, ...]
+    devices: tuple[str, ...]
+    left_out: int
+    skipped: tuple[str, ...]
+    setup: Setup

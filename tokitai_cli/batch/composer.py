@@ -1,0 +1,141 @@
+"""A whole batch: collect, run, keep, sum up."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import evidence, spec
+from tokitai_cli.batch.collected import BatchSpec, Collected
+from tokitai_cli.batch.conduct import Conductor, Listener
+from tokitai_cli.batch.executor import Executor
+from tokitai_cli.batch.folder import BatchFolder
+from tokitai_cli.batch.local import LocalExecutor
+from tokitai_cli.batch.merge import merge as merge_shards
+from tokitai_cli.batch.options import BatchOptions
+from tokitai_cli.batch.selection import rerun_words, selection_words
+from tokitai_cli.batch.summary import summarise
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.batch import BatchIndex, BatchPlanned, Begun
+from tokitai_cli.model.events import Note
+
+
+class BatchOutcome(msgspec.Struct, frozen=True):
+    """Index of a batch, the files that hold it, and the interrupt that ended it, if one did."""
+
+    index: BatchIndex
+    files: tuple[Path, ...]
+    interrupted: KeyboardInterrupt | None = None
+
+
+def run(
+    options: BatchOptions,
+    collected: Collected,
+    listener: Listener,
+    *,
+    executor: Callable[[], Executor] | None = None,
+) -> BatchOutcome:
+    """Run what was collected and write the index; `executor` makes another one than the local one.
+
+    Raises StorageError where results cannot be kept, ExecutorError where no worker can run: what was
+    kept until then is kept, and --resume goes on with it.
+    """
+    interrupt: KeyboardInterrupt | None = None
+    with BatchFolder.open(options.out) as folder:
+        earlier = folder.newest()
+        conductor = Conductor(
+            collected,
+            folder,
+            earlier,
+            listener,
+            resume=options.resume,
+            max_failures=options.max_failures,
+        )
+        folder.begin(
+            begun(options, collected),
+            {one.loaded.digest: spec.file_bytes(one.loaded) for one in collected.specs},
+            {digest: data for one in collected.specs for digest, data in _sources(one)},
+        )
+        workers = executor() if executor is not None else _local(options, collected)
+        for text in (*_damage(folder), *collected.skipped):
+            listener(Note(text))
+        listener(
+            BatchPlanned(
+                cases=len(collected.cases),
+                specs=len(collected.specs),
+                devices=collected.devices,
+                left_out=collected.left_out,
+                candidates=conductor.candidates(),
+                workers=workers.workers,
+            )
+        )
+        try:
+            conductor.run(workers)
+        except KeyboardInterrupt as stop:
+            interrupt = stop
+        index = summarise(folder, formats=options.formats)
+    return BatchOutcome(index, _files(options.out), interrupt)
+
+
+def merge(
+    folders: Sequence[Path], out: Path, *, formats: Sequence[str]
+) -> tuple[BatchIndex, tuple[Path, ...]]:
+    """Join the shards of one batch into `out`; returns the index and its files.
+
+    Raises UsageError where they are not alike or not whole, StorageError where they cannot be read.
+    """
+    return merge_shards(folders, out, formats=formats), _files(out)
+
+
+def _files(out: Path) -> tuple[Path, ...]:
+    return tuple(out / name for name in ("index.md", "index.json", "junit.xml"))
+
+
+def begun(options: BatchOptions, collected: Collected) -> Begun:
+    """First line of the batch in the journal."""
+    shard = options.shard
+    return Begun(
+        tool=evidence.tool_record(),
+        tool_digest=collected.setup.tool,
+        settings=options.settings,
+        devices=list(collected.devices),
+        selection=selection_words(options),
+        rerun=rerun_words(options),
+        specs=[one.entry for one in collected.specs],
+        shard="" if shard is None else f"{shard[0]}/{shard[1]}",
+        total=len(collected.cases),
+        left_out=collected.left_out,
+        started=evidence.timestamp(os.environ),
+        resumed=options.resume,
+    )
+
+
+def _sources(one: BatchSpec) -> Iterator[tuple[str, bytes]]:
+    """Sources of a spec by sha256. Raises UsageError where one was changed since it was read."""
+    for digest, path in one.entry.sources.items():
+        try:
+            data = (one.loaded.folder / path).read_bytes()
+        except OSError:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise UsageError(f"{path} was changed while the batch was put together")
+        yield digest, data
+
+
+def _damage(folder: BatchFolder) -> Iterator[str]:
+    if folder.ignored:
+        lines = "a line" if folder.ignored == 1 else f"{folder.ignored} lines"
+        yield f"{lines} of the journal are torn or damaged: their cases run again"
+
+
+def _local(options: BatchOptions, collected: Collected) -> LocalExecutor:
+    return LocalExecutor(
+        collected.setup,
+        workers=max(1, min(options.workers, len(collected.cases))),
+        gpus=options.gpus,
+        gpu_children=options.gpu_children,
+    )

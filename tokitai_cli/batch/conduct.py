@@ -1,0 +1,211 @@
+"""The batch under way: tasks out, replies in, and every result on disk before it is counted."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tokitai_cli import evidence
+from tokitai_cli.batch.collected import BatchCase, Collected
+from tokitai_cli.batch.executor import Executor
+from tokitai_cli.batch.folder import BatchFolder, Finished
+from tokitai_cli.batch.queue import TaskQueue
+from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
+from tokitai_cli.model.events import Note
+from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.model.view import FINE
+
+# Verdicts that say nothing of the kernel: such a case is not finished, and a resumed batch runs it.
+UNSETTLED = frozenset(
+    {Verdict.INADMISSIBLE, Verdict.NOT_RUN, Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR}
+)
+_WAIT_SECONDS = 1.0
+
+Listener = Callable[[BatchPlanned | BatchProgress | Note], None]
+
+
+class Conductor:
+    """Runs what was collected, with results into `folder`, which the batch has begun in.
+
+    earlier: newest result on disk by case id; with `resume` those that are still fresh are kept.
+    max_failures: the batch stops after so many, 0 for no limit.
+    """
+
+    def __init__(
+        self,
+        collected: Collected,
+        folder: BatchFolder,
+        earlier: Mapping[str, Done],
+        listener: Listener,
+        *,
+        resume: bool,
+        max_failures: int,
+    ) -> None:
+        self._cases = collected.cases
+        self._folder = folder
+        self._earlier = earlier
+        self._resume = resume
+        self._listener = listener
+        self._max_failures = max_failures
+        self._seconds = expected_seconds(collected.cases, earlier)
+        self._work_left = sum(self._seconds)
+        self._work_done = 0.0
+        self._done = self._kept = self._failures = 0
+        self._stopped = False
+        # Cases that did not find room beside others, to be run again by themselves.
+        self._alone: list[int] = []
+        self._ran_alone: set[int] = set()
+        self._notes: dict[str, None] = {}
+        self._start = time.monotonic()
+
+    def candidates(self) -> int:
+        """Results on disk that may still be fresh: workers will tell."""
+        return sum(self._candidate(case) is not None for case in self._cases)
+
+    def run(self, executor: Executor) -> Ended:
+        """Run every case; an interrupt is an end like others, and is raised once it is on disk."""
+        try:
+            self._everything(executor)
+        except KeyboardInterrupt:
+            self._end("interrupted")
+            raise
+        return self._end("stopped" if self._stopped else "whole")
+
+    def _everything(self, executor: Executor) -> None:
+        queue = TaskQueue(
+            (self._task(case), seconds)
+            for case, seconds in zip(self._cases, self._seconds, strict=True)
+        )
+        with executor:
+            while self._done < len(self._cases):
+                if not queue and not executor.running:
+                    if not self._alone or self._stopped:
+                        break
+                    queue.put(self._task(self._cases[self._alone.pop()]))
+                executor.feed(queue)
+                replies = executor.collect(_WAIT_SECONDS)
+                self._take(replies, queue, crowded=executor.running > 0 or len(replies) > 1)
+
+    def _take(self, replies: Sequence[Reply], queue: TaskQueue, *, crowded: bool) -> None:
+        """Keep what came, then count it."""
+        settled = [reply for reply in replies if not self._postponed(reply, crowded=crowded)]
+        finished = [self._finished(reply) for reply in settled if not reply.fresh]
+        if finished:
+            self._folder.commit(finished)
+        kept = [self._earlier[self._cases[reply.number].id] for reply in settled if reply.fresh]
+        numbers = [reply.number for reply in settled if reply.fresh]
+        if kept:
+            self._folder.keep(
+                [
+                    msgspec.structs.replace(done, kept=True, number=number)
+                    for done, number in zip(kept, numbers, strict=True)
+                ]
+            )
+        for reply in settled:
+            task = self._cases[reply.number].task()
+            queue.learned(task, (*reply.builds, *reply.devices))
+            self._count(reply)
+        if self._max_failures and self._failures >= self._max_failures and not self._stopped:
+            self._stopped = self._done < len(self._cases)
+            queue.clear()
+
+    def _postponed(self, reply: Reply, *, crowded: bool) -> bool:
+        """Whether a case that did not fit beside others is left for a time when it is alone."""
+        if reply.verdict is not Verdict.NOT_RUN or reply.fresh or not crowded:
+            return False
+        if reply.number in self._ran_alone:
+            return False
+        self._ran_alone.add(reply.number)
+        self._alone.append(reply.number)
+        return True
+
+    def _finished(self, reply: Reply) -> Finished:
+        case = self._cases[reply.number]
+        return Finished(
+            id=case.id,
+            number=case.number,
+            spec=case.case.loaded.digest,
+            fingerprint=case.fingerprint,
+            reply=reply,
+        )
+
+    def _count(self, reply: Reply) -> None:
+        case = self._cases[reply.number]
+        verdict = self._earlier[case.id].verdict if reply.fresh else reply.verdict
+        self._done += 1
+        self._kept += reply.fresh
+        self._failures += verdict not in FINE
+        self._work_left -= self._seconds[reply.number]
+        if not reply.fresh:
+            self._work_done += self._seconds[reply.number]
+        for text in reply.notes:
+            if text not in self._notes:
+                self._notes[text] = None
+                self._listener(Note(text))
+        spent = time.monotonic() - self._start
+        ran = self._done - self._kept
+        self._listener(
+            BatchProgress(
+                id=case.id,
+                verdict=verdict,
+                reason="" if reply.fresh else reply.reason,
+                position=self._done,
+                total=len(self._cases),
+                failures=self._failures,
+                kept=self._kept,
+                rate=ran / spent if spent > 0 else 0.0,
+                left=self._left(spent),
+            )
+        )
+
+    def _left(self, spent: float) -> float | None:
+        """Seconds that the rest may take, at the pace of what was done; None where nothing was."""
+        if self._work_done <= 0:
+            return None
+        return max(0.0, self._work_left) * spent / self._work_done
+
+    def _candidate(self, case: BatchCase) -> Done | None:
+        done = self._earlier.get(case.id) if self._resume else None
+        if done is None or done.verdict in UNSETTLED or not done.build:
+            return None
+        return done if done.fingerprint == case.fingerprint else None
+
+    def _task(self, case: BatchCase) -> Task:
+        done = self._candidate(case)
+        task = case.task()
+        if done is None:
+            return task
+        return msgspec.structs.replace(
+            task, have_build=done.build, have_device=done.device_identity
+        )
+
+    def _end(self, how: Literal["whole", "interrupted", "stopped"]) -> Ended:
+        ended = Ended(
+            how=how,
+            finished=evidence.timestamp(os.environ),
+            seconds=time.monotonic() - self._start,
+            notes=list(self._notes),
+        )
+        self._folder.end(ended)
+        return ended
+
+
+def expected_seconds(cases: Sequence[BatchCase], earlier: Mapping[str, Done]) -> list[float]:
+    """Seconds that each case is expected to take: recorded ones, else by size at the pace of those.
+
+    Without any record the sizes themselves, scaled to the order of a second for the largest.
+    """
+    recorded = {case.number: earlier[case.id].seconds for case in cases if case.id in earlier}
+    paces = [
+        recorded[case.number] / case.weight
+        for case in cases
+        if case.number in recorded and case.weight > 0
+    ]
+    largest = max((case.weight for case in cases), default=1.0) or 1.0
+    pace = statistics.median(paces) if paces else 1.0 / largest
+    return [recorded.get(case.number, case.weight * pace) for case in cases]

@@ -1,0 +1,72 @@
+"""What a result depends on that is known without a build, as one digest."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tokitai_cli import resources
+from tokitai_cli.model.batch import Settings
+from tokitai_cli.model.case import Case
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+# Folders of kernels_dir() that belong to the tool; the shipped kernels are sources like a user's.
+_HARNESS = ("cuda", "harness", "host")
+
+
+def fingerprint(
+    case: Case, device: str, settings: Settings, spec: str, tool: str, oracle: str
+) -> str:
+    """Sha256 in hex over canonical JSON of what the case's result on `device` depends on.
+
+    spec: digest of the spec file. tool: `tool_digest()`. oracle: its identity, empty where it cannot
+    be read. Where files lie, how many threads work and where arrays are kept has no part in it, and
+    neither have kernel and compiler: the build key speaks of those.
+    """
+    content = (
+        spec,
+        case.variant_name,
+        case.shape,
+        case.profile,
+        case.seed,
+        case.expect_empty,
+        device,
+        msgspec.structs.replace(settings, threads=0, arrays=""),
+        tool,
+        oracle,
+        np.__version__,
+        platform.python_version(),
+    )
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+
+
+@functools.cache
+def tool_digest() -> str:
+    """Sha256 in hex over the tool's Python sources, its harness and its headers.
+
+    The same for a checkout and for a wheel that was made of it.
+    """
+    digest = hashlib.sha256()
+    for name, path in sorted(_sources()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{name}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    """Files with their names in a checkout."""
+    for path in _PACKAGE.rglob("*.py"):
+        name = path.relative_to(_PACKAGE)
+        if name.parts[0] != "_data":
+            yield f"tokitai_cli/{name.as_posix()}", path
+    kernels = resources.kernels_dir()
+    for folder in _HARNESS:
+        for path in (kernels / folder).rglob("*"):
+            if path.is_file() and not path.name.startswith("."):
+                yield f"kernels/{path.relative_to(kernels).as_posix()}", path

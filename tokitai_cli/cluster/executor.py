@@ -1,0 +1,302 @@
+"""An executor over the workers of a Dask cluster.
+
+Which worker gets which task is decided here, not by Dask: a worker stays with the kernels that it has,
+and has one task at hand while it answers another, so that a batch that stops has little under way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import secrets
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import dask
+import msgspec
+
+from tokitai_cli import __version__
+from tokitai_cli.batch.collected import Collected
+from tokitai_cli.batch.queue import GPU_DEVICES, Lot, TaskQueue, lot_of
+from tokitai_cli.batch.serve import lost
+from tokitai_cli.cluster.jobs import JobCluster, Profile
+from tokitai_cli.cluster.link import Answer, Link, Sent, quiet, within
+from tokitai_cli.cluster.offers import AHEAD, Loads, Offer
+from tokitai_cli.cluster.parcel import Packed
+from tokitai_cli.cluster.security import Address
+from tokitai_cli.errors import ExecutorError
+from tokitai_cli.model.batch import Reply, Setup, Task
+from tokitai_cli.model.events import Listener, Note
+
+_NOTE_SECONDS = 5.0
+_CLOSE_SECONDS = 15.0
+_RESUME = "start the batch again with --resume, which repeats nothing that is on disk"
+
+
+class _Flight(msgspec.Struct, frozen=True):
+    """A task that a worker was given."""
+
+    task: Task
+    key: str
+    address: str
+
+
+class DaskExecutor:
+    """Executor over the workers of a scheduler, or of jobs that it asks a batch system for.
+
+    parcels: of the specs, by the digest of the spec. wait: seconds without any worker that can run what
+    waits, after which the batch ends; None: 60, and no limit for jobs, which may queue for long.
+    """
+
+    def __init__(
+        self,
+        collected: Collected,
+        parcels: Mapping[str, Packed],
+        target: Address | Profile,
+        *,
+        listener: Listener,
+        wait: float | None = None,
+    ) -> None:
+        self._setup = collected.setup
+        self._parcels = parcels
+        self._data = {packed.digest: packed.data for packed in parcels.values()}
+        self._lots = list(dict.fromkeys(lot_of(case.task()) for case in collected.cases))
+        self._target = target
+        self._listener = listener
+        self._wait = wait if wait is not None else 60.0 if isinstance(target, Address) else math.inf
+        self._most_losses = int(dask.config.get("distributed.scheduler.allowed-failures"))
+        self._token = secrets.token_hex(8)
+        self._stack = contextlib.ExitStack()
+        self._link: Link | None = None
+        self._jobs: JobCluster | None = None
+        self._queue: TaskQueue | None = None
+        self._loads = Loads()
+        self._flights: dict[int, _Flight] = {}
+        self._by_key: dict[str, int] = {}
+        self._near: dict[str, Lot] = {}
+        self._threads: dict[str, int] = {}
+        self._losses: dict[int, int] = {}
+        self._starved = math.inf
+        self._noted: set[str] = set()
+        self._decoder = msgspec.msgpack.Decoder(Reply)
+        self._sent = 0
+
+    @property
+    def workers(self) -> int:
+        """Threads of the workers that are there, each of which answers one task at a time."""
+        return sum(offer.threads for offer in self._offers.values())
+
+    @property
+    def running(self) -> int:
+        """Tasks that were handed out and are not answered."""
+        return len(self._flights)
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(quiet())
+            data = msgspec.msgpack.encode(_sent_setup(self._setup, self._parcels))
+            where: Any
+            if isinstance(self._target, Address):
+                where = self._target.url
+            else:
+                self._jobs = jobs = JobCluster(self._target)
+                stack.callback(within, _CLOSE_SECONDS, lambda: jobs.close(_CLOSE_SECONDS))
+                where = jobs.dask
+            digest = hashlib.sha256(data).hexdigest()
+            self._link = Link(where, self._target.security, data, digest, self._setup.tool)
+            stack.callback(self._link.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the connection within seconds; a case that a worker is at ends by its own time limit."""
+        self._flights.clear()
+        self._by_key.clear()
+        self._stack.close()
+
+    def feed(self, queue: TaskQueue) -> None:
+        """Give each worker what it has room for."""
+        self._queue = queue
+        offers = self._offers
+        batch: list[Sent] = []
+        for depth in range(1, AHEAD + 1):
+            # Near the end a task that waits behind another may be what keeps a free worker idle.
+            if depth > 1 and len(queue) <= self.workers:
+                break
+            free = [
+                address for address in offers if self._loads.room(address, offers[address], depth)
+            ]
+            while free and queue:
+                free = [
+                    address
+                    for address in free
+                    if self._give(queue, address, offers[address], depth, batch)
+                    and self._loads.room(address, offers[address], depth)
+                ]
+        if batch:
+            self._connected.send(batch, self._data)
+        hungry = bool(queue) and not self._flights
+        self._starved = min(self._starved, time.monotonic()) if hungry else math.inf
+
+    def collect(self, timeout: float) -> list[Reply]:
+        """Replies that came, after at most `timeout` seconds.
+
+        Raises ExecutorError where the scheduler is lost, where no worker can run what waits, and where
+        a worker refuses because its tool is not this one.
+        """
+        replies = self._tend()
+        if not replies:
+            answers = self._connected.answers(timeout)
+            replies = [reply for answer in answers for reply in self._reply(answer)]
+        if not replies:
+            self._check()
+        return replies
+
+    @property
+    def _connected(self) -> Link:
+        assert self._link is not None
+        return self._link
+
+    @property
+    def _offers(self) -> Mapping[str, Offer]:
+        return self._link.offers if self._link is not None else {}
+
+    def _give(
+        self, queue: TaskQueue, address: str, offer: Offer, depth: int, batch: list[Sent]
+    ) -> bool:
+        """Take a task for a worker, if there is one that it can run."""
+        gpu = any(offer.slots(device) for device in GPU_DEVICES)
+        own = (lot for lot in self._lots if offer.slots(lot[0]))
+        for near in (self._near.get(address), *own):
+            task = queue.take(near, gpu=gpu)
+            if task is None:
+                return False
+            if self._loads.fits(address, offer, task.device, depth):
+                batch.append(self._launch(task, address))
+                return True
+            queue.put(task)
+        return False
+
+    def _launch(self, task: Task, address: str) -> Sent:
+        self._sent += 1
+        key = f"tokitai-case-{self._token}-{self._sent}"
+        self._flights[task.number] = _Flight(task, key, address)
+        self._by_key[key] = task.number
+        self._loads.add(address, task.number, task.device)
+        self._near[address] = lot_of(task)
+        self._threads[address] = self._offers[address].threads
+        data = msgspec.msgpack.encode(task)
+        return Sent(key, self._parcels[task.spec].digest, data, task.device, address)
+
+    def _land(self, number: int) -> _Flight:
+        flight = self._flights.pop(number)
+        del self._by_key[flight.key]
+        self._loads.remove(flight.address, number)
+        return flight
+
+    def _reply(self, answer: Answer) -> list[Reply]:
+        """The reply in an answer; none where the answer is to a task that was taken back."""
+        number = self._by_key.get(answer.key)
+        if number is None:
+            return []
+        flight = self._land(number)
+        if answer.alien:
+            raise ExecutorError(
+                f"scheduler or worker {flight.address} cannot load tokitai: {answer.fault}",
+                mend=f"install tokitai=={__version__} on the scheduler and on every worker",
+            )
+        if answer.fault:
+            reason = f"the worker at {flight.address} failed: {answer.fault}"
+            return [lost(flight.task, self._setup, reason)]
+        reply = self._decoder.decode(answer.data)
+        if reply.refused:
+            raise ExecutorError(
+                f"{reply.refused} (this is tokitai {__version__}, {self._setup.tool[:12]})",
+                mend=f"put the same tool on every worker; {_RESUME}",
+            )
+        self._losses.pop(number, None)
+        return [reply]
+
+    def _tend(self) -> list[Reply]:
+        """Tasks of workers that are gone wait again; those that were under way too often are lost."""
+        if self._connected.lost:
+            raise ExecutorError(self._connected.lost, mend=f"{_RESUME}, with a scheduler that runs")
+        replies: list[Reply] = []
+        for address, numbers in self._loads.left_by(self._offers).items():
+            self._connected.take_back([self._flights[number].key for number in numbers])
+            # A worker begins its tasks in the order that it was given them, one a thread.
+            begun = numbers[: self._threads.get(address, 1)]
+            for number in numbers:
+                task = self._land(number).task
+                self._losses[number] = self._losses.get(number, 0) + (number in begun)
+                if self._losses[number] > self._most_losses:
+                    times = self._losses[number]
+                    reason = f"the worker was lost each of {times} times, at last {address}"
+                    replies.append(lost(task, self._setup, reason))
+                elif self._queue is not None:
+                    self._queue.put(task)
+            self._near.pop(address, None)
+            self._threads.pop(address, None)
+        return replies
+
+    def _check(self) -> None:
+        """Tell what is missing while nothing can run, and raise ExecutorError after a while."""
+        for address, why in self._connected.rejected.items():
+            self._note(f"the worker at {address} is left out: {why}")
+        waited = time.monotonic() - self._starved
+        if waited < min(_NOTE_SECONDS, self._wait):
+            return
+        if self._connected.rejected and not self._offers:
+            address, why = next(iter(self._connected.rejected.items()))
+            raise ExecutorError(
+                f"no worker can take part: the one at {address}, {why}",
+                mend="install the same tokitai on every worker",
+            )
+        lacking, mend = self._lacking()
+        if self._jobs is not None and self._jobs.refused:
+            raise ExecutorError(f"the batch system took no job: {self._jobs.refused}")
+        if waited > self._wait:
+            raise ExecutorError(f"{lacking} after {self._wait:g} s", mend=mend)
+        self._note(f"{lacking}; waiting ({mend})")
+
+    def _note(self, text: str) -> None:
+        """Tell the user once."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self._listener(Note(text))
+
+    def _lacking(self) -> tuple[str, str]:
+        offers = self._offers
+        if not offers and self._jobs is not None:
+            return "no job runs yet", "the batch system's own commands say where they are"
+        if not offers:
+            return "the scheduler has no workers", "start some with `dask worker ADDRESS`"
+        devices = {lot[0] for lot in self._lots}
+        missing = sorted(
+            one for one in devices if not any(offer.slots(one) for offer in offers.values())
+        )
+        names = ", ".join(missing) or "what the cases need"
+        resources = " ".join(f"{name}=1" for name in missing)
+        return (
+            f"no worker offers {names}",
+            f"start workers that have it with --resources '{resources}'",
+        )
+
+
+def _sent_setup(setup: Setup, parcels: Mapping[str, Packed]) -> Setup:
+    """The setup with each spec's path in its parcel, DIGEST/PATH, in place of the one here."""
+    places = [
+        msgspec.structs.replace(
+            place, path=f"{parcels[place.digest].digest}/{parcels[place.digest].spec}"
+        )
+        for place in setup.specs
+    ]
+    return msgspec.structs.replace(setup, specs=places)

@@ -1,0 +1,72 @@
+"""What the workers of a cluster offer, and what each of them has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+# Its cases run on any worker; those of every other device need a worker that offers it by name.
+_ANYWHERE = "cpu"
+# A worker has the next task at hand while it answers one.
+AHEAD = 2
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One worker: its threads, and how many cases of a device at once by its Dask resources."""
+
+    threads: int
+    resources: dict[str, float]
+
+    def slots(self, device: str) -> int:
+        """Cases of the device that the worker takes at a time."""
+        if device == _ANYWHERE:
+            return self.threads
+        return min(self.threads, int(self.resources.get(device, 0)))
+
+
+def offers(workers: Mapping[str, Mapping[str, Any]]) -> dict[str, Offer]:
+    """By address, of what a scheduler tells of its workers."""
+    return {
+        address: Offer(int(known.get("nthreads", 1)), dict(known.get("resources") or {}))
+        for address, known in workers.items()
+    }
+
+
+def needs(device: str) -> dict[str, float] | None:
+    """Dask resources of a task on the device."""
+    return None if device == _ANYWHERE else {device: 1}
+
+
+class Loads:
+    """Devices of the tasks that each worker was given and has not answered, oldest first."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, dict[int, str]] = {}
+
+    def add(self, address: str, number: int, device: str) -> None:
+        """The worker was given a task."""
+        self._tasks.setdefault(address, {})[number] = device
+
+    def remove(self, address: str, number: int) -> None:
+        """The task is answered, or was taken away."""
+        tasks = self._tasks.get(address, {})
+        tasks.pop(number, None)
+        if not tasks:
+            self._tasks.pop(address, None)
+
+    def room(self, address: str, offer: Offer, depth: int) -> bool:
+        """Whether the worker has less than `depth` tasks a thread."""
+        return len(self._tasks.get(address, ())) < depth * offer.threads
+
+    def fits(self, address: str, offer: Offer, device: str, depth: int) -> bool:
+        """Whether the worker has room for a task on the device."""
+        given = self._tasks.get(address, {}).values()
+        same = sum(one == device for one in given)
+        return len(given) < depth * offer.threads and same < depth * offer.slots(device)
+
+    def left_by(self, there: Iterable[str]) -> dict[str, list[int]]:
+        """Numbers of the tasks of workers that are not among those that are there, oldest first."""
+        gone = self._tasks.keys() - set(there)
+        return {address: list(self._tasks[address]) for address in gone}

@@ -1,0 +1,100 @@
+"""Hooks of the plugin: what is a spec, and that none is passed over in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tokitai_cli.pytest_plugin.cases import SpecFile, SpecSession
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+class SpecCollector:
+    """Hooks that are only there once a folder of specs was named.
+
+    They import the rest of the tool with the first file that is looked at, so that a run of other
+    tests in such a project does not wait for it. roots: those folders, or files. wanted: whether they
+    are to be collected whatever else is.
+    """
+
+    def __init__(self, config: pytest.Config, roots: tuple[Path, ...], *, wanted: bool) -> None:
+        self._roots = roots
+        self._wanted = wanted
+        self._suites = tuple(config.getoption("tokitai_suite"))
+        self._device: str = config.getoption("tokitai_device")
+        self._met = 0
+        self._session: SpecSession | None = None
+
+    @pytest.hookimpl
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> SpecFile | None:
+        """A spec in one of the folders; other YAML files there are none of ours."""
+        if file_path.suffix.lower() not in _SUFFIXES:
+            return None
+        real = file_path.resolve()
+        root = next((root for root in self._roots if real.is_relative_to(root)), None)
+        if root is None:
+            return None
+        from tokitai_cli.pytest_plugin import cases
+
+        if real != root and not cases.is_spec(file_path, real, root):
+            return None
+        if self._session is None:
+            self._session = cases.SpecSession(self._suites, self._device)
+        self._met += 1
+        return cases.SpecFile.from_parent(parent, path=file_path, specs=self._session)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> None:
+        """Refuse to pass by in silence where cases were asked for and there is not one.
+
+        With --lf files without a failure are not even read, and nothing can be said of them.
+        """
+        specs = self._session
+        if self._wanted and not self._met:
+            text = f"there is no spec in {', '.join(map(str, self._roots))}"
+        elif specs and specs.read and not specs.cases and not session.testsfailed:
+            text = f"no case was selected: {'; '.join(specs.notes)}"
+        else:
+            return
+        if not hasattr(session.config, "workerinput"):
+            raise pytest.UsageError(f"tokitai specs: {text}")
+        # A worker of xdist has no other way to tell than a test that fails.
+        items.append(Refusal.from_parent(session, name="tokitai specs", text=text))
+
+    @pytest.hookimpl
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """How many cases there are, and what is no case."""
+        specs = self._session
+        if specs is None or not specs.read:
+            return []
+        told = f"tokitai: {_count(specs.cases, 'case')} of {_count(specs.read, 'spec')}"
+        left = f", {_count(specs.left_out, 'combination')} left out" if specs.left_out else ""
+        return [told + left, *specs.notes]
+
+    @pytest.hookimpl
+    def pytest_unconfigure(self) -> None:
+        """End the child that serves kernels, also after Ctrl-C."""
+        if self._session is not None:
+            self._session.bench.close()
+
+
+class Refusal(pytest.Item):
+    """A test that fails, since there is nothing to test."""
+
+    def __init__(self, *, text: str, **rest: object) -> None:
+        super().__init__(**rest)  # type: ignore[arg-type]
+        self._text = text
+
+    def runtest(self) -> None:
+        """Fail."""
+        pytest.fail(self._text, pytrace=False)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
