@@ -44,6 +44,8 @@ def collect(options: BatchOptions) -> Collected:
     if collector.faults:
         raise gathered(collector.faults)
     cases = collector.cases
+    if options.keyword and not cases:
+        collector.skipped.append(f"-k {options.keyword}: matches none of {collector.seen} cases")
     return Collected(
         specs=tuple(collector.specs),
         cases=numbered(cases) if options.shard is None else shard(cases, *options.shard),
@@ -81,13 +83,16 @@ class _Collector:
         self.specs: list[BatchSpec] = []
         self.cases: list[BatchCase] = []
         self.left_out = 0
+        self.seen = 0
 
     def add(self, name: str, loaded: LoadedSpec) -> None:
         """Add the cases of a spec; one of which nothing is selected is no part of the batch."""
         try:
+            picked = self._pick(loaded)
+            self.seen += len(picked) * len(self.devices)
             kept = [
                 (id, case, device)
-                for case in self._pick(loaded)
+                for case in picked
                 for device in self.devices
                 if self._wanted(id := f"{name}{case.id.removeprefix(loaded.spec.op)}@{device}")
             ]

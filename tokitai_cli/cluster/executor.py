@@ -251,6 +251,9 @@ class DaskExecutor:
         """Tell what is missing while nothing can run, and raise ExecutorError after a while."""
         for address, why in self._connected.rejected.items():
             self._note(f"the worker at {address} is left out: {why}")
+        refused = self._jobs.refused if self._jobs is not None else ""
+        if refused:
+            self._note(f"the batch system did not take a job: {refused}")
         waited = time.monotonic() - self._starved
         if waited < min(_NOTE_SECONDS, self._wait):
             return
@@ -261,8 +264,8 @@ class DaskExecutor:
                 mend="install the same tokitai on every worker",
             )
         lacking, mend = self._lacking()
-        if self._jobs is not None and self._jobs.refused:
-            raise ExecutorError(f"the batch system took no job: {self._jobs.refused}")
+        if refused and not self._offers:
+            raise ExecutorError(f"the batch system did not take a job: {refused}")
         if waited > self._wait:
             raise ExecutorError(f"{lacking} after {self._wait:g} s", mend=mend)
         self._note(f"{lacking}; waiting ({mend})")

@@ -12,6 +12,7 @@ from typing import Any
 
 import dask
 import msgspec
+from distributed.deploy.spec import ProcessInterface
 from distributed.security import Security
 
 from tokitai_cli.cluster.security import TlsFiles, configured, encrypted
@@ -200,9 +201,11 @@ def _telling(job: type[Any], refusals: list[str]) -> type[Any]:
                 await super().start()
             except asyncio.CancelledError:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever the submission ran into
                 refusals.append(" ".join(str(error).split()))
-                raise
+                # Counts as started: nothing would pick up the error, and there is no job to end.
+                started: Any = ProcessInterface.start
+                await started(self)
 
     return Telling
 

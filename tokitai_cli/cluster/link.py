@@ -134,8 +134,11 @@ class Link:
         within(_END_SECONDS, lambda: self._client.close(timeout=_END_SECONDS))
 
     def _submit(self, key: str, data: bytes) -> Future[bytes]:
-        """A task that is the data itself: it is made anew where the worker that has it is lost."""
-        made: Future[bytes] = self._client.submit(worker.as_sent, data, key=key, pure=False)
+        """A task that is the data itself: it is made anew where the worker that has it is lost.
+
+        Any worker may do it, also one without the tool.
+        """
+        made: Future[bytes] = self._client.submit(bytes, data, key=key, pure=False)
         return made
 
     def _start(self, coroutine: Any) -> Any:
@@ -237,7 +240,7 @@ def within(seconds: float, work: Callable[[], object]) -> None:
 def quiet() -> Iterator[None]:
     """Keep Dask's own log from the terminal: what a user has to know is told by us."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
+    loggers = [logging.getLogger(name) for name in ("distributed", "asyncio", "tornado", *names)]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)

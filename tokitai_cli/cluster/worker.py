@@ -78,11 +78,6 @@ _LOCK = threading.Lock()
 _UNPACKED: dict[str, tuple[tuple[str, int, int, int], ...]] = {}
 
 
-def as_sent(data: bytes) -> bytes:
-    """The bytes themselves: a task of its own, so that what many tasks need travels once a worker."""
-    return data
-
-
 def describe() -> tuple[str, str, str]:
     """Host, version of the tool, and digest of its sources."""
     return socket.gethostname(), __version__, tool_digest()

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from tokitai_cli.console.blocks import DOUBTFUL, FAINT, Block, Column, Line, Table
 from tokitai_cli.console.output import emit, styled
@@ -30,6 +31,10 @@ class BatchDisplay(Progress):
 
     _counted = 0.0
 
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        super().__init__(stream, quiet=quiet)
+        self._missing: set[str] = set()
+
     def __call__(self, event: Event | BatchPlanned | BatchProgress) -> None:
         """Show one event."""
         if not self._silent:
@@ -40,13 +45,21 @@ class BatchDisplay(Progress):
             self._lasting(Line(_planned(event), FAINT))
             self._counted = time.monotonic()
         elif isinstance(event, BatchProgress):
-            if event.verdict not in FINE:
+            if event.verdict not in FINE and not self._told(event):
                 reason = f": {event.reason}" if event.reason else ""
                 text = f"{event.verdict}: {event.id}{reason}"
                 self._lasting(Line(text, verdict_style(event.verdict)))
             self._count(event)
         else:
             super()._show(event)
+
+    def _told(self, event: BatchProgress) -> bool:
+        """Whether it only says once more that a device is not there."""
+        if event.verdict is not Verdict.INADMISSIBLE:
+            return False
+        told = event.reason in self._missing
+        self._missing.add(event.reason)
+        return told
 
     def _lasting(self, line: Line) -> None:
         if self._live is not None:
@@ -114,10 +127,11 @@ def show_batch(index: BatchIndex, files: Sequence[Path], *, to_stderr: bool = Fa
 def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     """Blocks that tell how a batch ended."""
     blocks: list[Block] = []
-    for failure in index.failures[:MOST_FAILURES]:
+    shown = _telling(index.failures)[:MOST_FAILURES]
+    for failure in shown:
         blocks += _failure(failure)
-    if len(index.failures) > MOST_FAILURES:
-        more = len(index.failures) - MOST_FAILURES
+    if len(index.failures) > len(shown):
+        more = len(index.failures) - len(shown)
         blocks.append(Line(f"{more} more in the index", FAINT))
     columns = [Column("spec", wide=True), Column("verdict"), Column("cases", wide=True)]
     columns += [Column("evidence", wide=True)]
@@ -147,6 +161,15 @@ def counts_text(counts: dict[str, int]) -> str:
     """Counts such as "1 refuted, 12 verified", worst first."""
     known = [(verdict, counts.get(verdict, 0)) for verdict in Verdict]
     return ", ".join(f"{count} {verdict}" for verdict, count in known if count)
+
+
+def _telling(failures: Sequence[Failure]) -> list[Failure]:
+    """Failures without those that only say once more that a device is not there."""
+    found: dict[str, Failure] = {}
+    for failure in failures:
+        missing = failure.case.verdict is Verdict.INADMISSIBLE
+        found.setdefault(failure.case.reason if missing else failure.case.id, failure)
+    return list(found.values())
 
 
 def _failure(failure: Failure) -> list[Block]:

@@ -60,14 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for path in (*asked, *usual):
         if not path.exists():
             raise pytest.UsageError(f"tokitai specs: {path} is not there")
-    wanted = [*asked, *usual] if _takes_testpaths(config) else asked
-    missing = [path for path in wanted if not _named_inside(config, path.resolve())]
-    config.args += [str(path) for path in dict.fromkeys(missing)]
+    wanted = _added(config, [*asked, *usual] if _takes_testpaths(config) else asked)
     from tokitai_cli.pytest_plugin.collector import SpecCollector
 
     roots = tuple(dict.fromkeys(path.resolve() for path in (*asked, *usual)))
-    collector = SpecCollector(config, roots, wanted=bool(wanted))
-    config.pluginmanager.register(collector, "tokitai-specs")
+    config.pluginmanager.register(SpecCollector(config, roots, wanted), "tokitai-specs")
 
 
 def _takes_testpaths(config: pytest.Config) -> bool:
@@ -77,8 +74,20 @@ def _takes_testpaths(config: pytest.Config) -> bool:
     return source is sources.TESTPATHS or (source is sources.INVOCATION_DIR and here)
 
 
-def _named_inside(config: pytest.Config, folder: Path) -> bool:
-    """Whether the command line names the folder, or only some file or case in it."""
+def _added(config: pytest.Config, folders: list[Path]) -> list[Path]:
+    """Add to pytest's arguments those folders that none of them covers; returns what is wanted whole.
+
+    An argument inside another one is not added: pytest 8 then forgets the rest of the outer one.
+    """
     here = config.invocation_params.dir
-    paths = [(here / arg.partition("::")[0]).resolve() for arg in config.args]
-    return any(path.is_relative_to(folder) for path in paths)
+    given = [(here / arg.partition("::")[0]).resolve() for arg in config.args]
+    wanted = []
+    for folder in folders:
+        real = folder.resolve()
+        if any(path != real and path.is_relative_to(real) for path in given):
+            continue  # only something inside it was asked for
+        if not any(real.is_relative_to(path) for path in given):
+            config.args.append(str(folder))
+            given.append(real)
+        wanted.append(real)
+    return wanted

@@ -21,9 +21,9 @@ from tokitai_cli.pytest_plugin.failure import failure_text, fault_text
 _JOURNAL = "journal.jsonl"
 
 
-def is_spec(path: Path, real: Path, root: Path) -> bool:
-    """Whether a file in the folder `root` is meant: a spec, and no copy in the results of a batch."""
-    folders = [folder for folder in real.parents if folder.is_relative_to(root)]
+def is_spec(path: Path, real: Path, roots: list[Path]) -> bool:
+    """Whether a file in the folders `roots` is meant: a spec, no copy in the results of a batch."""
+    folders = [folder for folder in real.parents if any(map(folder.is_relative_to, roots))]
     if any((folder / _JOURNAL).is_file() for folder in folders):
         return False
     try:

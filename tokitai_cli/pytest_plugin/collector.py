@@ -17,16 +17,16 @@ class SpecCollector:
     """Hooks that are only there once a folder of specs was named.
 
     They import the rest of the tool with the first file that is looked at, so that a run of other
-    tests in such a project does not wait for it. roots: those folders, or files. wanted: whether they
-    are to be collected whatever else is.
+    tests in such a project does not wait for it. roots: those folders, or files. wanted: those of
+    them that must have a spec, since they are to be collected whole.
     """
 
-    def __init__(self, config: pytest.Config, roots: tuple[Path, ...], *, wanted: bool) -> None:
+    def __init__(self, config: pytest.Config, roots: tuple[Path, ...], wanted: list[Path]) -> None:
         self._roots = roots
         self._wanted = wanted
         self._suites = tuple(config.getoption("tokitai_suite"))
         self._device: str = config.getoption("tokitai_device")
-        self._met = 0
+        self._met: set[Path] = set()
         self._session: SpecSession | None = None
 
     @pytest.hookimpl
@@ -35,16 +35,16 @@ class SpecCollector:
         if file_path.suffix.lower() not in _SUFFIXES:
             return None
         real = file_path.resolve()
-        root = next((root for root in self._roots if real.is_relative_to(root)), None)
-        if root is None:
+        roots = [root for root in self._roots if real.is_relative_to(root)]
+        if not roots:
             return None
         from tokitai_cli.pytest_plugin import cases
 
-        if real != root and not cases.is_spec(file_path, real, root):
+        if real not in roots and not cases.is_spec(file_path, real, roots):
             return None
         if self._session is None:
             self._session = cases.SpecSession(self._suites, self._device)
-        self._met += 1
+        self._met.update(roots)
         return cases.SpecFile.from_parent(parent, path=file_path, specs=self._session)
 
     @pytest.hookimpl(trylast=True)
@@ -56,8 +56,9 @@ class SpecCollector:
         With --lf files without a failure are not even read, and nothing can be said of them.
         """
         specs = self._session
-        if self._wanted and not self._met:
-            text = f"there is no spec in {', '.join(map(str, self._roots))}"
+        empty = [str(root) for root in self._wanted if root not in self._met]
+        if empty:
+            text = f"there is no spec in {', '.join(empty)}, or pytest is told to pass it by"
         elif specs and specs.read and not specs.cases and not session.testsfailed:
             text = f"no case was selected: {'; '.join(specs.notes)}"
         else:
