@@ -437,3 +437,17 @@ def test_a_spec_with_a_byte_order_mark_is_one_like_others(tmp_path: Path) -> Non
     )
     outcome = batch.run(options, batch.collect(options), lambda event: None)
     assert outcome.index.verdict is Verdict.VERIFIED
+
+
+def test_workers_run_this_tool_wherever_the_batch_is_started(tmp_path: Path) -> None:
+    """A folder of the tool's name in the working folder, such as another checkout's, is not taken."""
+    small_spec(tmp_path / "specs")
+    (tmp_path / "tokitai_cli" / "batch").mkdir(parents=True)
+    for package in (tmp_path / "tokitai_cli", tmp_path / "tokitai_cli" / "batch"):
+        (package / "__init__.py").write_text("raise SystemExit('another tool')\n", "utf-8")
+    program = [sys.executable, "-P", "-c", "from tokitai_cli.cli.main import main; main()"]
+    words = ["batch", "specs", "--device", "cpu", "-j", "1", "--profile", "normal"]
+    done = subprocess.run(
+        [*program, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

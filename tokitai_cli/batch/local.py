@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -29,6 +30,9 @@ _MOST_BARREN = 5
 _LAST_LINES = 5
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
+# -P: the working folder may hold another version of the tool.
+_PROGRAM = (sys.executable, "-P", "-m", f"{__package__}.worker")
+
 
 class _Worker:
     """One process with the socket to it and the tasks that it has not answered, oldest first."""
@@ -38,14 +42,12 @@ class _Worker:
         threads = str(setup.settings.threads or 1)
         with theirs:
             self.child = process.Child(
-                (
-                    sys.executable,
-                    "-m",
-                    __package__ + ".worker",
-                    str(theirs.fileno()),
-                    str(gpu or 0),
-                ),
-                env={**os.environ, **dict.fromkeys(_THREADS, threads)},
+                (*_PROGRAM, str(theirs.fileno()), str(gpu or 0)),
+                env={
+                    **os.environ,
+                    **dict.fromkeys(_THREADS, threads),
+                    "PYTHONPATH": _import_path(),
+                },
                 pass_fds=(theirs.fileno(),),
             )
         self.connection: Connection[bytes, bytes] = Connection(ours.detach())
@@ -74,6 +76,12 @@ class _Worker:
         how = process.signal_name(self.child.returncode or 0)
         said = self.child.captured().text.strip().splitlines()[-_LAST_LINES:]
         return f"{how}: {'; '.join(said)}" if said else how
+
+
+def _import_path() -> str:
+    """PYTHONPATH by which a worker imports this very package, and what else the user's has."""
+    own = str(Path(__file__).resolve().parent.parent.parent)
+    return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH", ""))))
 
 
 class LocalExecutor:
