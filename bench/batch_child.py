@@ -1,7 +1,8 @@
 """Runs a batch with one thread a worker, and tells where its time went, as JSON on the last line.
 
-Takes the words of `tokitai batch`. seconds: from the first worker's start to the last result and the
-index; journal, summary: of them, in the conductor; peak, worker: largest resident sets in bytes.
+Takes the words of `tokitai batch`. seconds: of the whole batch; running: of them, until the last result
+was on disk; journal, summary: of them, keeping results and making the index, in wall seconds, and with
+_cpu in CPU seconds; peak, worker: largest resident sets in bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 from tokitai_cli import batch
 from tokitai_cli.batch.folder import BatchFolder
 
-_SPENT: dict[str, float] = {"journal": 0.0, "summary": 0.0}
+_SPENT = {"journal": 0.0, "summary": 0.0, "journal_cpu": 0.0, "summary_cpu": 0.0}
 
 
 def main(words: list[str]) -> None:
@@ -46,17 +47,24 @@ def main(words: list[str]) -> None:
     seconds = time.perf_counter() - start
     if outcome.index.verdict != "verified":
         sys.exit(f"{outcome.index.verdict}: {outcome.index.reason}")
-    told = {**_SPENT, "seconds": seconds, "peak": _peak(), "worker": _children_peak()}
+    told = {
+        **_SPENT,
+        "seconds": seconds,
+        "running": outcome.index.seconds,
+        "peak": _peak(),
+        "worker": _children_peak(),
+    }
     sys.stdout.write(json.dumps(told) + "\n")
 
 
 def _timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
     def timed(*args: Any, **kwargs: Any) -> Any:
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.thread_time()
         try:
             return work(*args, **kwargs)
         finally:
             _SPENT[name] += time.perf_counter() - start
+            _SPENT[f"{name}_cpu"] += time.thread_time() - cpu
 
     return timed
 

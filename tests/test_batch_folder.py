@@ -110,8 +110,8 @@ def test_what_is_on_disk_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     temporary = [f".{case_file(sample(number).id)}.tmp" for number in (1, 2)]
     assert steps == [
         ("pwrite", temporary[0]),
-        ("fsync", temporary[0]),
         ("pwrite", temporary[1]),
+        ("fsync", temporary[0]),
         ("fsync", temporary[1]),
         ("replace", temporary[0]),
         ("replace", temporary[1]),

@@ -45,6 +45,8 @@ def run(
     kept until then is kept, and --resume goes on with it.
     """
     interrupt: KeyboardInterrupt | None = None
+    # Refuses what cannot be used or is not safe before anything is written; it starts nothing yet.
+    workers = executor() if executor is not None else _local(options, collected)
     with BatchFolder.open(options.out) as folder:
         earlier = folder.newest()
         conductor = Conductor(
@@ -60,7 +62,6 @@ def run(
             {one.loaded.digest: spec.file_bytes(one.loaded) for one in collected.specs},
             {digest: data for one in collected.specs for digest, data in _sources(one)},
         )
-        workers = executor() if executor is not None else _local(options, collected)
         for text in (*_damage(folder), *collected.skipped):
             listener(Note(text))
         listener(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Literal
 from tokitai_cli.errors import Location, StorageError
 
 _SUFFIX = ".tmp"
+# So many files are written before the first of them is synced: one commit of the file system serves all.
+_TOGETHER = 64
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 # EFBIG is a limit on the size of files (ulimit -f), which fills up like a disk.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -60,9 +64,17 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     at = Path()
     temporaries: list[Path] = []
     try:
-        for at, data in files.items():
-            temporaries.append(at.with_name(f".{at.name}{_SUFFIX}"))
-            _write_synced(temporaries[-1], data)
+        for start in range(0, len(files), _TOGETHER):
+            with contextlib.ExitStack() as opened:
+                written: dict[Path, int] = {}
+                for at, data in itertools.islice(files.items(), start, start + _TOGETHER):
+                    temporaries.append(at.with_name(f".{at.name}{_SUFFIX}"))
+                    written[at] = os.open(temporaries[-1], _FLAGS, 0o666)
+                    opened.callback(os.close, written[at])
+                    write_at(written[at], data, 0)
+                for path, descriptor in written.items():
+                    at = path
+                    os.fsync(descriptor)
         for at, temporary in zip(files, temporaries, strict=True):
             temporary.replace(at)
         for at in {path.parent: None for path in files}:
@@ -102,16 +114,6 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
         written = os.pwrite(descriptor, view, offset)
         view = view[written:]
         offset += written
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o666)
-    try:
-        write_at(descriptor, data, 0)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sync(folder: Path) -> None:

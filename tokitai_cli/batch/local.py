@@ -22,9 +22,14 @@ from tokitai_cli.batch.serve import lost
 from tokitai_cli.errors import ExecutorError
 from tokitai_cli.model.batch import Reply, Setup, Task
 
-# A worker has the next task at hand while it answers one.
-_AHEAD = 2
-_ATTEMPTS = 2
+# A worker has so much work at hand, beside the task that it answers; at least one task, and not so many
+# that others wait for them.
+_AHEAD_SECONDS = 0.2
+_MOST_AHEAD = 16
+# Replies are collected for so long while every worker has work: what comes together is kept together,
+# which spares the disk and the cores.
+_GATHER_SECONDS = 0.05
+_ATTEMPTS = 3
 # Workers that end one after the other without an answer: something is wrong with all of them.
 _MOST_BARREN = 5
 _LAST_LINES = 5
@@ -54,6 +59,7 @@ class _Worker:
         self.gpu = gpu
         self.lot: Lot | None = None
         self.tasks: deque[Task] = deque()
+        self.pace: float | None = None
         self.connection.send_bytes(msgspec.msgpack.encode(setup))
 
     def send(self, task: Task) -> None:
@@ -62,6 +68,18 @@ class _Worker:
         self.lot = lot_of(task)
         with contextlib.suppress(OSError):
             self.connection.send_bytes(msgspec.msgpack.encode(task))
+
+    @property
+    def ahead(self) -> int:
+        """How many tasks it may have at hand, by what its last ones took."""
+        if self.pace is None:
+            return 2
+        return max(2, min(_MOST_AHEAD, int(_AHEAD_SECONDS / max(self.pace, 1e-3))))
+
+    def answered(self, seconds: float) -> None:
+        """The oldest task is answered, and took so long."""
+        self.tasks.popleft()
+        self.pace = seconds if self.pace is None else (self.pace + seconds) / 2
 
     def close(self) -> None:
         """End the process, and with it the kernels that it runs."""
@@ -133,25 +151,31 @@ class LocalExecutor:
     def feed(self, queue: TaskQueue) -> None:
         """Give each worker what it has room for, and start workers while tasks wait."""
         self._queue = queue
-        for depth in range(1, _AHEAD + 1):
-            for worker in self._workers:
-                # Near the end a task that waits behind another may be what keeps a free worker idle.
-                if len(worker.tasks) < depth and (depth == 1 or len(queue) > self._count):
-                    self._give(worker, queue)
-            while depth == 1 and len(self._workers) < self._count and self._start_for(queue):
-                pass
+        for worker in self._workers:
+            if not worker.tasks:
+                self._give(worker, queue)
+        while len(self._workers) < self._count and self._start_for(queue):
+            pass
+        for worker in self._workers:
+            # Near the end a task that waits behind another may be what keeps a free worker idle.
+            while len(worker.tasks) < min(worker.ahead, 1 + len(queue) // self._count):
+                if not self._give(worker, queue):
+                    break
 
     def collect(self, timeout: float) -> list[Reply]:
         """Replies that came, after at most `timeout` seconds."""
         deadline = time.monotonic() + timeout
         replies: list[Reply] = []
-        while not replies and self._workers:
+        while self._workers:
             left = max(0.0, deadline - time.monotonic())
             by_connection = {worker.connection: worker for worker in self._workers}
             ready = wait(list(by_connection), left)
             for connection in ready:
-                replies += self._received(by_connection[connection])  # type: ignore[index]
-            if not ready:
+                came = self._received(by_connection[connection])  # type: ignore[index]
+                if came and not replies:
+                    deadline = min(deadline, time.monotonic() + _GATHER_SECONDS)
+                replies += came
+            if not ready or (replies and not all(worker.tasks for worker in self._workers)):
                 break
         for worker in self._workers:
             worker.child.drain()
@@ -196,11 +220,11 @@ class LocalExecutor:
         except (EOFError, OSError):
             return self._ended(worker)
         self._barren = 0
-        worker.tasks.popleft()
+        worker.answered(reply.seconds)
         return [reply]
 
     def _ended(self, worker: _Worker) -> list[Reply]:
-        """A worker is gone: what it had not begun waits again, what it was at is tried once more."""
+        """A worker is gone: what it had not begun waits again, what it was at is tried again."""
         self._workers.remove(worker)
         how = worker.end()
         self._barren += 1

@@ -16,7 +16,10 @@ from tokitai_cli.errors import UsageError
 from tokitai_cli.model.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tokitai_cli.batch import Collected, Executor
+    from tokitai_cli.console import BatchDisplay
     from tokitai_cli.model.batch import BatchIndex
 
 _Words = list[str]
@@ -203,8 +206,8 @@ def _batch(**given: Any) -> int:
     collected = batch.collect(resolved)
     if dry_run:
         return _list(collected, to_json=to_json)
-    elsewhere = None if executor == "local" else _cluster(collected, remote, jobs)
     with console.BatchDisplay(quiet=quiet) as display:
+        elsewhere = None if executor == "local" else _cluster(collected, remote, jobs, display)
         outcome = batch.run(resolved, collected, display, executor=elsewhere)
     _show(outcome.index, outcome.files, to_json=to_json)
     if outcome.interrupted is not None:
@@ -271,7 +274,10 @@ def _check_executor(executor: str, remote: dict[str, str], device: str) -> None:
         raise UsageError(f"--executor dask: --device {device}", mend=mend)
 
 
-def _cluster(collected: Collected, remote: dict[str, str], jobs: int) -> Any:
+def _cluster(
+    collected: Collected, remote: dict[str, str], jobs: int, listener: BatchDisplay
+) -> Callable[[], Executor]:
+    """What connects to, or starts, the cluster that the options name."""
     from tokitai_cli import cluster
 
     files = [remote[name] for name in ("tls_ca", "tls_cert", "tls_key")]
@@ -286,6 +292,7 @@ def _cluster(collected: Collected, remote: dict[str, str], jobs: int) -> Any:
             cluster_file=Path(remote["cluster"]) if remote["cluster"] else None,
             jobs=jobs,
             tls=tls,
+            listener=listener,
         )
         return found
 

@@ -1,7 +1,8 @@
 """An executor over the workers of a Dask cluster.
 
 Which worker gets which task is decided here, not by Dask: a worker stays with the kernels that it has,
-and has one task at hand while it answers another, so that a batch that stops has little under way.
+and has one bundle of tasks at hand while it answers another, so that a batch that stops has little
+under way.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tokitai_cli import __version__
 from tokitai_cli.batch.collected import Collected
 from tokitai_cli.batch.queue import GPU_DEVICES, Lot, TaskQueue, lot_of
 from tokitai_cli.batch.serve import lost
+from tokitai_cli.cluster.bundles import Bundle, Bundles
 from tokitai_cli.cluster.jobs import JobCluster, Profile
 from tokitai_cli.cluster.link import Answer, Link, Sent, quiet, within
 from tokitai_cli.cluster.offers import AHEAD, Loads, Offer
@@ -34,14 +36,6 @@ from tokitai_cli.model.events import Listener, Note
 _NOTE_SECONDS = 5.0
 _CLOSE_SECONDS = 15.0
 _RESUME = "start the batch again with --resume, which repeats nothing that is on disk"
-
-
-class _Flight(msgspec.Struct, frozen=True):
-    """A task that a worker was given."""
-
-    task: Task
-    key: str
-    address: str
 
 
 class DaskExecutor:
@@ -64,6 +58,7 @@ class DaskExecutor:
         self._parcels = parcels
         self._data = {packed.digest: packed.data for packed in parcels.values()}
         self._lots = list(dict.fromkeys(lot_of(case.task()) for case in collected.cases))
+        self._devices = list(dict.fromkeys(lot[0] for lot in self._lots))
         self._target = target
         self._listener = listener
         self._wait = wait if wait is not None else 60.0 if isinstance(target, Address) else math.inf
@@ -74,14 +69,13 @@ class DaskExecutor:
         self._jobs: JobCluster | None = None
         self._queue: TaskQueue | None = None
         self._loads = Loads()
-        self._flights: dict[int, _Flight] = {}
-        self._by_key: dict[str, int] = {}
+        self._bundles = Bundles()
+        self._flights: dict[str, Bundle] = {}
         self._near: dict[str, Lot] = {}
         self._threads: dict[str, int] = {}
-        self._losses: dict[int, int] = {}
         self._starved = math.inf
         self._noted: set[str] = set()
-        self._decoder = msgspec.msgpack.Decoder(Reply)
+        self._decoder = msgspec.msgpack.Decoder(list[Reply])
         self._sent = 0
 
     @property
@@ -92,7 +86,7 @@ class DaskExecutor:
     @property
     def running(self) -> int:
         """Tasks that were handed out and are not answered."""
-        return len(self._flights)
+        return sum(len(bundle.tasks) for bundle in self._flights.values())
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -119,7 +113,6 @@ class DaskExecutor:
     ) -> None:
         """End the connection within seconds; a case that a worker is at ends by its own time limit."""
         self._flights.clear()
-        self._by_key.clear()
         self._stack.close()
 
     def feed(self, queue: TaskQueue) -> None:
@@ -152,10 +145,13 @@ class DaskExecutor:
         Raises ExecutorError where the scheduler is lost, where no worker can run what waits, and where
         a worker refuses because its tool is not this one.
         """
+        if self._queue is None:
+            self._connected.answers(timeout)
+            return []
         replies = self._tend()
         if not replies:
             answers = self._connected.answers(timeout)
-            replies = [reply for answer in answers for reply in self._reply(answer)]
+            replies = [reply for answer in answers for reply in self._replies(answer)]
         if not replies:
             self._check()
         return replies
@@ -172,80 +168,85 @@ class DaskExecutor:
     def _give(
         self, queue: TaskQueue, address: str, offer: Offer, depth: int, batch: list[Sent]
     ) -> bool:
-        """Take a task for a worker, if there is one that it can run."""
-        gpu = any(offer.slots(device) for device in GPU_DEVICES)
-        own = (lot for lot in self._lots if offer.slots(lot[0]))
-        for near in (self._near.get(address), *own):
+        """Take a bundle for a worker, if there is one that it can run."""
+        fit = {one for one in self._devices if self._loads.fits(address, offer, one, depth)}
+        gpu = not fit.isdisjoint(GPU_DEVICES)
+        own = (lot for lot in self._lots if lot[0] in fit)
+        for near in (self._near.get(address), *own) if fit else ():
             task = queue.take(near, gpu=gpu)
             if task is None:
                 return False
-            if self._loads.fits(address, offer, task.device, depth):
-                batch.append(self._launch(task, address))
+            if task.device in fit:
+                tasks = self._bundles.take(queue, task, self.workers, gpu=gpu)
+                batch.append(self._launch(tasks, address))
                 return True
             queue.put(task)
         return False
 
-    def _launch(self, task: Task, address: str) -> Sent:
+    def _launch(self, tasks: tuple[Task, ...], address: str) -> Sent:
         self._sent += 1
-        key = f"tokitai-case-{self._token}-{self._sent}"
-        self._flights[task.number] = _Flight(task, key, address)
-        self._by_key[key] = task.number
-        self._loads.add(address, task.number, task.device)
-        self._near[address] = lot_of(task)
+        key = f"tokitai-cases-{self._token}-{self._sent}"
+        self._flights[key] = Bundle(key, address, tasks)
+        device, spec, _ = self._near[address] = lot_of(tasks[0])
+        self._loads.add(address, key, device)
         self._threads[address] = self._offers[address].threads
-        data = msgspec.msgpack.encode(task)
-        return Sent(key, self._parcels[task.spec].digest, data, task.device, address)
+        data = msgspec.msgpack.encode(tasks)
+        return Sent(key, self._parcels[spec].digest, data, device, address)
 
-    def _land(self, number: int) -> _Flight:
-        flight = self._flights.pop(number)
-        del self._by_key[flight.key]
-        self._loads.remove(flight.address, number)
-        return flight
+    def _land(self, key: str) -> Bundle:
+        bundle = self._flights.pop(key)
+        self._loads.remove(bundle.address, key)
+        return bundle
 
-    def _reply(self, answer: Answer) -> list[Reply]:
-        """The reply in an answer; none where the answer is to a task that was taken back."""
-        number = self._by_key.get(answer.key)
-        if number is None:
+    def _replies(self, answer: Answer) -> list[Reply]:
+        """The replies in an answer; none where it is to a bundle that was taken back."""
+        if answer.key not in self._flights:
             return []
-        flight = self._land(number)
+        bundle = self._land(answer.key)
         if answer.alien:
             raise ExecutorError(
-                f"scheduler or worker {flight.address} cannot load tokitai: {answer.fault}",
+                f"scheduler or worker {bundle.address} cannot load tokitai: {answer.fault}",
                 mend=f"install tokitai=={__version__} on the scheduler and on every worker",
             )
         if answer.fault:
-            reason = f"the worker at {flight.address} failed: {answer.fault}"
-            return [lost(flight.task, self._setup, reason)]
-        reply = self._decoder.decode(answer.data)
-        if reply.refused:
+            return self._failed(bundle, f"the worker at {bundle.address} failed: {answer.fault}")
+        replies = self._decoder.decode(answer.data)
+        if replies[0].refused:
             raise ExecutorError(
-                f"{reply.refused} (this is tokitai {__version__}, {self._setup.tool[:12]})",
+                f"{replies[0].refused} (this is tokitai {__version__}, {self._setup.tool[:12]})",
                 mend=f"put the same tool on every worker; {_RESUME}",
             )
-        self._losses.pop(number, None)
-        return [reply]
+        self._bundles.answered(bundle, replies)
+        return replies
 
     def _tend(self) -> list[Reply]:
         """Tasks of workers that are gone wait again; those that were under way too often are lost."""
         if self._connected.lost:
             raise ExecutorError(self._connected.lost, mend=f"{_RESUME}, with a scheduler that runs")
+        assert self._queue is not None
         replies: list[Reply] = []
-        for address, numbers in self._loads.left_by(self._offers).items():
-            self._connected.take_back([self._flights[number].key for number in numbers])
-            # A worker begins its tasks in the order that it was given them, one a thread.
-            begun = numbers[: self._threads.get(address, 1)]
-            for number in numbers:
-                task = self._land(number).task
-                self._losses[number] = self._losses.get(number, 0) + (number in begun)
-                if self._losses[number] > self._most_losses:
-                    times = self._losses[number]
-                    reason = f"the worker was lost each of {times} times, at last {address}"
-                    replies.append(lost(task, self._setup, reason))
-                elif self._queue is not None:
-                    self._queue.put(task)
+        for address, keys in self._loads.left_by(self._offers).items():
+            self._connected.take_back(keys)
+            # A worker begins its bundles in the order that it was given them, one a thread.
+            begun = keys[: self._threads.pop(address, 1)]
+            for key in keys:
+                bundle = self._land(key)
+                if key in begun:
+                    replies += self._failed(bundle, f"the worker at {address} was lost")
+                else:
+                    for task in bundle.tasks:
+                        self._queue.put(task)
             self._near.pop(address, None)
-            self._threads.pop(address, None)
         return replies
+
+    def _failed(self, bundle: Bundle, why: str) -> list[Reply]:
+        """What was begun and gave no replies: tried again, and answered as lost after some times."""
+        assert self._queue is not None
+
+        def gone(task: Task, times: int) -> Reply:
+            return lost(task, self._setup, f"{why} while it ran this case (attempts: {times})")
+
+        return self._bundles.failed(bundle, self._queue, self._most_losses, gone)
 
     def _check(self) -> None:
         """Tell what is missing while nothing can run, and raise ExecutorError after a while."""
@@ -282,9 +283,8 @@ class DaskExecutor:
             return "no job runs yet", "the batch system's own commands say where they are"
         if not offers:
             return "the scheduler has no workers", "start some with `dask worker ADDRESS`"
-        devices = {lot[0] for lot in self._lots}
         missing = sorted(
-            one for one in devices if not any(offer.slots(one) for offer in offers.values())
+            one for one in self._devices if not any(offer.slots(one) for offer in offers.values())
         )
         names = ", ".join(missing) or "what the cases need"
         resources = " ".join(f"{name}=1" for name in missing)
@@ -295,10 +295,10 @@ class DaskExecutor:
 
 
 def _sent_setup(setup: Setup, parcels: Mapping[str, Packed]) -> Setup:
-    """The setup with each spec's path in its parcel, DIGEST/PATH, in place of the one here."""
+    """The setup with each spec's path in its parcel, DIGEST/PATH, and no text: the parcel has it."""
     places = [
         msgspec.structs.replace(
-            place, path=f"{parcels[place.digest].digest}/{parcels[place.digest].spec}"
+            place, path=f"{parcels[place.digest].digest}/{parcels[place.digest].spec}", data=b""
         )
         for place in setup.specs
     ]

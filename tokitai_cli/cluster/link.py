@@ -33,7 +33,7 @@ _END_SECONDS = 5.0
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of a sent task: `data` of its reply, or in `fault` why there is none.
+    """What became of what was sent: `data` of its replies, or in `fault` why there are none.
 
     alien: the worker could not even load the task, since its tool is another one or is missing.
     """
@@ -49,7 +49,7 @@ _WAKE = Answer("")
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """A task on its way: parcel and task as bytes, by the digest of the parcel."""
+    """Tasks on their way to one worker as bytes, with the digest of their parcel."""
 
     key: str
     parcel: str
@@ -95,7 +95,7 @@ class Link:
             # can unpickle it without having the tool.
             with annotate(workers=functools.partial(operator.getitem, place)):
                 futures = self._client.map(
-                    worker.run_task,
+                    worker.run_tasks,
                     [task.data for task in group],
                     key=[task.key for task in group],
                     setup=self._setup,

@@ -9,7 +9,7 @@ import msgspec
 
 # Its cases run on any worker; those of every other device need a worker that offers it by name.
 _ANYWHERE = "cpu"
-# A worker has the next task at hand while it answers one.
+# A worker has the next bundle at hand while it answers one.
 AHEAD = 2
 
 
@@ -40,33 +40,33 @@ def needs(device: str) -> dict[str, float] | None:
 
 
 class Loads:
-    """Devices of the tasks that each worker was given and has not answered, oldest first."""
+    """Devices of the bundles that each worker was given and has not answered, oldest first."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, dict[int, str]] = {}
+        self._given: dict[str, dict[str, str]] = {}
 
-    def add(self, address: str, number: int, device: str) -> None:
-        """The worker was given a task."""
-        self._tasks.setdefault(address, {})[number] = device
+    def add(self, address: str, key: str, device: str) -> None:
+        """The worker was given a bundle of tasks."""
+        self._given.setdefault(address, {})[key] = device
 
-    def remove(self, address: str, number: int) -> None:
-        """The task is answered, or was taken away."""
-        tasks = self._tasks.get(address, {})
-        tasks.pop(number, None)
-        if not tasks:
-            self._tasks.pop(address, None)
+    def remove(self, address: str, key: str) -> None:
+        """The bundle is answered, or was taken away."""
+        own = self._given.get(address, {})
+        own.pop(key, None)
+        if not own:
+            self._given.pop(address, None)
 
     def room(self, address: str, offer: Offer, depth: int) -> bool:
-        """Whether the worker has less than `depth` tasks a thread."""
-        return len(self._tasks.get(address, ())) < depth * offer.threads
+        """Whether the worker has less than `depth` bundles a thread."""
+        return len(self._given.get(address, ())) < depth * offer.threads
 
     def fits(self, address: str, offer: Offer, device: str, depth: int) -> bool:
         """Whether the worker has room for a task on the device."""
-        given = self._tasks.get(address, {}).values()
+        given = self._given.get(address, {}).values()
         same = sum(one == device for one in given)
         return len(given) < depth * offer.threads and same < depth * offer.slots(device)
 
-    def left_by(self, there: Iterable[str]) -> dict[str, list[int]]:
-        """Numbers of the tasks of workers that are not among those that are there, oldest first."""
-        gone = self._tasks.keys() - set(there)
-        return {address: list(self._tasks[address]) for address in gone}
+    def left_by(self, there: Iterable[str]) -> dict[str, list[str]]:
+        """Keys of the bundles of workers that are not among those that are there, oldest first."""
+        gone = self._given.keys() - set(there)
+        return {address: list(self._given[address]) for address in gone}

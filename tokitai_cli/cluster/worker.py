@@ -1,4 +1,4 @@
-"""What runs on a worker of a Dask cluster: one task in, one reply out, both as bytes.
+"""What runs on a worker of a Dask cluster: tasks in, replies out, both as bytes.
 
 A server for cases is kept from task to task for each thread of the worker, with the child that serves
 its kernels; servers end with the worker, or when the client says that its batch has ended.
@@ -7,6 +7,7 @@ its kernels; servers end with the worker, or when the client says that its batch
 from __future__ import annotations
 
 import atexit
+import gc
 import hashlib
 import os
 import socket
@@ -26,6 +27,8 @@ from tokitai_cli.pipeline.faults import save_fault, told
 
 # Batches whose servers one thread keeps: each may hold a child, and a context on a GPU.
 _MOST_KEPT = 2
+# Many objects that last and little garbage: frequent collections only cost time.
+_GC_THRESHOLD = 50_000
 # At exit; children that are left end with the process in any case.
 _EXIT_SECONDS = 1.0
 
@@ -34,10 +37,6 @@ class _ToolOf(msgspec.Struct):
     """What is read of a setup first: the rest may be of another version."""
 
     tool: str
-
-
-class _TaskOf(msgspec.Struct):
-    number: int
 
 
 class _Kept:
@@ -83,22 +82,27 @@ def describe() -> tuple[str, str, str]:
     return socket.gethostname(), __version__, tool_digest()
 
 
-def run_task(task: bytes, *, setup: bytes, parcel: bytes) -> bytes:
-    """Serve a Task with the parcel of its spec; everything is MessagePack, the answer a Reply.
+def run_tasks(tasks: bytes, *, setup: bytes, parcel: bytes) -> bytes:
+    """Serve a list of Tasks with the parcel of their spec, one after the other.
 
-    A worker whose tool is not the client's, or that cannot unpack the parcel, refuses.
+    Everything is MessagePack, the answer a list of Replies. A worker whose tool is not the client's, or
+    that cannot unpack the parcel, answers with one that refuses.
     """
     ours, theirs = tool_digest(), msgspec.msgpack.decode(setup, type=_ToolOf).tool
     if ours != theirs:
-        return _refused(
-            task, f"it has tokitai {__version__} ({ours[:12]}), the client has {theirs[:12]}"
-        )
+        return _refused(f"it has tokitai {__version__} ({ours[:12]}), the client has {theirs[:12]}")
     try:
         _unpack(parcel)
         kept = _server(setup)
     except StorageError as error:
-        return _refused(task, str(error))
-    return msgspec.msgpack.encode(kept.serve(msgspec.msgpack.decode(task, type=Task)))
+        return _refused(str(error))
+    asked = msgspec.msgpack.decode(tasks, type=list[Task])
+    before = gc.get_threshold()
+    gc.set_threshold(_GC_THRESHOLD)
+    try:
+        return msgspec.msgpack.encode([kept.serve(task) for task in asked])
+    finally:
+        gc.set_threshold(*before)
 
 
 def forget(setup: str) -> None:
@@ -148,10 +152,9 @@ def _below(base: Path, path: str) -> Path:
     return found
 
 
-def _refused(task: bytes, reason: str) -> bytes:
-    number = msgspec.msgpack.decode(task, type=_TaskOf).number
+def _refused(reason: str) -> bytes:
     refused = f"the worker on {socket.gethostname()} cannot take part: {reason}"
-    return msgspec.msgpack.encode(Reply(number=number, refused=refused))
+    return msgspec.msgpack.encode([Reply(number=-1, refused=refused)])
 
 
 def _end_all() -> None:

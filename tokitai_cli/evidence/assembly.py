@@ -45,6 +45,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices
     by name, oracles name -> sha256; cases refer to these. `non_claims` are those of specs and
     variants; a device's own stand in its record. `outcome` is None for a run that came to its end.
+    read_back: the cases were read from files of this tool, and are normal as they are.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     non_claims: Sequence[NonClaimRecord] = ()
     outcome: Outcome | None = None
     agreement: Sequence[AgreementRecord] = ()
+    read_back: bool = False
 
 
 def assemble(parts: Parts) -> Evidence:
@@ -106,7 +108,7 @@ def assemble(parts: Parts) -> Evidence:
         params=list(dict.fromkeys(name for case in cases for name in case.shape)),
         agreement=list(parts.agreement),
     )
-    draft = encoding.normal(draft)
+    draft = _normal(draft, cases_are=parts.read_back)
     # 5. What can be said of it.
     draft = msgspec.structs.replace(
         draft,
@@ -116,6 +118,14 @@ def assemble(parts: Parts) -> Evidence:
     )
     # 6. The digest, last. All but the specs' own words was normal, and what is made of that is too.
     return msgspec.structs.replace(draft, digest=encoding.digest(draft, is_normal=True))
+
+
+def _normal(draft: Evidence, *, cases_are: bool) -> Evidence:
+    """`draft` as reading it back gives it, without a look at its cases where they are normal."""
+    if not cases_are:
+        return encoding.normal(draft)
+    bare = encoding.normal(msgspec.structs.replace(draft, cases=[]))
+    return msgspec.structs.replace(bare, cases=draft.cases)
 
 
 def _check_references(parts: Parts) -> None:

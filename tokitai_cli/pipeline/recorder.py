@@ -162,6 +162,7 @@ class Recorder:
                 non_claims=non_claims,
                 outcome=outcome,
                 agreement=self.agreements.records(deterministic=True),
+                read_back=past is not None,
             )
         )
 
