@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import msgspec
 from tokitai_cli.batch.durable import storage_error, write_at, write_files
 from tokitai_cli.errors import Location, StorageError
 from tokitai_cli.model import encoding
-from tokitai_cli.model.batch import JOURNAL_SCHEMA, Begun, Entry
+from tokitai_cli.model.batch import JOURNAL_SCHEMA, Begun, Done, Entry
 
 _FAMILY = "tokitai/batch-journal/v"
 _BEGUN = b'"kind":"begun"'
@@ -68,7 +69,7 @@ class Journal:
         """All entries, oldest first. Raises StorageError."""
         for line in self._lines():
             if line.entry is not None:
-                yield line.entry
+                yield shared(line.entry)
 
     def current(self) -> Iterator[Entry]:
         """The last Begun and the entries after it; nothing where no batch has begun.
@@ -91,7 +92,7 @@ class Journal:
         if start >= 0:
             for line in self._lines(start):
                 if line.entry is not None:
-                    yield line.entry
+                    yield shared(line.entry)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add lines, which are on disk when this returns. Raises StorageError, with nothing added."""
@@ -193,3 +194,17 @@ def _foreign(path: Path) -> StorageError:
         where=Location(path),
         mend="move it away, or give another folder with --out",
     )
+
+
+def shared(entry: Entry) -> Entry:
+    """`entry` with one copy of the digests that many cases have: there may be very many entries."""
+    if not isinstance(entry, Done):
+        return entry
+    done: Done = msgspec.structs.replace(
+        entry,
+        spec=sys.intern(entry.spec),
+        build=sys.intern(entry.build),
+        device=sys.intern(entry.device),
+        device_identity=sys.intern(entry.device_identity),
+    )
+    return done

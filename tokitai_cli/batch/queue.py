@@ -18,11 +18,14 @@ Lot = tuple[str, str, str]
 
 
 class Waiting(msgspec.Struct, frozen=True, order=True):
-    """A task in the queue, ordered so that the longest comes first."""
+    """A task in the queue, ordered so that the longest comes first.
+
+    It is kept in MessagePack, as it travels: there may be very many.
+    """
 
     minus_weight: float
     number: int
-    task: Task
+    packed: bytes
 
 
 class TaskQueue:
@@ -48,8 +51,8 @@ class TaskQueue:
     def put(self, task: Task) -> None:
         """Put a task back whose worker was lost, or that has to run again."""
         weight = self._weight_of[task.number]
-        lot = lot_of(task)
-        heapq.heappush(self._lots.setdefault(lot, []), Waiting(-weight, task.number, task))
+        lot, packed = lot_of(task), msgspec.msgpack.encode(task)
+        heapq.heappush(self._lots.setdefault(lot, []), Waiting(-weight, task.number, packed))
         self._weights[lot] = self._weights.get(lot, 0.0) + weight
         self._size += 1
 
@@ -66,8 +69,9 @@ class TaskQueue:
         self._size -= 1
         if not self._lots[lot]:
             del self._lots[lot], self._weights[lot]
-        known = self._known.get((waiting.task.spec, waiting.task.device), {})
-        return msgspec.structs.replace(waiting.task, known=tuple(known))
+        task = msgspec.msgpack.decode(waiting.packed, type=Task)
+        known = self._known.get((task.spec, task.device), {})
+        return msgspec.structs.replace(task, known=tuple(known))
 
     def learned(self, task: Task, digests: Iterable[str]) -> None:
         """Records that came with a reply need not come with the next ones of that spec and device."""
