@@ -92,7 +92,7 @@ def _memory(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
 def _beside_dask(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
     """Scheduler and two workers of one thread each are up before the clock starts."""
     local, remote = [], []
-    with _Scheduler(folder, {**env, **_WORKER}) as address:
+    with _scheduler(folder, {**env, **_WORKER}) as address:
         options = ["--executor", "dask", "--scheduler", address]
         _batch(folder, env, specs, cases=_EACH, jobs=0, more=options)
         for _ in range(_ROUNDS):
@@ -103,39 +103,29 @@ def _beside_dask(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
     return Line(name, statistics.median(remote) / statistics.median(local), "x", 1.5, detail)
 
 
-class _Scheduler:
-    """A Dask scheduler and two workers as processes on the loopback."""
+@contextlib.contextmanager
+def _scheduler(folder: Path, env: Mapping[str, str]) -> Iterator[str]:
+    """Address of a Dask scheduler with two workers, as processes on the loopback."""
+    file = folder / "scheduler.json"
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    with contextlib.ExitStack() as stack:
 
-    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._env = env
-        self._processes: list[subprocess.Popen[bytes]] = []
+        def start(*words: str) -> None:
+            argv = [str(Path(sys.executable).with_name("dask")), *words, *local]
+            quiet = subprocess.DEVNULL
+            process = subprocess.Popen(argv, env=env, cwd=folder, stdout=quiet, stderr=quiet)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
 
-    def __enter__(self) -> str:
-        file = self._folder / "scheduler.json"
-        local = ["--host", "127.0.0.1", "--no-dashboard"]
-        self._start("scheduler", *local, "--port", "0", "--scheduler-file", str(file))
+        start("scheduler", "--port", "0", "--scheduler-file", str(file))
         address = ""
         while not address:
             time.sleep(0.1)
             with contextlib.suppress(OSError, ValueError):  # not there, or half written
                 address = str(json.loads(file.read_text("utf-8"))["address"])
         for _ in range(2):
-            self._start("worker", address, *local, "--nthreads", "1", "--no-nanny")
-        return address
-
-    def __exit__(self, *error: object) -> None:
-        for process in reversed(self._processes):
-            process.kill()
-            process.wait()
-
-    def _start(self, *words: str) -> None:
-        quiet = subprocess.DEVNULL
-        argv = [str(Path(sys.executable).with_name("dask")), *words]
-        process = subprocess.Popen(
-            argv, env=self._env, cwd=self._folder, stdout=quiet, stderr=quiet
-        )
-        self._processes.append(process)
+            start("worker", address, "--nthreads", "1", "--no-nanny")
+        yield address
 
 
 def _specs(folder: Path) -> Path:

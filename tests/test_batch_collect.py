@@ -364,7 +364,7 @@ def test_suites_are_joined_without_repeats(folder: Path) -> None:
         ({"variant": "othr"}, set(), ["--variant othr: no spec has it; did you mean other?"]),
         ({"variant": "main", "op": "one"}, set(), ["--variant main: no spec has it"]),
         ({"suite": "ful", "op": "both"}, set(), ["--suite ful: .*mean full", "has no suite ful"]),
-        ({"keyword": "nothing-like-it"}, set(), []),
+        ({"keyword": "nothing-like-it"}, set(), ["-k nothing-like-it: matches none of 21 cases"]),
     ],
     ids=[f"filter-{number}" for number in range(11)],
 )

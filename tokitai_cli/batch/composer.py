@@ -130,7 +130,7 @@ def _sources(one: BatchSpec) -> Iterator[tuple[str, bytes]]:
 def _damage(folder: BatchFolder) -> Iterator[str]:
     if folder.ignored:
         lines = "a line" if folder.ignored == 1 else f"{folder.ignored} lines"
-        yield f"{lines} of the journal are torn or damaged: their cases run again"
+        yield f"{lines} of the journal cannot be read (torn or damaged): what it told of runs again"
 
 
 def _local(options: BatchOptions, collected: Collected) -> LocalExecutor:

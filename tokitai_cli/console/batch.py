@@ -148,7 +148,9 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
         )
         blocks.append(Line(text, DOUBTFUL))
     if index.kept:
-        blocks.append(Line(f"{index.kept} results of an earlier run were still fresh", FAINT))
+        verb = "was" if index.kept == 1 else "were"
+        text = f"{_count('result', index.kept)} of an earlier run {verb} still fresh"
+        blocks.append(Line(text, FAINT))
     counts = counts_text(index.counts)
     headline = f"batch: {index.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(index.verdict)))
