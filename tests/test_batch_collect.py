@@ -202,7 +202,7 @@ def test_results_of_batches_are_not_searched(tmp_path: Path) -> None:
     found = gather(tmp_path, out=tmp_path / "out")
     assert len(found.specs) == 1
     assert found.skipped == (f"{tmp_path / 'earlier'}: the results of a batch",)
-    with pytest.raises(UsageError, match="the results of a batch are in here"):
+    with pytest.raises(UsageError, match="--out is the folder of the specs itself"):
         gather(tmp_path / "out", out=tmp_path / "out")
 
 

@@ -451,3 +451,74 @@ def test_workers_run_this_tool_wherever_the_batch_is_started(tmp_path: Path) -> 
         [*program, *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("what", ["oracle", "source"])
+def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str) -> None:
+    """A result of another text would be kept under the digest of the one that was collected."""
+    specs = tmp_path / "specs"
+    source = tmp_path / "kernel.hip"
+    shipped = Path(__file__).parent.parent / "kernels" / "gemm_bw.hip"
+    source.write_bytes(shipped.read_bytes())
+    path = small_spec(specs, source=source)
+    oracle = specs / "oracle.py"
+    if what == "oracle":
+        oracle.write_text(
+            "import numpy as np\n"
+            "def product(params, inputs, scalars):\n"
+            "    a, b = (inputs[n].astype(np.float64) for n in ('grad_c', 'b'))\n"
+            "    return {'grad_a': {'reference': a @ b.T, 'error': np.abs(a) @ np.abs(b.T) * 1e-5}}\n",
+            encoding="utf-8",
+        )
+        spec = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for variant in spec["variants"].values():
+            variant["oracle"] = "oracle.py:product"
+            variant.pop("replay", None)
+            variant["checks"] = [one for one in variant["checks"] if one["metric"] == "bound"]
+        path.write_text(yaml.safe_dump(spec), encoding="utf-8")
+    options = batch.resolve([str(specs)], device="cpu", out=str(tmp_path / "o"), profile=["normal"])
+    collected = batch.collect(options)
+    changed = oracle if what == "oracle" else source
+    before = changed.read_bytes()
+    comment = b"\n# changed\n" if what == "oracle" else b"\n// changed\n"
+
+    def change(event: object) -> None:
+        if isinstance(event, BatchPlanned):
+            changed.write_bytes(before + comment)
+
+    outcome = batch.run(options, collected, change)
+    assert outcome.index.verdict is Verdict.NOT_RUN
+    assert "was changed while the batch ran" in outcome.index.reason
+    changed.write_bytes(before)
+    resumed = msgspec.structs.replace(options, resume=True)
+    again = batch.run(resumed, collected, lambda event: None)
+    assert (again.index.verdict, again.index.kept) == (Verdict.VERIFIED, 0)
+
+
+def test_a_batch_that_is_killed_leaves_no_index_of_an_earlier_one(
+    collected: batch.Collected, tmp_path: Path
+) -> None:
+    options = batch.resolve([str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out"))
+    outcome = batch.run(options, collected, lambda event: None)
+    evidence = [options.out / name for one in outcome.index.specs for name in one.evidence]
+    left: list[bool] = []
+
+    def look(event: object) -> None:
+        if isinstance(event, BatchPlanned):
+            left.extend(path.exists() for path in (*outcome.files, *evidence))
+
+    batch.run(options, collected, look)
+    assert len(left) == 5
+    assert not any(left)
+    assert all(path.is_file() for path in (*outcome.files, *evidence))
+
+
+def test_what_was_passed_over_stands_in_the_index(tmp_path: Path) -> None:
+    small_spec(tmp_path / "specs")
+    (tmp_path / "specs" / "other.yaml").write_text("services: {}\n", encoding="utf-8")
+    out = tmp_path / "out"
+    done = tokitai("batch", tmp_path / "specs", "--device", "cpu", "--profile", "normal", "-q",
+                   "--out", out)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "other.yaml: no spec" in done.stdout
+    assert "other.yaml" in (out / "index.md").read_text(encoding="utf-8")

@@ -60,6 +60,8 @@ def collect(options: BatchOptions) -> Collected:
                     path=str(one.loaded.path),
                     called=one.entry.called,
                     data=spec.file_bytes(one.loaded),
+                    sources=one.entry.sources,
+                    oracles=one.entry.oracles,
                 )
                 for one in collector.specs
             ],

@@ -19,7 +19,8 @@ from tokitai_cli.batch.merge import merge as merge_shards
 from tokitai_cli.batch.options import BatchOptions
 from tokitai_cli.batch.selection import rerun_words, selection_words
 from tokitai_cli.batch.summary import summarise
-from tokitai_cli.errors import UsageError
+from tokitai_cli.batch.summary_files import clear_index
+from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, Begun
 from tokitai_cli.model.events import Note
 
@@ -62,6 +63,7 @@ def run(
             {one.loaded.digest: spec.file_bytes(one.loaded) for one in collected.specs},
             {digest: data for one in collected.specs for digest, data in _sources(one)},
         )
+        clear_index(options.out)
         for text in (*_damage(folder), *collected.skipped):
             listener(Note(text))
         listener(
@@ -78,7 +80,7 @@ def run(
             conductor.run(workers)
         except KeyboardInterrupt as stop:
             interrupt = stop
-        index = summarise(folder, formats=options.formats)
+        index = _summed(folder, options)
     return BatchOutcome(index, _files(options.out), interrupt)
 
 
@@ -94,6 +96,15 @@ def merge(
 
 def _files(out: Path) -> tuple[Path, ...]:
     return tuple(out / name for name in ("index.md", "index.json", "junit.xml"))
+
+
+def _summed(folder: BatchFolder, options: BatchOptions) -> BatchIndex:
+    """Write evidence and index. Raises StorageError where they cannot be written."""
+    try:
+        return summarise(folder, formats=options.formats)
+    except EvidenceError as error:
+        mend = "free space there and run again with --resume; what is finished is kept"
+        raise StorageError(error.message, where=error.where, mend=mend) from error
 
 
 def begun(options: BatchOptions, collected: Collected) -> Begun:

@@ -60,7 +60,8 @@ class Conductor:
         # Cases that did not find room beside others, to be run again by themselves.
         self._alone: list[int] = []
         self._ran_alone: set[int] = set()
-        self._notes: dict[str, None] = {}
+        # What was passed over stands in the index too, where a quiet run is read.
+        self._notes = dict.fromkeys(collected.skipped)
         self._start = time.monotonic()
 
     def candidates(self) -> int:

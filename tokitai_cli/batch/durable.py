@@ -35,6 +35,8 @@ def storage_error(
         mend = "give a folder that can be read"
     elif error.errno in _FULL:
         mend = "free space there and run again with --resume; what is finished is kept"
+    elif error.errno == errno.EISDIR:
+        mend = "a folder is in the way: remove it, and run again with --resume"
     elif error.errno == errno.EIO:
         mend = "copy the folder to another disk and go on there with --out and --resume"
     else:

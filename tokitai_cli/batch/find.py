@@ -52,6 +52,9 @@ class _Files:
             self.paths.setdefault(real, path)
             self.named.add(real)
             return
+        if os.path.realpath(path) == self._out:
+            mend = "give a folder of its own with --out"
+            raise UsageError(f"{shown(path)}: --out is the folder of the specs itself", mend=mend)
         if self._holds_results(path):
             mend = "name the folder of the specs; with --resume a batch goes on with its results"
             raise UsageError(f"{shown(path)}: the results of a batch are in here", mend=mend)

@@ -12,7 +12,7 @@ import msgspec
 from tokitai_cli.batch.alike import Shard, check_alike, read_shard, union
 from tokitai_cli.batch.folder import BatchFolder, Finished
 from tokitai_cli.batch.summary import summarise
-from tokitai_cli.errors import Location, UsageError
+from tokitai_cli.errors import Location, StorageError, UsageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import BatchIndex, Begun, Done, Ended, Reply
 
@@ -71,7 +71,13 @@ def _ended(shards: Sequence[Shard]) -> Ended:
 def _rerun(words: str, out: Path) -> str:
     """Command line of a shard without the shard, and with `out` in place of its folder."""
     kept: list[str] = []
-    given = iter(shlex.split(words))
+    try:
+        given = iter(shlex.split(words))
+    except ValueError as error:
+        raise StorageError(
+            f"the journal of a shard is damaged: its command line is {words!r} ({error})",
+            mend="run that shard again",
+        ) from error
     for word in given:
         if word in ("--shard", "--out"):
             next(given, None)

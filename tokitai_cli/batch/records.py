@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from pathlib import Path
 from typing import TypeVar
@@ -37,7 +38,7 @@ def sha256_of(data: bytes) -> str:
 def holds(path: Path, sha256: str) -> bool:
     """Whether the file is there, can be read and has that digest."""
     try:
-        return sha256_of(path.read_bytes()) == sha256
+        return path.is_file() and sha256_of(path.read_bytes()) == sha256
     except OSError:
         return False
 
@@ -45,6 +46,8 @@ def holds(path: Path, sha256: str) -> bool:
 def read_bytes(path: Path) -> bytes:
     """Content of a file of the batch. Raises StorageError."""
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is no plain file")
         return path.read_bytes()
     except OSError as error:
         raise StorageError(

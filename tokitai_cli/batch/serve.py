@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import devices, plan, spec
+from tokitai_cli import devices, oracles, plan, spec
 from tokitai_cli.errors import SpecError, TokitaiError
 from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
@@ -81,8 +81,11 @@ class CaseServer:
                 return Reply(
                     number=task.number, fresh=True, build=built.key, device_identity=identity
                 )
+        place = self._places[task.spec]
         try:
             outcome = runner.run(case, lane, Preparation(case, options))
+            # Looked at afterwards too: an oracle is read by the process that runs it.
+            _check_unchanged(place, case, lane)
         except TokitaiError as error:
             outcome = _not_run(case, task.device, options, error)
         return self._reply(task, outcome, lane, identity)
@@ -140,6 +143,30 @@ class CaseServer:
                 self._notes.append(event.text)
 
         return listen
+
+
+def _check_unchanged(place: SpecPlace, case: Case, lane: Lane) -> None:
+    """Raise SpecError where oracle or source are not those that the batch was put together from.
+
+    Its results would be kept as those of another text.
+    """
+    variant = case.variant
+    oracle = place.oracles.get(variant.oracle, "")
+    if oracle and oracles.identity(variant, case.loaded.folder) != oracle:
+        raise _changed(place, variant.oracle)
+    expected = [digest for digest, path in place.sources.items() if path == variant.source]
+    if not expected or not lane.probe.available:
+        return
+    built = lane.built(case).record
+    if built.source_sha256 and built.source_sha256 not in expected:
+        raise _changed(place, variant.source)
+
+
+def _changed(place: SpecPlace, what: str) -> SpecError:
+    return SpecError(
+        f"{place.called}: {what} was changed while the batch ran",
+        mend="run the batch again; --resume keeps what is still fresh",
+    )
 
 
 def load_place(place: SpecPlace) -> LoadedSpec:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence, report
-from tokitai_cli.errors import EvidenceError, Location
+from tokitai_cli.errors import EvidenceError, Location, StorageError
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase
 
 INDEX = "index.json"
@@ -114,6 +114,22 @@ def evidence_files(path: Path) -> set[str]:
     with contextlib.suppress(EvidenceError):
         return {name for spec in read_index(path).specs for name in spec.evidence}
     return set()
+
+
+def clear_index(folder: Path) -> None:
+    """Remove the index of an earlier run, and the evidence that it names: they would be taken for that
+    of a batch that is killed now. The results that they were made from stay.
+    """
+    remove_stale(folder, evidence_files(folder / INDEX))
+    try:
+        for name in (INDEX, "index.md", "junit.xml", CASES):
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot be removed: {error.strerror or error}",
+            where=Location(folder),
+            mend="it is of an earlier run: remove it, or give another folder with --out",
+        ) from error
 
 
 def remove_stale(folder: Path, names: Iterable[str]) -> None:

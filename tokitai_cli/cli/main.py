@@ -33,6 +33,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     _open_standard_streams()
     arguments = sys.argv[1:] if argv is None else argv
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
+        signal.signal(signal.SIGHUP, _terminate)
     try:
         code = _flushed(_run(arguments))
     except Terminated:
@@ -79,7 +81,7 @@ def _open_standard_streams() -> None:
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM ends a run as an interrupt does, but with its own exit code."""
+    """SIGTERM and SIGHUP end a run as an interrupt does, but with an exit code of their own."""
     raise Terminated
 
 

@@ -39,13 +39,16 @@ class SpecPlace(Record, frozen=True, kw_only=True):
     """Where a worker finds a spec: `digest` of the file, its `path`, and how commands name it.
 
     data: the file's bytes, so that a change on disk does not reach a batch that has begun; empty
-    where the worker reads the file.
+    where the worker reads the file. sources: path in the spec by sha256; oracles: name -> identity. A
+    worker that finds others has no result for the case.
     """
 
     digest: str
     path: str
     called: str
     data: bytes = b""
+    sources: dict[str, str] = msgspec.field(default_factory=dict)
+    oracles: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Setup(Record, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ from tokitai_cli.spec.convert import to_spec
 from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_SCHEMA = b"tokitai/spec/"
-_SCHEMA_LINE = re.compile(rb"""^[ \t{]*["']?schema["']?\s*:\s*["']?tokitai/spec/""", re.MULTILINE)
+_SCHEMA = b"tokitai/"
+_SCHEMA_LINE = re.compile(rb"""^[ \t{]*["']?schema["']?\s*:\s*["']?tokitai/""", re.MULTILINE)
 
 
 def load(path: Path, data: bytes | None = None) -> LoadedSpec:
@@ -53,7 +53,9 @@ def recall(path: Path, data: bytes) -> LoadedSpec:
 
 
 def is_spec(path: Path) -> bool:
-    """Whether a YAML file means to be a spec: it has `schema: tokitai/spec/...` at its top level.
+    """Whether a YAML file means to be a spec: it has `schema: tokitai/...` at its top level.
+
+    A mistyped schema of ours is a spec at fault, and no other tool's file.
 
     Where its YAML is at fault in front of that key, a line that reads so decides, so that a broken
     spec is no other tool's file. Raises SpecError where the file cannot be read.
