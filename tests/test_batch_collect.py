@@ -148,6 +148,7 @@ def test_specs_are_found_under_folders_once_and_in_order(tmp_path: Path) -> None
     ("text", "is_one"),
     [
         ("schema: tokitai/spec/v1\n", True),
+        ("schema: tokitai/spce/v1\n", True),
         ("op: x\n# later\nschema: 'tokitai/spec/v9'\n", True),
         ('{"op": "x", "schema": "tokitai/spec/v1"}', True),
         ("  op: [1, {a: b}]\n  schema:\n    tokitai/spec/v1\n", True),
