@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import statistics
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -25,6 +28,7 @@ UNSETTLED = frozenset(
     {Verdict.INADMISSIBLE, Verdict.NOT_RUN, Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR}
 )
 _WAIT_SECONDS = 1.0
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Listener = Callable[[BatchPlanned | BatchProgress | Note], None]
 
@@ -97,7 +101,8 @@ class Conductor:
         settled = [reply for reply in replies if not self._postponed(reply, crowded=crowded)]
         finished = [self._finished(reply) for reply in settled if not reply.fresh]
         if finished:
-            self._folder.commit(finished)
+            with _undisturbed():
+                self._folder.commit(finished)
         kept = [self._earlier[self._cases[reply.number].id] for reply in settled if reply.fresh]
         numbers = [reply.number for reply in settled if reply.fresh]
         if kept:
@@ -194,6 +199,29 @@ class Conductor:
         )
         self._folder.end(ended)
         return ended
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold interrupts back: one in the middle of keeping results would undo what is half kept.
+
+    A mask would not do, since a signal may come by any thread. Python's handlers run in the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _INTERRUPTS}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+    if came:
+        held[signal.Signals(came[0])](came[0], None)
 
 
 def expected_seconds(cases: Sequence[BatchCase], earlier: Mapping[str, Done]) -> list[float]:
