@@ -193,9 +193,9 @@ class BatchFolder:
 
     def result(self, done: Done) -> CaseResult:
         """Read a finished case. Raises StorageError where the file is not the one of its line."""
-        path = self._case(done.id)
+        path = self._case_text(done.id)
         data = read_bytes(path)
-        if done.file != path.name or sha256_of(data) != done.sha256:
+        if done.file != case_file(done.id) or sha256_of(data) != done.sha256:
             raise damaged(path, "it is not the file that the journal tells of")
         try:
             return msgspec.json.decode(data, type=CaseResult)
@@ -220,9 +220,10 @@ class BatchFolder:
 
     def _intact(self, done: Done, known: dict[Path, bool]) -> bool:
         """Whether a case's file and records are there; `known` remembers the records looked at."""
-        path = self._case(done.id)
         try:
-            if done.file != path.name or not holds(path, done.sha256):
+            if done.file != case_file(done.id):
+                return False
+            if not holds(self._case_text(done.id), done.sha256):
                 return False
             records: dict[Path, type[Stored]] = {}
             if done.build:
@@ -256,6 +257,10 @@ class BatchFolder:
 
     def _case(self, name: str) -> Path:
         return self.path / "cases" / case_file(name)
+
+    def _case_text(self, name: str) -> str:
+        """`_case` as text: a Path keeps every name that it meets in a table of the interpreter."""
+        return f"{self.path}/cases/{case_file(name)}"
 
     def _build(self, key: str) -> Path:
         return self._place("builds", key, ".json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,24 +36,30 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def holds(path: Path, sha256: str) -> bool:
+def holds(path: Path | str, sha256: str) -> bool:
     """Whether the file is there, can be read and has that digest."""
     try:
-        return path.is_file() and sha256_of(path.read_bytes()) == sha256
+        return sha256_of(_plain(path)) == sha256
     except OSError:
         return False
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path | str) -> bytes:
     """Content of a file of the batch. Raises StorageError."""
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is no plain file")
-        return path.read_bytes()
+        return _plain(path)
     except OSError as error:
-        raise StorageError(
-            f"cannot be read: {error.strerror or error}", where=Location(path), mend=REPEAT
-        ) from error
+        reason = error.strerror or error
+        where = Location(Path(path))
+        raise StorageError(f"cannot be read: {reason}", where=where, mend=REPEAT) from error
+
+
+def _plain(path: Path | str) -> bytes:
+    """Content of a plain file; raises OSError for anything else, which may have no end."""
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - see `_case_text`
+        raise OSError(errno.EINVAL, "it is no plain file")
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read()
 
 
 def read_by_content(path: Path, sha256: str) -> bytes:
@@ -90,6 +97,6 @@ def readable(path: Path, kind: type[Stored]) -> bool:
     return True
 
 
-def damaged(path: Path, how: str) -> StorageError:
+def damaged(path: Path | str, how: str) -> StorageError:
     """Error of a file of the batch that is there, but not as it was written."""
-    return StorageError(f"is damaged: {how}", where=Location(path), mend=REPEAT)
+    return StorageError(f"is damaged: {how}", where=Location(Path(path)), mend=REPEAT)
