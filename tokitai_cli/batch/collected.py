@@ -53,9 +53,8 @@ class BatchCase(msgspec.Struct, frozen=True):
 class Collected(msgspec.Struct, frozen=True):
     """Everything that was selected. Case n stands at `cases[n]`, and has the number n.
 
-    devices: names. left_out: combinations
-    that no variant takes. skipped: files that hold no spec, and specs without a suite that was asked
-    for, in words. setup: what workers are told.
+    devices: names. left_out: combinations that no variant takes. skipped: files that hold no spec, and
+    specs without a suite that was asked for, in words. setup: what workers are told.
     """
 
     specs: tuple[BatchSpec, ...]

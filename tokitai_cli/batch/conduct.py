@@ -100,21 +100,16 @@ class Conductor:
         """Keep what came, then count it."""
         settled = [reply for reply in replies if not self._postponed(reply, crowded=crowded)]
         finished = [self._finished(reply) for reply in settled if not reply.fresh]
-        if finished:
-            with _undisturbed():
+        kept = [self._kept_result(reply) for reply in settled if reply.fresh]
+        with _undisturbed():
+            if finished:
                 self._folder.commit(finished)
-        kept = [self._earlier[self._cases[reply.number].id] for reply in settled if reply.fresh]
-        numbers = [reply.number for reply in settled if reply.fresh]
-        if kept:
-            self._folder.keep(
-                [
-                    msgspec.structs.replace(done, kept=True, number=number)
-                    for done, number in zip(kept, numbers, strict=True)
-                ]
-            )
+            if kept:
+                self._folder.keep(kept)
         for reply in settled:
-            task = self._cases[reply.number].task()
-            queue.learned(task, (*reply.builds, *reply.devices))
+            if reply.builds or reply.devices:
+                task = self._cases[reply.number].task()
+                queue.learned(task, (*reply.builds, *reply.devices))
             self._count(reply)
         if self._max_failures and self._failures >= self._max_failures and not self._stopped:
             self._stopped = self._done < len(self._cases)
@@ -139,6 +134,11 @@ class Conductor:
             fingerprint=case.fingerprint,
             reply=reply,
         )
+
+    def _kept_result(self, reply: Reply) -> Done:
+        """The result on disk that the reply found fresh, under its number in this batch."""
+        done: Done = self._earlier[self._cases[reply.number].id]
+        return msgspec.structs.replace(done, number=reply.number)
 
     def _count(self, reply: Reply) -> None:
         case = self._cases[reply.number]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 
 from tokitai_cli.batch.options import BatchOptions
+from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.pipeline.commands import run_words
 
 
 def selection_words(options: BatchOptions) -> list[str]:
@@ -28,15 +30,8 @@ def rerun_words(options: BatchOptions) -> str:
     """Shell words that repeat the batch."""
     settings = options.settings
     words = ["tokitai", "batch", *map(str, options.folders), *selection_words(options)]
-    words += ["--repeat", str(settings.repetitions)]
-    if settings.warmups:
-        words += ["--warmup", str(settings.warmups)]
-    if settings.timeout != type(settings)().timeout:
-        words += ["--timeout", f"{settings.timeout:g}"]
-    if settings.arch:
-        words += ["--arch", settings.arch]
-    if settings.warp_size:
-        words += ["--warp-size", str(settings.warp_size)]
+    device = DeviceOptions(arch=settings.arch, warp_size=settings.warp_size)
+    words += run_words(settings.repetitions, settings.warmups, settings.timeout, device)
     if options.shard is not None:
         words += ["--shard", f"{options.shard[0]}/{options.shard[1]}"]
     return shlex.join([*words, "--out", str(options.out)])

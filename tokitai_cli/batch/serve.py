@@ -9,7 +9,6 @@ import hashlib
 import os
 import socket
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -53,12 +52,7 @@ class CaseServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for lane in self._lanes.values():
             lane.replace()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from tokitai_cli import evidence, report
 from tokitai_cli.batch import summary_rows
+from tokitai_cli.batch.durable import make_folders
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.batch.groups import Part, parts
 from tokitai_cli.batch.summary_devices import DeviceBook, Place
@@ -23,7 +23,6 @@ from tokitai_cli.batch.summary_files import (
 )
 from tokitai_cli.batch.summary_matrix import Matrix
 from tokitai_cli.batch.summary_part import PartWriter
-from tokitai_cli.errors import Location, StorageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import (
     BatchIndex,
@@ -129,7 +128,7 @@ class _Summary:
     def write(self) -> BatchIndex:
         path = self._folder.path
         earlier = evidence_files(path / INDEX)
-        _make(path / EVIDENCE)
+        make_folders(path / EVIDENCE)
         for part in self._parts:
             self._add(part)
         index = self._index()
@@ -249,14 +248,3 @@ def _device_name(place: Place, *, alone: bool) -> str:
 def _in_order(counts: dict[Verdict, int]) -> dict[str, int]:
     """Counts, worst verdict first; those of which there are none left out."""
     return {str(verdict): counts[verdict] for verdict in Verdict if counts.get(verdict)}
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"cannot be made: {error.strerror or error}",
-            where=Location(folder),
-            mend="give a folder that can be written with --out",
-        ) from error

@@ -13,7 +13,6 @@ import math
 import secrets
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import dask
@@ -105,12 +104,7 @@ class DaskExecutor:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the connection within seconds; a case that a worker is at ends by its own time limit."""
         self._flights.clear()
         self._stack.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tokitai_cli import spec
 from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.pipeline.options import DEFAULT_TIMEOUT, RunOptions
 
 
@@ -57,12 +58,16 @@ def _from_here(path: Path) -> str:
 
 
 def _common(options: RunOptions) -> list[str]:
-    device = options.device_options
-    words = ["--repeat", str(options.repetitions)]
-    if options.warmups:
-        words += ["--warmup", str(options.warmups)]
-    if options.timeout != DEFAULT_TIMEOUT:
-        words += ["--timeout", f"{options.timeout:g}"]
+    return run_words(options.repetitions, options.warmups, options.timeout, options.device_options)
+
+
+def run_words(repetitions: int, warmups: int, timeout: float, device: DeviceOptions) -> list[str]:
+    """Words for how often and how long a case runs, and for what its device was asked."""
+    words = ["--repeat", str(repetitions)]
+    if warmups:
+        words += ["--warmup", str(warmups)]
+    if timeout != DEFAULT_TIMEOUT:
+        words += ["--timeout", f"{timeout:g}"]
     if device.arch:
         words += ["--arch", device.arch]
     if device.gpu:
