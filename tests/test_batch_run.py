@@ -21,8 +21,9 @@ from tokitai_cli.batch.conduct import Conductor, expected_seconds
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.batch.local import LocalExecutor
 from tokitai_cli.batch.queue import TaskQueue, lot_of
-from tokitai_cli.batch.serve import lost
+from tokitai_cli.batch.serve import device_identity, lost
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Reply, Task
+from tokitai_cli.model.device import DeviceClass, Fact, Probe
 from tokitai_cli.model.verdict import Verdict
 
 
@@ -523,3 +524,16 @@ def test_what_was_passed_over_stands_in_the_index(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "other.yaml: no spec" in done.stdout
     assert "other.yaml" in (out / "index.md").read_text(encoding="utf-8")
+
+
+def probe_of(*gpus: str, driver: str = "580.1") -> Probe:
+    facts = [Fact("gpu", text, "nvidia-smi") for text in gpus]
+    facts += [Fact("driver", driver, "nvidia-smi"), Fact("cores", str(len(gpus)), "uname")]
+    return Probe("cuda", DeviceClass.NVIDIA_GPU, True, True, "sm_90", tuple(facts))
+
+
+def test_a_result_is_fresh_for_gpus_of_its_model_wherever_they_sit() -> None:
+    one = device_identity(probe_of("0: H100, sm_90"))
+    assert device_identity(probe_of("0: H100, sm_90", "1: H100, sm_90")) == one
+    assert device_identity(probe_of("0: H200, sm_90")) != one
+    assert device_identity(probe_of("0: H100, sm_90", driver="581.0")) != one

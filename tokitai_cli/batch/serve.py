@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Self
@@ -31,7 +32,9 @@ from tokitai_cli.pipeline.recorder import device_record, with_told
 
 # Facts of a device that make an old result stale; others, such as the number of cores or a bus address,
 # differ between machines that are alike.
-_IDENTIFYING = ("cpu", "machine", "warp-size", "gpu-name", "driver", "agent")
+_IDENTIFYING = ("cpu", "machine", "warp-size", "gpu", "driver", "agent")
+# A GPU's place among those of its machine says nothing of its kind.
+_INDEX = re.compile(r"^[0-9]+: ")
 
 
 class CaseServer:
@@ -191,7 +194,13 @@ def run_options(setup: Setup, place: SpecPlace, loaded: LoadedSpec, *, gpu: int 
 
 def device_identity(probe: Probe) -> str:
     """Digest of what must be alike for a result to stay fresh: class, architecture, model, driver."""
-    facts = [[fact.name, fact.value] for fact in probe.facts if fact.name in _IDENTIFYING]
+    facts = sorted(
+        {
+            (fact.name, _INDEX.sub("", fact.value))
+            for fact in probe.facts
+            if fact.name in _IDENTIFYING
+        }
+    )
     content = msgspec.json.encode([probe.device, probe.device_class, probe.arch, facts])
     return hashlib.sha256(content).hexdigest()
 
