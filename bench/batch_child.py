@@ -31,7 +31,7 @@ def main(words: list[str]) -> None:
         suite=[given["--suite"]],
         seed=given["--seed"],
         device=given["--device"],
-        workers=int(given["-j"]),
+        jobs=int(given["-j"]),
         out=given["--out"],
     )
     settings = msgspec.structs.replace(options.settings, threads=1)

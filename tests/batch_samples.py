@@ -18,10 +18,10 @@ from tokitai_cli.model.batch import (
     CaseResult,
     Ended,
     Reply,
-    Settings,
     SpecEntry,
 )
 from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
+from tokitai_cli.model.settings import Settings
 
 SPEC_TEXT = """\
 schema: tokitai/spec/v1

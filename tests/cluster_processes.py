@@ -25,7 +25,8 @@ from tokitai_cli.batch.collected import Collected
 from tokitai_cli.batch.options import BatchOptions
 from tokitai_cli.batch.queue import TaskQueue
 from tokitai_cli.cluster import DaskExecutor, TlsFiles
-from tokitai_cli.model.batch import Reply, Settings
+from tokitai_cli.model.batch import Reply
+from tokitai_cli.model.settings import Settings
 
 SECONDS = 120.0
 

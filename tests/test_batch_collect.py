@@ -27,9 +27,9 @@ from tokitai_cli.batch.resolve import resolve
 from tokitai_cli.batch.shard import shard
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import SpecError, UsageError
-from tokitai_cli.model.batch import Settings
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import DeviceOptions, Probe
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.spec import Variant
 
 SPEC = example("spec.yaml")
@@ -64,8 +64,8 @@ def changed(text: str = SPEC, **words: str) -> str:
         ({"out": ""}, "--out"),
         ({"format": ["mdd"]}, "--format mdd: unknown .*did you mean md"),
         ({"warmup": -1}, "--warmup -1: at least 0"),
-        ({"workers": -1}, "--workers -1: at least 0"),
-        ({"workers": 5000}, "--workers 5000: at most"),
+        ({"jobs": -1}, "--jobs -1: at least 0"),
+        ({"jobs": 5000}, "--jobs 5000: at most"),
         ({"gpu_children": 0}, "--gpu-children 0: at least 1"),
         ({"gpu": "0,-1"}, "--gpu -1: not in 0"),
         ({"gpu": ()}, "no gpu given"),
@@ -114,13 +114,13 @@ def test_repeated_options_and_lists_are_one(tmp_path: Path) -> None:
     assert (options.variants, options.profiles) == (("u", "v"), ("p",))
     assert (options.seeds, options.gpus, options.shard) == ((1, 3, 4), (0, 2), (2, 3))
     assert (options.max_failures, options.formats) == (1, ("md",))
-    assert options.settings.arrays == str(tmp_path / "out" / "arrays")
+    assert (options.settings.gpu, options.save_arrays) == (0, True)
 
 
 def test_cores_are_shared_out_among_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
-    shared = [resolve(["."], workers=workers) for workers in (0, 1, 4, 9)]
-    assert [(one.workers, one.settings.threads) for one in shared] == [
+    shared = [resolve(["."], jobs=jobs) for jobs in (0, 1, 4, 9)]
+    assert [(one.jobs, one.settings.threads) for one in shared] == [
         (6, 1),
         (1, 6),
         (4, 1),
@@ -717,8 +717,8 @@ def of(case: Case, **ingredients: Any) -> str:
         {"spec": "6"},
         {"tool": "8"},
         {"oracle": ""},
-        {"settings": Settings(repetitions=3)},
-        {"settings": Settings(warmups=1)},
+        {"settings": Settings(repeat=3)},
+        {"settings": Settings(warmup=1)},
         {"settings": Settings(timeout=61.0)},
         {"settings": Settings(arch="gfx942")},
         {"settings": Settings(warp_size=64)},
@@ -759,21 +759,19 @@ def test_a_fingerprint_changes_with_numpy_and_python(
     assert len({before, other_numpy, other_python, of(case)}) == 3
 
 
-@pytest.mark.parametrize("settings", [Settings(threads=7), Settings(arrays="/somewhere")], ids=str)
-def test_a_fingerprint_does_not_depend_on_threads_and_folders(
-    case: Case, settings: Settings
-) -> None:
+@pytest.mark.parametrize("settings", [Settings(threads=7), Settings(gpu=3)], ids=str)
+def test_a_fingerprint_does_not_depend_on_threads_and_gpus(case: Case, settings: Settings) -> None:
     assert of(case, settings=settings) == of(case)
     assert set(Settings.__struct_fields__) == {
-        *("repetitions", "warmups", "timeout", "arch", "warp_size"),
-        *("threads", "arrays"),
+        *("repeat", "warmup", "timeout", "arch", "warp_size"),
+        *("threads", "gpu"),
     }
 
 
 def test_the_same_batch_elsewhere_has_the_same_fingerprints(tmp_path: Path) -> None:
     write_example(tmp_path / "here")
     shutil.copytree(tmp_path / "here", tmp_path / "there" / "deep")
-    here, there = gather(tmp_path / "here"), gather(tmp_path / "there", workers=1)
+    here, there = gather(tmp_path / "here"), gather(tmp_path / "there", jobs=1)
     assert [case.fingerprint for case in here.cases] == [case.fingerprint for case in there.cases]
     assert ids(here) == ids(there)
     assert len({case.fingerprint for case in here.cases}) == len(here.cases)

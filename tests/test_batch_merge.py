@@ -19,7 +19,8 @@ from tokitai_cli.batch.merge import merge
 from tokitai_cli.batch.summary import summarise
 from tokitai_cli.batch.summary_files import read_cases
 from tokitai_cli.errors import StorageError, UsageError
-from tokitai_cli.model.batch import Begun, Ended, Settings
+from tokitai_cli.model.batch import Begun, Ended
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
 RERUN = "tokitai batch specs --seed 0 --device cpu --shard {} --out reports/s{}"
@@ -181,9 +182,9 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
     "version": (unlike_tool(version="0.2.0"), r"version of tokitai is 0\.1\.0 .* and 0\.2\.0"),
     "commit": (unlike_tool(commit="f" * 40), "the commit of tokitai is 0123.* and ffff"),
     "sources": (lambda one: one.change(tool_digest="8" * 64), "the digest of tokitai"),
-    "repetitions": (
-        lambda one: one.change(settings=Settings(repetitions=3)),
-        "the setting repetitions is 2 in the first and 3 in the other",
+    "repeat": (
+        lambda one: one.change(settings=Settings(repeat=3)),
+        "the setting repeat is 2 in the first and 3 in the other",
     ),
     "timeout": (lambda one: one.change(settings=Settings(timeout=5)), "the setting timeout"),
     "arch": (lambda one: one.change(settings=Settings(arch="gfx90a")), "the setting arch"),
@@ -235,8 +236,8 @@ def test_unlike_shards_are_refused_by_the_difference(tmp_path: Path, name: str) 
     assert not (tmp_path / "all").exists()
 
 
-@pytest.mark.parametrize("change", [{"threads": 4}, {"arrays": "elsewhere"}])
-def test_a_shard_has_its_own_threads_and_arrays(tmp_path: Path, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize("change", [{"threads": 4}, {"gpu": 1}])
+def test_a_shard_has_its_own_threads_and_gpus(tmp_path: Path, change: dict[str, Any]) -> None:
     shards = folders(tmp_path, lambda one: one.change(settings=Settings(**change)))
     assert merge(shards, tmp_path / "all").verdict is Verdict.VERIFIED
 

@@ -10,10 +10,7 @@ import msgspec
 
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.batch import Begun, Done, Ended, Settings, SpecEntry
-
-# What a shard may choose for its own machine.
-_OWN_SETTINGS = frozenset({"threads", "arrays"})
+from tokitai_cli.model.batch import Begun, Done, Ended, SpecEntry
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -87,9 +84,8 @@ def _check_asked(first: Shard, other: Shard) -> None:
         ("the digest of tokitai", one.tool_digest, two.tool_digest),
         ("the number of shards", first.count, other.count),
         *(
-            (f"the setting {name}", getattr(one.settings, name), getattr(two.settings, name))
-            for name in Settings.__struct_fields__
-            if name not in _OWN_SETTINGS
+            (f"the setting {name}", here, getattr(two.settings.anywhere, name))
+            for name, here in msgspec.structs.asdict(one.settings.anywhere).items()
         ),
         ("the list of devices", ", ".join(one.devices), ", ".join(two.devices)),
         ("the selection", " ".join(one.selection), " ".join(two.selection)),

@@ -16,7 +16,6 @@ from tokitai_cli.batch.shard import numbered, shard
 from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, near
 from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
 from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.pipeline.commands import called
 from tokitai_cli.pipeline.recorder import Chosen, choose
@@ -24,6 +23,8 @@ from tokitai_cli.plan.selection import MAX_CASES
 
 # Suite of a spec where none is asked for.
 QUICK = "quick"
+# Folder in --out for the arrays of failing cases.
+ARRAYS = "arrays"
 
 Pair = tuple[str, str]
 
@@ -66,6 +67,7 @@ def collect(options: BatchOptions) -> Collected:
                 for one in collector.specs
             ],
             tool=tool_digest(),
+            arrays=str((options.out / ARRAYS).absolute()) if options.save_arrays else "",
         ),
     )
 
@@ -104,12 +106,11 @@ class _Collector:
             return
         if not kept:
             return
-        repetitions = self._options.settings.repetitions
         weights: dict[str, float] = {}
         for id, case, device in kept:
             group = f"{name}/{case.variant_name}/{shape_text(dict(case.shape))}@{device}"
             if group not in weights:
-                weights[group] = float(plan.memory_bytes(case, repetitions))
+                weights[group] = float(plan.memory_bytes(case, self._options.settings.repeat))
             self.cases.append(
                 BatchCase(
                     id=id,
@@ -171,14 +172,7 @@ class _Collector:
 
 def _devices(options: BatchOptions) -> tuple[str, ...]:
     """Names of devices, for `all` of those that are there. A named one that is missing stays."""
-    settings = options.settings
-    asked = DeviceOptions(
-        arch=settings.arch,
-        gpu=options.gpus[0],
-        warp_size=settings.warp_size,
-        threads=settings.threads,
-    )
-    pairs = devices.resolve(options.device, asked)
+    pairs = devices.resolve(options.device, options.settings)
     if options.device == "all":
         pairs = [pair for pair in pairs if pair[1].available] or pairs
     return tuple(device.name for device, _ in pairs)

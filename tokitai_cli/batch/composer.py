@@ -147,7 +147,7 @@ def _damage(folder: BatchFolder) -> Iterator[str]:
 def _local(options: BatchOptions, collected: Collected) -> LocalExecutor:
     return LocalExecutor(
         collected.setup,
-        workers=max(1, min(options.workers, len(collected.cases))),
+        workers=max(1, min(options.jobs, len(collected.cases))),
         gpus=options.gpus,
         gpu_children=options.gpu_children,
     )

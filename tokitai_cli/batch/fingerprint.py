@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from tokitai_cli import resources
-from tokitai_cli.model.batch import Settings
 from tokitai_cli.model.case import Case
+from tokitai_cli.model.settings import Settings
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 # Folders of kernels_dir() that belong to the tool; the shipped kernels are sources like a user's.
@@ -26,8 +26,8 @@ def fingerprint(
     """Sha256 in hex over canonical JSON of what the case's result on `device` depends on.
 
     spec: digest of the spec file. tool: `tool_digest()`. oracle: its identity, empty where it cannot
-    be read. Where files lie, how many threads work and where arrays are kept has no part in it, and
-    neither have kernel and compiler: the build key speaks of those.
+    be read. Where files lie, which GPU and how many threads work has no part in it, and neither have
+    kernel and compiler: the build key speaks of those.
     """
     content = (
         spec,
@@ -37,7 +37,7 @@ def fingerprint(
         case.seed,
         case.expect_empty,
         device,
-        msgspec.structs.replace(settings, threads=0, arrays=""),
+        settings.anywhere,
         tool,
         oracle,
         np.__version__,

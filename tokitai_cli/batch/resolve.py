@@ -11,21 +11,13 @@ from tokitai_cli import devices
 from tokitai_cli.batch.keyword import matcher
 from tokitai_cli.batch.options import BatchOptions
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.batch import Settings
-from tokitai_cli.pipeline.options import (
-    DEFAULT_TIMEOUT,
-    MIN_REPETITIONS,
-    check_run,
-    formats,
-    values,
-    words,
-)
+from tokitai_cli.model.settings import MIN_REPEAT, Settings
+from tokitai_cli.pipeline.options import check_run, formats, values, words
 from tokitai_cli.plan.selection import MAX_SEED
 
 # A worker is a process with a child of its own: more of them than this are a slip of the pen.
-MAX_WORKERS = 1024
+MAX_JOBS = 1024
 MAX_SHARDS = 10_000
-_ARRAYS = "arrays"
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -39,14 +31,14 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     keyword: str = "",
     seed: str | int | Sequence[int] = "0",
     device: str = "auto",
-    repeat: int = MIN_REPETITIONS,
+    repeat: int = MIN_REPEAT,
     warmup: int = 0,
-    timeout: float = DEFAULT_TIMEOUT,
+    timeout: float = Settings().timeout,
     arch: str = "",
     gpu: str | int | Sequence[int] = "0",
     gpu_children: int = 1,
     warp_size: int = 0,
-    workers: int = 0,
+    jobs: int = 0,
     shard: str = "",
     out: str | Path = "reports/batch",
     format: Sequence[str] = ("md",),
@@ -58,7 +50,7 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     """Check every option on its own and freeze them. Raises UsageError.
 
     suite, op, variant, profile, format: repeated options, each of which may be a comma list. keyword:
-    an expression over case ids. gpu: indices. workers: processes, 0 for one a core. shard: "i/n".
+    an expression over case ids. gpu: indices. jobs: worker processes, 0 for one a core. shard: "i/n".
     fail_fast: stop at the first failure; max_failures: at so many, 0 for no limit.
     """
     if not folders or not all(map(str, folders)):
@@ -74,7 +66,8 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     if device not in {"auto", "all"}:
         devices.get(device)
     matcher(keyword)
-    processes, threads = _workers(workers)
+    processes, threads = _jobs(jobs)
+    gpus = _within("gpu", gpu, 2**31 - 1)
     return BatchOptions(
         folders=tuple(map(Path, folders)),
         suites=words(suite),
@@ -85,20 +78,21 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         seeds=_within("seed", seed, MAX_SEED),
         device=device,
         settings=Settings(
-            repetitions=repeat,
-            warmups=warmup,
+            repeat=repeat,
+            warmup=warmup,
             timeout=timeout,
             arch=arch,
+            gpu=gpus[0],
             warp_size=warp_size,
             threads=threads,
-            arrays=str((Path(out) / _ARRAYS).absolute()) if save_arrays else "",
         ),
-        gpus=_within("gpu", gpu, 2**31 - 1),
+        gpus=gpus,
         gpu_children=gpu_children,
-        workers=processes,
+        jobs=processes,
         shard=_shard(shard),
         out=Path(out),
         formats=formats(format),
+        save_arrays=save_arrays,
         resume=resume,
         max_failures=1 if fail_fast else max_failures,
     )
@@ -119,14 +113,14 @@ def _within(name: str, given: str | int | Sequence[int], most: int) -> tuple[int
     return numbers
 
 
-def _workers(wanted: int) -> tuple[int, int]:
+def _jobs(wanted: int) -> tuple[int, int]:
     """Processes, and threads of each: the cores are shared out among them."""
-    _at_least("workers", wanted, 0)
-    if wanted > MAX_WORKERS:
-        raise UsageError(f"--workers {wanted}: at most {MAX_WORKERS}", mend="use more machines")
+    _at_least("jobs", wanted, 0)
+    if wanted > MAX_JOBS:
+        raise UsageError(f"--jobs {wanted}: at most {MAX_JOBS}", mend="use more machines")
     cores = len(os.sched_getaffinity(0))
-    workers = wanted or cores
-    return workers, max(1, cores // workers)
+    jobs = wanted or cores
+    return jobs, max(1, cores // jobs)
 
 
 def _shard(text: str) -> tuple[int, int] | None:

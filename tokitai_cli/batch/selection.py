@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
+
 from tokitai_cli.batch.options import BatchOptions
-from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.pipeline.commands import run_words
+from tokitai_cli.pipeline.commands import settings_words
 
 
 def selection_words(options: BatchOptions) -> list[str]:
@@ -28,10 +29,8 @@ def selection_words(options: BatchOptions) -> list[str]:
 
 def rerun_words(options: BatchOptions) -> str:
     """Shell words that repeat the batch."""
-    settings = options.settings
     words = ["tokitai", "batch", *map(str, options.folders), *selection_words(options)]
-    device = DeviceOptions(arch=settings.arch, warp_size=settings.warp_size)
-    words += run_words(settings.repetitions, settings.warmups, settings.timeout, device)
+    words += settings_words(msgspec.structs.replace(options.settings, gpu=0))
     if options.shard is not None:
         words += ["--shard", f"{options.shard[0]}/{options.shard[1]}"]
     return shlex.join([*words, "--out", str(options.out)])

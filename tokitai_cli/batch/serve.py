@@ -20,7 +20,7 @@ from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import DeviceOptions, Probe
+from tokitai_cli.model.device import Probe
 from tokitai_cli.model.events import Event, Listener, Note
 from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -123,14 +123,14 @@ class CaseServer:
         if digest not in self._runners:
             place = self._places[digest]
             options = run_options(self._setup, place, load_place(place), gpu=self._gpu)
-            arrays = Path(self._setup.settings.arrays or ".") / options.name
+            arrays = Path(self._setup.arrays or ".") / options.name
             self._runners[digest] = CaseRunner(options, arrays)
         return self._runners[digest]
 
     def _lane(self, name: str, options: RunOptions) -> Lane:
         if name not in self._lanes:
             device = devices.get(name)
-            probe = device.probe(options.device_options)
+            probe = device.probe(options.settings)
             self._lanes[name] = Lane(device, probe, options, self._listener())
         return self._lanes[name]
 
@@ -176,18 +176,12 @@ def load_place(place: SpecPlace) -> LoadedSpec:
 
 def run_options(setup: Setup, place: SpecPlace, loaded: LoadedSpec, *, gpu: int = 0) -> RunOptions:
     """Options of the cases of one spec."""
-    settings = setup.settings
     return RunOptions(
         loaded=loaded,
         selection=plan.Selection(),
-        device_options=DeviceOptions(
-            arch=settings.arch, gpu=gpu, warp_size=settings.warp_size, threads=settings.threads
-        ),
-        repetitions=settings.repetitions,
-        warmups=settings.warmups,
-        timeout=settings.timeout,
+        settings=msgspec.structs.replace(setup.settings, gpu=gpu),
         name=loaded.spec.op,
-        save_arrays=bool(settings.arrays),
+        save_arrays=bool(setup.arrays),
         called=place.called,
     )
 

@@ -202,7 +202,7 @@ def _batch(**given: Any) -> int:
     remote = {name: given.pop(name) for name in _CLUSTER}
     _check_executor(executor, remote, given["device"])
     given["seed"] = ",".join(given["seed"])
-    resolved = batch.resolve(given.pop("folders"), workers=jobs, **given)
+    resolved = batch.resolve(given.pop("folders"), jobs=jobs, **given)
     collected = batch.collect(resolved)
     if dry_run:
         return _list(collected, to_json=to_json)

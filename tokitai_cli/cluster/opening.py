@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from tokitai_cli.batch.collected import Collected
 from tokitai_cli.cluster.executor import DaskExecutor
 from tokitai_cli.cluster.jobs import Profile, read_profile
@@ -49,14 +47,4 @@ def open_executor(
     else:
         target = checked(scheduler, tls)
     parcels = {one.entry.digest: pack(one.loaded) for one in collected.specs}
-    return DaskExecutor(_shared(collected), parcels, target, listener=listener, wait=wait)
-
-
-def _shared(collected: Collected) -> Collected:
-    """Arrays of failing cases go to an absolute path, which the machines may share."""
-    settings = collected.setup.settings
-    if not settings.arrays:
-        return collected
-    settings = msgspec.structs.replace(settings, arrays=str(Path(settings.arrays).absolute()))
-    setup = msgspec.structs.replace(collected.setup, settings=settings)
-    return msgspec.structs.replace(collected, setup=setup)
+    return DaskExecutor(collected, parcels, target, listener=listener, wait=wait)

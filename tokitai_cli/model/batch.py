@@ -12,27 +12,12 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, Record, ToolRecord
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
 CASE_SCHEMA = "tokitai/batch-case/v1"
 JOURNAL_SCHEMA = "tokitai/batch-journal/v1"
 INDEX_SCHEMA = "tokitai/batch/v1"
-
-
-class Settings(Record, frozen=True, kw_only=True):
-    """What is the same for all cases of a batch.
-
-    timeout: seconds of a case's kernels and of a user's oracle. threads: OS threads that one worker's
-    cpu device and BLAS use. arrays: folder for the arrays of failing cases, empty where none are kept.
-    """
-
-    repetitions: int = 2
-    warmups: int = 0
-    timeout: float = 60.0
-    arch: str = ""
-    warp_size: int = 0
-    threads: int = 0
-    arrays: str = ""
 
 
 class SpecPlace(Record, frozen=True, kw_only=True):
@@ -52,11 +37,16 @@ class SpecPlace(Record, frozen=True, kw_only=True):
 
 
 class Setup(Record, frozen=True, kw_only=True):
-    """What a worker knows before its first task. `tool` is the digest of the tool's own sources."""
+    """What a worker knows before its first task. `tool` is the digest of the tool's own sources.
+
+    settings: threads are those that one worker's cpu device and BLAS use; each worker has a GPU of its
+    own. arrays: absolute path of the folder for arrays of failing cases, empty where none are kept.
+    """
 
     settings: Settings
     specs: list[SpecPlace]
     tool: str
+    arrays: str = ""
 
 
 class Task(Record, frozen=True, kw_only=True):

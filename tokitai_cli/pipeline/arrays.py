@@ -43,7 +43,7 @@ def save_arrays(
     artifact = lane.built(case).artifact
     assert artifact is not None
     debug = run.debug_command(
-        lane.device.launch_command(artifact.path, options.device_options),
+        lane.device.launch_command(artifact.path, options.settings),
         artifact.request,
         case,
         ready.arrays,

@@ -24,12 +24,13 @@ from tokitai_cli.errors import (
 )
 from tokitai_cli.model.case import Case, LaunchPlan, RunResult
 from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, LaunchRecord
+from tokitai_cli.model.settings import MIN_REPEAT
 from tokitai_cli.model.spec import KnownBug
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
 from tokitai_cli.pipeline.commands import rerun_case
 from tokitai_cli.pipeline.lane import Lane
-from tokitai_cli.pipeline.options import MIN_REPETITIONS, RunOptions
+from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal
 from tokitai_cli.pipeline.trial import tried
 
@@ -275,7 +276,7 @@ def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> Ca
 
 
 def _size(case: Case, error: MemoryError) -> str:
-    needed = run.size_text(plan.memory_bytes(case, MIN_REPETITIONS))
+    needed = run.size_text(plan.memory_bytes(case, MIN_REPEAT))
     return f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tokitai_cli import spec
 from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.pipeline.options import DEFAULT_TIMEOUT, RunOptions
+from tokitai_cli.model.settings import Settings
+from tokitai_cli.pipeline.options import RunOptions
 
 
 def rerun_case(case: Case, device: str, options: RunOptions) -> str:
@@ -58,20 +58,20 @@ def _from_here(path: Path) -> str:
 
 
 def _common(options: RunOptions) -> list[str]:
-    return run_words(options.repetitions, options.warmups, options.timeout, options.device_options)
+    return settings_words(options.settings)
 
 
-def run_words(repetitions: int, warmups: int, timeout: float, device: DeviceOptions) -> list[str]:
+def settings_words(settings: Settings) -> list[str]:
     """Words for how often and how long a case runs, and for what its device was asked."""
-    words = ["--repeat", str(repetitions)]
-    if warmups:
-        words += ["--warmup", str(warmups)]
-    if timeout != DEFAULT_TIMEOUT:
-        words += ["--timeout", f"{timeout:g}"]
-    if device.arch:
-        words += ["--arch", device.arch]
-    if device.gpu:
-        words += ["--gpu", str(device.gpu)]
-    if device.warp_size:
-        words += ["--warp-size", str(device.warp_size)]
+    words = ["--repeat", str(settings.repeat)]
+    if settings.warmup:
+        words += ["--warmup", str(settings.warmup)]
+    if settings.timeout != Settings().timeout:
+        words += ["--timeout", f"{settings.timeout:g}"]
+    if settings.arch:
+        words += ["--arch", settings.arch]
+    if settings.gpu:
+        words += ["--gpu", str(settings.gpu)]
+    if settings.warp_size:
+        words += ["--warp-size", str(settings.warp_size)]
     return words

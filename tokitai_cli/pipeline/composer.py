@@ -51,7 +51,7 @@ def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     case ends as its verdict, and an interrupt as the run's.
     """
     planned = plan.plan(options.loaded, options.selection)
-    chosen = devices.resolve(options.device, options.device_options)
+    chosen = devices.resolve(options.device, options.settings)
     recorder = Recorder(options)
     for device, probe in chosen:
         recorder.device(device, probe)
@@ -189,6 +189,6 @@ class Preparation:
     def __call__(self, clock: Clock) -> Prepared | Refusal:
         """What the case needs; drawn and computed the first time."""
         if self._result is None:
-            options = self._options
-            self._result = prepare(self._case, options.repetitions, clock, options.timeout)
+            settings = self._options.settings
+            self._result = prepare(self._case, settings.repeat, clock, settings.timeout)
         return self._result

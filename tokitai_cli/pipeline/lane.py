@@ -113,10 +113,10 @@ class Lane:
         """
         if self._server is None or not self._server.alive or self._serving != artifact.key:
             self.replace()
-            options = self._options.device_options
+            settings = self._options.settings
             self._server = run.Server(
-                self.device.launch_command(artifact.path, options),
-                self.device.launch_environment(options),
+                self.device.launch_command(artifact.path, settings),
+                self.device.launch_environment(settings),
                 artifact.request,
                 end_timeout=self._end_timeout,
                 wait=False,
@@ -126,15 +126,15 @@ class Lane:
 
     def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
         """Run the case in the lane's child. Raises ChildError, NotRunError, InadmissibleError."""
-        options = self._options
+        settings = self._options.settings
         server = self.start(artifact)
         self.told = server.hello.facts
         return server.run(
             case,
             prepared.arrays,
-            repetitions=options.repetitions,
-            warmups=options.warmups,
-            timeout=options.timeout,
+            repetitions=settings.repeat,
+            warmups=settings.warmup,
+            timeout=settings.timeout,
             seed=case.seed,
         )
 
@@ -167,9 +167,9 @@ class Lane:
         recipe: Recipe | None = None
         try:
             recipe = self.device.recipe(
-                self._options.device_options, dict(request.defines), tuple(case.variant.flags)
+                self._options.settings, dict(request.defines), tuple(case.variant.flags)
             )
-            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._options.timeout)
+            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._options.settings.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             artifact = build.build(request, recipe, listener=self._listener, timeout=limit)

@@ -11,11 +11,9 @@ import msgspec
 from tokitai_cli import report, spec
 from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
-from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.model.settings import MIN_REPEAT, Settings
 from tokitai_cli.plan import Selection, expand_values
 
-MIN_REPETITIONS = 2
-DEFAULT_TIMEOUT = 60.0
 # File systems take 255; the longest addition is .NAME.cases.jsonl.PROCESS.tmp.
 MAX_NAME_BYTES = 200
 
@@ -23,17 +21,13 @@ MAX_NAME_BYTES = 200
 class RunOptions(msgspec.Struct, frozen=True):
     """Options of one run.
 
-    timeout: seconds of a case's kernels, and of a user's oracle. called: how a command line names the
-    spec, where that is not by the path that it was read from.
+    called: how a command line names the spec, where that is not by the path that it was read from.
     """
 
     loaded: LoadedSpec
     selection: Selection
     device: str = "auto"
-    device_options: DeviceOptions = msgspec.field(default_factory=DeviceOptions)
-    repetitions: int = MIN_REPETITIONS
-    warmups: int = 0
-    timeout: float = DEFAULT_TIMEOUT
+    settings: Settings = Settings()
     out: Path = Path("reports")
     name: str = ""
     formats: tuple[str, ...] = ("md",)
@@ -57,9 +51,9 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
     profile: Sequence[str] = (),
     suite: str = "",
     seed: str | int | Sequence[int] = "0",
-    repeat: int = MIN_REPETITIONS,
+    repeat: int = MIN_REPEAT,
     warmup: int = 0,
-    timeout: float = DEFAULT_TIMEOUT,
+    timeout: float = Settings().timeout,
     arch: str = "",
     gpu: int = 0,
     warp_size: int = 0,
@@ -92,10 +86,9 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
             suite=suite or None,
         ),
         device=device,
-        device_options=DeviceOptions(arch=arch, gpu=gpu, warp_size=warp_size),
-        repetitions=repeat,
-        warmups=warmup,
-        timeout=timeout,
+        settings=Settings(
+            arch=arch, gpu=gpu, warp_size=warp_size, repeat=repeat, warmup=warmup, timeout=timeout
+        ),
         out=Path(out),
         name=name,
         formats=formats(format),
@@ -109,9 +102,9 @@ def check_run(*, warp_size: int, repeat: int, timeout: float, out: str | Path) -
     """Raise UsageError for a value that no run can have, of one spec or of many."""
     if warp_size not in {0, 32, 64}:
         raise UsageError(f"--warp-size {warp_size}: a warp has 32 or 64 lanes")
-    if repeat < MIN_REPETITIONS:
+    if repeat < MIN_REPEAT:
         raise UsageError(
-            f"--repeat {repeat}: at least {MIN_REPETITIONS} repetitions are needed",
+            f"--repeat {repeat}: at least {MIN_REPEAT} repetitions are needed",
             mend="never-written elements only show under two complementary sentinels",
         )
     if not (math.isfinite(timeout) and timeout > 0):

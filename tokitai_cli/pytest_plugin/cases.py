@@ -51,7 +51,7 @@ class SpecSession:
             suite=self._suites,
             device=self._device,
             # Their number decides how many threads a case has on the cpu device.
-            workers=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
+            jobs=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
         )
         found = collect(options)
         self.read += 1
