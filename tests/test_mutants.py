@@ -517,12 +517,12 @@ def test_the_status_does_not_depend_on_the_chunks(
     case = make_case(checks, shape=(16, 16))
     want = judge_array(case, gemm.expectation, gemm.right).mutants
     monkeypatch.setattr(target_module, "CHUNK", chunk)
-    monkeypatch.setattr("tokitai_cli.compare.trial.FIRST_CHUNK", 3)
+    monkeypatch.setattr("tokitai_cli.compare.mutant_trial.FIRST_CHUNK", 3)
     assert judge_array(case, gemm.expectation, gemm.right).mutants == want
 
 
 def test_a_rejected_mutant_is_not_made_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokitai_cli.compare.trial.FIRST_CHUNK", 8)
+    monkeypatch.setattr("tokitai_cli.compare.mutant_trial.FIRST_CHUNK", 8)
     seen: list[Any] = []
     values = np.arange(1.0, 257.0)
 

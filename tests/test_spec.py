@@ -18,8 +18,10 @@ import yaml
 
 from tokitai_cli import inputs, spec
 from tokitai_cli.cli.options import reserved_names
+from tokitai_cli.compare.metric import MEASURES
 from tokitai_cli.errors import SpecError, UsageError
 from tokitai_cli.model import spec as model
+from tokitai_cli.model.metrics import METRICS, MetricName
 from tokitai_cli.spec.checks import RESERVED
 from tokitai_cli.spec.draws import KINDS
 from tokitai_cli.spec.plain import SurpriseError, plain
@@ -30,7 +32,6 @@ FIELDS = {
     if isinstance(struct, type) and issubclass(struct, model.Strict)
     for field in struct.__struct_fields__
 } - {"tree"}  # shown within `reduction`
-METRICS = get_args(model.Metric)
 HERE = Path(__file__).resolve().parent
 BAD = sorted((HERE / "specs_bad").glob("*.yaml"))
 GOOD = """\
@@ -409,6 +410,10 @@ def test_documented_example_is_a_spec(tmp_path: Path) -> None:
 def test_documentation_names_everything(word: str) -> None:
     text = (HERE.parent / "docs" / "spec.md").read_text(encoding="utf-8")
     assert f"`{word}`" in text
+
+
+def test_the_metrics_that_a_spec_may_name_are_those_of_the_tables() -> None:
+    assert get_args(MetricName) == tuple(METRICS) == tuple(MEASURES)
 
 
 # ---------------------------------------------------------------- gemm-bw

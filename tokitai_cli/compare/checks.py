@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import heapq
-import math
 from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.compared import Compared
-from tokitai_cli.compare.profiles import draws_are_random
+from tokitai_cli.compare.compared import Compared, flat_index
+from tokitai_cli.compare.metric import MEASURES, NO_BETTER, largest_finite, no_better
+from tokitai_cli.compare.tally import BiasTally
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import hex_bits, index_of, number, ratio, shown_short
+from tokitai_cli.compare.values import hex_bits, index_of, number, shown_short
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.evidence import CheckRecord, ElementRecord
+from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Check
-from tokitai_cli.numerics import spacing
 
 WORST_ELEMENTS = 8
-
-# Metrics that see an error of a few ulp wherever it lies, unlike a flat absolute limit.
-SHARP = frozenset({"bound", "ulp", "rel", "exact"})
 
 
 class ResolvedCheck(msgspec.Struct, frozen=True):
@@ -36,6 +33,16 @@ class ResolvedCheck(msgspec.Struct, frozen=True):
     missing: str = ""
     passes_zeros: bool = False
 
+    @property
+    def label(self) -> str:
+        """The check in words: bound against the reference."""
+        return f"{self.metric} against the {self.against}"
+
+    @property
+    def of_whole(self) -> bool:
+        """Whether only the whole output has a value of the metric: its mean error."""
+        return MEASURES[self.metric].values is None
+
 
 def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> list[ResolvedCheck]:
     """Return the variant's checks that hold for output `name` on the case's profile."""
@@ -48,101 +55,43 @@ def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> 
 
 def _resolve(case: Case, check: Check, reference: Target, replay: Target | None) -> ResolvedCheck:
     """Says whether the check judges here, and what a reader must know of it."""
-    limit, notes, judges, zeros = float(check.limit), list[str](), True, ""
-    missing = _missing(check, reference, replay)
-    if check.against == "replay":
-        if replay is not None and replay.rows is not None:
-            notes.append(f"{replay.rows.size} of {reference.shape[0]} rows replayed")
-    elif _no_better(reference) and not missing:
-        notes.append(_NO_BETTER)
-    if check.metric == "bound-prob":
-        judges, note = _probable_judges(case, reference)
-        notes += [note] if note else []
-    if check.metric == "exact":
-        limit = 0.0
-        notes.append("bitwise: -0.0 and +0.0 differ, NaN by class")
-    elif check.against == "reference" and not missing:
-        warning = finer_than_ulp(check.metric, limit, reference)
-        notes += [warning] if warning else []
-    if check.metric == "abs" and not missing:
-        zeros = passes_zeros(limit, reference)
-        notes += [zeros] if zeros else []
-    if missing:
-        notes.append(missing)
+    metric, measure = METRICS[check.metric], MEASURES[check.metric]
+    limit = float(check.limit) if metric.limited else 0.0
+    against_replay = check.against == "replay"
+    missing = _missing_replay(replay) if against_replay else measure.missing(reference)
+    reported = measure.reported(case, reference)
+    zeros = passes_zeros(limit, reference) if check.metric == "abs" and not missing else ""
+    notes = [_rows_replayed(reference, replay) if against_replay else ""]
+    if not against_replay and no_better(reference) and not missing:
+        notes.append(NO_BETTER)
+    notes += [reported, measure.note]
+    if not against_replay and not missing and reference.form is not None:
+        notes.append(measure.finer(limit, reference, reference.form))
+    notes += [zeros, missing]
     return ResolvedCheck(
         check.metric,
         check.against,
         limit,
-        judges=judges and not missing,
-        note="; ".join(notes),
+        judges=not missing and not reported,
+        note="; ".join(filter(None, notes)),
         missing=missing,
         passes_zeros=bool(zeros),
     )
 
 
-_NO_BETTER = "the reference is float64 as the output is, and its own error is not known"
+def _missing_replay(replay: Target | None) -> str:
+    return "there is no replay of this output" if replay is None else ""
 
 
-def _no_better(reference: Target) -> bool:
-    """Whether a float64 output has a reference that may be as far off as the output."""
-    return reference.dtype == "float64" and reference.error is None and reference.low is None
-
-
-def _missing(check: Check, reference: Target, replay: Target | None) -> str:
-    """Why the check cannot be made at all, or ""."""
-    if check.against == "replay":
-        return _missing_replay(check, replay)
-    if check.metric == "bound" and reference.error is None and reference.form is not None:
-        return "the oracle gives no bound"
-    if check.metric == "bound-chained" and reference.refine is None:
-        return "the oracle gives no bound from the other outputs"
-    if check.metric in ("ulp", "exact") and _no_better(reference):
-        return f"{_NO_BETTER}: the oracle gives neither `error` nor `low`"
-    return ""
-
-
-def _missing_replay(check: Check, replay: Target | None) -> str:
-    if replay is None:
-        return "there is no replay of this output"
-    if check.metric.startswith("bound"):
-        return "a bound holds against the reference, not against a replay"
-    return ""
-
-
-def _probable_judges(case: Case, reference: Target) -> tuple[bool, str]:
-    if not reference.has_probable:
-        return False, "reported only: the oracle gives no probabilistic bound"
-    if not draws_are_random(case):
-        return False, f"reported only: the profile {case.profile} is not random"
-    return True, ""
-
-
-def finer_than_ulp(metric: str, limit: float, reference: Target) -> str:
-    """Return a warning where one ulp of the output's dtype exceeds the limit, else ""."""
-    form = reference.form
-    if form is None:
+def _rows_replayed(reference: Target, replay: Target | None) -> str:
+    if replay is None or replay.rows is None:
         return ""
-    if metric == "rel" and limit < 2 * form.unit_roundoff:
-        return (
-            f"the limit {shown_short(limit)} is finer than one {form.name} ulp "
-            f"({shown_short(2 * form.unit_roundoff)} relative)"
-        )
-    if metric == "ulp" and limit < 1:
-        return f"the limit {shown_short(limit)} is finer than one {form.name} ulp"
-    if metric == "abs":
-        largest = _largest_finite(reference)
-        ulp = float(spacing(np.array(largest), form))
-        if limit < ulp:
-            return (
-                f"the limit {shown_short(limit)} is finer than one {form.name} ulp "
-                f"({shown_short(ulp)} at {shown_short(largest)})"
-            )
-    return ""
+    return f"{replay.rows.size} of {reference.shape[0]} rows replayed"
 
 
 def passes_zeros(limit: float, reference: Target) -> str:
     """Return a warning where an output of zeros would be within the absolute limit, else ""."""
-    largest = _largest_finite(reference)
+    largest = largest_finite(reference)
     if reference.form is None or limit < largest or largest == 0:
         return ""
     return (
@@ -151,37 +100,12 @@ def passes_zeros(limit: float, reference: Target) -> str:
     )
 
 
-def _largest_finite(reference: Target) -> float:
-    largest = 0.0
-    form = reference.form
-    ceiling = math.inf if form is None else form.overflow
-    for chunk in reference.chunks():
-        magnitude = chunk.magnitude
-        top = float(magnitude.max())
-        if not top < ceiling:
-            top = float(np.max(magnitude, initial=0.0, where=magnitude < ceiling))
-        largest = max(largest, top)
-    return largest
-
-
 def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
     """Return the metric at each element, 0 where the numbers cannot be compared."""
-    if check.metric == "exact":
-        return compared.differs.astype(np.float64)
-    if check.metric == "abs":
-        values = compared.error
-    elif check.metric == "rel":
-        values = compared.relative
-    elif check.metric == "ulp":
-        values = compared.ulps
-    elif check.metric == "bound":
-        values = compared.over_bound if compared.over_bound is not None else compared.error
-    else:
-        chained = check.metric == "bound-chained"
-        unit = compared.bound_chained if chained else compared.chunk.bound_probable
-        if unit is None:
-            return np.zeros(compared.native.shape)
-        values = ratio(compared.error, unit)
+    compute = MEASURES[check.metric].values
+    values = None if compute is None else compute(compared)
+    if values is None:
+        return np.zeros(compared.native.shape)
     if check.against == "replay" and compared.structure_fails is not None:
         # A replay is exact: a NaN or infinity that it lacks is no number within any limit.
         values = values.copy()
@@ -191,53 +115,8 @@ def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
 
 def unit_at(check: ResolvedCheck, compared: Compared, position: int) -> float:
     """Return what one unit of the metric is as an absolute error at a position of the chunk."""
-    chunk = compared.chunk
-    if check.metric == "rel":
-        return float(chunk.magnitude[position])
-    if check.metric == "ulp":
-        return float(chunk.ulp[position])
-    if check.metric == "bound" and chunk.bound is not None:
-        bound = chunk.bound_at(compared.signed)
-        return float((chunk.bound if bound is None else bound)[position])
-    if check.metric == "bound-chained" and compared.bound_chained is not None:
-        return float(compared.bound_chained[position])
-    if check.metric == "bound-prob" and chunk.bound_probable is not None:
-        return float(chunk.bound_probable[position])
-    return 1.0
-
-
-class BiasTally:
-    """Mean error in ulp of the output's dtype at the reference, signed and outward.
-
-    Outward counts an error in the direction of the reference's sign as positive: truncation
-    cancels out in the first mean over data of both signs, and shows only in the second.
-    """
-
-    def __init__(self) -> None:
-        self.signed = self.outward = 0.0
-        self.count = 0
-
-    def add(self, compared: Compared) -> None:
-        """Take in one chunk."""
-        errors = ratio(compared.signed, compared.chunk.ulp)
-        self.signed += float(errors.sum())
-        sign = np.sign(compared.chunk.want)
-        if compared.comparable is not None:
-            sign[~compared.comparable] = 0.0
-        # Not a dot product: for a vector this short BLAS spends its time on waking threads.
-        self.outward += float((errors * sign).sum())
-        self.count += compared.count
-
-    @property
-    def means(self) -> tuple[float, float]:
-        """(signed, outward)"""
-        count = max(self.count, 1)
-        return self.signed / count, self.outward / count
-
-    @property
-    def value(self) -> float:
-        """The larger magnitude of the two."""
-        return max(map(abs, self.means))
+    unit = MEASURES[check.metric].unit(compared)
+    return 1.0 if unit is None else float(unit[position])
 
 
 def _largest(values: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -261,9 +140,9 @@ class CheckTally:
 
     def add(self, compared: Compared) -> NDArray[np.bool_] | None:
         """Take in one chunk; return which elements exceed the limit, or None for none."""
-        whole = self.check.metric == "exact" or self.check.against == "replay"
-        self.elements += compared.taken if whole else compared.count
-        if self.check.metric == "bias":
+        everywhere = MEASURES[self.check.metric].everywhere or self.check.against == "replay"
+        self.elements += compared.taken if everywhere else compared.count
+        if self.check.of_whole:
             self.bias.add(compared)
             return None
         values = values_of(self.check, compared)
@@ -295,17 +174,16 @@ class CheckTally:
     @property
     def passed(self) -> bool:
         """Whether nothing exceeds the limit."""
-        if self.check.metric == "bias":
+        if self.check.of_whole:
             return not self.bias.value > self.check.limit
         return self.exceeding == 0
 
     def record(self) -> CheckRecord:
         """Return the evidence of the check."""
         check = self.check
-        if check.metric == "bias":
-            value = self.bias.value
-        else:
-            value = float(self.exceeding) if check.metric == "exact" else self.value
+        value = self.bias.value if check.of_whole else self.value
+        if not METRICS[check.metric].limited:
+            value = float(self.exceeding)
         worst = sorted(self._worst, key=lambda item: (-item[0], -item[1]))
         return CheckRecord(
             metric=check.metric,
@@ -323,18 +201,12 @@ class CheckTally:
         )
 
 
-def flat_index(compared: Compared, place: int) -> int:
-    """Flat position in the output of a position in the chunk."""
-    index = compared.chunk.index
-    return index.start + place if isinstance(index, slice) else int(index[place])
-
-
 def element_record(
     check: ResolvedCheck, target: Target, compared: Compared, place: int
 ) -> ElementRecord:
     """One element as evidence holds it; error and limit are absolute."""
     got, want = compared.got[place], compared.chunk.reference[place]
-    if check.metric in ("exact", "ulp") and target.form is not None:
+    if MEASURES[check.metric].rounded and target.form is not None:
         want = compared.chunk.want_native[place]
     with np.errstate(all="ignore"):
         error = abs(float(got) - float(want))

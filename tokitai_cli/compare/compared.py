@@ -198,3 +198,9 @@ class Compared:
         if self.skip is not None:
             differs &= ~self.skip
         return differs
+
+
+def flat_index(compared: Compared, place: int) -> int:
+    """Flat position in the output of a position in the chunk."""
+    index = compared.chunk.index
+    return index.start + place if isinstance(index, slice) else int(index[place])

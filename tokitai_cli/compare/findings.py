@@ -1,8 +1,8 @@
-"""Guard bands and inputs: what a kernel changed that it may not change."""
+"""What was found, in words: a check that failed, and what a kernel changed that it may not change."""
 
 from __future__ import annotations
 
-from tokitai_cli.compare.values import index_of, shown_index
+from tokitai_cli.compare.values import elements_text, index_of, shown, shown_index, shown_short
 from tokitai_cli.model.case import (
     DTYPE_BYTES,
     BufferPlan,
@@ -11,7 +11,8 @@ from tokitai_cli.model.case import (
     InputDamage,
     RunResult,
 )
-from tokitai_cli.model.evidence import FindingRecord
+from tokitai_cli.model.evidence import CheckRecord, FindingRecord, PatternRecord
+from tokitai_cli.model.metrics import METRICS
 
 GUARD_TOOL = "guards"
 INPUT_TOOL = "inputs"
@@ -73,3 +74,32 @@ def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord
         location=f"{plan.name}{place}",
         threads="",
     )
+
+
+def check_reason(
+    output: str, check: CheckRecord, bias: tuple[float, float], pattern: PatternRecord | None
+) -> str:
+    """Index, got, want, error and limit of the worst element, and how many exceed the limit."""
+    label = check.metric if check.against == "reference" else f"{check.metric} against the replay"
+    if not check.worst:
+        signed, outward = bias
+        side = "away from zero" if outward > 0 else "towards zero"
+        if abs(signed) >= abs(outward):
+            side = "upwards" if signed > 0 else "downwards"
+        return (
+            f"{output}: mean error of {shown_short(check.value or 0.0)} ulp {side} exceeds the "
+            f"limit {shown_short(check.limit)} ({label})"
+        )
+    worst = check.worst[0]
+    if not METRICS[check.metric].limited:
+        compared = f"bits {worst.got_bits} are not those of the {check.against}"
+    else:
+        word = "bound" if METRICS[check.metric].against_bound else "limit"
+        compared = f"error {shown_short(worst.error)} exceeds the {word} {shown_short(worst.limit)}"
+    text = (
+        f"{output}{shown_index(worst.index)}: got {shown(worst.got)}, want {shown(worst.want)}, "
+        f"{compared} ({label}); {elements_text(check.exceeding or 0, check.elements)}"
+    )
+    if pattern is not None and pattern.kind not in ("every-element", "scattered"):
+        text += f": {pattern.detail}"
+    return text

@@ -19,7 +19,7 @@ from tokitai_cli.compare.output import (
     judge_output,
 )
 from tokitai_cli.compare.properties import PropertyJudgement, judge_property
-from tokitai_cli.compare.structure import form_failures
+from tokitai_cli.compare.structure import Difference, form_failures
 from tokitai_cli.model.case import (
     Case,
     Expectation,
@@ -98,13 +98,7 @@ def judge(
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
-        repeats=RepeatRecord(
-            repetitions=len(result.outputs),
-            sentinels=[f"0x{fill & 0xFF:02x}" for fill in result.sentinels],
-            schedules=list(result.schedules),
-            differing_outputs=[change.output for change in differing],
-            bitwise_equal=not differing,
-        ),
+        repeats=_repeats(result, differing),
         findings=findings,
         verdict=verdict,
         stage=Stage.COMPARE,
@@ -144,6 +138,16 @@ def judge_another(
         findings=[*so_far.findings, *findings],
         verdict=Verdict.REFUTED if refuted else so_far.verdict,
         reason=failures[0] if refuted else so_far.reason,
+    )
+
+
+def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord:
+    return RepeatRecord(
+        repetitions=len(result.outputs),
+        sentinels=[f"0x{fill & 0xFF:02x}" for fill in result.sentinels],
+        schedules=list(result.schedules),
+        differing_outputs=[change.output for change in differing],
+        bitwise_equal=not differing,
     )
 
 

@@ -14,12 +14,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import SHARP, ResolvedCheck
+from tokitai_cli.compare.checks import ResolvedCheck
 from tokitai_cli.compare.compared import Compared
 from tokitai_cli.compare.target import Chunk, Index, Target
 from tokitai_cli.compare.values import index_of, shown_index, shown_short
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Expectation
+from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.numerics import MUST_BE_FINITE
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-applicable"]
@@ -285,7 +286,7 @@ def _anchor(target: Target, summary: Summary, checks: Iterable[ResolvedCheck]) -
         return Mutant(kind, "no element must be finite", None, "not-eligible")
     at = float(target.reference[summary.anchor])
     shift = ANCHOR * max(summary.anchor_bound, summary.anchor_ulp)
-    if not any(check.judges and check.metric in SHARP for check in checks):
+    if not any(check.judges and METRICS[check.metric].sharp for check in checks):
         shift = max(shift, summary.rms / ANCHOR_RMS)
     value: float = at + math.copysign(shift, at)
     if target.form is not None:

@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, resolve
 from tokitai_cli.compare.compared import Compared, Mask, part_of
-from tokitai_cli.compare.metrics import MetricsTally
+from tokitai_cli.compare.findings import check_reason
+from tokitai_cli.compare.mutant_trial import try_mutants
 from tokitai_cli.compare.mutants import Summary
 from tokitai_cli.compare.pattern import pattern_of
-from tokitai_cli.compare.reasons import check_reason
-from tokitai_cli.compare.repeats import Difference, difference
 from tokitai_cli.compare.structure import (
+    Difference,
     StructureTally,
     can_tell_unwritten,
+    difference,
     form_failures,
     never_written,
     never_written_failure,
 )
+from tokitai_cli.compare.tally import MetricsTally
 from tokitai_cli.compare.target import Target, reference_target, refined_error, replay_target
-from tokitai_cli.compare.trial import try_mutants
 from tokitai_cli.compare.values import bits_of
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.evidence import (

@@ -26,6 +26,7 @@ from tokitai_cli.errors import BuildError, TokitaiError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
 
 
@@ -181,7 +182,7 @@ def _property(asked: Property) -> str:
 
 
 def _check(check: Check) -> str:
-    limit = "" if check.metric == "exact" else f" <= {check.limit:g}"
+    limit = "" if not METRICS[check.metric].limited else f" <= {check.limit:g}"
     text = f"{check.metric}{limit} against the {check.against}"
     if check.output:
         text += f", output {check.output}"

@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tokitai_cli.model.metrics import MetricName
+
 SPEC_SCHEMA = "tokitai/spec/v1"
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
@@ -24,7 +26,6 @@ DTypeName = Literal[
     "uint8", "uint16", "uint32", "uint64",
     "bool",
 ]  # fmt: skip
-Metric = Literal["bound", "bound-chained", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
 PropertyName = Literal[
     "row-sum", "row-mean", "row-variance", "sum-conserved",
     "shift-invariance", "permutation-equivariance",
@@ -114,7 +115,7 @@ class Check(Strict, frozen=True, kw_only=True):
     `output` empty means every output. `profiles` empty means every profile.
     """
 
-    metric: Metric
+    metric: MetricName
     limit: float = 1.0
     against: Literal["reference", "replay"] = "reference"
     output: str = ""
@@ -236,3 +237,16 @@ def is_random_sign_or_wide(draw: Draw) -> bool:
         hi = 1.0 if draw.hi is None else draw.hi
         return hi - lo >= max(abs(lo), abs(hi)) / 2
     return draw.kind == "cancelling" or (draw.kind == "normal" and not draw.value)
+
+
+def draws_are_random(spec: Spec, variant: Variant, profile: str) -> bool:
+    """Whether every float array that a case draws is of random sign or wide.
+
+    On constant or strongly biased data correct kernels exceed the probabilistic bound, which
+    assumes independent roundings (Higham and Mary 2019). A profile that is not of the spec says
+    nothing.
+    """
+    floats = [name for name, buffer in drawn_buffers(variant).items() if "float" in buffer.dtype]
+    if not floats or profile not in spec.profiles:
+        return False
+    return all(is_random_sign_or_wide(draw_of(spec, variant, profile, name)) for name in floats)

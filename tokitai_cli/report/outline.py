@@ -13,13 +13,13 @@ from tokitai_cli.model.evidence import (
     Number,
     OutputRecord,
 )
+from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report.markdown import Raw
 
 MOST_DETAILED = 20
 MOST_ROWS = 200
 MOST_LOG_LINES = 60
-# Limits that no analysis of the computation stands behind.
-_FLAT = ("abs", "rel")
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class Outline(msgspec.Struct, frozen=True):
     representative: CaseRecord | None
     tallies: list[view.Tally]
     rows: list[view.Row]
-    metrics: list[str]
+    metrics: list[tuple[str, Raw]]
     rejections: list[Rejection]
     unable: list[GroupRecord]
     flat: list[Flat]
@@ -104,7 +104,7 @@ def outline(evidence: Evidence) -> Outline:
         representative=max(verified, key=view.nearness, default=None),
         tallies=view.tallies(cases),
         rows=rows if len(rows) <= MOST_ROWS else [],
-        metrics=sorted(metrics),
+        metrics=[(name, Raw(METRICS[name].sentence)) for name in sorted(metrics & METRICS.keys())],
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
         flat=_flat(cases),
@@ -139,10 +139,11 @@ def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
 def _flat(cases: list[CaseRecord]) -> list[Flat]:
     grouped: dict[tuple[str, str, str, str, str, Number], list[tuple[OutputRecord, CheckRecord]]]
     grouped = {}
+    flat = named(flat=True)
     for case in cases:
         for output in case.outputs:
             for check in output.checks:
-                if check.metric in _FLAT:
+                if check.metric in flat:
                     place = (case.variant, output.name, case.device)
                     key = (*place, check.metric, check.against, check.limit)
                     grouped.setdefault(key, []).append((output, check))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
     Buffer,
     Check,
@@ -32,8 +33,6 @@ _KERNEL = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*(?:<(?P<arguments>[A-Za-z0-9_:, <>*-]*)>)?"
 )
 _DEFINE = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
-_GATING = frozenset({"bound", "abs", "rel", "ulp", "exact"})
-_REFERENCE_ONLY = frozenset({"bound", "bound-chained", "bound-prob", "bias"})
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -256,8 +255,11 @@ def _check_check(
     if not math.isfinite(check.limit) or check.limit < 0:
         message = f"{check.limit} is no limit"
         raise document.fault((*path, "limit"), message, "write a finite number, 0 or more")
-    if check.metric == "exact" and document.given((*path, "limit")) and check.limit != 0:
-        raise document.fault((*path, "limit"), "`exact` has no limit", "remove it", at_key=True)
+    metric = METRICS[check.metric]
+    if not metric.limited and document.given((*path, "limit")) and check.limit != 0:
+        raise document.fault(
+            (*path, "limit"), f"`{check.metric}` has no limit", "remove it", at_key=True
+        )
     if check.output:
         check_known(document, (*path, "output"), check.output, outputs, "output")
     check_all_known(document, (*path, "profiles"), check.profiles, spec.profiles, "profile")
@@ -265,11 +267,11 @@ def _check_check(
         if not variant.replay:
             mend = "add `replay:` to the variant, or write against: reference"
             raise document.fault((*path, "against"), "the variant has no replay", mend)
-        if check.metric in _REFERENCE_ONLY:
+        if not metric.replay:
             message = f"`{check.metric}` is defined against the reference alone"
             raise document.fault((*path, "against"), message, "use exact, ulp, abs or rel")
     for name in [check.output] if check.output else outputs:
-        if "float" not in outputs[name].dtype and check.metric != "exact":
+        if "float" not in outputs[name].dtype and not metric.integers:
             message = f"`{check.metric}` on `{name}` of {outputs[name].dtype}"
             mend = "integers and bools are exact: write metric: exact"
             raise document.fault((*path, "metric"), message, mend)
@@ -292,12 +294,12 @@ def _check_all_judged(document: Document, path: KeyPath, spec: Spec, variant: Va
     for name in _outputs(variant):
         for profile in variant.profiles or spec.profiles:
             judged = any(
-                check.metric in _GATING
+                METRICS[check.metric].gating
                 and check.output in ("", name)
                 and (not check.profiles or profile in check.profiles)
                 for check in variant.checks
             )
             if not judged:
                 message = f"no check judges output `{name}` on profile `{profile}`"
-                mend = "add one of " + ", ".join(sorted(_GATING))
+                mend = "add one of " + ", ".join(named(gating=True))
                 raise document.fault((*path, "checks"), message, mend)

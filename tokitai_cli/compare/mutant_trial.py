@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import BiasTally, ResolvedCheck, values_of
+from tokitai_cli.compare.checks import ResolvedCheck, values_of
 from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.mutants import (
     Mutant,
@@ -16,6 +16,7 @@ from tokitai_cli.compare.mutants import (
     mutants_of,
     values_at,
 )
+from tokitai_cli.compare.tally import BiasTally
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.evidence import MutantRecord
@@ -23,7 +24,7 @@ from tokitai_cli.model.evidence import MutantRecord
 FIRST_CHUNK = 1 << 11
 
 
-class Trial:
+class MutantTrial:
     """One mutant before the judging checks, chunk by chunk, until nothing more can change."""
 
     def __init__(
@@ -42,7 +43,7 @@ class Trial:
         self.rejected_by = ""
         self._checks = [check for check in checks if check.judges]
         self._biases = {
-            place: BiasTally() for place, check in enumerate(self._checks) if check.metric == "bias"
+            place: BiasTally() for place, check in enumerate(self._checks) if check.of_whole
         }
 
     @property
@@ -88,10 +89,10 @@ class Trial:
         for check in self._checks:
             if self.rejected_by:
                 return
-            if check.against != against or check.metric == "bias":
+            if check.against != against or check.of_whole:
                 continue
             if bool((values_of(check, compared) > check.limit).any()):
-                self.rejected_by = f"{check.metric} against the {against}"
+                self.rejected_by = check.label
 
     def _add_bias(self, compared: Compared, against: str) -> None:
         for place, tally in self._biases.items():
@@ -102,7 +103,7 @@ class Trial:
         """Judge what only the whole array can say: the mean error."""
         for place, tally in self._biases.items():
             if not self.rejected_by and tally.value > self._checks[place].limit:
-                self.rejected_by = f"bias against the {self._checks[place].against}"
+                self.rejected_by = self._checks[place].label
 
     def record(self, output: str) -> MutantRecord:
         """Return the evidence.
@@ -137,7 +138,7 @@ def try_mutants(
     integer = reference.form is None
     excused, refined = given
     entries = {
-        mutant.kind: Trial(mutant, checks, integer, excused, refined)
+        mutant.kind: MutantTrial(mutant, checks, integer, excused, refined)
         for mutant in mutants_of(reference, summary, expectation, checks)
     }
     use_replay = replay is not None and any(
@@ -159,7 +160,7 @@ def try_mutants(
     return [trial.record(reference.name) for trial in entries.values()]
 
 
-def _try_replay(trial: Trial, replay: Target, reference: Target) -> None:
+def _try_replay(trial: MutantTrial, replay: Target, reference: Target) -> None:
     """Try the checks against the replay on a mutant that nothing has rejected yet."""
     for chunk in replay.chunks(FIRST_CHUNK):
         if trial.rejected_by:
