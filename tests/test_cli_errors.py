@@ -9,18 +9,25 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runs import evidence_in, tokitai
 from tests.spec_example import example, write_example
-from tokitai_cli import compare, verify
+from tokitai_cli import batch, compare, console, oracles, verify
+from tokitai_cli.batch.serve import CaseServer
 from tokitai_cli.cli import app, main
+from tokitai_cli.errors import Location, SpecError
+from tokitai_cli.evidence import read
+from tokitai_cli.model.case import Case
+from tokitai_cli.model.events import CaseFinished
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline import survey
 
 SPEC = example("spec.yaml")
 TOOL = [sys.executable, "-m", "tokitai_cli"]
+EXPECT = oracles.expect
 
 
 @dataclasses.dataclass
@@ -443,6 +450,119 @@ def test_a_fault_in_one_case_is_that_cases_and_the_run_goes_on(
     assert words in evidence.cases[1].reason
     assert evidence.cases[1].stage == "compare"
     assert outcome.files[0].is_file()
+
+
+def late_spec(folder: Path, *variants: str) -> Path:
+    """Two right variants, and one whose oracle is no reference of it, which only shows in the run."""
+    (folder / "late.hip").write_text(
+        "#include <hip/hip_runtime.h>\n"
+        "__global__ void less(const float* x, float* y, int n) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) y[i] = x[i] - 1.0f;\n}\n"
+    )
+    (folder / "late.py").write_text(
+        "def less(params, inputs, scalars):\n"
+        "    return {'y': inputs['x'].astype('float64') - 1.0}\n"
+    )
+    one = {
+        "source": "late.hip",
+        "inputs": {"x": {"dtype": "float32", "shape": ["n"]}},
+        "outputs": {"y": {"dtype": "float32", "shape": ["n"]}},
+        "launches": [
+            {"kernel": "less", "grid": ["ceil_div(n, 64)"], "block": [64], "args": ["x", "y", "n"]}
+        ],
+        "oracle": "late.py:less",
+        "checks": [{"metric": "ulp", "limit": 1}],
+    }
+    document = {
+        "schema": "tokitai/spec/v1",
+        "op": "late",
+        "title": "y = x - 1",
+        "params": {"n": {"default": 64}},
+        "variants": dict.fromkeys(variants, one),
+        "profiles": {"normal": {"draw": "normal"}},
+    }
+    path = folder / "late.yaml"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def refuse(case: Case, *rest: Any, **more: Any) -> Any:
+    """`oracles.expect` as it is for an oracle that does not fit the spec of its variant."""
+    if case.variant_name == "other":
+        raise SpecError("the oracle reads g", where=Location(case.loaded.path, key="oracle"))
+    return EXPECT(case, *rest, **more)
+
+
+@pytest.mark.parametrize("verb", ["verify", "batch"])
+def test_what_does_not_fit_in_the_middle_of_a_run_costs_its_own_case_alone(
+    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run
+) -> None:
+    spec = late_spec(tmp_path, "ok", "other", "then")
+    monkeypatch.setattr(oracles, "expect", refuse)
+    if verb == "verify":
+        done = run("verify", str(spec), "--device", "cpu", "--out", "out")
+        found = [
+            (case["variant"], case["verdict"]) for case in evidence_in(Path("out"), "late")["cases"]
+        ]
+        assert done.code == Verdict.NOT_RUN.exit_code
+        assert "late.yaml: oracle: the oracle reads g" in done.out
+    else:
+        collected = batch.collect(batch.resolve([str(spec)], device="cpu"))
+        with CaseServer(collected.setup) as server:
+            replies = [server.serve(case.task()) for case in collected.cases]
+        found = [
+            (case.case.variant_name, reply.verdict)
+            for case, reply in zip(collected.cases, replies, strict=True)
+        ]
+    assert found == [("ok", "verified"), ("other", "not-run"), ("then", "verified")]
+
+
+def test_what_ends_a_run_keeps_the_evidence_of_its_finished_cases(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run
+) -> None:
+    spec = late_spec(tmp_path, "ok")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def ends(self: object, event: object) -> None:
+        if isinstance(event, CaseFinished) and event.position == 2:
+            raise TypeError("no such thing")
+
+    monkeypatch.setattr(console.Progress, "__call__", ends)
+    with pytest.raises(TypeError, match="no such thing"):
+        app.run(["verify", str(spec), "--n", "8,16,24", "--device", "cpu", "--out", "out"])
+    found = evidence_in(Path("out"), "late")
+    assert found["verdict"] == "internal-error"
+    assert "stopped after 2 of 3 cases: TypeError: no such thing" in found["reason"]
+    assert [case["verdict"] for case in found["cases"]] == ["verified"] * 2
+
+
+def test_older_evidence_of_another_run_keeps_its_place_under_another_name(
+    tmp_path: Path, run: Run
+) -> None:
+    words = ["verify", str(late_spec(tmp_path, "ok")), "--device", "cpu"]
+    assert "kept as" not in run(*words, "--n", "8,16").err
+    assert "kept as" not in run(*words, "--n", "8,16,24").err  # all that there was, and more
+    done = run(*words, "--build-only")
+    assert "late.json held another run (3 cases, verified): kept as late.older-1.json" in done.err
+    assert evidence_in(Path("reports"), "late")["verdict"] == "built"
+    older = read(Path("reports/late.older-1.json"))
+    assert len(older.cases) == 3
+    assert "n=24" in Path("reports/late.older-1.md").read_text(encoding="utf-8")
+    assert "kept as" not in run(*words, "--n", "8").err  # a build alone is no loss
+    Path("reports/late.json").write_text("{}")
+    assert "no evidence that can be read: kept as late.older-2.json" in run(*words, "--n", "8").err
+
+
+def test_evidence_with_its_cases_beside_it_is_kept_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.setattr("tokitai_cli.evidence.files.MOST_CASES_INSIDE", 1)
+    words = ["verify", str(late_spec(tmp_path, "ok")), "--device", "cpu"]
+    run(*words, "--n", "8,16")
+    assert "(2 cases, verified): kept as late.older-1.json" in run(*words, "--n", "8").err
+    assert len(read(Path("reports/late.older-1.json")).cases) == 2
+    assert not Path("reports/late.cases.jsonl").exists()
 
 
 # --- streams, locales and homes, in processes of their own ---------------------------------------

@@ -20,13 +20,9 @@ from tokitai_cli.batch.folder import BatchFolder, Finished
 from tokitai_cli.batch.queue import TaskQueue
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
 from tokitai_cli.model.events import Note
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.model.verdict import UNSETTLED, Verdict
 from tokitai_cli.model.view import FINE
 
-# Verdicts that say nothing of the kernel: such a case is not finished, and a resumed batch runs it.
-UNSETTLED = frozenset(
-    {Verdict.INADMISSIBLE, Verdict.NOT_RUN, Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR}
-)
 _WAIT_SECONDS = 1.0
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -15,7 +15,8 @@ import msgspec
 
 from tokitai_cli.batch.serve import CaseServer, lost
 from tokitai_cli.model.batch import Reply, Setup, Task
-from tokitai_cli.pipeline.faults import save_fault, told
+from tokitai_cli.model.text import error_line
+from tokitai_cli.pipeline.faults import save_fault
 
 # Many objects that last and little garbage: frequent collections only cost time.
 _GC_THRESHOLD = 50_000
@@ -46,7 +47,7 @@ def _served(server: CaseServer, setup: Setup, task: Task) -> Reply:
     except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
         path = save_fault(error, [f"case {task.number} of a batch", task.variant, task.device])
         where = path or "could not be written"
-        return lost(task, setup, f"a fault of tokitai, {told(error)}; log: {where}")
+        return lost(task, setup, f"a fault of tokitai, {error_line(error)}; log: {where}")
 
 
 if __name__ == "__main__":

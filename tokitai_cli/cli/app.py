@@ -235,8 +235,8 @@ def _run_op(
     if to_json:
         sys.stdout.write(pipeline.evidence_json(outcome.evidence))
     console.show_summary(outcome.evidence, outcome.files, to_stderr=to_json)
-    if outcome.interrupted is not None:
-        raise outcome.interrupted
+    if outcome.ended_by is not None:
+        raise outcome.ended_by
     return outcome.evidence.verdict.exit_code
 
 
@@ -255,8 +255,8 @@ def _run_all(*, op: str | LoadedSpec, params: Sequence[str], **given: Any) -> in
     with console.Progress(quiet=given.pop("quiet")) as progress:
         outcomes = pipeline.verify_all(progress, **given)
     console.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
-    if outcomes[-1].interrupted is not None:
-        raise outcomes[-1].interrupted
+    if outcomes[-1].ended_by is not None:
+        raise outcomes[-1].ended_by
     return worst(outcome.evidence.verdict for outcome in outcomes).exit_code
 
 

@@ -114,9 +114,10 @@ def _unwritable(error: OSError) -> int:
 
 def _fault(error: Exception, arguments: Sequence[str]) -> int:
     """A fault of the tool: its traceback goes to a file, one line and the file's path to stderr."""
-    from tokitai_cli.pipeline.faults import save_fault, told
+    from tokitai_cli.model.text import error_line
+    from tokitai_cli.pipeline.faults import save_fault
 
-    _say(f"internal error: {told(error)}")
+    _say(f"internal error: {error_line(error)}")
     path = save_fault(error, arguments)
     if path is not None:
         _say(f"  log: {path}", "  a fault of tokitai: please report it with this log")

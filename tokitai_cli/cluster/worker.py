@@ -23,7 +23,8 @@ from tokitai_cli.batch.serve import CaseServer, lost
 from tokitai_cli.cluster import parcel as parcels
 from tokitai_cli.errors import StorageError
 from tokitai_cli.model.batch import Reply, Setup, Task
-from tokitai_cli.pipeline.faults import save_fault, told
+from tokitai_cli.model.text import error_line
+from tokitai_cli.pipeline.faults import save_fault
 
 # Batches whose servers one thread keeps: each may hold a child, and a context on a GPU.
 _MOST_KEPT = 2
@@ -56,7 +57,7 @@ class _Kept:
             except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
                 path = save_fault(error, [f"case {task.number}", task.variant, task.device])
                 log = f"log on {socket.gethostname()}: {path or 'could not be written'}"
-                return lost(task, self.setup, f"a fault of tokitai, {told(error)}; {log}")
+                return lost(task, self.setup, f"a fault of tokitai, {error_line(error)}; {log}")
             finally:
                 if self.ended:
                     self.server.__exit__(None, None, None)

@@ -31,6 +31,12 @@ def visible_block(text: str) -> str:
     return _BLOCK.sub(_escaped, text.replace("\r\n", "\n"))
 
 
+def error_line(error: BaseException) -> str:
+    """`error` on one line, as a person reads it."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
 def number(value: Number | None, digits: int = 6) -> str:
     """Show a number with `digits` significant digits; integers whole, None as a dash."""
     if value is None:

@@ -70,6 +70,12 @@ class Stage(enum.StrEnum):
     EVIDENCE = "evidence"
 
 
+# Verdicts that say nothing of the kernel: such a case is not finished.
+UNSETTLED = frozenset(
+    {Verdict.INADMISSIBLE, Verdict.NOT_RUN, Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR}
+)
+
+
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Worst verdict of a run's cases; a run without cases is `not-run`."""
     return min(verdicts, key=lambda verdict: verdict.rank, default=Verdict.NOT_RUN)

@@ -26,6 +26,7 @@ from tokitai_cli.model.case import Case, LaunchPlan, RunResult
 from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, LaunchRecord
 from tokitai_cli.model.settings import MIN_REPEAT
 from tokitai_cli.model.spec import KnownBug
+from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
 from tokitai_cli.pipeline.commands import rerun_case
@@ -76,24 +77,28 @@ class CaseRunner(msgspec.Struct):
     ) -> CaseOutcome:
         """Verdict of the case on the lane's device. `prepared` is asked only when it is needed.
 
-        A fault of the tool in one case is that case's verdict; the run goes on.
+        Whatever goes wrong in one case is that case's verdict; the run goes on.
         """
         clock = Clock()
         try:
             return self._run(case, lane, prepared, clock)
-        except TokitaiError:
-            raise
+        except TokitaiError as error:
+            lane.replace()
+            ended = _failed(self._draft(case, lane), clock.stage, error)
+            return CaseOutcome(ended, seconds=clock.seconds)
         except MemoryError as error:
             verdict, reason = (
                 Verdict.NOT_RUN,
                 f"this machine ran out of memory: {_size(case, error)}",
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
-            from tokitai_cli.pipeline.faults import save_fault, told
+            from tokitai_cli.pipeline.faults import save_fault
 
             path = save_fault(error, [case.id, lane.device.name])
             verdict = Verdict.INTERNAL_ERROR
-            reason = f"a fault of tokitai, {told(error)}; log: {path or 'could not be written'}"
+            reason = (
+                f"a fault of tokitai, {error_line(error)}; log: {path or 'could not be written'}"
+            )
         lane.replace()
         ended = _ended(self._draft(case, lane), verdict, clock.stage, reason)
         return CaseOutcome(ended, seconds=clock.seconds)
@@ -167,7 +172,11 @@ class CaseRunner(msgspec.Struct):
         """Keep the arrays of a failing case, where that was asked for."""
         if not self.options.save_arrays:
             return record
-        saved, debug = save_arrays(self.folder, case, lane, ready, result, self.options)
+        try:
+            saved, debug = save_arrays(self.folder, case, lane, ready, result, self.options)
+        except OSError as error:  # the verdict stands without them
+            reason = f"{record.reason}; its arrays are not saved: {error.strerror or error}"
+            return msgspec.structs.replace(record, reason=reason)
         return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
 
     def _draft(self, case: Case, lane: Lane) -> CaseRecord:
@@ -265,10 +274,11 @@ def _again(case: Case, lane: Lane, ready: Prepared) -> bool | None:
 
 
 def _failed(draft: CaseRecord, stage: Stage, error: TokitaiError) -> CaseRecord:
-    verdict = next((found for kind, found in _VERDICTS.items() if isinstance(error, kind)), None)
-    if verdict is None:  # a spec that does not fit its oracle, say: no verdict on the kernel
-        raise error
-    return _ended(draft, verdict, stage, str(error))
+    """The record with the error's verdict; a spec that does not fit its oracle, say, has none."""
+    for kind, verdict in _VERDICTS.items():
+        if isinstance(error, kind):
+            return _ended(draft, verdict, stage, str(error))
+    return _ended(draft, Verdict.NOT_RUN, Stage.SPEC, str(error))
 
 
 def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> CaseRecord:

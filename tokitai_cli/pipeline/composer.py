@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from tokitai_cli import devices, plan, process
+from tokitai_cli.errors import TokitaiError
 from tokitai_cli.evidence import Outcome
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
@@ -22,6 +23,7 @@ from tokitai_cli.model.events import (
     RunPlanned,
 )
 from tokitai_cli.model.evidence import Evidence, LeftOutRecord
+from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.agreement import Outputs
 from tokitai_cli.pipeline.case import CaseRunner
@@ -33,11 +35,11 @@ from tokitai_cli.pipeline.recorder import Recorder, choose
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """Evidence of a run, the files that hold it, and the interrupt that ended it, if one did."""
+    """Evidence of a run, the files that hold it, and what ended it before its end, if anything did."""
 
     evidence: Evidence
     files: tuple[Path, ...]
-    interrupted: KeyboardInterrupt | None = None
+    ended_by: BaseException | None = None
 
 
 def silent(event: Event) -> None:
@@ -86,22 +88,31 @@ def finish(
     left_out: Sequence[LeftOutRecord],
     folder: Path,
 ) -> RunOutcome:
-    """Do the `work` of a run and write its evidence into `folder`, also where it is interrupted."""
-    interrupt: KeyboardInterrupt | None = None
+    """Do the `work` of a run and write its evidence into `folder`, whatever ends it.
+
+    Raises the error of a run that ended before it had a case.
+    """
+    ended_by: BaseException | None = None
     try:
         outcome = work()
-    except KeyboardInterrupt as stop:
-        interrupt = stop
+    except (KeyboardInterrupt, Exception) as error:
         process.terminate_all()
+        stopped = isinstance(error, KeyboardInterrupt)
+        if not (stopped or recorder.cases):
+            raise
+        ended_by = error
         done = sum(case.verdict is not Verdict.INTERRUPTED for case in recorder.cases)
         reason = f"the run was stopped after {done} of {run.total} cases"
-        outcome = Outcome(Verdict.INTERRUPTED, Stage.RUN, reason)
+        expected = stopped or isinstance(error, TokitaiError | OSError)
+        verdict = Verdict.INTERRUPTED if expected else Verdict.INTERNAL_ERROR
+        told = "" if stopped else f": {error_line(error)}"
+        outcome = Outcome(verdict, Stage.RUN, reason + told)
     builds = [built.info for built in run.builds]
     evidence = recorder.finish(builds, left_out, outcome)
-    files, note = write_files(evidence, folder, run.options)
-    if note:
+    files, notes = write_files(evidence, folder, run.options)
+    for note in notes:
         run.listener(Note(note))
-    return RunOutcome(evidence, files, interrupt)
+    return RunOutcome(evidence, files, ended_by)
 
 
 def _tell(planned: plan.Plan, chosen: list[tuple[Device, Probe]], listener: Listener) -> None:

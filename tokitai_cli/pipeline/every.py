@@ -17,7 +17,7 @@ def verify_all(listener: Listener = silent, **options: Any) -> tuple[RunOutcome,
     """Verify the built-in ops one after the other, by name; `options` as those of `resolve`.
 
     Each runs the suite `quick`, if no other is named. Raises UsageError where an op cannot take the
-    options, before anything runs. A run that is interrupted is the last.
+    options, before anything runs. A run that was ended before its end is the last.
     """
     options["suite"] = options.get("suite") or SUITE
     every = [resolve(loaded, **options) for loaded in builtin_specs()]
@@ -26,6 +26,6 @@ def verify_all(listener: Listener = silent, **options: Any) -> tuple[RunOutcome,
     outcomes: list[RunOutcome] = []
     for one in every:
         outcomes.append(verify(one, listener))
-        if outcomes[-1].interrupted is not None:
+        if outcomes[-1].ended_by is not None:
             break
     return tuple(outcomes)

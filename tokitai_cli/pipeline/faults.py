@@ -15,12 +15,6 @@ import platformdirs
 from tokitai_cli import __version__
 
 
-def told(error: BaseException) -> str:
-    """`error` on one line, as a person reads it."""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
-
-
 def save_fault(error: BaseException, what: Sequence[str]) -> Path | None:
     """Write the traceback of `error` to a new file, readable by its owner only; returns its path.
 

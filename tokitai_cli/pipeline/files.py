@@ -9,6 +9,7 @@ from pathlib import Path
 from tokitai_cli import evidence, report
 from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.pipeline.older import keep_older
 from tokitai_cli.pipeline.options import RunOptions
 
 
@@ -38,18 +39,22 @@ def _unwritable(folder: Path) -> str:
         return error.strerror or str(error)
 
 
-def write_files(found: Evidence, folder: Path, options: RunOptions) -> tuple[tuple[Path, ...], str]:
-    """Write NAME.json and one file per further format; returns their paths, JSON first, and a note.
+def write_files(
+    found: Evidence, folder: Path, options: RunOptions
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Write NAME.json and one file per further format; returns their paths, JSON first, and notes.
 
-    What cannot be written to `folder` (the disk is full, a folder has the file's name) goes to a
-    new temporary folder, and the note says so: evidence of a long run is not given up.
+    Older files that hold what this run does not are kept under another name, and a note says so. What
+    cannot be written to `folder` (the disk is full, a folder has the file's name) goes to a new
+    temporary folder, and the note says so: evidence of a long run is not given up.
     """
     try:
-        return _write_all(found, folder, options), ""
+        note = keep_older(found, folder / f"{options.name}.json")
+        return _write_all(found, folder, options), (note,) if note else ()
     except EvidenceError as error:
         elsewhere = Path(tempfile.mkdtemp(prefix="tokitai-reports-"))
         files = _write_all(found, elsewhere, options)
-        return files, f"{error.where} {error.message}: the evidence goes to {elsewhere}"
+        return files, (f"{error.where} {error.message}: the evidence goes to {elsewhere}",)
 
 
 def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tokitai_cli.batch.summary_rows import worst_element
 from tokitai_cli.model.evidence import CaseRecord
-from tokitai_cli.model.text import visible
+from tokitai_cli.model.text import error_line, visible
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pytest_plugin.bench import Served
 
@@ -32,10 +32,10 @@ def failure_text(served: Served) -> str:
 
 def fault_text(error: Exception) -> str:
     """One line for a fault of the tool, whose traceback is in a file."""
-    from tokitai_cli.pipeline.faults import save_fault, told
+    from tokitai_cli.pipeline.faults import save_fault
 
     path = save_fault(error, ["pytest"])
-    return visible(f"internal-error: {told(error)}; log: {path or 'could not be written'}")
+    return visible(f"internal-error: {error_line(error)}; log: {path or 'could not be written'}")
 
 
 def _around(record: CaseRecord) -> Iterator[str]:
