@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 
@@ -33,10 +34,10 @@ from tokitai_cli.batch.summary_files import (
 from tokitai_cli.batch.summary_matrix import MOST_CELLS, Matrix
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model import encoding
-from tokitai_cli.model.batch import BatchIndex, IndexCase, SpecEntry
+from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEntry
 from tokitai_cli.model.evidence import CaseRecord, FactRecord, MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.report.batch import outline_index
+from tokitai_cli.report.index_outline import outline_index
 
 GOLDEN = Path(__file__).parent / "golden"
 SPEC = batches.digest_of(batches.SPEC_TEXT)
@@ -173,7 +174,7 @@ def test_evidence_files_are_those_of_a_run(whole: tuple[Path, BatchIndex]) -> No
         assert found.params == ["m", "n", "k"]
         assert not found.volatile.environment
         beside = (folder / name).with_suffix(".md").read_text(encoding="utf-8")
-        assert report.render(found, "md") == beside
+        assert report.render(found, "md").decode() == beside
 
 
 def test_the_index_is_rendered_again_from_its_files(whole: tuple[Path, BatchIndex]) -> None:
@@ -184,7 +185,9 @@ def test_the_index_is_rendered_again_from_its_files(whole: tuple[Path, BatchInde
     others = ["cases.jsonl", "junit.xml", "evidence/gemm-bw.json", "nowhere.json"]
     assert not any(is_index(folder / name) for name in others)
     for kind, name in (("md", "index.md"), ("junit", "junit.xml"), ("json", "index.json")):
-        assert render_index_file(path, kind) == (folder / name).read_text(encoding="utf-8")
+        assert render_index_file(path, kind) == (folder / name).read_bytes()
+    schema = evidence.schema(BatchIndex, INDEX_SCHEMA)
+    jsonschema.Draft202012Validator(schema).validate(json.loads(path.read_bytes()))
     rows = list(read_cases(index, path))
     assert [row.id for row in rows] == [one.id for one in every_verdict()]
     with pytest.raises(UsageError, match="unknown report format"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -429,12 +430,24 @@ def test_volatile_changes_are_no_damage(written: Path) -> None:
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text("old", encoding="utf-8")
-    with pytest.raises(UnicodeEncodeError):
-        stage.write_text(path, "\udcff")
+    with pytest.raises(ZeroDivisionError):
+        stage.write_file(path, (b"%d" % (1 // count) for count in (1, 0)))
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
     with pytest.raises(EvidenceError, match="cannot be written"):
-        stage.write_text(tmp_path / "none" / "run.json", "text")
+        stage.write_file(tmp_path / "none" / "run.json", b"text")
+
+
+def test_only_plain_files_are_replaced(tmp_path: Path) -> None:
+    aside, link, pipe = tmp_path / "aside", tmp_path / "link", tmp_path / "pipe"
+    aside.write_bytes(b"kept")
+    link.symlink_to(aside)
+    os.mkfifo(pipe)
+    for path in (link, pipe, tmp_path):
+        with pytest.raises(EvidenceError, match="it is no plain file"):
+            stage.write_file(path, b"text")
+    assert aside.read_bytes() == b"kept"
+    assert {entry.name for entry in tmp_path.iterdir()} == {"aside", "link", "pipe"}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def section(text: str, heading: str) -> list[str]:
 def test_flat_limit_stands_beside_the_bound_and_says_where_it_tells_nothing(
     softmax: Evidence,
 ) -> None:
-    (row,) = section(render(softmax, "md"), "Flat limits beside the derived bound")[2:]
+    (row,) = section(render(softmax, "md").decode(), "Flat limits beside the derived bound")[2:]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[:7] == ["`fwd`", "`y`", "`cpu`", "abs", "replay", "0.01", "6"]
     assert float(cells[7]) < 0.01
@@ -63,7 +63,7 @@ def test_residues_that_were_tried_are_evidence_and_the_rest_is_not_claimed(
 
 
 def test_policy_of_what_is_not_finite_is_told_once(softmax: Evidence) -> None:
-    lines = section(render(softmax, "md"), "Where outputs are not finite")
+    lines = section(render(softmax, "md").decode(), "Where outputs are not finite")
     assert lines[2:] == [
         "- `fwd`, output `y`: a row with NaN or +inf, or of -inf alone, is NaN throughout; "
         "other -inf give exactly 0"

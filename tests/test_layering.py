@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
-GROUND = {"errors", "model", "numerics", "expressions", "process", "resources"}
+GROUND = {"errors", "model", "numerics", "expressions", "process", "resources", "storage"}
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
 ALLOWED: dict[str, set[str]] = {
     **{
         room: {"errors", "model", "numerics"}
-        for room in ("errors", "model", "numerics", "expressions", "process", "resources")
+        for room in (
+            "errors",
+            "model",
+            "numerics",
+            "expressions",
+            "process",
+            "resources",
+            "storage",
+        )
     },
     **dict.fromkeys(STAGES, GROUND),
     "report": GROUND,

@@ -350,7 +350,7 @@ def test_a_right_kernel_is_verified_and_its_other_runs_are_told(tmp_path: Path) 
     texts = [statement.text for statement in found.statements]
     told = "property shift-invariance holds in 1 case, each run once more on changed inputs."
     assert any(text.endswith(told) for text in texts)
-    text = report.render(evidence.read(tmp_path / "one-thread-softmax.json"), "md")
+    text = report.render(evidence.read(tmp_path / "one-thread-softmax.json"), "md").decode()
     assert "| shift-invariance | `y` |" in text
     assert "a row with NaN or +inf, or of -inf alone, is NaN throughout" in text
 

@@ -16,7 +16,8 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.evidence import FactRecord, SourceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.report import markdown, render
+from tokitai_cli.report import render
+from tokitai_cli.report.formats import markdown
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = (
@@ -29,7 +30,7 @@ HOSTILE = (
 def test_golden(verdict: Verdict) -> None:
     """Set TOKITAI_UPDATE_GOLDEN=1 to write the files anew, and read the difference."""
     path = GOLDEN / f"{verdict}.md"
-    text = render(samples.sample(verdict), "md")
+    text = render(samples.sample(verdict), "md").decode()
     if os.environ.get("TOKITAI_UPDATE_GOLDEN") == "1":
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
@@ -49,13 +50,14 @@ def test_templates_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: 
     evidence = samples.sample(Verdict.REFUTED)
     want = render(evidence, "md")
     folder = tmp_path / "templates"
+    folder.mkdir()
     assert render(evidence, "md", cache=folder) == want
     kept = sorted(folder.iterdir())
     assert kept
     assert {path.suffix for path in kept} == {".template"}
     for path in kept:
         path.write_bytes(path.read_bytes()[:-7])
-    from tokitai_cli.report.render import _environment
+    from tokitai_cli.report.formats.markdown import _environment
 
     _environment.cache_clear()
     assert render(evidence, "md", cache=folder) == want
@@ -89,7 +91,7 @@ def hostile_report() -> str:
             notes=[HOSTILE],
         ),
     )
-    return render(stage.assemble(parts), "md")
+    return render(stage.assemble(parts), "md").decode()
 
 
 def outside_of_code(report: str) -> str:
@@ -217,7 +219,7 @@ def test_a_template_prints_nothing_by_accident() -> None:
 def test_a_large_run_stays_readable() -> None:
     good = [samples.case(seed=seed, id=f"good {seed}") for seed in range(240)]
     bad = [samples.refuted(seed=seed, id=f"bad {seed}") for seed in range(25)]
-    report = render(stage.assemble(samples.parts([*good, *bad])), "md")
+    report = render(stage.assemble(samples.parts([*good, *bad])), "md").decode()
     assert report.index("bad 0") < report.index("good 0")
     assert report.count("### refuted:") == 20
     assert "5 more such cases are in the JSON file." in report
@@ -229,10 +231,10 @@ def test_the_smallest_failing_shape_is_named() -> None:
     shapes = [{"m": size, "n": 64, "k": 64} for size in (64, 16, 32)]
     cases = [samples.refuted(shape=shape) for shape in shapes]
     cases.append(samples.case(shape={"m": 8, "n": 64, "k": 64}))
-    report = render(stage.assemble(samples.parts(cases)), "md")
+    report = render(stage.assemble(samples.parts(cases)), "md").decode()
     assert (
         "Smallest of the shapes at which `grad-a` fails on cpu: `m=16,n=64,k=64` "
         "(3 of 4 shapes fail)." in report
     )
-    alone = render(stage.assemble(samples.parts(cases[:1])), "md")
+    alone = render(stage.assemble(samples.parts(cases[:1])), "md").decode()
     assert "Smallest of the shapes" not in alone

@@ -83,7 +83,7 @@ def test_all_devices_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [record.variant for record in evidence.volatile.agreement] == ["unstable"]
     again = read(tmp_path / "wrongs.json")
     assert again.agreement == evidence.agreement
-    text = report.render(again, "md")
+    text = report.render(again, "md").decode()
     assert "## Agreement between devices" in text
     assert "| `whole-float16` | `y` | `rocm, cpu` | 1 | 1 | 1536 | 0 | none |" in text
 
@@ -92,7 +92,7 @@ def test_one_device_has_no_such_table(tmp_path: Path) -> None:
     evidence = run("gemm-bw", tmp_path, shapes={"m": 16, "n": 16, "k": 16}, variant=["grad-a"])
     assert evidence.verdict is Verdict.VERIFIED
     assert not evidence.agreement
-    assert "Agreement between devices" not in report.render(evidence, "md")
+    assert "Agreement between devices" not in report.render(evidence, "md").decode()
 
 
 def test_devices_that_differ_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import evidence, spec
+from tokitai_cli import evidence, report, spec
 from tokitai_cli.batch.collected import BatchSpec, Collected
 from tokitai_cli.batch.conduct import Conductor, Listener
 from tokitai_cli.batch.executor import Executor
@@ -95,7 +95,7 @@ def merge(
 
 
 def _files(out: Path) -> tuple[Path, ...]:
-    return tuple(out / name for name in ("index.md", "index.json", "junit.xml"))
+    return tuple(out / name for name in report.INDEX_FILES.values())
 
 
 def _summed(folder: BatchFolder, options: BatchOptions) -> BatchIndex:

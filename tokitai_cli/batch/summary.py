@@ -134,11 +134,10 @@ class _Summary:
         index = self._index()
         self._lines.sort(key=lambda item: item[:2])
         rows = [line for *_, line in self._lines]
-        evidence.write_text(path / CASES, (row.decode() for row in rows))
-        cases = map(msgspec.json.Decoder(IndexCase).decode, rows)
-        evidence.write_text(path / "junit.xml", report.junit_pieces(index, cases))
-        evidence.write_text(path / "index.md", report.render_index(index, "md"))
-        evidence.write_text(path / INDEX, report.render_index(index, "json"))
+        evidence.write_file(path / CASES, rows)
+        for kind, name in report.INDEX_FILES.items():
+            cases = map(msgspec.json.Decoder(IndexCase).decode, rows)
+            evidence.write_file(path / name, report.render_index(index, kind, cases))
         remove_stale(path, earlier - {name for one in index.specs for name in one.evidence})
         return index
 
@@ -169,8 +168,9 @@ class _Summary:
         folder = self._folder.path / EVIDENCE
         files = []
         for kind in self._formats:
-            evidence.write_text(folder / f"{found.name}.{kind}", report.render(found, kind))
-            files.append(f"{EVIDENCE}/{found.name}.{kind}")
+            name = report.file_name(found.name, kind)
+            evidence.write_file(folder / name, report.render(found, kind))
+            files.append(f"{EVIDENCE}/{name}")
         evidence.write(found, folder / f"{found.name}.json")
         return [*files, f"{EVIDENCE}/{found.name}.json"]
 

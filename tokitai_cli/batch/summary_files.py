@@ -14,7 +14,7 @@ from tokitai_cli import evidence, report
 from tokitai_cli.errors import EvidenceError, Location, StorageError
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase
 
-INDEX = "index.json"
+INDEX = report.INDEX_FILES["json"]
 CASES = "cases.jsonl"
 EVIDENCE = "evidence"
 
@@ -103,10 +103,10 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         )
 
 
-def render_index_file(path: Path, kind: str) -> str:
+def render_index_file(path: Path, kind: str) -> bytes:
     """An index file in another of report.INDEX_FORMATS. Raises EvidenceError and UsageError."""
     index = read_index(path)
-    return report.render_index(index, kind, read_cases(index, path) if kind == "junit" else ())
+    return b"".join(report.render_index(index, kind, read_cases(index, path)))
 
 
 def evidence_files(path: Path) -> set[str]:
@@ -122,7 +122,7 @@ def clear_index(folder: Path) -> None:
     """
     remove_stale(folder, evidence_files(folder / INDEX))
     try:
-        for name in (INDEX, "index.md", "junit.xml", CASES):
+        for name in (*report.INDEX_FILES.values(), CASES):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(

@@ -11,7 +11,6 @@ import msgspec
 from tokitai_cli import process
 from tokitai_cli.build import _entries, _store
 from tokitai_cli.build._compile import COMPILE_SECONDS, command_of, compile_in, failure
-from tokitai_cli.build._digest import data_sha256, file_sha256
 from tokitai_cli.build._harness import harness_context, harness_text, template_digest
 from tokitai_cli.build._headers import (
     Digests,
@@ -28,6 +27,7 @@ from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildRunning, BuildStarted, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.storage import data_sha256, file_sha256, sha256
 
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE = "child.d"
@@ -263,7 +263,7 @@ def _record(
         device=job.recipe.device,
         arch=job.recipe.arch,
         source=str(job.request.source),
-        source_sha256=_bytes_sha256(job.source),
+        source_sha256=sha256(job.source),
         harness_sha256=file_sha256(folder / _entries.HARNESS),
         headers=manifest.headers,
         command=list(command),
@@ -274,9 +274,3 @@ def _record(
         notes=[],
         failed=[],
     )
-
-
-def _bytes_sha256(data: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.build._digest import data_sha256, encode, file_sha256
 from tokitai_cli.build._headers import Digests, stamp
-from tokitai_cli.build._store import Location, write_atomically
+from tokitai_cli.build._store import Location
 from tokitai_cli.model.evidence import BuildRecord
+from tokitai_cli.storage import data_sha256, encode, file_sha256, write
 
 ARTIFACT = "child"
 HARNESS = "harness.cpp"
@@ -122,7 +122,9 @@ def publish(
         except (DamagedError, msgspec.DecodeError):
             throw_away(store, key)
             built.rename(target)
-    write_atomically(store.part("manifests") / first_key / f"{key}.json", encode(manifest))
+    folder = store.part("manifests") / first_key
+    folder.mkdir(mode=0o700, exist_ok=True)
+    write(folder / f"{key}.json", encode(manifest), durable=False)
     return read_entry(store, key)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tokitai_cli.build._digest import file_sha256
+from tokitai_cli.storage import file_sha256
 
 _PROBE = re.compile(rb'__has_include(?:_next)?\s*\(\s*["<]([^">\n]+)[">]')
 _INCLUDE_OPTIONS = ("-I", "-isystem", "-iquote")

@@ -8,10 +8,10 @@ import msgspec
 
 from tokitai_cli import process
 from tokitai_cli.build import _store
-from tokitai_cli.build._digest import data_sha256, encode, file_sha256
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.evidence import CompilerRecord
+from tokitai_cli.storage import data_sha256, encode, file_sha256, write
 
 _ASK_SECONDS = 60.0
 
@@ -51,7 +51,7 @@ def identify(recipe: Recipe) -> CompilerRecord:
     if known is not None:
         return known
     record, stamps = _ask(recipe)
-    _store.write_atomically(memory, encode(_Known(stamps, record)))
+    write(memory, encode(_Known(stamps, record)), durable=False)
     return record
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -64,19 +63,6 @@ def location() -> Location:
         )
     _opened[str(base)] = found
     return found
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace `path` as a whole; its folder is made where it is missing. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _base() -> Path:

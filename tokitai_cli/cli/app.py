@@ -15,6 +15,7 @@ from tokitai_cli.cli import options
 from tokitai_cli.cli.batch import batch_verb, merge
 from tokitai_cli.errors import Terminated, TokitaiError, UsageError
 from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS
 
 if TYPE_CHECKING:
     from tokitai_cli.pipeline import RunOutcome
@@ -265,7 +266,11 @@ def report_file(
         str, typer.Argument(metavar="FILE.json", help="An evidence file, or a batch's index.json.")
     ],
     format: Annotated[
-        str, typer.Option(metavar="NAME", help="md or json; junit for an index.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {', '.join(EVIDENCE_FORMATS)}; of an index, {', '.join(INDEX_FORMATS)}.",
+        ),
     ] = "md",
     out: Annotated[str, typer.Option(metavar="FILE", help="File to write, not stdout.")] = "",
 ) -> None:
@@ -274,13 +279,13 @@ def report_file(
 
     path = Path(file)
     if batch.is_index(path):
-        text = batch.render_index_file(path, format)
+        data = batch.render_index_file(path, format)
     else:
-        text = pipeline.render_file(file, format)
+        data = pipeline.render_file(file, format)
     if out:
-        pipeline.write_text(out, text)
+        pipeline.write_report(out, data)
     else:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(data)
 
 
 def cache(
@@ -301,9 +306,9 @@ def cache(
 
 
 def schema(
-    what: Annotated[str, typer.Argument(metavar="spec|evidence", help="Which schema.")],
+    what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
 ) -> None:
-    """Print the JSON Schema of spec or evidence files."""
+    """Print the JSON Schema of spec files, evidence or the index of a batch."""
     from tokitai_cli import pipeline
 
     typer.echo(pipeline.schema_text(what))

@@ -14,6 +14,7 @@ import typer
 from tokitai_cli.cli import options
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report import EVIDENCE_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,7 +224,10 @@ def merge(
         str, typer.Option(metavar="DIR", help="Folder for the joined batch.")
     ] = "reports/batch",
     format: Annotated[
-        _Words, typer.Option(metavar="NAME", help="Report format beside JSON; may be repeated.")
+        _Words,
+        typer.Option(
+            metavar="NAME", help=f"Report format: {', '.join(EVIDENCE_FORMATS)}; may be repeated."
+        ),
     ] = ["md"],  # noqa: B006 - typer copies it
     json: Annotated[
         bool, typer.Option("--json", help="Print the index as JSON on stdout.")
@@ -241,7 +245,7 @@ def _show(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> None:
     from tokitai_cli import console, report
 
     if to_json:
-        sys.stdout.write(report.render_index(index, "json"))
+        sys.stdout.buffer.writelines(report.render_index(index, "json"))
     console.show_batch(index, files, to_stderr=to_json)
 
 

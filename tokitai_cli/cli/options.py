@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tokitai_cli.model.spec import Spec
+from tokitai_cli.report import EVIDENCE_FORMATS
 
 # name -> (annotation, default); the order is that of the help.
 _TABLE: dict[str, tuple[Any, Any]] = {
@@ -100,7 +101,10 @@ _TABLE: dict[str, tuple[Any, Any]] = {
     "format": (
         Annotated[
             list[str],
-            typer.Option(metavar="NAME", help="Report format beside JSON; may be repeated."),
+            typer.Option(
+                metavar="NAME",
+                help=f"Report format: {', '.join(EVIDENCE_FORMATS)}; may be repeated.",
+            ),
         ],
         ["md"],
     ),

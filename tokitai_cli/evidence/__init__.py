@@ -1,7 +1,7 @@
 """Evidence: assembled from what the stages recorded, written and read as strict JSON."""
 
 from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
-from tokitai_cli.evidence.files import read, read_record, write, write_text
+from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import resolve
 from tokitai_cli.evidence.tool import timestamp, tool_record
@@ -21,5 +21,5 @@ __all__ = [
     "to_json",
     "tool_record",
     "write",
-    "write_text",
+    "write_file",
 ]

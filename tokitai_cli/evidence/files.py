@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
+from tokitai_cli import storage
 from tokitai_cli.errors import EvidenceError, Location
 from tokitai_cli.model.encoding import case_to_json, digest, to_json
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence, Record
@@ -24,24 +22,13 @@ MOST_CASES_INSIDE = 1000
 _T = TypeVar("_T", bound=Record)
 
 
-def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Write UTF-8 text so that `path` holds either what it held or all of `text`.
+def write_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Write a file so that `path` holds either what it held or all of `data`, maybe in pieces.
 
-    It may come in pieces, of which only one is held at a time. Raises EvidenceError where the folder
-    or the file cannot be written.
+    Raises EvidenceError where the folder or the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines([text] if isinstance(text, str) else text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+        storage.write(path, data)
     except OSError as error:
         raise EvidenceError(
             f"cannot be written: {error.strerror or error}",
@@ -57,16 +44,16 @@ def write(evidence: Evidence, path: Path) -> None:
     EvidenceError where that cannot be done.
     """
     if len(evidence.cases) > MOST_CASES_INSIDE:
-        lines = "".join(map(case_to_json, evidence.cases))
+        lines = "".join(map(case_to_json, evidence.cases)).encode()
         beside = path.with_name(f"{path.stem}.cases.jsonl")
-        write_text(beside, lines)
+        write_file(beside, lines)
         record = CasesFileRecord(
             name=beside.name,
-            sha256=hashlib.sha256(lines.encode()).hexdigest(),
+            sha256=storage.sha256(lines),
             cases=len(evidence.cases),
         )
         evidence = msgspec.structs.replace(evidence, cases=[], cases_file=record)
-    write_text(path, to_json(evidence, is_normal=True))
+    write_file(path, to_json(evidence, is_normal=True).encode())
 
 
 def read(path: Path) -> Evidence:
@@ -199,7 +186,7 @@ def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     beside = path.with_name(record.name)
     data = _load(beside)
     lines = data.splitlines()
-    if hashlib.sha256(data).hexdigest() != record.sha256 or len(lines) != record.cases:
+    if storage.sha256(data) != record.sha256 or len(lines) != record.cases:
         raise EvidenceError(
             f"is damaged: it is not the file that {path.name} was written with",
             where=Location(beside),

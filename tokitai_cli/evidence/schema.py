@@ -1,4 +1,4 @@
-"""The JSON Schema of evidence files, generated from the structs."""
+"""The JSON Schema of the tool's own files, generated from the structs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence
 
 
-def schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of an evidence file.
+def schema(kind: type[msgspec.Struct] = Evidence, name: str = EVIDENCE_SCHEMA) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a file that holds a `kind` and names the schema `name`.
 
     Every object is closed, and every field is required: files always hold all of them.
     """
-    body = msgspec.json.schema(Evidence)
+    body = msgspec.json.schema(kind)
     for definition in body["$defs"].values():
         if definition.get("type") == "object" and "properties" in definition:
             definition["required"] = sorted(definition["properties"])
@@ -22,7 +22,7 @@ def schema() -> dict[str, Any]:
                 field.pop("default", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://tokitai.dev/schema/{EVIDENCE_SCHEMA.removeprefix('tokitai/')}",
-        "title": EVIDENCE_SCHEMA,
+        "$id": f"https://tokitai.dev/schema/{name.removeprefix('tokitai/')}",
+        "title": name,
         **body,
     }

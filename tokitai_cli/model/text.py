@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tokitai_cli.model.evidence import Number
+if TYPE_CHECKING:
+    from tokitai_cli.model.evidence import Number
 
 # C0 and C1 controls, DEL, line and paragraph separators, bidirectional controls (they reorder what
 # a reader sees, CVE-2021-42574), zero-width and byte-order marks, and lone surrogates.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tokitai_cli.evidence import to_json as evidence_json
     from tokitai_cli.pipeline.composer import RunOutcome, verify
     from tokitai_cli.pipeline.every import verify_all
-    from tokitai_cli.pipeline.files import render_file, write_text
+    from tokitai_cli.pipeline.files import render_file, write_report
     from tokitai_cli.pipeline.options import RunOptions, load_op, resolve
     from tokitai_cli.pipeline.survey import (
         builtin_specs,
@@ -43,11 +43,11 @@ __all__ = [
     "schema_text",
     "verify",
     "verify_all",
-    "write_text",
+    "write_report",
 ]
 
 _HOMES = {
-    "files": ("render_file", "write_text"),
+    "files": ("render_file", "write_report"),
     "options": ("RunOptions", "load_op", "resolve"),
     "composer": ("RunOutcome", "verify"),
     "every": ("verify_all",),

@@ -58,28 +58,28 @@ def write_files(
 
 
 def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:
-    path = folder / f"{options.name}.json"
+    path = folder / report.file_name(options.name, "json")
     evidence.write(found, path)
     files = [path]
     for kind in options.formats:
         if kind != "json":
-            other = folder / f"{options.name}.{kind}"
-            evidence.write_text(other, report.render(found, kind, cache=_template_cache()))
+            other = folder / report.file_name(options.name, kind)
+            evidence.write_file(other, report.render(found, kind, cache=_template_cache()))
             files.append(other)
     return tuple(files)
 
 
-def render_file(file: str, kind: str) -> str:
+def render_file(file: str, kind: str) -> bytes:
     """An evidence file in another format. Raises EvidenceError and UsageError."""
     return report.render(evidence.read(Path(file)), kind)
 
 
-def write_text(file: str, text: str) -> None:
+def write_report(file: str, data: bytes) -> None:
     """Write a rendered report atomically. Raises UsageError where its folder is not there."""
     path = Path(file)
     if not path.parent.is_dir():
         raise UsageError(f"--out {file}: the folder {path.parent} is not there")
-    evidence.write_text(path, text)
+    evidence.write_file(path, data)
 
 
 def _template_cache() -> Path | None:

@@ -97,7 +97,7 @@ def _move(path: Path, kept: Path) -> None:
             beside.unlink()
     else:
         path.rename(kept)
-    for kind in report.FORMATS:
-        other = path.with_name(f"{path.stem}.{kind}")
+    for kind in report.EVIDENCE_FORMATS:
+        other = path.with_name(report.file_name(path.stem, kind))
         if other.is_file():
-            other.rename(kept.with_name(f"{kept.stem}.{kind}"))
+            other.rename(kept.with_name(report.file_name(kept.stem, kind)))

@@ -14,7 +14,7 @@ from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.settings import MIN_REPEAT, Settings
 from tokitai_cli.plan import Selection, expand_values
 
-# File systems take 255; the longest addition is .NAME.cases.jsonl.PROCESS.tmp.
+# File systems take 255; the longest addition is .NAME.cases.jsonl.RANDOM.tmp.
 MAX_NAME_BYTES = 200
 
 
@@ -130,11 +130,7 @@ def words(given: Sequence[str]) -> tuple[str, ...]:
 
 def formats(given: Sequence[str]) -> tuple[str, ...]:
     """Formats of reports, as `words`. Raises UsageError for an unknown one."""
-    names = words(given)
-    for name in names:
-        if name not in report.FORMATS:
-            raise UsageError(f"--format {name}: unknown", mend=near(name, report.FORMATS))
-    return names
+    return tuple(map(report.check_format, words(given)))
 
 
 def _shapes(

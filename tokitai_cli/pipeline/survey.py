@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from tokitai_cli import build, devices, evidence, resources, spec
 from tokitai_cli.errors import UsageError, near
+from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceOptions, Fact
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis, Lack
@@ -70,8 +74,12 @@ def diagnosis_json(found: Diagnosis) -> str:
 
 
 def schema_text(what: str) -> str:
-    """JSON Schema of "spec" or "evidence". Raises UsageError for another word."""
-    schemas = {"spec": spec.spec_schema, "evidence": evidence.schema}
+    """JSON Schema of "spec", "evidence" or "index". Raises UsageError for another word."""
+    schemas: dict[str, Callable[[], dict[str, Any]]] = {
+        "spec": spec.spec_schema,
+        "evidence": evidence.schema,
+        "index": functools.partial(evidence.schema, BatchIndex, INDEX_SCHEMA),
+    }
     if what not in schemas:
         raise UsageError(f"unknown schema {what!r}", mend=near(what, schemas))
     return json.dumps(schemas[what](), indent=1)

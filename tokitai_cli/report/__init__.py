@@ -1,5 +1,21 @@
-"""Finished evidence as text for people and programs."""
+"""Finished evidence as files for people and programs."""
 
-from tokitai_cli.report.render import FORMATS, INDEX_FORMATS, junit_pieces, render, render_index
+from tokitai_cli.report.render import (
+    EVIDENCE_FORMATS,
+    INDEX_FILES,
+    INDEX_FORMATS,
+    check_format,
+    file_name,
+    render,
+    render_index,
+)
 
-__all__ = ["FORMATS", "INDEX_FORMATS", "junit_pieces", "render", "render_index"]
+__all__ = [
+    "EVIDENCE_FORMATS",
+    "INDEX_FILES",
+    "INDEX_FORMATS",
+    "check_format",
+    "file_name",
+    "render",
+    "render_index",
+]

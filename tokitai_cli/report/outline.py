@@ -15,7 +15,6 @@ from tokitai_cli.model.evidence import (
 )
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.report.markdown import Raw
 
 MOST_DETAILED = 20
 MOST_ROWS = 200
@@ -79,7 +78,7 @@ class Outline(msgspec.Struct, frozen=True):
     representative: CaseRecord | None
     tallies: list[view.Tally]
     rows: list[view.Row]
-    metrics: list[tuple[str, Raw]]
+    metrics: list[tuple[str, str]]
     rejections: list[Rejection]
     unable: list[GroupRecord]
     flat: list[Flat]
@@ -104,7 +103,7 @@ def outline(evidence: Evidence) -> Outline:
         representative=max(verified, key=view.nearness, default=None),
         tallies=view.tallies(cases),
         rows=rows if len(rows) <= MOST_ROWS else [],
-        metrics=[(name, Raw(METRICS[name].sentence)) for name in sorted(metrics & METRICS.keys())],
+        metrics=[(name, METRICS[name].sentence) for name in sorted(metrics & METRICS.keys())],
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
         flat=_flat(cases),

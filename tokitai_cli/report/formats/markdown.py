@@ -1,4 +1,4 @@
-"""Escaping for Markdown (CommonMark 0.31 with GitHub's tables and autolinks).
+"""Markdown (CommonMark 0.31 with GitHub's tables and autolinks), and how text is escaped in it.
 
 Text of specs, logs, compilers and paths is untrusted: it must come out as text, on its line, in its
 table cell. `Raw` marks what is Markdown already; everything else is escaped when it is printed.
@@ -6,10 +6,19 @@ table cell. `Raw` marks what is Markdown already; everything else is escaped whe
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tokitai_cli.model.evidence import Number
-from tokitai_cli.model.text import number, visible, visible_block
+from tokitai_cli.model.text import number, shape_text, visible, visible_block
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+    from tokitai_cli.model.batch import BatchIndex, IndexCase
+    from tokitai_cli.model.evidence import Evidence, Number
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$]")
 # What opens a heading, a list, a rule or an underline at the start of a block.
@@ -22,6 +31,44 @@ class Raw(str):
     """Markdown that was made here, with every untrusted part escaped."""
 
     __slots__ = ()
+
+
+def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
+    """Report of a run."""
+    from tokitai_cli.model import view
+    from tokitai_cli.report.outline import outline
+
+    text = (
+        _environment(cache)
+        .get_template("evidence.md.j2")
+        .render(
+            evidence=found,
+            outline=outline(found),
+            counts=view.counts(found),
+            shape=functools.partial(shape_text, params=found.params),
+        )
+    )
+    yield text.encode()
+
+
+def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
+    """Report of a batch: failures first."""
+    from tokitai_cli.report.index_outline import counted, outline_index
+
+    template = _environment(cache).get_template("batch.md.j2")
+    text = template.render(index=found, outline=outline_index(found), counted=counted)
+    yield text.encode()
+
+
+@functools.cache
+def _environment(cache: Path | None) -> SandboxedEnvironment:
+    # Jinja costs as much at start-up as all else that `tokitai --help` needs.
+    from tokitai_cli.report.outline import bins
+    from tokitai_cli.report.templates import environment
+
+    filters: dict[str, Callable[..., object]]
+    filters = {"code": code, "fence": fence, "number": numeral, "bins": bins, "own": Raw}
+    return environment(printed, filters, source=__file__, cache=cache)
 
 
 def escape(text: str) -> Raw:

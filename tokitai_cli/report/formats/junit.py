@@ -12,13 +12,16 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from xml.sax.saxutils import XMLGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
 from tokitai_cli.model.text import visible, visible_block
 from tokitai_cli.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
 
 _PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
 _SKIPPED = frozenset({Verdict.EXPECTED_FAILURE})
@@ -44,14 +47,14 @@ class _Tally(msgspec.Struct):
         self.skipped += count * (kind == "skipped")
 
 
-def pieces(index: BatchIndex, cases: Iterable[IndexCase]) -> Iterator[str]:
+def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
     """XML of the index, piece by piece; `cases` are all of its cases, spec by spec."""
     stream = io.StringIO()
-    for _ in _Writer(stream, index).write(cases):
-        yield stream.getvalue()
+    for _ in _Writer(stream, found).write(cases):
+        yield stream.getvalue().encode()
         stream.seek(0)
         stream.truncate()
-    yield stream.getvalue()
+    yield stream.getvalue().encode()
 
 
 def kind_of(verdict: Verdict) -> str:
@@ -67,6 +70,8 @@ class _Writer:
     """Writes element by element, so that only one case is held at a time."""
 
     def __init__(self, stream: io.StringIO, index: BatchIndex) -> None:
+        from xml.sax.saxutils import XMLGenerator  # loads half of urllib
+
         self._xml = XMLGenerator(stream, encoding="UTF-8", short_empty_elements=True)
         self._stream = stream
         self._index = index

@@ -1,0 +1,29 @@
+"""What a report format is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:  # `--help` reads the table, and evidence is much to load
+    from tokitai_cli.model.batch import BatchIndex, IndexCase
+    from tokitai_cli.model.evidence import Evidence
+
+
+class Format(msgspec.Struct, frozen=True):
+    """One format: its name, the suffix of its files, and what it makes of evidence or an index.
+
+    Both give the file's bytes, piece by piece, so that no report need be held whole; None where the
+    format has no such form. Their last argument is a folder of the user's own for compiled
+    templates, or None. `index` gets all cases of the index too, spec by spec. index_file: name of
+    the index in a batch's folder.
+    """
+
+    name: str
+    suffix: str
+    evidence: Callable[[Evidence, Path | None], Iterable[bytes]] | None
+    index: Callable[[BatchIndex, Iterable[IndexCase], Path | None], Iterable[bytes]] | None
+    index_file: str = ""

@@ -1,0 +1,27 @@
+"""Evidence and indexes as the JSON that they are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.batch import BatchIndex, IndexCase
+    from tokitai_cli.model.evidence import Evidence
+
+
+def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
+    """All of the evidence, its cases inside."""
+    from tokitai_cli.model.encoding import to_json
+
+    yield to_json(found).encode()
+
+
+def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
+    """The index without its cases, which have a file of their own."""
+    from tokitai_cli.model.encoding import line
+
+    yield msgspec.json.format(line(found), indent=1) + b"\n"
