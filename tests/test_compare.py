@@ -565,6 +565,37 @@ def test_the_reason_of_a_bound() -> None:
     )
 
 
+@pytest.mark.parametrize(("dtype", "step"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+def test_where_e_is_zero_a_tie_goes_to_the_even_neighbour(dtype: str, step: float) -> None:
+    values = np.array([[1 + step / 2, -1 - 3 * step / 2, 1 + step, 4.0]])
+    case = make_case([Check(metric="bound", limit=15.0)], shape=(1, 4), dtype=dtype)
+    right, away = rounded(values, dtype), rounded([[1 + step, -1 - 2 * step, 1 + step, 4.0]], dtype)
+    assert judge_array(case, exact_expectation(values), right).verdict is Verdict.VERIFIED
+    judgement = judge_array(case, exact_expectation(values), away)
+    assert judgement.verdict is Verdict.REFUTED
+    assert judgement.reason == (
+        f"y[0, 0]: got {1 + step:.9g}, want 1, error {step:.3g} exceeds the bound 0 (bound); "
+        "1 of 4 elements"
+    )
+    # With the least error in front of the rounding, either neighbour is right.
+    open_tie = Expectation(values, np.full((1, 4), 2.0**-60))
+    assert judge_array(case, open_tie, away).verdict is Verdict.VERIFIED
+
+
+def test_a_tie_is_open_where_results_may_be_flushed_or_err_to_that_side() -> None:
+    values = np.array([[1 + 2.0**-11, 2.0**-24 * 1.5]])
+    case = make_case(shape=(1, 2), flush_to_zero=True)
+    flushed = rounded([[1.0, 0.0]])
+    assert judge_array(case, exact_expectation(values), flushed).verdict is Verdict.VERIFIED
+    above, below = np.array([[2.0**-60, 0.0]]), np.zeros((1, 2))
+    for error_below, error_above, verdict in (
+        (below, above, Verdict.VERIFIED),
+        (above, below, Verdict.REFUTED),
+    ):
+        sided = Expectation(values, above, error_below=error_below, error_above=error_above)
+        assert judge_array(case, sided, rounded([[1 + 2.0**-10, 0.0]])).verdict is verdict
+
+
 def test_worst_elements_are_the_largest_in_order_and_at_most_eight() -> None:
     values = np.ones((8, 8))
     wrong = values.copy()

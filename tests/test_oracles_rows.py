@@ -536,6 +536,25 @@ def test_rstd_is_judged_on_the_side_on_which_it_lies() -> None:
         assert judge(case, expectations, replays, make_result(values)).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("op", "output", "profile"),
+    [("embedding", "grad_weight", "normal"), ("layernorm", "grad_beta", "subnormal")],
+)
+def test_a_store_that_rounds_halves_away_is_refuted(op: str, output: str, profile: str) -> None:
+    case = row_case(op, "bwd", profile)
+    arrays = arrays_of(case)
+    expectations, replays = oracles.expect(case, arrays), oracles.replay(case, arrays)
+    right = {n: round_to(one.reference, "float16") for n, one in expectations.items()}
+    assert judge(case, expectations, replays, make_result(right)).verdict is Verdict.VERIFIED
+    exact = np.abs(expectations[output].reference)
+    # A hair more magnitude sends halves, and nothing else that is exact in float32, away from zero.
+    more = np.copysign(exact * (1 + 2.0**-40), expectations[output].reference)
+    away = right | {output: round_to(more, "float16")}
+    judgement = judge(case, expectations, replays, make_result(away))
+    assert judgement.verdict is Verdict.REFUTED
+    assert "exceeds the bound 0 (bound)" in judgement.reason
+
+
 def test_flat_limits_that_pass_zeros_are_said_to() -> None:
     case = row_case("softmax", "fwd", "normal", rows=2, cols=8000)
     arrays = arrays_of(case)

@@ -206,7 +206,8 @@ def element_record(
 ) -> ElementRecord:
     """One element as evidence holds it; error and limit are absolute."""
     got, want = compared.got[place], compared.chunk.reference[place]
-    if MEASURES[check.metric].rounded and target.form is not None:
+    tie = compared.misrounded is not None and bool(compared.misrounded[place])
+    if target.form is not None and (MEASURES[check.metric].rounded or tie):
         want = compared.chunk.want_native[place]
     with np.errstate(all="ignore"):
         error = abs(float(got) - float(want))

@@ -172,9 +172,36 @@ class Compared:
 
     @cached_property
     def over_bound(self) -> NDArray[np.float64] | None:
-        """error / E, 0/0 being 0; None where the oracle has no bound."""
+        """error / E, 0/0 being 0; None where the oracle has no bound.
+
+        Infinite where `misrounded`: there E is half an ulp, which both neighbours of a tie meet.
+        """
         bound = self.chunk.bound_at(self.signed) if self.chunk.bound is not None else None
-        return None if bound is None else ratio(self.error, bound)
+        if bound is None:
+            return None
+        over = ratio(self.error, bound)
+        if self.misrounded is not None:
+            over[self.misrounded] = np.inf
+        return over
+
+    @cached_property
+    def misrounded(self) -> Mask | None:
+        """Elements of error e = 0 that are the other neighbour of a tie, or None.
+
+        What is in front of the last rounding is the reference itself there, and rounding to nearest
+        takes the even neighbour (IEEE 754-2019, 4.3.1).
+        """
+        exact = self.chunk.exact_at(self.signed)
+        if exact is None:
+            return None
+        with np.errstate(all="ignore"):
+            rounding = self.chunk.want - self.chunk.reference
+            if self.chunk.low is not None:
+                rounding -= self.chunk.low
+            mask = exact & (self.got != self.chunk.want) & (self.error == np.abs(rounding))
+        if self.comparable is not None:
+            mask &= self.comparable
+        return mask if mask.any() else None
 
     @cached_property
     def bound_chained(self) -> NDArray[np.float64] | None:

@@ -112,6 +112,13 @@ def _over(unit: Callable[[Compared], Values | None]) -> Callable[[Compared], Val
     return values
 
 
+def _bound(compared: Compared) -> Values | None:
+    bound = compared.chunk.bound_at(compared.signed)
+    if bound is None or compared.misrounded is None:
+        return bound
+    return np.where(compared.misrounded, 0.0, bound)
+
+
 def _chained(compared: Compared) -> Values | None:
     return compared.bound_chained
 
@@ -123,7 +130,7 @@ def _probable(compared: Compared) -> Values | None:
 MEASURES: dict[str, Measure] = {
     "bound": Measure(
         values=lambda compared: compared.over_bound,
-        unit=lambda compared: compared.chunk.bound_at(compared.signed),
+        unit=_bound,
         missing=_no_error,
     ),
     "bound-chained": Measure(values=_over(_chained), unit=_chained, missing=_no_refinement),
