@@ -410,6 +410,40 @@ def test_a_fault_of_the_tool_is_logged_and_shown_without_a_traceback(
     assert "['list']" in text
 
 
+def interrupt(*ignored: object) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupt_in_an_extension(*ignored: object) -> None:
+    try:
+        interrupt()
+    except KeyboardInterrupt as error:
+        raise ImportError("the module could not be loaded") from error
+
+
+@pytest.mark.parametrize(
+    ("place", "how"),
+    [
+        ("tokitai_cli.cli.app.build", interrupt),
+        ("tokitai_cli.cli.app.build", interrupt_in_an_extension),
+        ("typer.core.TyperGroup.parse_args", interrupt),
+        ("tokitai_cli.cli.ending._open_standard_streams", interrupt),
+        ("tokitai_cli.cli.ending._silence_lost_streams", interrupt),
+    ],
+)
+def test_an_interrupt_wherever_it_comes_ends_in_one_line(
+    place: str,
+    how: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(place, how)
+    with pytest.raises(SystemExit) as end:
+        main.main(["list"])
+    assert end.value.code == 130
+    assert capsys.readouterr().err.split() == ["interrupted"]
+
+
 @pytest.mark.parametrize(
     ("error", "verdict", "words"),
     [

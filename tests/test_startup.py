@@ -46,3 +46,14 @@ def test_small_commands_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
 def test_help_reads_no_spec() -> None:
     assert "yaml" not in loaded("--help")
     assert "yaml" in loaded("verify", "gemm-bw", "--help")
+
+
+def test_the_entry_point_is_there_before_anything_else() -> None:
+    """An interrupt while more is imported finds the `try` that answers for it."""
+    code = (
+        "import sys; before = set(sys.modules); import tokitai_cli.cli.main; "
+        "print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own = {"tokitai_cli", "tokitai_cli.cli", "tokitai_cli.cli.main"}
+    assert set(done.stdout.split()) - {"__future__"} == own

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as that of `typing`, which every start of the tool would wait for
 if TYPE_CHECKING:
+    from typing import Any
+
     from tokitai_cli.model.case import LoadedSpec
     from tokitai_cli.model.events import Listener
     from tokitai_cli.pipeline import RunOutcome

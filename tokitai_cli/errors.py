@@ -136,7 +136,3 @@ def near(word: str, known: Iterable[str]) -> str:
     if close:
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(names) if names else ""
-
-
-class Terminated(KeyboardInterrupt):
-    """The tool was asked to end by SIGTERM."""

@@ -13,7 +13,7 @@ import typer
 from tokitai_cli import __version__, verify
 from tokitai_cli.cli import options
 from tokitai_cli.cli.batch import batch_verb, merge
-from tokitai_cli.errors import Terminated, TokitaiError, UsageError
+from tokitai_cli.errors import TokitaiError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS
 
@@ -58,16 +58,18 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. Interrupts and a lost stdout are raised."""
     try:
         command = typer.main.get_command(build(arguments))
-        code = command.main(list(arguments), prog_name="tokitai", standalone_mode=False)
+        # Not its `main`, which has exit codes of its own for interrupts and a closed pipe.
+        with command.make_context("tokitai", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
     except (typer.BadParameter.__base__, TokitaiError) as error:  # type: ignore[misc]
         from tokitai_cli import console
 
         told = error if isinstance(error, TokitaiError) else _usage_error(error, arguments)
         console.show_error(told)
         return told.exit_code
-    except SystemExit as end:  # typer's own answer to a closed pipe is exit 1, which means refuted
-        raise end.__context__ or end from None
-    return code if isinstance(code, int) else 0
+    return 0
 
 
 def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
@@ -85,15 +87,11 @@ def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
 
 
 def _handled(verb: Verb) -> Callable[..., None]:
-    """The verb with what it returns as its exit code, and an interrupt as that of its signal."""
+    """The verb with what it returns as its exit code."""
 
     @functools.wraps(verb)
     def run_verb(*args: Any, **kwargs: Any) -> None:
-        try:
-            code = verb(*args, **kwargs)
-        except KeyboardInterrupt as stop:  # typer would make one exit code of all interrupts
-            raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from stop
-        raise typer.Exit(code or 0)
+        raise typer.Exit(verb(*args, **kwargs) or 0)
 
     return run_verb
 

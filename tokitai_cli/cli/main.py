@@ -1,124 +1,37 @@
-"""Entry point: builds the command from its verbs and turns every ending into an exit code."""
+"""Entry point. It imports nothing that takes time, so that an interrupt finds it at its post."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import gc
-import os
-import signal
 import sys
-from collections.abc import Sequence
-from types import FrameType
-from typing import NoReturn
 
-from tokitai_cli.errors import Terminated
+TYPE_CHECKING = False  # as that of `typing`, which takes longer to import than all that is here
+if TYPE_CHECKING:
+    from typing import NoReturn
 
-EXIT_USAGE = 2
-EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
-EXIT_BROKEN_PIPE = 141
-# A run makes many objects that last and little garbage: frequent collections only cost time.
-_GC_THRESHOLD = 50_000
-# What writing to stdout fails with, where it is a file or a device: errors of files name the file.
-_LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+class Terminated(KeyboardInterrupt):
+    """The tool was asked to end by SIGTERM or SIGHUP."""
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code (see docs/verdicts.md)."""
-    gc.set_threshold(_GC_THRESHOLD)
-    if argv is None:
-        _use_utf8()
-    _open_standard_streams()
-    arguments = sys.argv[1:] if argv is None else argv
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
-        signal.signal(signal.SIGHUP, _terminate)
     try:
-        code = _flushed(_run(arguments))
-    except Terminated:
-        code = EXIT_TERMINATED
-    except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        code = EXIT_BROKEN_PIPE
-    except OSError as error:
-        lost = error.errno in _LOST and error.filename is None
-        code = _unwritable(error) if lost else _fault(error, arguments)
-    except Exception as error:  # noqa: BLE001 - the last resort: no traceback for a user
-        code = _fault(error, arguments)
-    _silence_lost_streams()
+        from tokitai_cli.cli import ending
+
+        code = ending.run(argv)
+    except KeyboardInterrupt as stop:
+        code = interrupted(stop)
     sys.exit(code)
 
 
-def _run(arguments: Sequence[str]) -> int:
-    from tokitai_cli.cli.app import run
-
-    return run(arguments)
-
-
-def _use_utf8() -> None:
-    """Start again in UTF-8 mode where the locale says ASCII (LC_ALL=C with PYTHONUTF8=0).
-
-    Paths would not be text there: neither a digest, nor a generated source, nor JSON could name
-    them. Arguments keep their bytes.
-    """
-    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
-        with contextlib.suppress(OSError):
-            os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
-
-
-def _open_standard_streams() -> None:
-    """Open what the caller closed, so that no file of ours becomes stdout or stderr."""
-    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            with contextlib.suppress(OSError):
-                while os.open(os.devnull, os.O_RDWR) < descriptor:
-                    pass
-            mode = "r" if descriptor == 0 else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
-
-
-def _terminate(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM and SIGHUP end a run as an interrupt does, but with an exit code of their own."""
-    raise Terminated
-
-
-def _flushed(code: int) -> int:
-    """Flush stdout now, so that a reader that went away is noticed here and not at shutdown."""
-    sys.stdout.flush()
-    return code
-
-
-def _silence_lost_streams() -> None:
-    """Point streams that cannot be flushed at nothing, or Python complains of them at its end."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _say(*lines: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+def interrupted(stop: KeyboardInterrupt) -> int:
+    """Tell of an interrupt that no verb has told of, since none was at work; returns its exit code."""
+    try:
+        sys.stderr.write("interrupted\n")
         sys.stderr.flush()
-
-
-def _unwritable(error: OSError) -> int:
-    _say(f"error: standard output cannot be written: {error.strerror or error}")
-    return EXIT_USAGE
-
-
-def _fault(error: Exception, arguments: Sequence[str]) -> int:
-    """A fault of the tool: its traceback goes to a file, one line and the file's path to stderr."""
-    from tokitai_cli.model.text import error_line
-    from tokitai_cli.pipeline.faults import save_fault
-
-    _say(f"internal error: {error_line(error)}")
-    path = save_fault(error, arguments)
-    if path is not None:
-        _say(f"  log: {path}", "  a fault of tokitai: please report it with this log")
-    return EXIT_INTERNAL_ERROR
+    except (OSError, ValueError, AttributeError):  # it is closed
+        pass
+    return EXIT_TERMINATED if isinstance(stop, Terminated) else EXIT_INTERRUPTED
