@@ -18,12 +18,12 @@ import pytest
 
 from tests.run_cases import integer, make_case, make_cases
 from tokitai_cli import build as build_stage
-from tokitai_cli import process, resources
-from tokitai_cli.build import Artifact, _store, cache, failed_record, harness_request
-from tokitai_cli.build._compile import first_errors
-from tokitai_cli.build._headers import include_folders, read_depfile, shadows
-from tokitai_cli.build._scan import launches_on_host, scan
-from tokitai_cli.build._shared import dynamic_shared_names
+from tokitai_cli import flags, process, resources
+from tokitai_cli.build import Artifact, cache, failed_record, harness_request, store
+from tokitai_cli.build.compiler import first_errors
+from tokitai_cli.build.headers import read_depfile, shadows
+from tokitai_cli.build.scan import launches_on_host, scan
+from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.errors import BuildError, SpecError
 from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
 from tokitai_cli.model.device import Recipe
@@ -403,45 +403,6 @@ def test_a_compiler_that_is_not_there(bench: Bench) -> None:
         build_stage.build(harness_request(bench.case()), recipe)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "k",
-        "space::k",
-        "::k"[2:],
-        "k<float, 4>",
-        "a::b::k<std::uint8_t, 16, other<int>>",
-        "k <true>",
-    ],
-)
-def test_kernel_names(bench: Bench, name: str) -> None:
-    assert harness_request(bench.case(name)).kernels[0].expr == name
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "k;",
-        "k()",
-        "k<",
-        "k<1",
-        "k<1>>",
-        "k><",
-        "1k",
-        "k-1",
-        'k"',
-        "k\n",
-        "k<a;b>",
-        "k<1>x",
-        "é",
-    ],
-)
-def test_what_is_no_kernel_name(bench: Bench, name: str) -> None:
-    with pytest.raises(SpecError, match="not a kernel name"):
-        harness_request(bench.case(name))
-
-
 def test_a_source_that_is_not_there(bench: Bench) -> None:
     bench.source.unlink()
     with pytest.raises(BuildError, match="does not exist"):
@@ -521,7 +482,7 @@ def test_a_cache_that_cannot_be_used_is_replaced_with_a_note(
         base.chmod(0o777)
     elif how == "link":
         base.mkdir()
-        (base / _store.FORMAT).symlink_to(tmp_path)
+        (base / store.FORMAT).symlink_to(tmp_path)
     else:
         base = Path("/proc/none/cache")
     monkeypatch.setenv("TOKITAI_CACHE", str(base))
@@ -540,12 +501,12 @@ def test_the_default_place_is_the_users_cache(
 ) -> None:
     monkeypatch.delenv("TOKITAI_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.location().folder == tmp_path / "tokitai" / _store.FORMAT
+    assert cache.location().folder == tmp_path / "tokitai" / store.FORMAT
 
 
 def test_a_cache_open_to_others_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "c" / _store.FORMAT).mkdir(parents=True)
-    (tmp_path / "c" / _store.FORMAT).chmod(0o755)
+    (tmp_path / "c" / store.FORMAT).mkdir(parents=True)
+    (tmp_path / "c" / store.FORMAT).chmod(0o755)
     monkeypatch.setenv("TOKITAI_CACHE", str(tmp_path / "c"))
     assert stat.S_IMODE(cache.location().folder.stat().st_mode) == 0o700
 
@@ -575,10 +536,9 @@ def test_shadows_are_the_earlier_places(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
     header = tmp_path / "c" / "sub" / "h.hpp"
-    folders = include_folders(
-        tmp_path / "a" / "k.hip", ["c++", f"-I{tmp_path / 'b'}", "-isystem", str(tmp_path / "c")]
-    )
-    assert folders == [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    command = ["c++", f"-I{tmp_path / 'b'}", "-isystem", str(tmp_path / "c")]
+    assert flags.include_folders(command) == [tmp_path / "b", tmp_path / "c"]
+    folders = [tmp_path / name for name in ("a", "b", "c")]
     want = [str(tmp_path / name / "sub" / "h.hpp") for name in ("a", "b")]
     assert shadows([header, Path("/usr/include/stdio.h")], folders) == want
 
@@ -632,7 +592,7 @@ def test_a_tool_that_dies_while_compiling_leaves_a_good_cache(
             started.kill()
     compiler = Path("/proc") / pid.read_text().strip()
     assert eventually(lambda: not compiler.exists())
-    tmp = bench.folder / "cache" / _store.FORMAT / "tmp"
+    tmp = bench.folder / "cache" / store.FORMAT / "tmp"
     assert eventually(lambda: list(tmp.iterdir()) == [])
     assert cache.entries() == []
     assert code_of(bench.build()) == 4

@@ -8,21 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
-GROUND = {"errors", "model", "numerics", "expressions", "process", "resources", "storage"}
+GROUND = {
+    "errors", "model", "numerics", "expressions", "flags", "process", "resources", "sources",
+    "storage",
+}  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
 ALLOWED: dict[str, set[str]] = {
-    **{
-        room: {"errors", "model", "numerics"}
-        for room in (
-            "errors",
-            "model",
-            "numerics",
-            "expressions",
-            "process",
-            "resources",
-            "storage",
-        )
-    },
+    **{room: {"errors", "model", "numerics"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),
     "report": GROUND,
     "console": GROUND,

@@ -256,6 +256,21 @@ def test_the_example_of_the_documentation_is_verified_from_another_folder(tmp_pa
     assert verdicts(found) == ["verified"] * 9
 
 
+def test_template_arguments_of_any_kind_and_paths_from_the_specs_folder(tmp_path: Path) -> None:
+    path = write_example(tmp_path / "mine")
+    (path.parent / "own").mkdir()
+    (path.parent / "own" / "sign.h").write_text("template <int s, class P> constexpr P of = s;\n")
+    kernel = path.with_name("vector_add.hip")
+    text = kernel.read_text().replace("c[i] = a[i] + ", "c[i] = a[i] - of<s, float> * ")
+    text = text.replace("(const float* a", "(P a")
+    header = '#include "sign.h"\ntemplate <int s, class P>\n__global__'
+    kernel.write_text(text.replace("__global__", header))
+    text = path.read_text().replace("kernel: vector_add", 'kernel: "vector_add<-1, const float*>"')
+    path.write_text(text.replace("    oracle:", "    flags: [-Iown]\n    oracle:"))
+    found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+    assert found.verdict is Verdict.VERIFIED, found.reason
+
+
 def test_a_wrong_example_is_refuted(tmp_path: Path) -> None:
     path = write_example(tmp_path)
     kernel = tmp_path / "vector_add.hip"

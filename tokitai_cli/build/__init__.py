@@ -1,12 +1,12 @@
 """Harness text, compiler and cache: from a request and a recipe to an executable."""
 
 from tokitai_cli.build import cache
-from tokitai_cli.build._build import Artifact, build, failed_record
-from tokitai_cli.build._compile import COMPILE_SECONDS
-from tokitai_cli.build._harness import harness_context, harness_text
-from tokitai_cli.build._request import (
-    check_kernel_name,
+from tokitai_cli.build.artifact import Artifact, build, failed_record
+from tokitai_cli.build.compiler import COMPILE_SECONDS
+from tokitai_cli.build.harness import harness_context, harness_text
+from tokitai_cli.build.request import (
     defines_of,
+    flags_of,
     harness_request,
     sharing,
     source_path,
@@ -17,9 +17,9 @@ __all__ = [
     "Artifact",
     "build",
     "cache",
-    "check_kernel_name",
     "defines_of",
     "failed_record",
+    "flags_of",
     "harness_context",
     "harness_request",
     "harness_text",

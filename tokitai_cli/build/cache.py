@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.build import _entries, _store
-from tokitai_cli.build._store import Location, location
+from tokitai_cli.build.entries import DamagedError, read_entry
+from tokitai_cli.build.store import Location, location
 from tokitai_cli.model.diagnosis import CacheRow
 
 __all__ = ["CacheRow", "Location", "clear", "entries", "location", "size"]
@@ -18,14 +18,14 @@ __all__ = ["CacheRow", "Location", "clear", "entries", "location", "size"]
 
 def entries() -> list[CacheRow]:
     """Every artifact in the cache, checked, newest first. `built` is a POSIX time in seconds."""
-    store = _store.location()
+    store = location()
     found: list[CacheRow] = []
     for folder in store.part("artifacts").iterdir():
         device, source, damage = "", "", ""
         try:
-            record = _entries.read_entry(store, folder.name).entry.record
+            record = read_entry(store, folder.name).entry.record
             device, source = record.device, record.source
-        except (OSError, msgspec.DecodeError, _entries.DamagedError) as error:
+        except (OSError, msgspec.DecodeError, DamagedError) as error:
             damage = str(error)
         with contextlib.suppress(OSError):  # another process may clear the cache meanwhile
             built = folder.stat().st_mtime
@@ -35,12 +35,12 @@ def entries() -> list[CacheRow]:
 
 def size() -> int:
     """Bytes of all files in the cache."""
-    return _bytes(_store.location().folder)
+    return _bytes(location().folder)
 
 
 def clear() -> int:
     """Remove everything that the cache holds, and nothing else; returns the bytes freed."""
-    store = _store.location()
+    store = location()
     before = _bytes(store.folder)
     for folder in list(store.folder.iterdir()):
         for path in list(folder.iterdir()) if folder.is_dir() else [folder]:

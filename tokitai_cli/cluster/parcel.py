@@ -10,7 +10,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -19,18 +18,13 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from tokitai_cli import oracles, process
+from tokitai_cli import oracles, process, sources
 from tokitai_cli.errors import Location, SpecError, StorageError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 
 # Dask warns of graphs from 10 MB on, and every worker holds what it was sent.
 MAX_BYTES = 8 << 20
 _ATTEMPTS = 3
-_QUOTED = re.compile(
-    rb'^[ \t]*#[ \t]*(?:include(?:_next)?|import|embed)[ \t]*"([^"\n]+)"'
-    rb'|__has_(?:include(?:_next)?|embed)\s*\(\s*"([^">\n]+)"',
-    re.MULTILINE,
-)
 
 
 class Parcel(msgspec.Struct, frozen=True):
@@ -132,9 +126,8 @@ class _Collector:
             )
         if not quoted:
             return
-        for names in _QUOTED.findall(data):
+        for name in sources.quoted(data):
             # Found by the name that it is included by; a link among its folders is followed.
-            name = os.fsdecode(names[0] or names[1])
             named = path.parent / name
             found = Path(os.path.normpath(named))
             same = os.path.realpath(found) == os.path.realpath(named)

@@ -17,7 +17,7 @@ from tokitai_cli.devices._environment import (
     dropped_facts,
 )
 from tokitai_cli.devices._find import first_program, read_text
-from tokitai_cli.devices._words import NOT_MACHINE_CODE, checked_flags, define_flags
+from tokitai_cli.devices._words import NOT_MACHINE_CODE, define_flags
 from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
 
@@ -95,7 +95,7 @@ class CpuDevice:
             f"-I{kernels / 'host'}",
             f"-I{kernels / 'harness'}",
             *define_flags(defines),
-            *checked_flags(flags),
+            *flags,
             "-MD",
             "-MF",
             "{depfile}",

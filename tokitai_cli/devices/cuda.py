@@ -17,7 +17,6 @@ from tokitai_cli.devices._environment import (
 from tokitai_cli.devices._find import first_program
 from tokitai_cli.devices._words import (
     NOT_MACHINE_CODE,
-    checked_flags,
     define_flags,
     set_variables,
     variable_facts,
@@ -145,7 +144,7 @@ class CudaDevice:
                 f"-I{kernels / 'cuda'}",
                 f"-I{kernels / 'harness'}",
                 *define_flags(defines),
-                *nvcc_flags(checked_flags(flags)),
+                *nvcc_flags(flags),
                 "-MD",
                 "-MF",
                 "{depfile}",

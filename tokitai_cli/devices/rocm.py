@@ -17,7 +17,6 @@ from tokitai_cli.devices._environment import (
 from tokitai_cli.devices._find import first_program
 from tokitai_cli.devices._words import (
     NOT_MACHINE_CODE,
-    checked_flags,
     define_flags,
     set_variables,
     variable_facts,
@@ -130,7 +129,7 @@ class RocmDevice:
                 f'-DTOKITAI_BUILT_FOR="{arch}"',
                 f"-I{kernels / 'harness'}",
                 *define_flags(defines),
-                *checked_flags(flags),
+                *flags,
                 "-MD",
                 "-MF",
                 "{depfile}",

@@ -167,7 +167,7 @@ class Lane:
         recipe: Recipe | None = None
         try:
             recipe = self.device.recipe(
-                self._options.settings, dict(request.defines), tuple(case.variant.flags)
+                self._options.settings, dict(request.defines), build.flags_of(case)
             )
             limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._options.settings.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from tokitai_cli import flags, sources
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
     Buffer,
@@ -29,10 +30,6 @@ from tokitai_cli.spec.symbols import (
 
 ROLES = ("inputs", "outputs", "inout", "workspaces", "symbols")
 MAX_DIMENSIONS = 8
-_KERNEL = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*(?:<(?P<arguments>[A-Za-z0-9_:, <>*-]*)>)?"
-)
-_DEFINE = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -152,21 +149,20 @@ def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarA
 def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     for name, value in variant.defines.items():
         here = (*path, "defines", name)
-        if not _DEFINE.fullmatch(name):
-            mend = "start with a letter; names that start with _ or TOKITAI are reserved"
-            raise document.fault(here, f"`{name}` cannot be a define", mend, at_key=True)
+        if not flags.MACRO.fullmatch(name):
+            message = f"`{name}` cannot be a define"
+            raise document.fault(here, message, flags.MACRO_RULE, at_key=True)
         check_expression(document, here, value, spec.params)
     for index, flag in enumerate(variant.flags):
-        if not re.fullmatch(r"-[^\s{}]+", flag):
-            mend = "one flag an entry, starting with -, without spaces and braces"
-            raise document.fault((*path, "flags", index), f"{flag!r} is no flag", mend)
+        message, mend = flags.fault(flag)
+        if message:
+            raise document.fault((*path, "flags", index), message, mend)
 
 
 def _check_launch(
     document: Document, path: KeyPath, spec: Spec, variant: Variant, launch: Launch
 ) -> None:
-    match = _KERNEL.fullmatch(launch.kernel)
-    if match is None or not _balanced(match["arguments"] or ""):
+    if not sources.is_kernel_name(launch.kernel):
         mend = (
             "write the name of a __global__ function, or an instantiation such as sum<float, 256>"
         )
@@ -180,15 +176,6 @@ def _check_launch(
     check_expression(document, (*path, "shared"), launch.shared, spec.params)
     for index, argument in enumerate(launch.args):
         _check_argument(document, (*path, "args", index), spec, variant, argument)
-
-
-def _balanced(text: str) -> bool:
-    depth = 0
-    for character in text:
-        depth += (character == "<") - (character == ">")
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _check_argument(

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.build import _store
+from tokitai_cli.build import store
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.evidence import CompilerRecord
@@ -46,7 +46,7 @@ def identify(recipe: Recipe) -> CompilerRecord:
             "environment": environment,
         }
     )
-    memory = _store.location().part("compilers") / f"{key}.json"
+    memory = store.location().part("compilers") / f"{key}.json"
     known = _recall(memory)
     if known is not None:
         return known

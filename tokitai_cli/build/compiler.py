@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli import process
-from tokitai_cli.build._scan import Finding, launches_on_host
+from tokitai_cli.build.scan import Finding, launches_on_host
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
 

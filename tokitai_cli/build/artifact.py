@@ -8,20 +8,19 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import process
-from tokitai_cli.build import _entries, _store
-from tokitai_cli.build._compile import COMPILE_SECONDS, command_of, compile_in, failure
-from tokitai_cli.build._harness import harness_context, harness_text, template_digest
-from tokitai_cli.build._headers import (
+from tokitai_cli import flags, process
+from tokitai_cli.build import entries, store
+from tokitai_cli.build.compiler import COMPILE_SECONDS, command_of, compile_in, failure
+from tokitai_cli.build.harness import harness_context, harness_text, template_digest
+from tokitai_cli.build.headers import (
     Digests,
-    include_folders,
     probed,
     read_depfile,
     shadows,
     stamp,
 )
-from tokitai_cli.build._identity import identify
-from tokitai_cli.build._scan import Finding, refuse
+from tokitai_cli.build.identity import identify
+from tokitai_cli.build.scan import Finding, refuse
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildRunning, BuildStarted, Listener
@@ -58,7 +57,7 @@ class _Job(msgspec.Struct, frozen=True):
 
     request: HarnessRequest
     recipe: Recipe
-    store: _store.Location
+    place: store.Location
     source: bytes
     findings: list[Finding]
     compiler: CompilerRecord
@@ -66,7 +65,7 @@ class _Job(msgspec.Struct, frozen=True):
 
     @property
     def log_path(self) -> Path:
-        return self.store.part("logs") / f"{self.first_key[:32]}.log"
+        return self.place.part("logs") / f"{self.first_key[:32]}.log"
 
 
 def build(
@@ -85,7 +84,7 @@ def build(
     start = time.monotonic()
     try:
         job = _prepare(request, recipe)
-        found, note = _entries.find(job.store, job.first_key, Digests())
+        found, note = entries.find(job.place, job.first_key, Digests())
         cached = found is not None
         if found is None:
             if listener is not None:
@@ -96,7 +95,7 @@ def build(
             f"the build cache cannot be used: {error}",
             mend="set TOKITAI_CACHE to a folder on a file system with room",
         ) from error
-    note = "; ".join(text for text in (job.store.note, note) if text)
+    note = "; ".join(text for text in (job.place.note, note) if text)
     seconds = time.monotonic() - start
     if listener is not None:
         listener(BuildFinished(recipe.device, str(request.source), cached, seconds, note))
@@ -134,11 +133,11 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
             f"the kernel source cannot be read: {error.strerror}", where=Location(request.source)
         ) from error
     findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
-    store = _store.location()
+    place = store.location()
     compiler = identify(recipe)
     first_key = data_sha256(
         {
-            "format": _store.FORMAT,
+            "format": store.FORMAT,
             "source": [str(request.source), source],
             "harness": [template_digest(), harness_context(request)],
             "defines": request.defines,
@@ -151,28 +150,28 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
             "device": [recipe.device, recipe.arch],
         }
     )
-    return _Job(request, recipe, store, source, findings, compiler, first_key)
+    return _Job(request, recipe, place, source, findings, compiler, first_key)
 
 
-def _compile(job: _Job, timeout: float, listener: Listener | None) -> _entries.Found:
+def _compile(job: _Job, timeout: float, listener: Listener | None) -> entries.Found:
     """Compile in a temporary folder and publish it.
 
     A file that changed while the compiler ran could leave an artifact under the digest of another
     text, so such a build is done once more.
     """
     for _ in range(_ATTEMPTS):
-        folder = process.make_temporary_folder(job.store.part("tmp"), prefix="build-")
+        folder = process.make_temporary_folder(job.place.part("tmp"), prefix="build-")
         try:
             started_ns = time.time_ns()
             text = harness_text(job.request)
-            (folder / _entries.HARNESS).write_text(text, encoding="utf-8")
+            (folder / entries.HARNESS).write_text(text, encoding="utf-8")
             command, printed = _run_compiler(job, folder, timeout, listener)
             manifest = _manifest(job, folder, command)
             if _changed_since(job, manifest, started_ns):
                 continue
             (folder / _DEPFILE).unlink()
             record = _record(job, folder, command, manifest, printed)
-            return _entries.publish(job.store, folder, job.first_key, manifest, record)
+            return entries.publish(job.place, folder, job.first_key, manifest, record)
         finally:
             process.remove_temporary_folder(folder)
     raise BuildError(
@@ -185,7 +184,7 @@ def _run_compiler(
     job: _Job, folder: Path, timeout: float, listener: Listener | None
 ) -> tuple[tuple[str, ...], str]:
     """Compile in `folder`; returns the command and what the compiler printed."""
-    names = {"source": _entries.HARNESS, "output": _entries.ARTIFACT, "depfile": _DEPFILE}
+    names = {"source": entries.HARNESS, "output": entries.ARTIFACT, "depfile": _DEPFILE}
     command = command_of(job.recipe, names)
 
     def waiting(seconds: float) -> None:
@@ -193,7 +192,7 @@ def _run_compiler(
             listener(BuildRunning(job.recipe.device, str(job.request.source), seconds))
 
     done = compile_in(folder, job.recipe, command, job.log_path, timeout, waiting)
-    if done.returncode != 0 or not (folder / _entries.ARTIFACT).is_file():
+    if done.returncode != 0 or not (folder / entries.ARTIFACT).is_file():
         raise failure(
             done,
             job.recipe,
@@ -206,29 +205,29 @@ def _run_compiler(
     return command, done.stdout + done.stderr
 
 
-def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> _entries.Manifest:
+def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> entries.Manifest:
     depfile = folder / _DEPFILE
     if not depfile.is_file():
         raise BuildError(f"{job.recipe.compiler.name} wrote no list of headers", command=command)
-    own = {folder / _entries.HARNESS, job.request.source}
+    own = {folder / entries.HARNESS, job.request.source}
     used = read_depfile(depfile.read_text(encoding="utf-8", errors="surrogateescape"), folder)
     headers = [path for path in used if path not in own]
     digests = Digests()
-    folders = include_folders(job.request.source, command)
+    folders = [job.request.source.parent, *flags.include_folders(command)]
     foreign = [
         path for path in headers if not any(path.is_relative_to(folder) for folder in folders)
     ]
     ours = [path for path in headers if path not in foreign]
     present, absent = probed([job.request.source, *ours], folders)
     names = dict.fromkeys([*map(str, headers), *sorted(present)])
-    return _entries.Manifest(
+    return entries.Manifest(
         headers={name: digests.of(name) for name in names},
         absent=sorted({*shadows(headers, folders), *absent}),
         stamps={str(path): stamp(str(path)) for path in foreign},
     )
 
 
-def _changed_since(job: _Job, manifest: _entries.Manifest, started_ns: int) -> bool:
+def _changed_since(job: _Job, manifest: entries.Manifest, started_ns: int) -> bool:
     """Whether the source, or a header, was written while the compiler ran."""
     if job.request.source.read_bytes() != job.source:
         return True
@@ -243,10 +242,10 @@ def _record(
     job: _Job,
     folder: Path,
     command: tuple[str, ...],
-    manifest: _entries.Manifest,
+    manifest: entries.Manifest,
     printed: str,
 ) -> BuildRecord:
-    artifact = folder / _entries.ARTIFACT
+    artifact = folder / entries.ARTIFACT
     facts = [FactRecord(name="bytes", value=str(artifact.stat().st_size), source="file system")]
     if job.recipe.resolved_features:
         facts.append(
@@ -264,7 +263,7 @@ def _record(
         arch=job.recipe.arch,
         source=str(job.request.source),
         source_sha256=sha256(job.source),
-        harness_sha256=file_sha256(folder / _entries.HARNESS),
+        harness_sha256=file_sha256(folder / entries.HARNESS),
         headers=manifest.headers,
         command=list(command),
         compiler=job.compiler,

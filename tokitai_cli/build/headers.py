@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tokitai_cli import sources
 from tokitai_cli.storage import file_sha256
-
-_PROBE = re.compile(rb'__has_include(?:_next)?\s*\(\s*["<]([^">\n]+)[">]')
-_INCLUDE_OPTIONS = ("-I", "-isystem", "-iquote")
 
 
 def read_depfile(text: str, folder: Path) -> list[Path]:
@@ -26,21 +24,6 @@ def read_depfile(text: str, folder: Path) -> list[Path]:
     plain = (re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words)
     # Not resolved: a symbolic link that is turned to another file must be noticed.
     return list(dict.fromkeys(folder / word for word in plain))
-
-
-def include_folders(source: Path, command: Sequence[str]) -> list[Path]:
-    """Folders that an #include is looked for in, in front of the compiler's own."""
-    folders = [source.parent]
-    words = iter(command)
-    for word in words:
-        for option in _INCLUDE_OPTIONS:
-            if word == option:
-                folders.append(Path(next(words, ".")))
-                break
-            if word.startswith(option):
-                folders.append(Path(word[len(option) :]))
-                break
-    return folders
 
 
 def shadows(headers: Iterable[Path], folders: Sequence[Path]) -> list[str]:
@@ -64,13 +47,9 @@ def probed(files: Iterable[Path], folders: Sequence[Path]) -> tuple[set[str], se
     present: set[str] = set()
     absent: set[str] = set()
     for file in files:
-        try:
-            names = set(_PROBE.findall(file.read_bytes()))
-        except OSError:
-            continue
-        for name in names:
+        for name in sources.probed(sources.read(file) or b""):
             for folder in (file.parent, *folders):
-                place = folder / os.fsdecode(name)
+                place = folder / name
                 (present if place.exists() else absent).add(str(place))
     return present, absent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tokitai_cli.build._scan import blank
+from tokitai_cli.sources import blank, own_texts
 
 # `extern __shared__ T name[];`, with attributes and in any order, and HIP's macro for it.
 _TOKEN = re.compile(
@@ -13,8 +13,6 @@ _TOKEN = re.compile(
     r"|\bextern\b(?=[^;{}]*\b__shared__\b)[^;{}]*?\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
     r"|\bHIP_DYNAMIC_SHARED\s*\([^;]*,\s*(?P<macro>[A-Za-z_]\w*)\s*\)"
 )
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_DEEPEST = 16
 
 
 def dynamic_shared_names(source: Path) -> list[str]:
@@ -25,23 +23,10 @@ def dynamic_shared_names(source: Path) -> list[str]:
     _ZN <length name>... E (section 5.1.2).
     """
     found: set[str] = set()
-    seen: set[Path] = set()
-    _collect(source, found, seen, _DEEPEST)
+    for text in own_texts(source):
+        if "__shared__" in text or "HIP_DYNAMIC_SHARED" in text:
+            found |= _names_in(blank(text))
     return sorted(found)
-
-
-def _collect(path: Path, found: set[str], seen: set[Path], deepest: int) -> None:
-    if path in seen or deepest == 0:
-        return
-    seen.add(path)
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    if "__shared__" in text or "HIP_DYNAMIC_SHARED" in text:
-        found.update(_names_in(blank(text)))
-    for name in _INCLUDE.findall(text):
-        _collect(path.parent / name, found, seen, deepest - 1)
 
 
 def _names_in(plain: str) -> set[str]:

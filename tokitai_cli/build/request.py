@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 
-from tokitai_cli import expressions
+from tokitai_cli import expressions, flags
 from tokitai_cli.errors import BuildError, Location, SpecError
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
 from tokitai_cli.model.spec import Launch, Variant
-
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-# A (qualified) name, and for a template its arguments: names, integers, nested templates.
-_KERNEL = re.compile(rf"{_NAME}(?:::{_NAME})*(?:\s*<[A-Za-z0-9_:, <>]*>)?")
-_TEMPLATE_WORD = re.compile(rf"\s*(?:{_NAME}(?:::{_NAME})*(?: {_NAME})*|[0-9][0-9A-Za-z]*|[<>,])")
 
 
 def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessRequest:
@@ -24,7 +18,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
     Variants share a harness where source, defines, flags and symbols are the same, whether or not
     they were selected: narrowing a run must not build another artifact. `only` names fewer of them,
     so that a fault of one cannot fail the build of the others; with none the harness has the source
-    and no kernel. Raises SpecError for a kernel or file name that cannot stand in C++ source text.
+    and no kernel. Raises SpecError for a file name that cannot stand in C++ source text.
     """
     source = source_path(case)
     if any(mark in str(source) for mark in '"\n\r\\'):
@@ -36,9 +30,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
     kernels: dict[KernelEntry, None] = {}
     for name in sharing(case) if only is None else only:
         variant = case.loaded.spec.variants[name]
-        for index, launch in enumerate(variant.launches):
-            key = f"variants.{name}.launches[{index}].kernel"
-            check_kernel_name(launch.kernel, Location(case.loaded.path, key=key))
+        for launch in variant.launches:
             kernels[_entry(variant, launch)] = None
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
     return HarnessRequest(source, tuple(kernels), symbols, tuple(sorted(defines_of(case).items())))
@@ -61,27 +53,9 @@ def defines_of(case: Case) -> dict[str, str]:
     }
 
 
-def check_kernel_name(name: str, where: Location | None = None) -> None:
-    """Raise SpecError unless `name` is a kernel's name or an instantiation of a kernel template."""
-    match = _KERNEL.fullmatch(name)
-    arguments = name.partition("<")[2][:-1] if match else ""
-    depth = 0
-    position = 0
-    while match and position < len(arguments.rstrip()):
-        word = _TEMPLATE_WORD.match(arguments, position)
-        if word is None:
-            match = None
-            break
-        position = word.end()
-        depth += {"<": 1, ">": -1}.get(word.group().strip(), 0)
-        if depth < 0:
-            match = None
-    if match is None or depth != 0:
-        raise SpecError(
-            f"not a kernel name: {name!r}",
-            where=where,
-            mend="write a name such as my_kernel, space::my_kernel or my_kernel<float, 4>",
-        )
+def flags_of(case: Case) -> tuple[str, ...]:
+    """Compiler flags of the variant; paths in them start at the spec's folder."""
+    return flags.resolved(case.variant.flags, case.loaded.folder)
 
 
 def source_path(case: Case) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.build._headers import Digests, stamp
-from tokitai_cli.build._store import Location
+from tokitai_cli.build.headers import Digests, stamp
+from tokitai_cli.build.store import Location
 from tokitai_cli.model.evidence import BuildRecord
 from tokitai_cli.storage import data_sha256, encode, file_sha256, write
 

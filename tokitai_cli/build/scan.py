@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.sources import blank
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -19,12 +20,6 @@ class Finding(msgspec.Struct, frozen=True):
     conditional: bool
 
 
-# Comments, string and character literals, and raw strings: blanked, line breaks kept.
-_BLANKED = re.compile(
-    r'R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"'
-    r'|//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
-    re.DOTALL,
-)
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 _GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
 
@@ -37,11 +32,6 @@ _CPU = {
     r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
 }
 _REFUSED = {"cpu": _CPU}
-
-
-def blank(text: str) -> str:
-    """`text` with comments and literals turned to spaces; every character keeps its place."""
-    return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def scan(text: str, device: str) -> list[Finding]:

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from tokitai_cli import resources
-from tokitai_cli.build._shared import dynamic_shared_names
+from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.model.harness import HarnessRequest
 
 _TEMPLATE = "harness.cpp.j2"

@@ -1,0 +1,84 @@
+"""Compiler flags of a spec: which can be given, and where the paths in them lead.
+
+A flag may change how code is made, and where headers and libraries are looked for. One that changes
+what the build writes, or that has a compiler read what no list of its inputs names, would leave a
+build stale without a word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+MACRO = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
+MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserved"
+_FORM = re.compile(r"-[^\s{}]+")
+_MACRO_FLAG = re.compile(r"-[DU](?P<name>[^=(]*)")
+_INCLUDE = ("-I", "-isystem", "-iquote")
+_WITH_PATH = re.compile(
+    r"(?P<option>-I|-isystem|-iquote|-idirafter|-include|-imacros|-L)(?P<path>[^=-].*)"
+)
+# -f flags by which a compiler reads or writes a further file, or loads code of others.
+_FILES = re.compile(
+    r"-f(?:plugin|pass-plugin|dump|profile|auto-profile|branch-prob|modul|prebuilt|pch|implicit-module"
+    r"|save-opt|opt-info|stack-usage|callgraph-info|time-trace|crash|compare-debug|use-ld|ld-path"
+    r"|sanitize-\w*list|xray|thinlto|embed-offload|offload|syntax-only|working-dir|diagnostics-.*file"
+    r"|diagnostics-format|memory-profile|cs-profile|proc-stat|api-notes).*"
+)
+_FAMILIES = re.compile(
+    r"-(?:[DUOLlWfm].+|O|g[0-9a-z]*(?:-[a-z0-9-]+)?|std=.+|ansi|pthread|pedantic(?:-errors)?|w|G"
+    r"|nostdinc(?:\+\+)?|rdynamic|static(?:-lib[a-z]+)?|no-pie|pie"
+    r"|-param=.+|-expt-[a-z-]+|-gpu-[a-z-]+=.+|-maxrregcount=\d+|-use_fast_math|-default-stream=.+"
+    r"|use_fast_math|(?:fmad|ftz|prec-div|prec-sqrt)=.+|lineinfo)"
+)
+_PASSED_ON = re.compile(r"-W[apl],.*|-Xlinker.*|-Xassembler.*|-Xclang.*|-mllvm.*")
+_LINKER = re.compile(
+    r"-Wl(?:,-z,[a-z-]+|,--?(?!T|script|plugin|R|retain|version-script|dynamic-list|Map|o)"
+    r"[A-Za-z][^,/@]*)+"
+)
+_MEND = "give options such as -O2, -ffast-math, -Iinclude, -lNAME or -DNAME=VALUE, each as one word"
+
+
+def fault(flag: str) -> tuple[str, str]:
+    """What is wrong with a flag of a spec, and the mend; empty texts where nothing is."""
+    shown = f"the compiler flag {flag!r}"
+    if not _FORM.fullmatch(flag):
+        return (
+            f"{flag!r} is no flag",
+            "one flag an entry, starting with -, without spaces and braces",
+        )
+    macro = _MACRO_FLAG.match(flag)
+    if macro is not None and not MACRO.fullmatch(macro["name"]):
+        return f"{shown} names no macro of your own", MACRO_RULE
+    if _WITH_PATH.fullmatch(flag):
+        return "", ""
+    if _FILES.fullmatch(flag) or (_PASSED_ON.fullmatch(flag) and not _LINKER.fullmatch(flag)):
+        return f"{shown} may read or write files that the tool cannot know of", _MEND
+    if not _FAMILIES.fullmatch(flag):
+        return f"{shown} cannot be given in a spec", _MEND
+    return "", ""
+
+
+def resolved(flags: Iterable[str], folder: Path) -> tuple[str, ...]:
+    """`flags` with relative paths of headers and libraries made absolute; they start at `folder`."""
+
+    def absolute(flag: str) -> str:
+        match = _WITH_PATH.fullmatch(flag)
+        if match is None:
+            return flag
+        return match["option"] + os.path.abspath(folder / match["path"])  # noqa: PTH100 - links stay
+
+    return tuple(absolute(flag) for flag in flags)
+
+
+def include_folders(command: Sequence[str]) -> list[Path]:
+    """Folders of a compiler's command that an #include is looked for in, in its order."""
+    folders: list[Path] = []
+    words = iter(command)
+    for word in words:
+        option = next((one for one in _INCLUDE if word.startswith(one)), None)
+        if option is not None:
+            folders.append(Path(word[len(option) :] or next(words, ".")))
+    return folders

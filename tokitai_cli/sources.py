@@ -1,0 +1,117 @@
+"""What is read of C++ source text without a compiler: comments, includes, and names of kernels.
+
+Files are read within limits: a source may name a pipe, a device or a file of any size, and headers
+may include each other in a circle by many spellings.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_BYTES = 16 << 20  # of one file
+MAX_FILES = 4096
+
+# Comments, string and character literals, and raw strings: blanked, line breaks kept.
+_BLANKED = re.compile(
+    r'R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"'
+    r'|//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL,
+)
+_INCLUDED = re.compile(
+    rb'^[ \t]*#[ \t]*(?:include(?:_next)?|import|embed)[ \t]*"([^"\n]+)"', re.MULTILINE
+)
+_PROBED = re.compile(rb'__has_(?:include(?:_next)?|embed)\s*\(\s*(["<])([^">\n]+)[">]')
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+# A name, qualified or not, and for a template the brackets around its arguments.
+_KERNEL = re.compile(rf"(?:::)?{_NAME}(?:::{_NAME})*(?: *<(?P<arguments>.*)>)?")
+# Names, numbers, and what stands between them in types and constant expressions.
+_WORD = re.compile(rf" *(?:{_NAME}|[0-9][0-9A-Za-z'.]*|::|[-+*&~!|^%,<>()[\]])")
+_CLOSING = {"<": ">", "(": ")", "[": "]"}
+
+
+def blank(text: str) -> str:
+    """`text` with comments and literals turned to spaces; every character keeps its place."""
+    return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def read(path: str | Path) -> bytes | None:
+    """Bytes of a regular file of at most `MAX_BYTES`; None for anything else."""
+    try:
+        # A pipe would wait for a writer where it is opened otherwise.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    return data if len(data) <= MAX_BYTES else None
+
+
+def quoted(data: bytes) -> list[str]:
+    """Names of files that the text includes, embeds or asks for in quotes, in its order."""
+    names = {match.start(): match[1] for match in _INCLUDED.finditer(data)}
+    names |= {match.start(): match[2] for match in _PROBED.finditer(data) if match[1] == b'"'}
+    return [os.fsdecode(names[place]) for place in sorted(names)]
+
+
+def probed(data: bytes) -> set[str]:
+    """Names of files that the text asks for by `__has_include` and its like."""
+    return {os.fsdecode(match[2]) for match in _PROBED.finditer(data)}
+
+
+def own_texts(source: Path) -> Iterator[str]:
+    """Text of `source`, and of the files that it includes in quotes from the including file's folder.
+
+    Each file once, by whatever names it goes; what is no readable file is left out.
+    """
+    waiting = [source]
+    seen: set[tuple[int, int]] = set()
+    while waiting and len(seen) < MAX_FILES:
+        path = waiting.pop()
+        try:
+            status = path.stat()
+        except (OSError, ValueError):
+            continue
+        if (status.st_dev, status.st_ino) in seen:
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        data = read(path)
+        if data is not None:
+            yield data.decode("utf-8", "replace")
+            waiting += [path.parent / name for name in quoted(data)]
+
+
+def is_kernel_name(name: str) -> bool:
+    """Whether `name` may be a kernel's: a name, or an instantiation such as `space::k<-1, float*>`.
+
+    Brackets are balanced, and nothing in it can end the expression that it stands in. What the words
+    mean is left to the compiler.
+    """
+    match = _KERNEL.fullmatch(name)
+    if match is None:
+        return False
+    arguments = (match["arguments"] or "").rstrip(" ")
+    expected: list[str] = []  # the brackets that are to close, the innermost last
+    position = 0
+    while position < len(arguments):
+        word = _WORD.match(arguments, position)
+        if word is None:
+            return False
+        position = word.end()
+        mark = word.group().lstrip(" ")
+        if mark in "<>" and expected and expected[-1] != ">":
+            continue  # within ( ) and [ ] they compare and shift
+        if mark in _CLOSING:
+            expected.append(_CLOSING[mark])
+        elif mark in _CLOSING.values() and (not expected or expected.pop() != mark):
+            return False
+    return not expected
