@@ -26,7 +26,7 @@ _SPENT = {"journal": 0.0, "summary": 0.0, "journal_cpu": 0.0, "summary_cpu": 0.0
 def main(words: list[str]) -> None:
     """Run the batch that `words` describe: DIR --suite NAME --seed LIST --device NAME -j N --out DIR."""
     given = dict(zip(words[1::2], words[2::2], strict=False))
-    options = batch.resolve(
+    options = batch.batch_options(
         [words[0]],
         suite=[given["--suite"]],
         seed=given["--seed"],

@@ -59,7 +59,7 @@ def measure(folder: Path) -> Iterator[Line]:
 
 
 def _verify(folder: Path, size: int) -> Evidence:
-    options = pipeline.resolve(
+    options = pipeline.run_options(
         "gemm-bw",
         shapes={"m": size, "n": size, "k": size},
         variant=["grad-a"],

@@ -23,7 +23,7 @@ from tokitai_cli.batch.collect import collect
 from tokitai_cli.batch.collected import BatchCase, Collected
 from tokitai_cli.batch.fingerprint import fingerprint, tool_digest
 from tokitai_cli.batch.keyword import MAX_DEPTH, matcher
-from tokitai_cli.batch.resolve import resolve
+from tokitai_cli.batch.options import batch_options
 from tokitai_cli.batch.shard import shard
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import SpecError, UsageError
@@ -37,7 +37,7 @@ SPEC = example("spec.yaml")
 
 def gather(*folders: Path | str, **options: Any) -> Collected:
     options.setdefault("device", "cpu")
-    return collect(resolve(folders, **options))
+    return collect(batch_options(folders, **options))
 
 
 def ids(collected: Collected) -> list[str]:
@@ -62,16 +62,21 @@ def changed(text: str = SPEC, **words: str) -> str:
         ({"timeout": 0.0}, "--timeout 0"),
         ({"warp_size": 16}, "--warp-size 16"),
         ({"out": ""}, "--out"),
+        ({"keyword": ""}, "--keyword: an empty value"),
+        ({"variant": ["a,"]}, "--variant: an empty value"),
+        ({"variant": " "}, "--variant: an empty value"),
+        ({"json": True}, "batch has no option --json"),
+        ({"profil": ["a"]}, "batch has no option --profil .did you mean profile"),
         ({"format": ["mdd"]}, "--format mdd: unknown .*did you mean md"),
         ({"warmup": -1}, "--warmup -1: at least 0"),
-        ({"jobs": -1}, "--jobs -1: at least 0"),
+        ({"jobs": 0}, "--jobs 0: at least 1"),
         ({"jobs": 5000}, "--jobs 5000: at most"),
         ({"gpu_children": 0}, "--gpu-children 0: at least 1"),
-        ({"gpu": "0,-1"}, "--gpu -1: not in 0"),
-        ({"gpu": ()}, "no gpu given"),
-        ({"seed": "-1"}, "--seed -1: not in 0"),
+        ({"gpu": "0,-1"}, "--gpu -1: at least 0"),
+        ({"gpu": ()}, "--gpu: no value given"),
+        ({"seed": "-1"}, "--seed -1: at least 0"),
         ({"seed": "x"}, "--seed x: `x` is no integer"),
-        ({"max_failures": -2}, "--max-failures -2: at least 0"),
+        ({"max_failures": 0}, "--max-failures 0: at least 1"),
         ({"max_failures": 3, "fail_fast": True}, "give one of the two"),
         ({"device": "cpuu"}, "unknown device: 'cpuu' .did you mean cpu"),
         ({"keyword": "a and"}, "-k 'a and': a word is missing behind 'and'"),
@@ -84,18 +89,18 @@ def changed(text: str = SPEC, **words: str) -> str:
 )
 def test_an_option_that_cannot_be_is_an_error(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        resolve(["specs"], **options)
+        batch_options(["specs"], **options)
     assert re.search(message, str(caught.value))
 
 
 @pytest.mark.parametrize("folders", [(), ("",)])
 def test_a_batch_needs_a_folder(folders: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="no folder"):
-        resolve(folders)
+        batch_options(folders)
 
 
 def test_repeated_options_and_lists_are_one(tmp_path: Path) -> None:
-    options = resolve(
+    options = batch_options(
         ["a", Path("b")],
         suite=["quick,full", "quick"],
         op=["x", "y"],
@@ -119,7 +124,7 @@ def test_repeated_options_and_lists_are_one(tmp_path: Path) -> None:
 
 def test_cores_are_shared_out_among_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
-    shared = [resolve(["."], jobs=jobs) for jobs in (0, 1, 4, 9)]
+    shared = [batch_options(["."], jobs=jobs) for jobs in (None, 1, 4, 9)]
     assert [(one.jobs, one.settings.threads) for one in shared] == [
         (6, 1),
         (1, 6),

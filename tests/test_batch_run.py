@@ -128,7 +128,7 @@ class Scripted:
 @pytest.fixture
 def collected(tmp_path: Path) -> batch.Collected:
     small_spec(tmp_path / "specs")
-    return batch.collect(batch.resolve([str(tmp_path / "specs")], device="cpu"))
+    return batch.collect(batch.batch_options([str(tmp_path / "specs")], device="cpu"))
 
 
 def conducted(
@@ -420,7 +420,9 @@ def test_failures_stop_a_batch_with_fail_fast(tmp_path: Path) -> None:
 
 
 def test_planned_event_tells_of_results_on_disk(collected: batch.Collected, tmp_path: Path) -> None:
-    options = batch.resolve([str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out"))
+    options = batch.batch_options(
+        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out")
+    )
     events: list[object] = []
     batch.run(options, collected, events.append)
     resumed = msgspec.structs.replace(options, resume=True)
@@ -434,7 +436,7 @@ def test_planned_event_tells_of_results_on_disk(collected: batch.Collected, tmp_
 def test_a_spec_with_a_byte_order_mark_is_one_like_others(tmp_path: Path) -> None:
     path = small_spec(tmp_path / "specs")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    options = batch.resolve(
+    options = batch.batch_options(
         [str(path)], device="cpu", out=str(tmp_path / "out"), profile=["normal"]
     )
     outcome = batch.run(options, batch.collect(options), lambda event: None)
@@ -478,7 +480,9 @@ def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str
             variant.pop("replay", None)
             variant["checks"] = [one for one in variant["checks"] if one["metric"] == "bound"]
         path.write_text(yaml.safe_dump(spec), encoding="utf-8")
-    options = batch.resolve([str(specs)], device="cpu", out=str(tmp_path / "o"), profile=["normal"])
+    options = batch.batch_options(
+        [str(specs)], device="cpu", out=str(tmp_path / "o"), profile=["normal"]
+    )
     collected = batch.collect(options)
     changed = oracle if what == "oracle" else source
     before = changed.read_bytes()
@@ -500,7 +504,9 @@ def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str
 def test_a_batch_that_is_killed_leaves_no_index_of_an_earlier_one(
     collected: batch.Collected, tmp_path: Path
 ) -> None:
-    options = batch.resolve([str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out"))
+    options = batch.batch_options(
+        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out")
+    )
     outcome = batch.run(options, collected, lambda event: None)
     evidence = [options.out / name for one in outcome.index.specs for name in one.evidence]
     left: list[bool] = []

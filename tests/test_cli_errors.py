@@ -83,13 +83,35 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
         ("verify", "missing argument 'OP'", "tokitai verify --help"),
         ("verify gemm-bw more", "unexpected extra argument(s) (more)", "--help"),
         ("verify gemm-bw --repeat 1", "--repeat': 1 is not in the range", "--help"),
+        ("verify gemm-bw --m=", "--m : a value is missing", "64:1024:64"),
+        ("verify gemm-bw --variant=", "--variant: an empty value", "leave the option out"),
+        ("verify gemm-bw --profile ,", "--profile: an empty value", "leave the option out"),
+        ("verify gemm-bw --profile normal,", "--profile: an empty value", "write --profile NAME"),
+        ("verify gemm-bw --suite=", "--suite: an empty value", "leave the option out"),
+        ("verify --all --suite=", "--suite: an empty value", "leave the option out"),
+        ("verify gemm-bw --seed=", "--seed : a value is missing", "write 64"),
+        ("verify gemm-bw --format=", "--format: an empty value", "leave the option out"),
+        ("verify gemm-bw --arch=", "--arch: an empty value", "leave the option out"),
+        ("verify gemm-bw --name=", "--name: an empty value", "leave the option out"),
+        ("verify gemm-bw --device=", "--device: an empty value", "leave the option out"),
+        ("sanitize gemm-bw --suite=", "--suite: an empty value", "leave the option out"),
+        ("sanitize gemm-bw --name=", "--name: an empty value", "leave the option out"),
+        ("batch . --op=", "--op: an empty value", "leave the option out"),
+        ("batch . --suite ,", "--suite: an empty value", "leave the option out"),
+        ("batch . --keyword=", "--keyword: an empty value", "leave the option out"),
+        ("batch . --shard=", "--shard: an empty value", "leave the option out"),
+        ("batch . --cluster=", "--cluster: an empty value", "leave the option out"),
+        ("batch . --out=", "--out: an empty value", "write --out DIR"),
+        ("batch . -j 5000", "--jobs'", "--help"),
+        ("batch . --executor dusk", "--executor dusk: not dask or local", ""),
+        ("merge a --format=", "--format: an empty value", "leave the option out"),
         ("verify gemm-bw --timeout nan", "--timeout nan: seconds, more than 0", ""),
         ("verify gemm-bw --timeout inf", "--timeout inf: seconds, more than 0", ""),
-        ("verify gemm-bw --seed -1", "--seed -1: not in 0 to", "smaller seed"),
-        ("verify gemm-bw --warp-size 16", "a warp has 32 or 64 lanes", ""),
+        ("verify gemm-bw --seed -1", "--seed -1: at least 0", ""),
+        ("verify gemm-bw --warp-size 16", "--warp-size 16: not 32 or 64", ""),
         ("verify gemm-bw --name ../x", "--name ../x: a plain file name", ""),
         (f"verify gemm-bw --name {'n' * 250}", "--name: longer than 200 bytes", "shorter"),
-        ("verify gemm-bw --out=", "--out: no folder is named", "write --out ."),
+        ("verify gemm-bw --out=", "--out: an empty value", "write --out DIR"),
         ("verfy gemm-bw", "no such command 'verfy'. Did you mean 'verify'?", "--help"),
         ("show gemm-bv", "unknown op `gemm-bv`", "did you mean gemm-bw?"),
         ("schema spce", "unknown schema 'spce'", "did you mean spec?"),
@@ -108,6 +130,22 @@ def test_usage_errors_are_one_line_and_a_mend(
     assert len(rest) == (1 if mend else 0)
     assert mend in "".join(rest)
     assert not Path("reports").exists()
+
+
+@pytest.mark.parametrize("verb", ["verify", "sanitize"])
+def test_help_of_an_op_is_the_same_in_every_order(verb: str, run: Run) -> None:
+    shown = {
+        run(verb, *words.split()).out
+        for words in (
+            "-h gemm-bw",
+            "--help gemm-bw",
+            "gemm-bw -h",
+            "gemm-bw --help",
+            "-q gemm-bw -h",
+        )
+    }
+    assert len(shown) == 1
+    assert "--m N[,N...]" in shown.pop()
 
 
 def test_without_arguments_the_help_is_shown_and_nothing_is_done(run: Run) -> None:
@@ -542,7 +580,7 @@ def test_what_does_not_fit_in_the_middle_of_a_run_costs_its_own_case_alone(
         assert done.code == Verdict.NOT_RUN.exit_code
         assert "late.yaml: oracle: the oracle reads g" in done.out
     else:
-        collected = batch.collect(batch.resolve([str(spec)], device="cpu"))
+        collected = batch.collect(batch.batch_options([str(spec)], device="cpu"))
         with CaseServer(collected.setup) as server:
             replies = [server.serve(case.task()) for case in collected.cases]
         found = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
+import operator
 import os
 import re
 import subprocess
@@ -17,11 +19,11 @@ import pytest
 import yaml
 
 from tokitai_cli import inputs, spec
-from tokitai_cli.cli.options import reserved_names
 from tokitai_cli.compare.metric import MEASURES
 from tokitai_cli.errors import SpecError, UsageError
 from tokitai_cli.model import spec as model
 from tokitai_cli.model.metrics import METRICS, MetricName
+from tokitai_cli.model.options import options_of
 from tokitai_cli.spec.checks import RESERVED
 from tokitai_cli.spec.draws import KINDS
 from tokitai_cli.spec.plain import SurpriseError, plain
@@ -86,6 +88,25 @@ def test_bad_spec_is_refused_with_place_and_mend(path: Path) -> None:
 
 def test_there_is_a_bad_spec_for_every_kind_of_fault() -> None:
     assert len(BAD) > 100
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("variants.main.profiles", "variants.main.profiles: an empty list"),
+        ("variants.main.checks.0.profiles", r"variants.main.checks\[0\].profiles: an empty list"),
+        ("suites.quick.0.variants", r"suites.quick\[0\].variants: an empty list"),
+        ("suites.quick.0.profiles", r"suites.quick\[0\].profiles: an empty list"),
+        ("suites.quick", "suites.quick: a suite without shapes"),
+        ("suites", "suites: no suite"),
+    ],
+)
+def test_an_empty_list_is_not_taken_for_everything(folder: Path, key: str, place: str) -> None:
+    tree = yaml.safe_load(GOOD) | {"suites": {"quick": [{"shape": {"n": 64}}]}}
+    *steps, last = (int(step) if step.isdigit() else step for step in key.split("."))
+    functools.reduce(operator.getitem, steps, tree)[last] = {} if key == "suites" else []
+    with pytest.raises(SpecError, match=rf"spec\.yaml:\d+:\d+: {place}"):
+        load_text(folder, yaml.safe_dump(tree, sort_keys=False))
 
 
 @pytest.mark.parametrize(
@@ -369,7 +390,7 @@ def test_generators_are_those_of_the_inputs() -> None:
 
 
 def test_options_of_verify_are_reserved() -> None:
-    assert reserved_names() <= RESERVED
+    assert {*options_of("verify"), *options_of("sanitize"), "op", "help"} <= RESERVED
 
 
 def test_no_param_of_a_shipped_spec_is_reserved() -> None:

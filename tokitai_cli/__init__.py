@@ -26,5 +26,5 @@ def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options:
     """
     from tokitai_cli import pipeline
 
-    resolved = pipeline.resolve(op, **options)
+    resolved = pipeline.run_options(op, **options)
     return pipeline.verify(resolved, *([] if listener is None else [listener]))

@@ -19,7 +19,7 @@ from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline import resolve, sanitize
+from tokitai_cli.pipeline import run_options, sanitize
 
 pytestmark = pytest.mark.gpu
 
@@ -148,7 +148,7 @@ def watched(gpu: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("watched")
     names = ["right", "sums", "reads-past", "racy-sums", "reads-unwritten"]
-    options = resolve(
+    options = run_options(
         str(faults.write_spec(folder)), device=gpu, variant=names, out=folder, verb="sanitize",
         timeout=300,
     )  # fmt: skip

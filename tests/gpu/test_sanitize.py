@@ -13,7 +13,7 @@ from tokitai_cli.devices import _registry, _sanitizer
 from tokitai_cli.errors import InadmissibleError, UsageError
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline import resolve, sanitize
+from tokitai_cli.pipeline import run_options, sanitize
 
 REPORTS = Path(__file__).parent / "sanitizer_reports"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -52,7 +52,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def watch(folder: Path, *variants: str) -> Evidence:
     spec = faults.write_spec(folder)
-    options = resolve(
+    options = run_options(
         str(spec), device="cuda", variant=list(variants), out=folder / "out", verb="sanitize"
     )
     return sanitize(options).evidence

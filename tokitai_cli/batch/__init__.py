@@ -7,17 +7,17 @@ from tokitai_cli.batch.collect import collect
 from tokitai_cli.batch.collected import Collected
 from tokitai_cli.batch.composer import BatchOutcome, merge, run
 from tokitai_cli.batch.executor import Executor
-from tokitai_cli.batch.resolve import resolve
+from tokitai_cli.batch.options import batch_options
 from tokitai_cli.batch.summary_files import is_index, render_index_file
 
 __all__ = [
     "BatchOutcome",
     "Collected",
     "Executor",
+    "batch_options",
     "collect",
     "is_index",
     "merge",
     "render_index_file",
-    "resolve",
     "run",
 ]

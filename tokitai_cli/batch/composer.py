@@ -16,8 +16,7 @@ from tokitai_cli.batch.executor import Executor
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.batch.local import LocalExecutor
 from tokitai_cli.batch.merge import merge as merge_shards
-from tokitai_cli.batch.options import BatchOptions
-from tokitai_cli.batch.selection import rerun_words, selection_words
+from tokitai_cli.batch.options import BatchOptions, rerun_words, selection_words
 from tokitai_cli.batch.summary import summarise
 from tokitai_cli.batch.summary_files import clear_index
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError

@@ -1,142 +1,116 @@
-"""The options of `verify`: a fixed table, and one option per parameter of the op."""
+"""Options of a verb for typer: those of the table, and one per parameter of the op."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.options import Kind, Option, flag, options_of
 from tokitai_cli.model.spec import Spec
 from tokitai_cli.report import EVIDENCE_FORMATS
 
-# name -> (annotation, default); the order is that of the help.
-_TABLE: dict[str, tuple[Any, Any]] = {
-    "device": (
-        Annotated[
-            str,
-            typer.Option(
-                metavar="NAME", help="auto (first of rocm, cuda, cpu), all, or one device's name."
-            ),
-        ],
-        "auto",
-    ),
-    "variant": (
-        Annotated[
-            list[str], typer.Option(metavar="NAME", help="Only this variant; may be repeated.")
-        ],
-        [],
-    ),
-    "profile": (
-        Annotated[
-            list[str],
-            typer.Option(metavar="NAME", help="Only this input profile; may be repeated."),
-        ],
-        [],
-    ),
-    "suite": (
-        Annotated[str, typer.Option(metavar="NAME", help="Shapes of this suite of the spec.")],
-        "",
-    ),
-    "seed": (
-        Annotated[
-            list[str],
-            typer.Option(metavar="N[,N...]", help="Seed of the inputs; a list runs each."),
-        ],
-        ["0"],
-    ),
-    "repeat": (
-        Annotated[
-            int, typer.Option(metavar="N", min=2, max=1000, help="Repetitions of each case.")
-        ],
-        2,
-    ),
-    "warmup": (
-        Annotated[
-            int,
-            typer.Option(metavar="N", min=0, max=1000, help="Runs before the timed repetitions."),
-        ],
-        0,
-    ),
-    "timeout": (
-        Annotated[
-            float,
-            typer.Option(
-                metavar="SECONDS", min=0.1, help="Seconds until a kernel or an oracle is ended."
-            ),
-        ],
-        60.0,
-    ),
-    "arch": (
-        Annotated[str, typer.Option(metavar="NAME", help="GPU architecture to build for.")],
-        "",
-    ),
-    "gpu": (Annotated[int, typer.Option(metavar="N", min=0, help="Index of the GPU to use.")], 0),
-    "warp_size": (
-        Annotated[
-            int,
-            typer.Option(
-                metavar="32|64",
-                help="Lanes of a warp on the cpu device; 32 by itself.",
-                show_default=False,
-            ),
-        ],
-        0,
-    ),
-    "build_only": (
-        Annotated[bool, typer.Option("--build-only", help="Build, run nothing.")],
-        False,
-    ),
-    "out": (
-        Annotated[str, typer.Option(metavar="DIR", help="Folder for the evidence files.")],
-        "reports",
-    ),
-    "name": (
-        Annotated[
-            str, typer.Option(metavar="NAME", help="Base name of the files; default the op's.")
-        ],
-        "",
-    ),
-    "format": (
-        Annotated[
-            list[str],
-            typer.Option(
-                metavar="NAME",
-                help=f"Report format: {', '.join(EVIDENCE_FORMATS)}; may be repeated.",
-            ),
-        ],
-        ["md"],
-    ),
-    "json": (
-        Annotated[bool, typer.Option("--json", help="Print the evidence JSON on stdout.")],
-        False,
-    ),
-    "save_arrays": (
-        Annotated[
-            bool,
-            typer.Option("--save-arrays", help="Keep inputs, got and want of failing cases."),
-        ],
-        False,
-    ),
-    "quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")], False),
+Verb = Callable[..., Any]
+_TYPES: dict[Kind, Any] = {
+    Kind.FLAG: bool,
+    Kind.TEXT: str,
+    Kind.NAMES: list[str],
+    Kind.NUMBER: int,
+    Kind.NUMBERS: list[str],
+    Kind.SECONDS: float,
 }
-_FLAGS = frozenset({"--all", "--build-only", "--json", "--save-arrays", "--quiet", "-q", "--help"})
+HELP = ("-h", "--help")
 
 
-def entry(name: str) -> tuple[Any, Any]:
-    """Annotation and default of an option that other verbs have too."""
-    return _TABLE[name]
+def with_options(verb: Verb, name: str, *arguments: inspect.Parameter) -> Verb:
+    """`verb` with `arguments` before the options that the table has for `name`."""
+
+    @functools.wraps(verb)
+    def run_verb(**given: Any) -> Any:
+        return verb(**given)
+
+    options = [_parameter(option, name) for option in options_of(name).values()]
+    run_verb.__signature__ = inspect.Signature([*arguments, *options])  # type: ignore[attr-defined]
+    run_verb.__annotations__ = {}
+    return run_verb
 
 
-def reserved_names() -> frozenset[str]:
-    """Option names that a spec's parameter cannot have."""
-    return frozenset(_TABLE) | {"all", "help", "op"}
+def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
+    """`verb` with OP, OP's parameters and the options of `name`.
+
+    Which parameters there are is looked up in `words`, the command line. The verb gets the loaded spec
+    as `op`, or nothing where none is named, and the parameters as `shapes`.
+    """
+    called = find_op(words, name)
+    loaded: LoadedSpec | None = None
+    if called is not None:
+        from tokitai_cli.pipeline.options import load_op
+
+        loaded = load_op(called)
+    params = tuple(loaded.spec.params) if loaded is not None else ()
+
+    @functools.wraps(verb)
+    def run_verb(**given: Any) -> Any:
+        shapes = {name: one for name in params if (one := given.pop(name))}
+        given["op"] = loaded if given["op"] == called else given["op"]
+        return verb(shapes=shapes, **given)
+
+    help = "A built-in op, or the path of a spec file."
+    op = argument("op", str, "OP", help, default="" if "all" in options_of(name) else _NEEDED)
+    own = [_param(loaded.spec, name) for name in params] if loaded is not None else []
+    return with_options(run_verb, name, op, *own)
 
 
-def find_op(arguments: Sequence[str], verb: str) -> str | None:
+_NEEDED = inspect.Parameter.empty
+
+
+def argument(
+    name: str, kind: Any, metavar: str, help: str, default: Any = _NEEDED
+) -> inspect.Parameter:
+    """A positional argument of a verb."""
+    asked = typer.Argument(metavar=metavar, help=help, show_default=False)
+    return _keyword(name, Annotated[kind, asked], default)
+
+
+def _param(spec: Spec, name: str) -> inspect.Parameter:
+    asked = typer.Option(
+        flag(name), help=param_help(spec, name), metavar="N[,N...]", show_default=False
+    )
+    return _keyword(name, Annotated[list[str], asked], [])
+
+
+def _parameter(option: Option, verb: str) -> inspect.Parameter:
+    default = option.default_of(verb)
+    if isinstance(default, tuple):
+        default = [str(one) for one in default]
+    takes = option.kind is not Kind.FLAG
+    ranged = option.kind in {Kind.NUMBER, Kind.SECONDS}
+    asked = typer.Option(
+        *filter(None, (option.flag, option.short)),
+        help=option.help.replace("{formats}", ", ".join(EVIDENCE_FORMATS)),
+        metavar=option.metavar if takes else None,
+        min=option.least if ranged else None,
+        max=option.most if ranged else None,
+    )
+    return _keyword(option.name, Annotated[_TYPES[option.kind], asked], default)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def find_op(words: Sequence[str], verb: str) -> str | None:
     """First positional argument behind `verb`, or None. Needed before the options are known."""
-    rest = iter(arguments)
+    alone = set(HELP)
+    for option in options_of(verb).values():
+        if option.kind is Kind.FLAG:
+            alone |= {option.flag, option.short}
+    rest = iter(words)
     if next(rest, None) != verb:
         return None
     for word in rest:
@@ -144,62 +118,19 @@ def find_op(arguments: Sequence[str], verb: str) -> str | None:
             return next(rest, None)
         if not word.startswith("-") or word == "-":
             return word
-        if word not in _FLAGS and "=" not in word:
+        if word not in alone and "=" not in word:
             next(rest, None)
     return None
 
 
-# What `sanitize` runs where nothing else is said: a watched kernel takes ten to a hundred times longer.
-SANITIZE_DEFAULTS = {"device": "cuda", "timeout": 600.0}
+def split(verb: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is given for the work of a verb, and for the command line itself, which is checked."""
+    from tokitai_cli.pipeline.options import checked
 
-
-def signature(
-    spec: Spec | None, defaults: Mapping[str, Any] | None = None, *, every: bool = False
-) -> inspect.Signature:
-    """Signature of `verify` for one op: OP, the op's parameters, then the fixed options.
-
-    `defaults` replace those of the table. With `every` there is --all, and OP may be left out.
-    """
-    changed = defaults or {}
-    kind = inspect.Parameter.KEYWORD_ONLY
-    op = Annotated[
-        str,
-        typer.Argument(
-            metavar="OP", help="A built-in op, or the path of a spec file.", show_default=False
-        ),
-    ]
-    parameters = [
-        inspect.Parameter(
-            "op", kind, default="" if every else inspect.Parameter.empty, annotation=op
-        )
-    ]
-    if every:
-        words = "Every built-in op in turn, its quick suite if no other is named."
-        flag = Annotated[bool, typer.Option("--all", help=words)]
-        parameters.append(inspect.Parameter("all", kind, default=False, annotation=flag))
-    if spec is not None:
-        parameters += [
-            inspect.Parameter(
-                name,
-                kind,
-                default=[],
-                annotation=Annotated[
-                    list[str],
-                    typer.Option(
-                        f"--{name.replace('_', '-')}",
-                        help=param_help(spec, name),
-                        metavar="N[,N...]",
-                        show_default=False,
-                    ),
-                ],
-            )
-            for name in spec.params
-        ]
-    parameters += [
-        inspect.Parameter(name, kind, default=changed.get(name, default), annotation=annotation)
-        for name, (annotation, default) in _TABLE.items()
-    ]
-    return inspect.Signature(parameters)
+    front = {name for name, option in options_of(verb).items() if option.front}
+    work = {name: value for name, value in given.items() if name not in front}
+    mine = {name: value for name, value in given.items() if name in front}
+    return work, checked(verb, mine, front=True)
 
 
 def param_help(spec: Spec, name: str) -> str:

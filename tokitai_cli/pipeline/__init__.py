@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tokitai_cli.pipeline.composer import RunOutcome, verify
     from tokitai_cli.pipeline.every import verify_all
     from tokitai_cli.pipeline.files import render_file, write_report
-    from tokitai_cli.pipeline.options import RunOptions, load_op, resolve
+    from tokitai_cli.pipeline.options import RunOptions, load_op, run_options
     from tokitai_cli.pipeline.survey import (
         builtin_specs,
         cache_contents,
@@ -38,7 +38,7 @@ __all__ = [
     "listing_json",
     "load_op",
     "render_file",
-    "resolve",
+    "run_options",
     "sanitize",
     "schema_text",
     "verify",
@@ -48,7 +48,7 @@ __all__ = [
 
 _HOMES = {
     "files": ("render_file", "write_report"),
-    "options": ("RunOptions", "load_op", "resolve"),
+    "options": ("RunOptions", "load_op", "run_options"),
     "composer": ("RunOutcome", "verify"),
     "every": ("verify_all",),
     "watched": ("sanitize",),

@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from tokitai_cli import spec
 from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.options import Kind, flag, options_of
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.options import RunOptions
 
 
 def rerun_case(case: Case, device: str, options: RunOptions) -> str:
     """Shell words that run exactly this case on this device."""
-    words = [*_start(options), "--variant", case.variant_name, "--profile", case.profile]
-    for name, value in case.shape.items():
-        words += [f"--{name.replace('_', '-')}", str(value)]
-    return shlex.join([*words, "--seed", str(case.seed), "--device", device, *_common(options)])
+    shape = {name: (value,) for name, value in case.shape.items()}
+    chosen = {"variant": (case.variant_name,), "profile": (case.profile,)}
+    one = option_words(options.verb, chosen) + _shape_words(shape)
+    return _line(options, one, (case.seed,), device)
 
 
 def rerun_run(options: RunOptions) -> str:
     """Shell words that repeat the whole run."""
     selection = options.selection
-    words = _start(options)
-    for name, values in selection.shapes.items():
-        words += [f"--{name.replace('_', '-')}", _comma(values)]
-    for variant in selection.variants:
-        words += ["--variant", variant]
-    for profile in selection.profiles:
-        words += ["--profile", profile]
-    if selection.suite:
-        words += ["--suite", selection.suite]
-    words += ["--seed", _comma(selection.seeds), "--device", options.device]
-    return shlex.join([*words, *_common(options)])
+    chosen = {
+        "variant": selection.variants,
+        "profile": selection.profiles,
+        "suite": selection.suite,
+        "build_only": options.build_only,
+    }
+    words = _shape_words(selection.shapes) + option_words(options.verb, chosen)
+    return _line(options, words, selection.seeds, options.device)
+
+
+def _line(options: RunOptions, chosen: list[str], seeds: Sequence[int], device: str) -> str:
+    verb = options.verb
+    words = ["tokitai", verb, options.called or called(options.loaded), *chosen]
+    words += option_words(verb, {"seed": seeds}) + option_words(verb, {"device": device})
+    return shlex.join(words + settings_words(verb, options.settings))
+
+
+def _shape_words(shapes: Mapping[str, Iterable[int]]) -> list[str]:
+    return [word for name, values in shapes.items() for word in (flag(name), _comma(values))]
 
 
 def _comma(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
-
-
-def _start(options: RunOptions) -> list[str]:
-    return ["tokitai", options.verb, options.called or called(options.loaded)]
 
 
 def called(loaded: LoadedSpec) -> str:
@@ -57,21 +65,33 @@ def _from_here(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _common(options: RunOptions) -> list[str]:
-    return settings_words(options.settings)
-
-
-def settings_words(settings: Settings) -> list[str]:
+def settings_words(verb: str, settings: Settings, **more: Any) -> list[str]:
     """Words for how often and how long a case runs, and for what its device was asked."""
-    words = ["--repeat", str(settings.repeat)]
-    if settings.warmup:
-        words += ["--warmup", str(settings.warmup)]
-    if settings.timeout != Settings().timeout:
-        words += ["--timeout", f"{settings.timeout:g}"]
-    if settings.arch:
-        words += ["--arch", settings.arch]
-    if settings.gpu:
-        words += ["--gpu", str(settings.gpu)]
-    if settings.warp_size:
-        words += ["--warp-size", str(settings.warp_size)]
+    return option_words(verb, msgspec.structs.asdict(settings) | more)
+
+
+def option_words(verb: str, values: Mapping[str, Any]) -> list[str]:
+    """Words that give `verb` those of the values that it has an option for, in the table's order.
+
+    An option that is left out, or has its default anyway, needs no words, but where the default is to
+    be stated.
+    """
+    words: list[str] = []
+    for name, option in options_of(verb).items():
+        value = values.get(name)
+        needless = value == option.default_of(verb) and not option.stated
+        if needless or value in (None, 0, "", ()):
+            continue
+        word = option.short or option.flag
+        match option.kind:
+            case Kind.FLAG:
+                words.append(word)
+            case Kind.NAMES:
+                words += [part for one in value for part in (word, one)]
+            case Kind.NUMBERS:
+                words += [word, _comma(value)]
+            case Kind.SECONDS:
+                words += [word, f"{value:g}"]
+            case _:
+                words += [word, str(value)]
     return words

@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tokitai_cli import report, spec
 from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
-from tokitai_cli.model.settings import MIN_REPEAT, Settings
+from tokitai_cli.model.options import Kind, Option, flag, options_of
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.plan import Selection, expand_values
 
 # File systems take 255; the longest addition is .NAME.cases.jsonl.RANDOM.tmp.
 MAX_NAME_BYTES = 200
+_MENDS = {"repeat": "never-written elements only show under two complementary sentinels"}
+
+# Of an option that takes several: one, several, or text as `expand_values` takes it.
+Numbers = str | int | Sequence[int | str]
 
 
 class RunOptions(msgspec.Struct, frozen=True):
@@ -42,34 +48,20 @@ def load_op(op: str) -> LoadedSpec:
     return spec.load(spec.find(op))
 
 
-def resolve(  # noqa: PLR0913 - one keyword per option of the command line
+def run_options(
     op: str | LoadedSpec,
     *,
-    shapes: Mapping[str, str | int | Sequence[int]] | None = None,
-    device: str = "auto",
-    variant: Sequence[str] = (),
-    profile: Sequence[str] = (),
-    suite: str = "",
-    seed: str | int | Sequence[int] = "0",
-    repeat: int = MIN_REPEAT,
-    warmup: int = 0,
-    timeout: float = Settings().timeout,
-    arch: str = "",
-    gpu: int = 0,
-    warp_size: int = 0,
-    build_only: bool = False,
-    out: str | Path = "reports",
-    name: str = "",
-    format: Sequence[str] = ("md",),
-    save_arrays: bool = False,
+    shapes: Mapping[str, Numbers] | None = None,
     verb: str = "verify",
+    **options: Any,
 ) -> RunOptions:
-    """Check every option on its own and freeze them. Raises UsageError and SpecError.
+    """Check every option of `verb` on its own and freeze them. Raises UsageError and SpecError.
 
     `shapes` maps params of the op to a value, a list, or text such as "16,64" or "64:256:64".
     """
-    check_run(warp_size=warp_size, repeat=repeat, timeout=timeout, out=out)
-    if name and (name != Path(name).name or name.startswith(".")):
+    given = checked(verb, options)
+    name = given["name"]
+    if name is not None and (name != Path(name).name or name.startswith(".")):
         raise UsageError(f"--name {name}: a plain file name without folders")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
     check_text(loaded.path)
@@ -80,37 +72,86 @@ def resolve(  # noqa: PLR0913 - one keyword per option of the command line
         loaded=loaded,
         selection=Selection(
             shapes=_shapes(loaded, shapes or {}),
-            variants=words(variant),
-            profiles=words(profile),
-            seeds=values("seed", seed),
-            suite=suite or None,
+            variants=given["variant"],
+            profiles=given["profile"],
+            seeds=given["seed"],
+            suite=given["suite"],
         ),
-        device=device,
-        settings=Settings(
-            arch=arch, gpu=gpu, warp_size=warp_size, repeat=repeat, warmup=warmup, timeout=timeout
-        ),
-        out=Path(out),
+        device=given["device"],
+        settings=settings_of(given),
+        out=Path(given["out"]),
         name=name,
-        formats=formats(format),
-        save_arrays=save_arrays,
-        build_only=build_only,
+        formats=given["format"],
+        save_arrays=given["save_arrays"],
+        build_only=given["build_only"],
         verb=verb,
     )
 
 
-def check_run(*, warp_size: int, repeat: int, timeout: float, out: str | Path) -> None:
-    """Raise UsageError for a value that no run can have, of one spec or of many."""
-    if warp_size not in {0, 32, 64}:
-        raise UsageError(f"--warp-size {warp_size}: a warp has 32 or 64 lanes")
-    if repeat < MIN_REPEAT:
-        raise UsageError(
-            f"--repeat {repeat}: at least {MIN_REPEAT} repetitions are needed",
-            mend="never-written elements only show under two complementary sentinels",
-        )
-    if not (math.isfinite(timeout) and timeout > 0):
-        raise UsageError(f"--timeout {timeout}: seconds, more than 0")
-    if not str(out):
-        raise UsageError("--out: no folder is named", mend="write --out . for this one")
+def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict[str, Any]:
+    """Every option of `verb` with its value, or with its default where it is left out or None.
+
+    front: those of the command line alone instead of all others. Raises UsageError for a name that is
+    no option and for a value that cannot be meant; nothing is never taken for everything.
+    """
+    options = {name: one for name, one in options_of(verb).items() if one.front == front}
+    for name in given:
+        if name not in options:
+            raise UsageError(f"{verb} has no option {flag(name)}", mend=near(name, options))
+    found = {}
+    for name, option in options.items():
+        value = given.get(name)
+        found[name] = option.default_of(verb) if value is None else _value(option, value)
+    for word in found.get("format", ()):
+        report.check_format(word)
+    return found
+
+
+def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
+    """Settings of a run or a batch from its options and what is known `more` of them."""
+    known = {name: given[name] for name in Settings.__struct_fields__ if name in given}
+    return Settings(**{name: one for name, one in (known | more).items() if one is not None})
+
+
+def _value(option: Option, value: Any) -> Any:
+    if option.kind is Kind.FLAG:
+        return bool(value)
+    if option.kind is Kind.NAMES:
+        return _names(option, value)
+    if option.kind is Kind.NUMBERS:
+        return tuple(_limited(option, one) for one in values(option.name, value))
+    if option.kind is Kind.TEXT:
+        return _limited(option, _filled(option, str(value)))
+    return _limited(option, value)
+
+
+def _filled(option: Option, word: str) -> str:
+    """`word`. Raises UsageError where it is empty, which would mean all without a word of it."""
+    if not word.strip():
+        mend = f"write {option.flag} {option.metavar}, or leave the option out"
+        raise UsageError(f"{option.flag}: an empty value", mend=mend)
+    return word
+
+
+def _names(option: Option, value: str | Sequence[str]) -> tuple[str, ...]:
+    """Repeated options and comma lists, in order, without repeats."""
+    given = (value,) if isinstance(value, str) else value
+    words = [word.strip() for one in given for word in one.split(",")]
+    return tuple(dict.fromkeys(_filled(option, word) for word in words))
+
+
+def _limited(option: Option, value: Any) -> Any:
+    """`value`. Raises UsageError where it is none that the option takes."""
+    least, most, where = option.least, option.most, f"{option.flag} {value}"
+    if option.choices and value not in option.choices:
+        raise UsageError(f"{where}: not {' or '.join(map(str, option.choices))}")
+    if option.kind is Kind.SECONDS and not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{where}: seconds, more than 0")
+    if least is not None and value < least:
+        raise UsageError(f"{where}: at least {least}", mend=_MENDS.get(option.name, ""))
+    if most is not None and value > most:
+        raise UsageError(f"{where}: at most {most}")
+    return value
 
 
 def check_text(path: Path) -> None:
@@ -122,33 +163,21 @@ def check_text(path: Path) -> None:
         raise SpecError("the path is no UTF-8 text", where=Location(path), mend=mend) from None
 
 
-def words(given: Sequence[str]) -> tuple[str, ...]:
-    """Repeated options and comma lists, in order, without repeats."""
-    parts = [word.strip() for value in given for word in value.split(",")]
-    return tuple(dict.fromkeys(word for word in parts if word))
-
-
-def formats(given: Sequence[str]) -> tuple[str, ...]:
-    """Formats of reports, as `words`. Raises UsageError for an unknown one."""
-    return tuple(map(report.check_format, words(given)))
-
-
-def _shapes(
-    loaded: LoadedSpec, shapes: Mapping[str, str | int | Sequence[int]]
-) -> dict[str, tuple[int, ...]]:
-    given: dict[str, tuple[int, ...]] = {}
-    for name, value in shapes.items():
+def _shapes(loaded: LoadedSpec, shapes: Mapping[str, Numbers]) -> dict[str, tuple[int, ...]]:
+    for name in shapes:
         if name not in loaded.spec.params:
             raise UsageError(
                 f"{loaded.spec.op} has no parameter {name}", mend=near(name, loaded.spec.params)
             )
-        if value != "":
-            given[name] = values(name, value)
-    return given
+    return {name: values(name, value) for name, value in shapes.items()}
 
 
-def values(name: str, value: str | int | Sequence[int]) -> tuple[int, ...]:
-    """Integers of an option `name`: one, several, or text as `expand_values` takes it."""
-    if isinstance(value, str):
-        return expand_values(name, value)
-    return (value,) if isinstance(value, int) else tuple(value)
+def values(name: str, given: Numbers) -> tuple[int, ...]:
+    """Integers of an option `name`, in order, without repeats. Raises UsageError for none."""
+    parts = (given,) if isinstance(given, (int, str)) else given
+    found: dict[int, None] = {}
+    for part in parts:
+        found |= dict.fromkeys(expand_values(name, part) if isinstance(part, str) else (part,))
+    if not found:
+        raise UsageError(f"{flag(name)}: no value given", mend="leave it out, or give one")
+    return tuple(found)

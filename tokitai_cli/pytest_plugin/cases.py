@@ -11,7 +11,7 @@ import pytest
 from tokitai_cli import spec
 from tokitai_cli.batch.collect import collect
 from tokitai_cli.batch.collected import BatchCase, Collected
-from tokitai_cli.batch.resolve import resolve
+from tokitai_cli.batch.options import batch_options
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.text import visible
 from tokitai_cli.model.verdict import Verdict
@@ -46,7 +46,7 @@ class SpecSession:
 
     def collect(self, path: Path) -> Collected:
         """Cases of one file. Raises UsageError, SpecError."""
-        options = resolve(
+        options = batch_options(
             [path],
             suite=self._suites,
             device=self._device,

@@ -6,21 +6,19 @@ from collections.abc import Mapping
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
+from tokitai_cli.model.options import TAKEN
 from tokitai_cli.model.spec import Param, Spec, SuiteShape, Variant
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.draws import check_draw
 from tokitai_cli.spec.symbols import check_all_known, check_known
 from tokitai_cli.spec.variants import check_variant
 
-# Options of `verify` that are there now, and words that its options are likely to use one day.
-RESERVED = frozenset({
-    "all", "arch", "build_only", "cache", "config", "debug", "device", "devices", "dry_run", "fail_fast",
-    "format", "formats", "gpu", "help", "jobs", "json", "keep_going", "name", "no_cache",
-    "no_color", "op", "oracle", "out", "profile", "profiles", "quiet", "repeat", "replay",
-    "report", "sanitize", "save_arrays", "schema", "seed", "seeds", "shape", "shard", "spec",
-    "suite", "sweep", "threads", "timeout", "variant", "variants", "verbose", "verify", "version",
-    "warmup", "warp_size",
-})  # fmt: skip
+# Options that an op's parameters stand beside, and words that options are likely to use one day.
+RESERVED = TAKEN | {
+    "cache", "config", "debug", "devices", "dry_run", "fail_fast", "formats", "jobs", "keep_going",
+    "no_cache", "no_color", "oracle", "profiles", "replay", "report", "sanitize", "schema", "seeds",
+    "shape", "shard", "spec", "sweep", "threads", "variants", "verbose", "verify", "version",
+}  # fmt: skip
 DEVICES = ("rocm", "cuda", "gfx", "cpu")
 
 
@@ -33,6 +31,8 @@ def check(document: Document, spec: Spec) -> None:
     _check_profiles(document, spec)
     for variant_name, variant in spec.variants.items():
         check_variant(document, ("variants", variant_name), spec, variant)
+    if not spec.suites and document.given(("suites",)):
+        raise document.fault(("suites",), "no suite", "name one, or leave it out")
     for suite, shapes in spec.suites.items():
         if not shapes:
             raise document.fault(("suites", suite), "a suite without shapes")

@@ -63,7 +63,10 @@ def check_known(
 def check_all_known(
     document: Document, path: KeyPath, names: Iterable[str], known: Mapping[str, Any], what: str
 ) -> None:
-    """`check_known` for each entry of a list."""
+    """`check_known` for each entry of a list; one that is there and empty would mean all of them."""
+    names = list(names)
+    if not names and document.given(path):
+        raise document.fault(path, "an empty list", "name some, or leave it out for all")
     for index, name in enumerate(names):
         check_known(document, (*path, index), name, known, what)
 

@@ -1,0 +1,1 @@
+"""A file a verb: each unpacks its arguments, calls one function, and names an exit code."""

@@ -1,0 +1,103 @@
+"""`batch DIR...`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tokitai_cli.cli import options
+from tokitai_cli.cli.verbs.merge import show_index
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.options import flag
+from tokitai_cli.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tokitai_cli.batch import Collected, Executor
+    from tokitai_cli.console import BatchDisplay
+
+_TLS = ("tls_ca", "tls_cert", "tls_key")
+_CLUSTER = ("scheduler", "cluster", *_TLS)
+
+
+def verb() -> options.Verb:
+    """The verb."""
+    help = "Folders with spec files, or such files."
+    return options.with_options(
+        _batch, "batch", options.argument("folders", list[str], "DIR...", help)
+    )
+
+
+def _batch(folders: list[str], **given: Any) -> int:
+    """Verify every spec under folders, on many cores or machines; --resume goes on after a stop."""
+    from tokitai_cli import batch, console
+
+    given, front = options.split("batch", given)
+    resolved = batch.batch_options(folders, **given)
+    _check_executor(front, resolved.device)
+    collected = batch.collect(resolved)
+    if front["dry_run"]:
+        return _list(collected, to_json=front["json"])
+    with console.BatchDisplay(quiet=front["quiet"]) as display:
+        local = front["executor"] == "local"
+        elsewhere = None if local else _cluster(collected, front, given["jobs"] or 0, display)
+        outcome = batch.run(resolved, collected, display, executor=elsewhere)
+    show_index(outcome.index, outcome.files, to_json=front["json"])
+    if outcome.interrupted is not None:
+        raise outcome.interrupted
+    return outcome.index.verdict.exit_code
+
+
+def _list(collected: Collected, *, to_json: bool) -> int:
+    """List the cases; nothing at all is `not-run`, as it is where a batch runs."""
+    from tokitai_cli import console
+
+    ids = [case.id for case in collected.cases]
+    if to_json:
+        typer.echo(json.dumps({"cases": ids, "skipped": list(collected.skipped)}, indent=1))
+    else:
+        console.show_cases(ids)
+    console.show_planned(collected.skipped, len(ids), collected.left_out)
+    return 0 if ids else Verdict.NOT_RUN.exit_code
+
+
+def _check_executor(front: dict[str, Any], device: str) -> None:
+    given = [flag(name) for name in _CLUSTER if front[name]]
+    if front["executor"] == "local":
+        if given:
+            raise UsageError(f"{given[0]} is for --executor dask")
+        return
+    if bool(front["scheduler"]) == bool(front["cluster"]):
+        mend = "give --scheduler ADDRESS of a scheduler that runs, or --cluster FILE to start one"
+        raise UsageError("--executor dask needs one of --scheduler and --cluster", mend=mend)
+    if device in ("auto", "all"):
+        mend = "name it: what the workers have is not known here"
+        raise UsageError(f"--executor dask: --device {device}", mend=mend)
+
+
+def _cluster(
+    collected: Collected, front: dict[str, Any], jobs: int, listener: BatchDisplay
+) -> Callable[[], Executor]:
+    """What connects to, or starts, the cluster that the options name."""
+    from tokitai_cli import cluster
+
+    files = [front[name] for name in _TLS if front[name]]
+    if files and len(files) < len(_TLS):
+        raise UsageError("--tls-ca, --tls-cert and --tls-key go together")
+    tls = cluster.TlsFiles(*map(Path, files)) if files else None
+
+    def start() -> Executor:
+        found: Executor = cluster.open_executor(
+            collected,
+            scheduler=front["scheduler"] or "",
+            cluster_file=Path(front["cluster"]) if front["cluster"] else None,
+            jobs=jobs,
+            tls=tls,
+            listener=listener,
+        )
+        return found
+
+    return start

@@ -1,0 +1,21 @@
+"""`doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def doctor(json: Json = False) -> int:
+    """Show devices, compilers and cache: what is there, what is missing."""
+    from tokitai_cli import console, pipeline
+
+    found = pipeline.diagnose()
+    if json:
+        typer.echo(pipeline.diagnosis_json(found))
+    else:
+        console.show_doctor(found)
+    return 0 if any(device.available and device.buildable for device in found.devices) else 3

@@ -1,0 +1,43 @@
+"""`merge DIR...`: the shards of one batch as one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.cli import options
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.batch import BatchIndex
+
+
+def verb() -> options.Verb:
+    """The verb."""
+    help = "The --out folders of all shards."
+    return options.with_options(
+        _merge, "merge", options.argument("folders", list[str], "DIR...", help)
+    )
+
+
+def _merge(folders: list[str], **given: Any) -> int:
+    """Join the shards of one batch into one index; refuses runs that are not alike."""
+    from tokitai_cli import batch
+    from tokitai_cli.pipeline.options import checked
+
+    given, front = options.split("merge", given)
+    given = checked("merge", given)
+    index, files = batch.merge(
+        [Path(folder) for folder in folders], Path(given["out"]), formats=given["format"]
+    )
+    show_index(index, files, to_json=front["json"])
+    return index.verdict.exit_code
+
+
+def show_index(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> None:
+    """Show what came of a batch; with `to_json` the index goes to stdout and the rest to stderr."""
+    from tokitai_cli import console, report
+
+    if to_json:
+        sys.stdout.buffer.writelines(report.render_index(index, "json"))
+    console.show_batch(index, files, to_stderr=to_json)

@@ -1,0 +1,29 @@
+"""`sanitize OP`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.cli import options
+from tokitai_cli.cli.verbs.verify import run_op
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.case import LoadedSpec
+
+
+def verb(words: Sequence[str]) -> options.Verb:
+    """The verb, with the parameters of the op that the command line names as options."""
+    return options.with_op(_sanitize, "sanitize", words)
+
+
+def _sanitize(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
+    """Run an op under the device's sanitizer: memory, races, uninitialised reads, barriers."""
+    from tokitai_cli import pipeline
+
+    loaded = pipeline.load_op(op) if isinstance(op, str) else op
+    # Beside the evidence of `verify`, not over it.
+    given["name"] = f"{loaded.spec.op}-sanitize" if given["name"] is None else given["name"]
+    if given["suite"] is None and not shapes and "quick" in loaded.spec.suites:
+        given["suite"] = "quick"
+    return run_op("sanitize", pipeline.sanitize, loaded, shapes, given)

@@ -1,0 +1,16 @@
+"""`schema`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def schema(
+    what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
+) -> None:
+    """Print the JSON Schema of spec files, evidence or the index of a batch."""
+    from tokitai_cli import pipeline
+
+    typer.echo(pipeline.schema_text(what))

@@ -1,0 +1,29 @@
+"""`list` and `show OP`: what there is to verify."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tokitai_cli.cli.verbs.doctor import Json
+
+
+def list_ops(json: Json = False) -> None:
+    """List the built-in ops, their variants and parameters."""
+    from tokitai_cli import console, pipeline
+
+    specs = pipeline.builtin_specs()
+    if json:
+        typer.echo(pipeline.listing_json(specs))
+    else:
+        console.show_ops(specs)
+
+
+def show(
+    op: Annotated[str, typer.Argument(metavar="OP", help="A built-in op, or a spec file's path.")],
+) -> None:
+    """Show an op's contract: kernels, shapes, checks, profiles."""
+    from tokitai_cli import console, pipeline
+
+    console.show_spec(pipeline.load_op(op))
