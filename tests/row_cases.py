@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import inputs, oracles, plan, spec
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case, Expectation, LoadedSpec
 from tokitai_cli.model.spec import Draw
-from tokitai_cli.numerics import FORMATS, round_to, rounded_bound
+from tokitai_cli.numerics import round_to, rounded_bound
 from tokitai_cli.plan.selection import Selection
 
 Array = NDArray[Any]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokitai_cli.compare import Judgement, groups, judge, settle
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import (
     BufferPlan,
     Case,
@@ -25,7 +26,7 @@ from tokitai_cli.model.case import (
 from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.numerics import numpy_dtype, round_to
+from tokitai_cli.numerics import round_to
 
 SENTINELS = (0xA5, 0x5A)
 

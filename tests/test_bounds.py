@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.drawing import PROFILES, gemm_case, with_dtype
+from tests.support import make_result
 from tests.test_numerics import rounded_fraction
 from tokitai_cli import oracles
+from tokitai_cli.compare import judge
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.inputs import draw
 from tokitai_cli.model.case import Case, Expectation
+from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import (
-    FORMATS,
     MAY_BE_EITHER,
     MUST_BE_FINITE,
     MUST_BE_INFINITE,
@@ -104,7 +107,7 @@ def violations(got: Single, want: Expectation, dtype: str) -> int:
         limit = rounded_bound(want.error, want.reference, form)
         within = np.abs(rounded - want.reference) <= limit
         signed = np.isinf(rounded) & (np.sign(rounded) == np.sign(want.reference))
-    wrong = before & np.isfinite(want.reference) & np.isfinite(want.error)
+    wrong = before & np.isfinite(want.reference) & np.isfinite(want.error) & np.isfinite(got)
     wrong |= (classes == MUST_BE_FINITE) & ~within
     wrong |= (classes == MUST_BE_INFINITE) & ~signed
     wrong |= (classes == MAY_BE_EITHER) & ~(within | signed)
@@ -143,6 +146,34 @@ def test_other_floats_do_not_violate_theirs(profile: str, dtype: str) -> None:
         arrays, x, y = operands(case)
         (want,) = oracles.expect(case, arrays).values()
         assert violations(accumulate(x, y, order, seed), want, dtype) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_results_of_large_overflow_and_a_kernel_that_saturates_is_refuted(dtype: str) -> None:
+    case = with_dtype(gemm_case("grad-a", "large", m=24, n=24, k=24), dtype)
+    arrays, x, y = operands(case)
+    expected = oracles.expect(case, arrays)
+    right = round_to(accumulate(x, y, "sequential", 0).astype(np.float64), dtype)
+    infinite = np.isinf(right.astype(np.float64))
+    assert 0.1 < infinite.mean() < 0.9
+    judged = judge(case, expected, {}, make_result({"grad_a": right}))
+    assert judged.verdict is not Verdict.REFUTED, judged.reason
+    largest = FORMATS[dtype].largest
+    saturated = np.clip(right.astype(np.float64), -largest, largest).astype(right.dtype)
+    judged = judge(case, expected, {}, make_result({"grad_a": saturated}))
+    assert judged.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(("dtype", "terms"), [("bfloat16", 128), ("float32", 9000)])
+def test_exact_int_counts_as_far_as_the_format_does(dtype: str, terms: int) -> None:
+    case = with_dtype(gemm_case("grad-a", "exact-int", m=8, n=terms, k=8), dtype)
+    arrays, x, _ = operands(case)
+    (want,) = oracles.expect(case, arrays).values()
+    assert not np.any(want.error)
+    assert set(np.abs(x).ravel()) == {1.0, 2.0}
+    assert np.abs(want.reference).max() <= FORMATS[dtype].countable
+    longer = with_dtype(gemm_case("grad-a", "exact-int", m=8, n=2 * terms, k=8), dtype)
+    assert set(np.abs(operands(longer)[1]).ravel()) == ({1.0} if terms == 128 else {1.0, 2.0})
 
 
 def test_a_tree_keeps_the_bound_that_it_claims() -> None:

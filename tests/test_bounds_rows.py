@@ -21,9 +21,10 @@ from tests.row_cases import (
     shipped,
 )
 from tokitai_cli import oracles
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.spec import Draw
-from tokitai_cli.numerics import FORMATS, MUST_BE_FINITE, overflow_class, round_to
+from tokitai_cli.numerics import MUST_BE_FINITE, overflow_class, round_to
 
 PAIRS = [
     (op, variant, profile)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.drawing import GEMM, PROFILES, gemm_case, make_case, with_dtype
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import NotRunError, SpecError
 from tokitai_cli.inputs import Drawn, draw, kinds, sha256_of
 from tokitai_cli.inputs.rows import DERIVED_KINDS
 from tokitai_cli.inputs.transforms import below, exp2, logarithm, normal
-from tokitai_cli.numerics import bit_source, numpy_dtype
+from tokitai_cli.numerics import bit_source
 
 # sha256 of grad_c and b of grad-a at 48 x 80 x 112, seed 0. A change here changes everyone's inputs.
 GOLDEN: dict[str, tuple[str, str]] = {

@@ -9,12 +9,12 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
-    "errors", "model", "numerics", "expressions", "flags", "process", "resources", "sources",
-    "storage",
+    "dtypes", "errors", "model", "numerics", "expressions", "flags", "process", "resources",
+    "sources", "storage",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
 ALLOWED: dict[str, set[str]] = {
-    **{room: {"errors", "model", "numerics"} for room in GROUND},
+    **{room: {"dtypes", "errors", "model", "numerics"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),
     "report": GROUND,
     "console": GROUND,

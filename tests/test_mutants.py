@@ -26,10 +26,11 @@ from tokitai_cli.compare import target as target_module
 from tokitai_cli.compare.checks import ResolvedCheck
 from tokitai_cli.compare.mutants import Mutant, Summary, mutants_of, rolled
 from tokitai_cli.compare.target import Target, reference_target
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import BufferPlan, Expectation, Replay, Role
 from tokitai_cli.model.spec import Check
-from tokitai_cli.numerics import FORMATS, round_to, rounded_bound, spacing
+from tokitai_cli.numerics import round_to, rounded_bound, spacing
 
 KINDS = (
     "zeros",

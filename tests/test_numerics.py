@@ -2,16 +2,23 @@ from __future__ import annotations
 
 import hashlib
 from fractions import Fraction
+from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import support
+from tokitai_cli import resources
+from tokitai_cli.dtypes import DTYPES, FORMATS, DType, DTypeName, FloatFormat, numpy_dtype
+from tokitai_cli.model.case import Expectation
+from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import (
-    FORMATS,
     MAY_BE_ANYTHING,
     MAY_BE_EITHER,
+    MAY_BE_NAN,
     MUST_BE_FINITE,
     MUST_BE_INFINITE,
     MUST_BE_NAN,
@@ -21,6 +28,7 @@ from tokitai_cli.numerics import (
     rounded_bound,
     spacing,
 )
+from tokitai_cli.plan.scalars import pack
 
 HALF = FORMATS["float16"]
 
@@ -68,6 +76,84 @@ def test_overflow_is_the_least_magnitude_that_rounds_to_infinity(
     assert FORMATS[name].overflow == threshold
     assert np.isinf(round_to(np.array([threshold]), name).astype(np.float64)).all()
     assert np.isfinite(round_to(np.array([below]), name).astype(np.float64)).all()
+
+
+E4M3 = FloatFormat("float8_e4m3fn", 4, -6, 8, unused=1, overflows="nan")
+
+
+@pytest.mark.parametrize(
+    ("form", "largest"),
+    [(E4M3, 448.0), (FloatFormat("float8_e5m2", 3, -14, 15), 57344.0),
+     (FloatFormat("float8_e4m3fnuz", 4, -7, 7, overflows="nan"), 240.0)],
+    ids=lambda value: getattr(value, "name", ""),
+)  # fmt: skip
+def test_formats_of_a_byte(
+    form: FloatFormat, largest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DTYPES, form.name, DType(1, "float", form, extension=True))
+    every = np.arange(256, dtype=np.uint8).view(numpy_dtype(form.name)).astype(np.float64)
+    numbers = np.unique(every[np.isfinite(every)])
+    assert (form.largest, form.smallest) == (largest, numbers[numbers > 0][0])
+    assert form.largest == numbers.max()
+    assert form.countable == 2.0**form.precision
+    ends = np.array([np.nextafter(form.overflow, 0.0), form.overflow])
+    last, beyond = round_to(ends, form.name).astype(np.float64)
+    assert last == largest
+    assert np.isinf(beyond) if form.overflows == "infinity" else np.isnan(beyond)
+    for number in numbers:
+        packed = np.frombuffer(pack(float(number), form.name)[0], numpy_dtype(form.name))
+        assert packed.astype(np.float64) == number
+
+
+def test_overflow_class_of_formats_without_infinity() -> None:
+    reference = np.array([1.0, 464.0, 464.0, 470.0, -500.0, np.inf, np.nan, 3.0])
+    error = np.array([0.1, 0.0, 1.0, 7.0, 1.0, 0.0, 0.0, np.inf])
+    as_nan = [MUST_BE_FINITE, MUST_BE_FINITE, MAY_BE_NAN, MAY_BE_NAN, MUST_BE_NAN, MUST_BE_NAN,
+              MUST_BE_NAN, MAY_BE_ANYTHING]  # fmt: skip
+    assert overflow_class(reference, error, E4M3).tolist() == as_nan
+    stops = msgspec.structs.replace(E4M3, overflows="largest")
+    codes = [MUST_BE_FINITE] * 6 + [MUST_BE_NAN, MAY_BE_ANYTHING]
+    assert overflow_class(reference, error, stops).tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("overflows", "got", "verdict"),
+    [
+        ("nan", [1.0, np.nan, np.nan, 448.0], Verdict.VERIFIED),
+        ("nan", [1.0, np.nan, 448.0, np.nan], Verdict.VERIFIED),
+        ("nan", [1.0, 448.0, 448.0, 448.0], Verdict.REFUTED),
+        ("nan", [np.nan, np.nan, 448.0, 448.0], Verdict.REFUTED),
+        ("largest", [1.0, 448.0, 448.0, 448.0], Verdict.VERIFIED),
+        ("largest", [1.0, np.nan, 448.0, 448.0], Verdict.REFUTED),
+        ("largest", [1.0, 416.0, 448.0, 448.0], Verdict.REFUTED),
+    ],
+)
+def test_formats_without_infinity_are_judged(
+    overflows: Literal["nan", "largest"],
+    got: list[float],
+    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    form = msgspec.structs.replace(E4M3, overflows=overflows)
+    monkeypatch.setitem(DTYPES, form.name, DType(1, "float", form, extension=True))
+    monkeypatch.setitem(FORMATS, form.name, form)
+    reference = np.array([1.0, 500.0, 464.0, 465.0])
+    expectation = Expectation(reference, error=np.array([0.0, 1.0, 1.0, 2.0]))
+    case = support.make_case(dtype=form.name, shape=(4,))
+    values = np.array(got).astype(numpy_dtype(form.name))
+    judged = support.judge_array(case, expectation, values)
+    assert (judged.verdict is Verdict.REFUTED) == (verdict is Verdict.REFUTED), judged.reason
+
+
+def test_every_list_of_dtypes_is_the_tables() -> None:
+    assert get_args(DTypeName) == tuple(DTYPES)
+    header = resources.kernels_dir() / "harness" / "tokitai_arguments.hpp"
+    text = header.read_text(encoding="utf-8").partition("enum class DType {")[2].partition("}")[0]
+    harness = [name.strip().replace("boolean", "bool") for name in text.split(",") if name.strip()]
+    assert harness == list(DTYPES)
+    for name, dtype in DTYPES.items():
+        assert numpy_dtype(name).itemsize == dtype.nbytes
+        assert numpy_dtype(name).name == name
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ import pytest
 
 from tests.drawing import PROFILES, gemm_case, make_case, with_dtype
 from tokitai_cli import oracles
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import NotRunError, OracleError, SpecError
 from tokitai_cli.inputs import draw
 from tokitai_cli.model.case import Case, Expectation, LaunchPlan, Replay, ScalarValue
-from tokitai_cli.numerics import FORMATS, MAY_BE_ANYTHING, overflow_class, round_to
+from tokitai_cli.numerics import MAY_BE_ANYTHING, overflow_class, round_to
 from tokitai_cli.oracles import sequential
 
 FIXTURES = Path(__file__).parent / "oracle_fixtures"
@@ -198,7 +199,13 @@ def test_infinity_times_a_flushed_number_is_left_open() -> None:
 def test_float32_inputs_may_overflow_and_underflow_the_accumulator() -> None:
     case = with_dtype(gemm_case("grad-a", "normal", n=4), "float32")
     big = {name: np.full_like(a, 1e19) for name, a in arrays_of(case).items()}
-    assert np.isinf(np.asarray(expectation(case, big).error)).all()
+    want = expectation(case, big)  # every order ends in +inf
+    assert np.isfinite(np.asarray(want.error)).all()
+    assert (want.reference - np.asarray(want.error) >= FORMATS["float32"].overflow).all()
+    signed = {name: np.where(np.arange(4) < 3, 2e19, -2e19).astype(a.dtype) * np.ones_like(a)
+              for name, a in big.items()}  # fmt: skip
+    signed["b"] = np.full_like(big["b"], 2e19)  # one order ends in +inf, another one in -inf
+    assert np.isinf(np.asarray(expectation(case, signed).error)).all()
     small = {name: np.full_like(a, 2.0**-75) for name, a in arrays_of(case).items()}
     error = np.asarray(expectation(case, small).error)
     assert (error >= 4 * 2.0**-150).all()

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokitai_cli import spec
+from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.errors import SpecError, UsageError
-from tokitai_cli.model.case import DTYPE_BYTES, BufferArg, LoadedSpec, ScalarValue
+from tokitai_cli.model.case import BufferArg, LoadedSpec, ScalarValue
 from tokitai_cli.numerics import round_to
 from tokitai_cli.plan import Selection, expand_values, memory_bytes, oversize, plan
 from tokitai_cli.plan.scalars import pack
@@ -292,7 +293,7 @@ def test_buffers_and_launches_of_a_case(loaded: LoadedSpec) -> None:
     assert second.args == (BufferArg("partial"), BufferArg("total"))
 
 
-@pytest.mark.parametrize("dtype", [name for name in DTYPE_BYTES if name != "bfloat16"])
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if name != "bfloat16"])
 def test_pack_agrees_with_numpy(dtype: str) -> None:
     for value in (0, 1, True) if dtype == "bool" else (0, 1, 100):
         bits, _ = pack(value, dtype)

@@ -15,12 +15,13 @@ import pytest
 from tests.runs import KERNELS, run
 from tests.support import make_result
 from tokitai_cli import compare, inputs, oracles, plan, spec
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import Case, Role
 from tokitai_cli.model.evidence import MutantRecord
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.numerics import numpy_dtype, round_to
+from tokitai_cli.numerics import round_to
 
 PAGE = Path(__file__).parent.parent / "docs" / "vacuity.md"
 MARK = "<!-- generated from here on"

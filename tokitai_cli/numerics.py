@@ -1,89 +1,42 @@
-"""Floating-point formats by name: rounding, spacing, overflow, and the bound of a last rounding.
+"""Arithmetic of floating-point formats: rounding, spacing, overflow, the bound of a last rounding.
 
 Ground floor for inputs, oracles and the comparison. Formulas: Higham, Accuracy and Stability of
-Numerical Algorithms, 2nd ed., ch. 2; IEEE 754-2019 for the formats.
+Numerical Algorithms, 2nd ed., ch. 2.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-
-class FloatFormat(msgspec.Struct, frozen=True):
-    """A binary floating-point format with `precision` significand bits (the hidden one counted).
-
-    min_exponent: exponent of the smallest normal number, 2^min_exponent.
-    max_exponent: exponent of the largest binade.
-    """
-
-    name: str
-    precision: int
-    min_exponent: int
-    max_exponent: int
-
-    @property
-    def unit_roundoff(self) -> float:
-        """u = 2^-precision, the largest relative error of one rounding to nearest."""
-        return float(2.0**-self.precision)
-
-    @property
-    def half_smallest(self) -> float:
-        """H, half the smallest subnormal: the largest absolute error below the normal range."""
-        return float(2.0 ** (self.min_exponent - self.precision))
-
-    @property
-    def smallest_normal(self) -> float:
-        """2^min_exponent."""
-        return float(2.0**self.min_exponent)
-
-    @property
-    def overflow(self) -> float:
-        """Least magnitude that round-to-nearest-even turns into infinity (65520 for float16).
-
-        Infinite for float64, whose threshold no float64 reference can reach.
-        """
-        if self.max_exponent >= 1023:
-            return float("inf")
-        return float((2.0 - 2.0**-self.precision) * 2.0**self.max_exponent)
-
-
-FORMATS: dict[str, FloatFormat] = {
-    "float16": FloatFormat("float16", 11, -14, 15),
-    "bfloat16": FloatFormat("bfloat16", 8, -126, 127),
-    "float32": FloatFormat("float32", 24, -126, 127),
-    "float64": FloatFormat("float64", 53, -1022, 1023),
-}
-
-
-@functools.cache
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """numpy's dtype for a spec's dtype name; bfloat16 is ml_dtypes'."""
-    if name == "bfloat16":
-        import ml_dtypes  # costs a tenth of a second, and few runs need it
-
-        dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return dtype
-    return np.dtype(name)
+from tokitai_cli.dtypes import DTYPES, FloatFormat, numpy_dtype
 
 
 def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
-    """`values` rounded once, to nearest even, to the dtype `name`; overflow gives infinity."""
+    """`values` rounded once, to nearest even, to the dtype `name`; overflow as its format has it."""
+    known = DTYPES[name]
+    if known.form is not None:
+        values = clamped(values, known.form)
     with np.errstate(all="ignore"):
-        if name == "bfloat16":
+        if known.extension:
             return _float32_to_odd(np.asarray(values, dtype=np.float64)).astype(numpy_dtype(name))
         return np.asarray(values).astype(numpy_dtype(name))
+
+
+def clamped(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float64]:
+    """`values` as far as a format that stops at its largest number goes; else as they are."""
+    if form.overflows != "largest":
+        return values
+    return np.clip(values, -form.largest, form.largest)
 
 
 def _float32_to_odd(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """Round to odd to float32, after which one more rounding is as good as a single one.
 
-    ml_dtypes goes from float64 to bfloat16 by way of float32 and would round twice. Rounding to
+    ml_dtypes goes from float64 to its types by way of float32 and would round twice. Rounding to
     odd keeps the information on which side of a tie the value lay: S. Boldo, G. Melquiond,
     "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
     IEEE Trans. Comput. 57(4), 2008.
@@ -144,7 +97,14 @@ def rounded_bound(
 
 
 # Codes of `overflow_class`.
-MUST_BE_FINITE, MUST_BE_INFINITE, MAY_BE_EITHER, MUST_BE_NAN, MAY_BE_ANYTHING = range(5)
+MUST_BE_FINITE, MUST_BE_INFINITE, MAY_BE_EITHER, MUST_BE_NAN, MAY_BE_ANYTHING, MAY_BE_NAN = range(6)
+
+# What a result beyond the largest number must be, and one that may lie on either side.
+_BEYOND = {
+    "infinity": (MUST_BE_INFINITE, MAY_BE_EITHER),
+    "nan": (MUST_BE_NAN, MAY_BE_NAN),
+    "largest": (MUST_BE_FINITE, MUST_BE_FINITE),
+}
 
 # Error in ulp that is assumed around a reference whose oracle gives no bound.
 UNBOUNDED_ULPS = 16.0
@@ -167,19 +127,24 @@ def overflow_class(
     - 3 MUST_BE_NAN: the reference is NaN.
     - 4 MAY_BE_ANYTHING: the error is infinite; the oracle knows nothing here (the kernel's own
       accumulator may overflow), and no value is wrong, NaN included.
+    - 5 MAY_BE_NAN: as 2, in a format whose overflow is NaN, where 1 is MUST_BE_NAN as well.
+
+    A format that stops at its largest number has no 1, 2 and 5: the value must be finite, and is
+    judged against the `clamped` reference.
 
     `error` None (no bound known) stands for 16 ulp of `form`. `reference` and `error` have the
     same shape, which is that of the result.
     """
     reference = np.asarray(reference, dtype=np.float64)
     margin = UNBOUNDED_ULPS * spacing(reference, form) if error is None else error
+    beyond, undecided = _BEYOND[form.overflows]
     with np.errstate(all="ignore"):
         magnitude = np.abs(reference)
-        classes = np.full(reference.shape, MAY_BE_EITHER, dtype=np.uint8)
+        classes = np.full(reference.shape, undecided, dtype=np.uint8)
         classes[magnitude + margin < form.overflow] = MUST_BE_FINITE
-        classes[magnitude - margin >= form.overflow] = MUST_BE_INFINITE
+        classes[magnitude - margin >= form.overflow] = beyond
     classes[np.isposinf(margin)] = MAY_BE_ANYTHING
-    classes[np.isinf(reference)] = MUST_BE_INFINITE
+    classes[np.isinf(reference)] = beyond
     classes[np.isnan(reference)] = MUST_BE_NAN
     return classes
 

@@ -13,6 +13,7 @@ from tokitai_cli.compare.values import bits_of, integer_distance, ratio
 from tokitai_cli.numerics import (
     MAY_BE_ANYTHING,
     MAY_BE_EITHER,
+    MAY_BE_NAN,
     MUST_BE_FINITE,
     MUST_BE_INFINITE,
     MUST_BE_NAN,
@@ -76,7 +77,7 @@ class Compared:
         form, codes = self.chunk.target.form, self.chunk.classes
         mask = np.isfinite(self.got) if form else np.ones(self.native.shape, dtype=bool)
         if codes is not None:
-            mask &= (codes == MUST_BE_FINITE) | (codes == MAY_BE_EITHER)
+            mask &= np.isin(codes, (MUST_BE_FINITE, MAY_BE_EITHER, MAY_BE_NAN))
         if self.skip is not None:
             mask &= ~self.skip
         return mask
@@ -108,7 +109,7 @@ class Compared:
         with np.errstate(all="ignore"):
             other_sign = inf & (np.signbit(self.got) != np.signbit(self.chunk.reference))
         found = {
-            NAN_UNEXPECTED: nan & (codes != MUST_BE_NAN) & (codes != MAY_BE_ANYTHING),
+            NAN_UNEXPECTED: nan & ~np.isin(codes, (MUST_BE_NAN, MAY_BE_NAN, MAY_BE_ANYTHING)),
             NAN_MISSING: ~nan & (codes == MUST_BE_NAN),
             INF_UNEXPECTED: inf & (codes == MUST_BE_FINITE),
             INF_MISSING: ~nan & ~inf & due_inf,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tokitai_cli.compare.values import elements_text, index_of, shown, shown_index, shown_short
+from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.model.case import (
-    DTYPE_BYTES,
     BufferPlan,
     Case,
     GuardDamage,
@@ -36,7 +36,7 @@ def _bytes(count: int) -> str:
 
 
 def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord:
-    width = DTYPE_BYTES[plan.dtype]
+    width = DTYPES[plan.dtype].nbytes
     element = damage.offset // width  # floors, so the byte just before the payload is element -1
     if damage.offset < 0:
         where = f"{_bytes(-damage.offset)} before its start"
@@ -58,7 +58,7 @@ def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord
 
 
 def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord:
-    flat = damage.offset // DTYPE_BYTES[plan.dtype]
+    flat = damage.offset // DTYPES[plan.dtype].nbytes
     inside = 0 <= flat < plan.elements
     place = shown_index(index_of(flat, plan.shape) if inside else [flat])
     what = "input changed while the kernel ran" if inside else "write outside the input"

@@ -23,9 +23,9 @@ from tokitai_cli.compare.values import (
     shown,
     shown_index,
 )
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import BufferPlan, Role, RunResult
 from tokitai_cli.model.evidence import StructureRecord
-from tokitai_cli.numerics import numpy_dtype
 
 NEVER_WRITTEN = "never-written"
 

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.values import ulp_at
+from tokitai_cli.dtypes import FORMATS, FloatFormat, numpy_dtype
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import BufferPlan, Expectation, Replay
 from tokitai_cli.numerics import (
-    FORMATS,
     MUST_BE_FINITE,
     UNBOUNDED_ULPS,
-    FloatFormat,
-    numpy_dtype,
+    clamped,
     overflow_class,
     round_to,
     rounded_bound,
@@ -256,7 +255,7 @@ def reference_target(
             mend="return one value for each element of the output",
         )
     if form is not None:
-        reference = np.ascontiguousarray(reference, dtype=np.float64)
+        reference = clamped(np.ascontiguousarray(reference, dtype=np.float64), form)
     else:
         reference = _integers(buffer, reference)
     return Target(

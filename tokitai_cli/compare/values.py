@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.numerics import FloatFormat, spacing
+from tokitai_cli.dtypes import FloatFormat
+from tokitai_cli.numerics import spacing
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _F64_FRACTION_BITS = 52

@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import near
 from tokitai_cli.inputs.field import Field, fields
 from tokitai_cli.inputs.floats import FLOAT_KINDS
 from tokitai_cli.inputs.integers import INDEX_KINDS, draw_indices, integer_fill
 from tokitai_cli.inputs.rows import DERIVED_KINDS, draw_derived, places_of
 from tokitai_cli.model.case import Case
-from tokitai_cli.numerics import numpy_dtype, round_to
+from tokitai_cli.numerics import round_to
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
 # for each temporary array.

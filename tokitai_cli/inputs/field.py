@@ -7,10 +7,11 @@ import math
 import msgspec
 import numpy as np
 
+from tokitai_cli.dtypes import FORMATS, FloatFormat
 from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.model.case import BufferPlan, Case
 from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
-from tokitai_cli.numerics import FORMATS, bit_source
+from tokitai_cli.numerics import bit_source
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -20,6 +21,7 @@ class Field(msgspec.Struct, frozen=True):
     terms: extent of the reduction: of `axis`, and of further reduced axes.
     factors, carrier: how many arrays of the case are drawn by the same kind along a reduction, and
         whether this is the first of them, which carries the signs of the products.
+    formats: of the outputs, and of the arrays that are drawn by the same kind.
     """
 
     case: Case
@@ -29,6 +31,22 @@ class Field(msgspec.Struct, frozen=True):
     terms: int
     factors: int
     carrier: bool
+    formats: tuple[FloatFormat, ...]
+
+    @property
+    def form(self) -> FloatFormat:
+        """The array's own format; KeyError for an integer array."""
+        return FORMATS[self.plan.dtype]
+
+    @property
+    def overflowing(self) -> FloatFormat:
+        """The format that overflows first among those that results pass through."""
+        return min(self.formats, key=lambda form: form.largest)
+
+    @property
+    def coarsest(self) -> FloatFormat:
+        """The format with the fewest digits among those that results pass through."""
+        return min(self.formats, key=lambda form: form.precision)
 
     @property
     def is_float(self) -> bool:
@@ -83,8 +101,10 @@ def fields(case: Case) -> list[Field]:
     axes = {name: _reduced_axes(case, name, draws[name]) for name in names}
     result = []
     for name in names:
-        same = [n for n in names if draws[n].kind == draws[name].kind and axes[n]]
+        alike = [n for n in names if draws[n].kind == draws[name].kind]
+        same = [n for n in alike if axes[n]]
         shape = plans[name].shape
+        dtypes = [plans[n].dtype for n in (*alike, *variant.outputs, *variant.inout)]
         result.append(
             Field(
                 case=case,
@@ -94,6 +114,7 @@ def fields(case: Case) -> list[Field]:
                 terms=math.prod(shape[axis] for axis in axes[name]),
                 factors=len(same),
                 carrier=bool(same) and same[0] == name,
+                formats=tuple(FORMATS[dtype] for dtype in dtypes if dtype in FORMATS),
             )
         )
     return result

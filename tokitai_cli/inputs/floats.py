@@ -7,6 +7,7 @@ axis that the op reduces over. Both are functions of the field and its bits alon
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,22 +16,21 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import FloatFormat
 from tokitai_cli.inputs import rows
 from tokitai_cli.inputs.field import Field
 from tokitai_cli.inputs.transforms import Floats, Raw, below, centred, exp2, normal, signs, uniform
-from tokitai_cli.numerics import FORMATS, round_to
+from tokitai_cli.numerics import round_to
 
-# Above these lengths exact-int has only +-1 and exact-int-ramp only 1, so that |sum| stays below
-# 2048 with a margin of five standard deviations and sum |a b| below 2^24.
-_TWOS_UP_TO = 8192
-_RAMP_TWOS_UP_TO = 80_000
+# Above these lengths exact-int has only +-1 and exact-int-ramp only 1 in float16, so that |sum| stays
+# below the 2048 that it counts to, with a margin of five standard deviations; the square of what a
+# format counts to decides in others, and sum |a b| below 2^24 in any.
+_TWOS_UP_TO = 8192 / 2048**2
+_RAMP_TWOS_UP_TO = 80_000 / 2048**2
+_MOST_TWOS = 1 << 21
 _SLAB = 1 << 15
 # Second halves of cancelling pairs differ from the first by this much relative to them.
 _PAIR_SPREAD = 2.0**-6
-# 252 * 260 = 65520, the least magnitude that float16 rounds to infinity; and the same as a sum.
-_LARGE_PRODUCT = (252.0, 260.0)
-_LARGE_SUM = (32752.0, 32768.0)
-_LARGE_NOISE = 16.0
 
 
 class FloatKind(msgspec.Struct, frozen=True):
@@ -68,11 +68,16 @@ def _fill_constant(field: Field, raw: Raw) -> Floats:
 
 
 def _fill_exact_int(field: Field, raw: Raw) -> Floats:
-    return _magnitudes(raw, field.terms <= _TWOS_UP_TO) * signs(raw) * field.setting("scale", 1.0)
+    twos = _has_twos(field, _TWOS_UP_TO)
+    return _magnitudes(raw, twos) * signs(raw) * field.setting("scale", 1.0)
 
 
 def _fill_ramp(field: Field, raw: Raw) -> Floats:
-    return _magnitudes(raw, field.terms <= _RAMP_TWOS_UP_TO) * field.setting("scale", 1.0)
+    return _magnitudes(raw, _has_twos(field, _RAMP_TWOS_UP_TO)) * field.setting("scale", 1.0)
+
+
+def _has_twos(field: Field, share: float) -> bool:
+    return field.terms <= min(share * field.coarsest.countable**2, _MOST_TWOS)
 
 
 def _magnitudes(raw: Raw, twos: bool) -> Floats:
@@ -113,17 +118,20 @@ def _finish_cancelling(field: Field, array: NDArray[Any]) -> None:
 
 
 def _fill_large(field: Field, raw: Raw) -> Floats:
+    form = field.overflowing
     if field.axis is None:
-        return exp2(uniform(raw, 12.0, 15.5)) * signs(raw)
-    # Sums of products of these have a standard deviation of _LARGE_NOISE.
-    spread = (_LARGE_NOISE / math.sqrt(field.terms)) ** (1.0 / max(1, field.factors))
+        return exp2(uniform(raw, form.max_exponent - 3.0, form.max_exponent + 0.5)) * signs(raw)
+    # Sums of products of these have a standard deviation of half an ulp of the largest number.
+    noise = math.ldexp(1.0, form.max_exponent - form.precision)
+    spread = (noise / math.sqrt(field.terms)) ** (1.0 / max(1, field.factors))
     return np.asarray(normal(raw) * spread)
 
 
 def _finish_large(field: Field, array: NDArray[Any]) -> None:
-    """Put results around 65520: the first term of a product, or the first two of a plain sum.
+    """Put results around the overflow threshold T, 65520 for float16: the first term of a product,
+    or the first two of a plain sum.
 
-    Half of the lines along the reduction get exactly the factor of 65520, the others up to an
+    Half of the lines along the reduction get exactly the factor of T, the others up to an
     eighth more or less, and every eighth one is negative. The noise of the other terms is quieter
     by 2^0, 2^-4, 2^-8 or 2^-12 on each line of the carrier. So some results must overflow, some
     must not, and some lie so close that either is right.
@@ -132,9 +140,11 @@ def _finish_large(field: Field, array: NDArray[Any]) -> None:
         return
     line = np.moveaxis(array, field.axis, 0)
     if field.factors >= 2:
-        anchors = [_LARGE_PRODUCT[0 if field.carrier else 1]] if line.shape[0] else []
+        precision = min(form.precision for form in field.formats)
+        first, other = threshold_product(field.overflowing, precision)
+        anchors = [first if field.carrier else other] if line.shape[0] else []
     else:
-        anchors = list(_LARGE_SUM[: line.shape[0]])
+        anchors = list(_threshold_sum(field.overflowing)[: line.shape[0]])
     count = math.prod(line.shape[1:])
     raw = field.source("anchors").random_raw(count)
     factor = np.where(raw & np.uint64(1), 1.0, 1.0 + centred(raw) / 4.0)
@@ -142,9 +152,34 @@ def _finish_large(field: Field, array: NDArray[Any]) -> None:
     if field.carrier:
         quieter = exp2(-4.0 * ((raw >> np.uint64(4)) & np.uint64(3)).astype(np.float64))
         line *= quieter.reshape(line.shape[1:]).astype(array.dtype)
+    largest = field.form.largest
     for position, anchor in enumerate(anchors):
-        block = np.clip(anchor * factor, -65504.0, 65504.0).reshape(line.shape[1:])
+        block = np.clip(anchor * factor, -largest, largest).reshape(line.shape[1:])
         line[position] = round_to(block, field.plan.dtype)
+
+
+@functools.cache
+def threshold_product(form: FloatFormat, precision: int) -> tuple[float, float]:
+    """Two numbers of `precision` bits and about one size whose product is the overflow threshold.
+
+    252 and 260 for float16. Where its odd part has no such factors, the next larger one's that has.
+    """
+    odd, exponent = form.tie
+    while True:
+        for small in range(math.isqrt(odd), 0, -1):
+            if odd % small == 0 and odd // small < 1 << precision:
+                size = (math.log2(odd) + exponent) / 2
+                shift = round(size - math.log2(small))
+                large = math.ldexp(odd // small, exponent - shift)
+                return math.ldexp(small, shift), large
+        odd += 1
+
+
+def _threshold_sum(form: FloatFormat) -> tuple[float, float]:
+    """Two numbers of the format whose sum is its overflow threshold: 32752 and 32768 for float16."""
+    odd, exponent = form.tie
+    power = math.ldexp(1.0, form.max_exponent)
+    return math.ldexp(odd - (1 << form.precision), exponent), power
 
 
 def _fill_subnormal(field: Field, raw: Raw) -> Floats:
@@ -152,10 +187,10 @@ def _fill_subnormal(field: Field, raw: Raw) -> Floats:
 
     The ordinary ones are scaled by 1 / sqrt(terms), so that sums of products are subnormal too.
     """
-    form = FORMATS[field.plan.dtype]
+    form = field.form
     steps = 1 << (form.precision - 1)
     counts = np.rint(centred(raw) * (2 * (steps - 1))).astype(np.float64)
-    tiny = np.ldexp(counts, form.min_exponent - form.precision + 1)
+    tiny = counts * form.smallest
     if field.carrier or field.axis is None:
         return tiny
     ordinary = centred(raw) * (2.0 / math.sqrt(max(1, field.terms)))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.inputs.field import Field
 from tokitai_cli.inputs.transforms import Raw, below, signs
-from tokitai_cli.numerics import numpy_dtype
 
 Fill = Callable[[Raw], NDArray[Any]]
 INDEX_KINDS = ("index-uniform", "index-unique", "index-hot", "index-out-of-range")

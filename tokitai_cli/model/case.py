@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.model.spec import Spec, Variant
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class BufferPlan(msgspec.Struct, frozen=True):
     @property
     def nbytes(self) -> int:
         """Bytes of the payload, without guards."""
-        return self.elements * DTYPE_BYTES[self.dtype]
+        return self.elements * DTYPES[self.dtype].nbytes
 
 
 class BufferArg(msgspec.Struct, frozen=True):
@@ -240,20 +241,3 @@ class RunResult(msgspec.Struct, frozen=True):
     log: str = ""
     log_bytes: int = 0
     schedules: tuple[str, ...] = ()
-
-
-DTYPE_BYTES: Mapping[str, int] = {
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "uint8": 1,
-    "uint16": 2,
-    "uint32": 4,
-    "uint64": 8,
-    "bool": 1,
-}

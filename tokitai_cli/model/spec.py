@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tokitai_cli.dtypes import DTypeName
 from tokitai_cli.model.metrics import MetricName
 
 SPEC_SCHEMA = "tokitai/spec/v1"
@@ -20,12 +21,6 @@ Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=64)]
 Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
 Scalar = bool | int | float | str
-DTypeName = Literal[
-    "float16", "bfloat16", "float32", "float64",
-    "int8", "int16", "int32", "int64",
-    "uint8", "uint16", "uint32", "uint64",
-    "bool",
-]  # fmt: skip
 PropertyName = Literal[
     "row-sum", "row-mean", "row-variance", "sum-conserved",
     "shift-invariance", "permutation-equivariance",

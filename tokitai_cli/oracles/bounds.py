@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import Case
-from tokitai_cli.numerics import FORMATS
 
 UNIT_ROUNDOFF = FORMATS["float32"].unit_roundoff
 

@@ -90,10 +90,10 @@ def _read(entry: Mapping[str, str], folder: Path) -> Any:
     import numpy as np
 
     array = np.load(folder / entry["file"], allow_pickle=False)
-    if entry["dtype"] == "bfloat16":
+    if entry["dtype"] != array.dtype.name:
         import ml_dtypes
 
-        return array.view(ml_dtypes.bfloat16)
+        return array.view(getattr(ml_dtypes, entry["dtype"]))
     return array
 
 

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from tokitai_cli.errors import NotRunError
 from tokitai_cli.model.case import Case, Expectation, Replay
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, gamma, gamma_probable
+from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
 from tokitai_cli.oracles.matrix_rows import (
-    EXACT_UNITS,
     FLOATS,
     HALF,
     Array,
@@ -42,8 +42,6 @@ from tokitai_cli.oracles.matrix_rows import (
     named,
     outputs,
     refuse_flushing,
-    require_exact,
-    unit_of,
 )
 
 _LAMBDA = 10.0
@@ -82,11 +80,11 @@ def expect_backward(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expect
     plans = {plan.name: plan for plan in case.buffers}
     vocab = plans["grad_weight"].shape[0] if "grad_weight" in plans else 0
     _check_indices(case, indices, grad.shape[0] if grad.ndim == 2 else -1)
-    outputs(case, {"grad_weight": (vocab, grad.shape[1])})
+    output = outputs(case, {"grad_weight": (vocab, grad.shape[1])})["grad_weight"]
     groups = _group(indices, vocab)
     reference, sums = _sums(groups, grad)
     unit = unit_of(grad)
-    require_exact(case, ["grad_output"], sums, reference, unit)
+    require_exact(case, ["grad_output"], sums, reference, unit, output)
     terms = int(groups.counts.max(initial=0))
     error, probable = _errors(case, groups, sums)
     for bound in (error, probable):

@@ -29,8 +29,10 @@ Probable form, gammaP_(h+1)(10) S
     A2815-A2835. It assumes independent roundings of mean zero; lambda = 10 fails about 3e-10 of
     the time over 1e8 outputs at n = 8192. n 2^-53 is added for this reference.
 Overflow of the accumulator
-    No partial sum exceeds S (1 + gamma). Where that may reach float32's threshold (never for float16
-    inputs) the kernel may overflow or not as its order has it: e is infinite, nothing is judged.
+    No partial sum exceeds S (1 + gamma). Where that may reach float32's threshold T (never for float16
+    inputs) the kernel may overflow or not as its order has it: e is infinite, nothing is judged. But
+    where |P| - e >= T no order stays below T to its end, and where the terms of the other sign cannot
+    reach T by themselves, (S - |P|) / 2 in all, it overflows with P's sign: infinity is due.
 Not finite
     IEEE 754-2019, 6.1 and 7.2, for the n terms: NaN where a term is NaN or 0 times infinity, or where
     terms of both infinities meet; else the infinity of those terms. Counted on indicators of the
@@ -46,21 +48,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import Case, Expectation
-from tokitai_cli.model.spec import draw_of
-from tokitai_cli.numerics import FORMATS
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, gamma, gamma_probable
+from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
 from tokitai_cli.oracles.products import Array, Operands, Product, cleaned, products_normal
 from tokitai_cli.oracles.special import mark_special
 
 _LAMBDA = 10.0
-_EXACT_UNITS = 2.0**24
-_SMALLEST_SINGLE = 2.0**-149
-# Largest result that float16 holds with all its neighbours: a changed term stays visible.
-_VISIBLE = 2048.0
-_EXACT_KINDS = frozenset({"exact-int", "exact-int-ramp"})
+_SINGLE = FORMATS["float32"]
 # Reduction length up to which S is summed in float32, inflated by what that may lose.
 _SINGLE_UP_TO = 1 << 20
 
@@ -79,9 +77,9 @@ def expect(operands: Operands, case: Case, arrays: Mapping[str, Array]) -> dict[
         )
     reference, sums = _reference_and_sums(product)
     unit = _unit(product, sums) if products_normal(product) else 0.0
-    _require_exact(case, product, reference, sums, unit)
-    exact = sums < _EXACT_UNITS * unit
-    unknown = sums >= FORMATS["float32"].overflow / (1.0 + gamma(steps))
+    require_exact(case, product.names, sums, reference, unit, product.output)
+    exact = sums < EXACT_UNITS * unit
+    unknown = _may_overflow(reference, sums, gamma(steps))
     error = sums  # one array: the bound takes the place of the sums
     error *= gamma(steps)
     lost = _absolute_error(case, product, error)
@@ -119,6 +117,19 @@ def _additions(case: Case, terms: int) -> int:
     return claimed
 
 
+def _may_overflow(
+    reference: NDArray[np.float64], sums: NDArray[np.float64], relative: float
+) -> NDArray[np.bool_]:
+    """Elements whose float32 accumulator may overflow, unless each one must."""
+    unknown = sums * (1.0 + relative) >= _SINGLE.overflow
+    if unknown.any():
+        size = np.abs(reference)
+        must = size - relative * sums >= _SINGLE.overflow
+        must &= (sums - size) / 2 * (1.0 + relative) < _SINGLE.overflow
+        unknown &= ~must
+    return unknown
+
+
 def _reference_and_sums(product: Product) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """X Y and an upper bound of S = |X| |Y| over the finite entries, in float64, by row blocks.
 
@@ -145,42 +156,10 @@ def _unit(product: Product, sums: NDArray[np.float64]) -> float:
     unit = 0.0
     # A look at a few entries spares most profiles the pass over all of them.
     for x, y in ((product.x[:1, :256], product.y[:256, :1]), (product.x, product.y)):
-        unit = _granularity(x) * _granularity(y)
-        if unit < _SMALLEST_SINGLE or np.min(sums, initial=np.inf) >= _EXACT_UNITS * unit:
+        unit = unit_of(x) * unit_of(y)
+        if unit < _SINGLE.smallest or np.min(sums, initial=np.inf) >= EXACT_UNITS * unit:
             return 0.0
     return unit
-
-
-def _granularity(operand: Array) -> float:
-    """Largest power of two that every finite entry is a multiple of; 1.0 where all are zero."""
-    result = math.inf
-    for start in range(0, operand.shape[0], 64):
-        mantissa, exponent = np.frexp(cleaned(operand[start : start + 64]))
-        whole = np.ldexp(mantissa, 53).astype(np.int64)
-        lowest = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-        result = min(result, float(np.min(lowest, where=whole != 0, initial=np.inf)))
-    return result if math.isfinite(result) else 1.0
-
-
-def _require_exact(
-    case: Case, product: Product, reference: Array, sums: Array, unit: float
-) -> None:
-    """Refuse an exact-int profile at a shape where it would not be exact, or not tell a term."""
-    draws = [draw_of(case.loaded.spec, case.variant, case.profile, name) for name in product.names]
-    if not reference.size or any(draw.kind not in _EXACT_KINDS for draw in draws):
-        return
-    largest, result = float(sums.max()), float(np.abs(reference).max())
-    reason = ""
-    if not unit or largest >= _EXACT_UNITS * unit:
-        reason = f"sum |a b| reaches {largest:g}, and float32 counts exactly only below 2^24"
-    elif result > _VISIBLE * unit and product.output.dtype == "float16":
-        reason = f"a result reaches {result:g}; above 2048 float16 hides a changed term"
-    if reason:
-        raise NotRunError(
-            f"profile {case.profile} is not applicable to this shape: {reason}",
-            where=Location(file=case.loaded.path, key=f"profiles.{case.profile}"),
-            mend=f"choose a shorter reduction than {product.terms} terms, or another profile",
-        )
 
 
 def _absolute_error(case: Case, product: Product, error: NDArray[np.float64]) -> bool:

@@ -42,8 +42,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case, Expectation, Replay
-from tokitai_cli.numerics import FORMATS, round_to
+from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
 from tokitai_cli.oracles.matrix_rows import (
     FLOATS,

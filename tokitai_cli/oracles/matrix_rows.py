@@ -1,4 +1,4 @@
-"""What the oracles of ops on rows share: arrays of a case, blocks of rows, and exact sums."""
+"""What the oracles of ops on rows share: arrays of a case, blocks of rows, sums by threads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.errors import Location, NotRunError, SpecError
+from tokitai_cli.dtypes import numpy_dtype
+from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import BufferPlan, Case, Role
-from tokitai_cli.model.spec import draw_of
-from tokitai_cli.numerics import numpy_dtype
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -23,13 +22,6 @@ FLOATS = ("float16", "bfloat16", "float32")
 HALF = ("float16",)
 # float64 entries of a block: a few such arrays stay in a core's second-level cache.
 _BLOCK = 1 << 15
-EXACT_KINDS = frozenset({"exact-int", "exact-int-ramp"})
-# Largest count of units that float32 adds without rounding, whatever the order.
-EXACT_UNITS = 2.0**24
-# Largest result that float16 holds with all its neighbours: a changed term stays visible.
-_VISIBLE = 2048.0
-# float16 numbers are multiples of 2^-24.
-_FIXED_POINT = 2.0**24
 
 
 def named(
@@ -96,46 +88,6 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
     step = max(1, _BLOCK // max(1, columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
-
-
-def unit_of(array: Array) -> float:
-    """Largest power of two that divides all finite entries; 0.0 where they are no multiples of 2^-24.
-
-    Infinite for an array of zeros.
-    """
-    lowest = np.int64(0)
-    flat = array.reshape(-1)
-    for part in (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)):
-        scaled = part.astype(np.float64) * _FIXED_POINT
-        scaled[~np.isfinite(scaled)] = 0.0
-        if np.any(scaled != np.rint(scaled)) or np.any(np.abs(scaled) >= 2.0**62):
-            return 0.0
-        lowest |= np.bitwise_or.reduce(np.abs(scaled).astype(np.int64))
-    return float(lowest & -lowest) / _FIXED_POINT if lowest else math.inf
-
-
-def require_exact(
-    case: Case, names: Iterable[str], sums: Floats, reference: Floats, unit: float
-) -> None:
-    """Raise NotRunError where an exact-int profile is not exact at this shape, or hides a term.
-
-    names: arrays whose draws make the sums; sums: S of each element; unit: what they are counted in.
-    """
-    draws = [draw_of(case.loaded.spec, case.variant, case.profile, name) for name in names]
-    if not reference.size or not any(draw.kind in EXACT_KINDS for draw in draws):
-        return
-    largest, result = float(sums.max()), float(np.abs(reference).max())
-    reason = ""
-    if not unit or largest >= EXACT_UNITS * unit:
-        reason = f"sum |terms| reaches {largest:g}, and float32 counts exactly only below 2^24"
-    elif result > _VISIBLE * unit:
-        reason = f"a result reaches {result:g}; above 2048 float16 hides a changed term"
-    if reason:
-        raise NotRunError(
-            f"profile {case.profile} is not applicable to this shape: {reason}",
-            where=Location(file=case.loaded.path, key=f"profiles.{case.profile}"),
-            mend="choose a shape with a shorter sum, or another profile",
-        )
 
 
 def threads(case: Case, launch: int, default: int) -> int:

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.model.case import BufferPlan, Case, Role
-from tokitai_cli.numerics import FORMATS
 
 Array = NDArray[Any]
 

@@ -31,6 +31,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, SpecError, near
 from tokitai_cli.model.case import (
     BufferPlan,
@@ -41,14 +42,7 @@ from tokitai_cli.model.case import (
     StatedProperty,
 )
 from tokitai_cli.model.spec import Property
-from tokitai_cli.numerics import (
-    FORMATS,
-    MUST_BE_FINITE,
-    bit_source,
-    overflow_class,
-    round_to,
-    rounded_bound,
-)
+from tokitai_cli.numerics import MUST_BE_FINITE, bit_source, overflow_class, round_to, rounded_bound
 from tokitai_cli.oracles.matrix_rows import Array, Floats, as_matrix, blocks
 
 Arrays = Mapping[str, Array]

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from tokitai_cli import numerics
+from tokitai_cli import dtypes, numerics
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import (
     bounds,
     embedding,
+    exact,
     gemm,
     layernorm,
     layernorm_gradient,
@@ -48,7 +49,7 @@ def _product(operands: products.Operands) -> BuiltIn:
         replay=functools.partial(sequential.replay_sequential, operands),
         files=tuple(
             str(module.__file__)
-            for module in (gemm, products, special, sequential, bounds, numerics)
+            for module in (gemm, products, special, sequential, bounds, exact, numerics, dtypes)
         ),
     )
 
@@ -58,7 +59,10 @@ def _rows(
     reference: Callable[[Case, Arrays], dict[str, Expectation]],
     repeat: Callable[[Case, Arrays, int], dict[str, Replay]] | None,
 ) -> BuiltIn:
-    files = tuple(str(one.__file__) for one in (module, matrix_rows, bounds, properties, numerics))
+    files = tuple(
+        str(one.__file__)
+        for one in (module, matrix_rows, bounds, exact, properties, numerics, dtypes)
+    )
     return BuiltIn(reference, repeat, files)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.numerics import FORMATS
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.oracles.products import Product
 
 Mask = NDArray[np.bool_]

@@ -30,9 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import process
+from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue
-from tokitai_cli.numerics import FORMATS, numpy_dtype, spacing
+from tokitai_cli.numerics import spacing
 from tokitai_cli.oracles import child
 
 TIMEOUT = 60.0
@@ -88,7 +89,9 @@ def _write_request(
 ) -> None:
     inputs = []
     for number, (name, array) in enumerate(arrays.items()):
-        stored = array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+        # .npy names no dtype of ml_dtypes: the child gets the bits.
+        known = array.dtype.isbuiltin == 1
+        stored = array if known else array.view(f"u{array.dtype.itemsize}")
         np.save(folder / f"input-{number}.npy", stored, allow_pickle=False)
         inputs.append({"name": name, "dtype": array.dtype.name, "file": f"input-{number}.npy"})
     request = {

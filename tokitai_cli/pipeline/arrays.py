@@ -28,7 +28,7 @@ def save_arrays(
     """Save NAME.npy of inputs, got (per repetition) and want under `folder`; the child's request too.
 
     Returns the files' names relative to the folder's parent, and the debugger's command line.
-    bfloat16, which .npy cannot name, is saved exactly as float32.
+    What .npy cannot name, such as bfloat16, is saved exactly as float32.
     """
     place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{lane.device.name}")
     place.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def save_arrays(
     for repetition, got in enumerate(outputs):
         arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}
     for name, array in arrays.items():
-        known = array.dtype.kind in "fiub"
+        known = array.dtype.isbuiltin == 1
         np.save(place / f"{name}.npy", array if known else array.astype(np.float32))
     artifact = lane.built(case).artifact
     assert artifact is not None

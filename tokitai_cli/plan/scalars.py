@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import math
-import struct
 
+from tokitai_cli.dtypes import DTYPES, FloatFormat
 from tokitai_cli.errors import SpecError
-
-_CODES = {
-    "float16": "<e", "float32": "<f", "float64": "<d",
-    "int8": "<b", "int16": "<h", "int32": "<i", "int64": "<q",
-    "uint8": "<B", "uint16": "<H", "uint32": "<I", "uint64": "<Q",
-    "bool": "<?",
-}  # fmt: skip
 
 
 def pack(value: bool | int | float, dtype: str) -> tuple[bytes, str]:
     """Pack `value` as little-endian bytes of `dtype`, with the value that they stand for as text.
 
     Floats are rounded once, to nearest even. Raises SpecError (without a location) where the value
-    does not fit: a fraction or a number out of range for an integer dtype, a finite number that
-    would become infinite for a float dtype.
+    does not fit: a fraction or a number out of range for an integer dtype, a finite number beyond
+    a float dtype's largest, an infinity that it does not have.
     """
-    if "float" in dtype:
-        return _pack_float(_to_float(value), dtype)
+    known = DTYPES[dtype]
+    if known.form is not None:
+        return _pack_float(_to_float(value), known.form, known.nbytes)
     if isinstance(value, float) and not value.is_integer():
         raise SpecError(f"{value} is no {dtype}", mend="write an integer")
+    if known.kind == "bool":
+        return bytes([bool(value)]), str(bool(value)).lower()
     number = int(value)
     try:
-        bits = struct.pack(_CODES[dtype], number)
-    except struct.error:
+        bits = number.to_bytes(known.nbytes, "little", signed=known.kind == "signed")
+    except OverflowError:
         raise SpecError(f"{value} does not fit {dtype}", mend="use a wider dtype") from None
-    return bits, str(bool(value)).lower() if dtype == "bool" else str(number)
+    return bits, str(number)
 
 
 def _to_float(value: bool | int | float) -> float:
@@ -41,30 +37,36 @@ def _to_float(value: bool | int | float) -> float:
     return number
 
 
-def _pack_float(number: float, dtype: str) -> tuple[bytes, str]:
-    try:
-        if dtype == "bfloat16":
-            bits = struct.pack("<f", _round_to_bfloat16(number))[2:]
-            rounded = struct.unpack("<f", b"\0\0" + bits)[0]
-        else:
-            bits = struct.pack(_CODES[dtype], number)
-            rounded = struct.unpack(_CODES[dtype], bits)[0]
-    except OverflowError:
-        mend = "use a wider dtype, or .inf where infinity is meant"
-        raise SpecError(f"{number} does not fit {dtype}", mend=mend) from None
-    return bits, repr(rounded)
+def _pack_float(number: float, form: FloatFormat, nbytes: int) -> tuple[bytes, str]:
+    """Bits of the format: sign, exponent above a bias of 1 - min_exponent, fraction (IEEE 754, 3.4)."""
+    fraction_bits = form.precision - 1
+    specials = ((1 << (8 * nbytes - 1 - fraction_bits)) - 1) << fraction_bits
+    rounded = number
+    if math.isnan(number):
+        bits = specials | ((1 << fraction_bits) - 1 if form.unused else 1 << (fraction_bits - 1))
+    elif math.isinf(number) and form.overflows == "infinity":
+        bits = specials
+    else:
+        count, exponent = _count(number, form)
+        # The hidden bit, counted in `count` of normal numbers, is one step of the exponent.
+        bits = count + ((exponent - form.min_exponent + fraction_bits) << fraction_bits)
+        rounded = math.copysign(math.ldexp(count, exponent), number)
+    sign = int(math.copysign(1.0, number) < 0) << (8 * nbytes - 1)
+    return (sign | bits).to_bytes(nbytes, "little"), repr(rounded)
 
 
-def _round_to_bfloat16(number: float) -> float:
-    """Round to 8 significand bits, to nearest even, with bfloat16's subnormal spacing 2^-133.
+def _count(number: float, form: FloatFormat) -> tuple[int, int]:
+    """Magnitude rounded to count * 2^exponent, ties to even; SpecError beyond the format's largest.
 
-    Rounding through float32 would round twice; dividing by the power of two of the spacing is
-    exact in float64, and Python's round() takes ties to even. Raises OverflowError.
+    Rounding through another format would round twice; dividing by the power of two of the spacing
+    is exact in float64, and Python's round() takes ties to even.
     """
-    if not math.isfinite(number) or number == 0:
-        return number
-    exponent = max(math.frexp(number)[1] - 8, -133)
-    rounded = math.ldexp(round(math.ldexp(number, -exponent)), exponent)
-    if abs(rounded) >= 2.0**128:
-        raise OverflowError
-    return math.copysign(rounded, number)
+    size = abs(number)
+    if math.isinf(size) or size >= form.overflow:
+        mend = "use a wider dtype"
+        if form.overflows == "infinity":
+            mend += ", or .inf where infinity is meant"
+        raise SpecError(f"{number} does not fit {form.name}", mend=mend)
+    binade = math.frexp(size)[1] - 1 if size else form.min_exponent
+    exponent = max(binade, form.min_exponent) - form.precision + 1
+    return round(math.ldexp(size, -exponent)), exponent

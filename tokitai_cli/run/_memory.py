@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import NotRunError
 from tokitai_cli.model.case import BufferPlan, GuardDamage, Role
-from tokitai_cli.numerics import numpy_dtype
 from tokitai_cli.run._layout import Layout, Placed
 
 GUARD = 0xC3
