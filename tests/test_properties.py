@@ -426,7 +426,7 @@ def test_a_property_that_the_oracle_does_not_state_is_a_spec_error(tmp_path: Pat
     with pytest.raises(SpecError) as caught:
         run(path, tmp_path)
     assert str(caught.value).endswith(
-        "variants.fwd.properties.0.name: oracle softmax.fwd states no property row-mean "
+        "variants.fwd.properties[0].name: oracle softmax.fwd states no property row-mean "
         "(did you mean row-sum?)"
     )
     document = yaml.safe_load(path.read_text("utf-8"))

@@ -14,6 +14,7 @@ from tokitai_cli.errors import Location, SpecError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.text import visible
 from tokitai_cli.pipeline.options import check_text
+from tokitai_cli.pipeline.specs import load
 
 _SUFFIXES = (".yaml", ".yml")
 _JOURNAL = "journal.jsonl"
@@ -110,7 +111,7 @@ def find(folders: Sequence[Path], out: Path) -> Found:
                 files.skipped.append(f"{shown(path)}: no spec")
                 continue
             check_text(path)
-            loaded = spec.load(path)
+            loaded = load(path)
             if twin := specs.get(loaded.digest):
                 raise _same_text(loaded, twin)
         except SpecError as error:

@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import devices, oracles, plan, spec
+from tokitai_cli import devices, oracles, plan
 from tokitai_cli.errors import SpecError, TokitaiError
 from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
@@ -29,6 +29,7 @@ from tokitai_cli.pipeline.composer import Preparation
 from tokitai_cli.pipeline.lane import Lane
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.recorder import device_record, with_told
+from tokitai_cli.pipeline.specs import load
 
 # Facts of a device that make an old result stale; others, such as the number of cores or a bus address,
 # differ between machines that are alike.
@@ -168,7 +169,7 @@ def _changed(place: SpecPlace, what: str) -> SpecError:
 
 def load_place(place: SpecPlace) -> LoadedSpec:
     """Read the spec at a place. Raises SpecError where the file is not the one that was meant."""
-    loaded = spec.load(Path(place.path), place.data or None)
+    loaded = load(Path(place.path), place.data or None)
     if loaded.digest != place.digest:
         raise SpecError(f"{place.called}: the file is not the one that was sent")
     return loaded

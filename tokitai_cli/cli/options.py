@@ -48,7 +48,7 @@ def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
     called = find_op(words, name)
     loaded: LoadedSpec | None = None
     if called is not None:
-        from tokitai_cli.pipeline.options import load_op
+        from tokitai_cli.pipeline.specs import load_op
 
         loaded = load_op(called)
     params = tuple(loaded.spec.params) if loaded is not None else ()

@@ -7,7 +7,7 @@ from tokitai_cli.oracles.registry import (
     names,
     replay,
     replay_names,
-    require_properties,
+    require_fit,
     stated_properties,
 )
 
@@ -18,6 +18,6 @@ __all__ = [
     "names",
     "replay",
     "replay_names",
-    "require_properties",
+    "require_fit",
     "stated_properties",
 ]

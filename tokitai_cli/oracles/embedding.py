@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.errors import NotRunError
-from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, gamma, gamma_probable
 from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
 from tokitai_cli.oracles.matrix_rows import (
@@ -74,14 +74,8 @@ def expect_backward(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expect
     SpecError where the spec's arrays or reduction are none of this op, NotRunError where an
     exact-int profile cannot be exact at this shape.
     """
-    refuse_flushing(case)
-    wanted = {"indices": _INTEGERS, "grad_output": HALF}
-    indices, grad = named(case, arrays, wanted)
-    plans = {plan.name: plan for plan in case.buffers}
-    vocab = plans["grad_weight"].shape[0] if "grad_weight" in plans else 0
-    _check_indices(case, indices, grad.shape[0] if grad.ndim == 2 else -1)
-    output = outputs(case, {"grad_weight": (vocab, grad.shape[1])})["grad_weight"]
-    groups = _group(indices, vocab)
+    indices, grad, output = read_backward(case, arrays)
+    groups = _group(indices, output.shape[0])
     reference, sums = _sums(groups, grad)
     unit = unit_of(grad)
     require_exact(case, ["grad_output"], sums, reference, unit, output)
@@ -102,16 +96,32 @@ def expect_backward(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expect
 
 def _copied(case: Case, arrays: Mapping[str, Array]) -> tuple[Array, NDArray[np.bool_]]:
     """Output in its own dtype, and which rows of it are written."""
+    indices, weight, before = read_forward(case, arrays)
+    inside = (indices >= 0) & (indices < weight.shape[0])
+    values = before.copy()
+    values[inside] = weight[indices[inside].astype(np.int64)]
+    return values, inside
+
+
+def read_forward(case: Case, arrays: Mapping[str, Array]) -> list[Array]:
+    """`indices`, `weight` and `output`; SpecError where the spec's arrays are none of this op."""
     wanted = {"indices": _INTEGERS, "weight": FLOATS, "output": FLOATS}
     indices, weight, before = named(case, arrays, wanted)
     if weight.ndim != 2 or before.ndim != 2 or weight.dtype != before.dtype:
         raise misfit(case, "weight and output are matrices of one dtype", "")
     _check_indices(case, indices, before.shape[0])
     outputs(case, {"output": (indices.shape[0], weight.shape[1])})
-    inside = (indices >= 0) & (indices < weight.shape[0])
-    values = before.copy()
-    values[inside] = weight[indices[inside].astype(np.int64)]
-    return values, inside
+    return [indices, weight, before]
+
+
+def read_backward(case: Case, arrays: Mapping[str, Array]) -> tuple[Array, Array, BufferPlan]:
+    """`indices`, `grad_output` and the plan of `grad_weight`; SpecError as in `read_forward`."""
+    refuse_flushing(case)
+    indices, grad = named(case, arrays, {"indices": _INTEGERS, "grad_output": HALF})
+    plans = {plan.name: plan for plan in case.buffers}
+    vocab = plans["grad_weight"].shape[0] if "grad_weight" in plans else 0
+    _check_indices(case, indices, grad.shape[0] if grad.ndim == 2 else -1)
+    return indices, grad, outputs(case, {"grad_weight": (vocab, grad.shape[1])})["grad_weight"]
 
 
 def _check_indices(case: Case, indices: Array, queries: int) -> None:

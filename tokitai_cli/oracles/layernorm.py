@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
 from tokitai_cli.oracles.matrix_rows import (
@@ -110,9 +110,8 @@ def expect(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expectation]:
     Judges y [r, c], mean and rstd [r]; a variant may lack mean and rstd. SpecError where the spec's
     arrays, scalars or reduction are none of this op, NotRunError where float32 has no bound.
     """
-    given = _arguments(case, arrays)
+    given, plans = _arguments(case, arrays)
     shape = arrays["x"].shape
-    plans = outputs(case, {"y": shape, "mean": shape[:-1], "rstd": shape[:-1]})
     count, width = given.x.shape
     y, error = np.zeros((count, width)), np.zeros((count, width))
     mean, rstd = np.zeros((2, count)), np.zeros((4, count))  # reference; errors; sides
@@ -139,9 +138,7 @@ def replay(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[str, Repl
     No bit-exact repetition, as a compiler may fuse products and sums: it stands for the
     same-precision emulation that flat limits were made for.
     """
-    given = _arguments(case, arrays)
-    shape = arrays["x"].shape
-    plans = outputs(case, {"y": shape, "mean": shape[:-1], "rstd": shape[:-1]})
+    given, plans = _arguments(case, arrays)
     count, width = given.x.shape
     single: dict[str, NDArray[np.float32]] = {
         "y": np.zeros((count, width), dtype=np.float32),
@@ -165,15 +162,24 @@ def replay(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[str, Repl
     }
 
 
-def _arguments(case: Case, arrays: Mapping[str, Array]) -> Arguments:
+def read(
+    case: Case, arrays: Mapping[str, Array]
+) -> tuple[list[Array], float, dict[str, BufferPlan]]:
+    """`x`, `gamma` and `beta`, eps, and outputs; SpecError where the spec's are none of this op."""
     refuse_flushing(case)
     x, scale, shift = named(case, arrays, {"x": FLOATS, "gamma": FLOATS, "beta": FLOATS})
     if scale.shape != x.shape[-1:] or shift.shape != x.shape[-1:]:
         said = f"gamma {list(scale.shape)} and beta {list(shift.shape)} have one entry a column"
         raise misfit(case, said, "")
+    plans = outputs(case, {"y": x.shape, "mean": x.shape[:-1], "rstd": x.shape[:-1]})
+    return [x, scale, shift], scalar(case, "eps"), plans
+
+
+def _arguments(case: Case, arrays: Mapping[str, Array]) -> tuple[Arguments, dict[str, BufferPlan]]:
+    (x, scale, shift), eps, plans = read(case, arrays)
     rows = as_matrix(x)
     steps = additions(case, rows.shape[1])
-    return Arguments(rows, scale, shift, scalar(case, "eps"), steps)
+    return Arguments(rows, scale, shift, eps, steps), plans
 
 
 def _statistics(part: Array, eps: float, steps: int) -> Rows:

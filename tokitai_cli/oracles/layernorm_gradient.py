@@ -92,9 +92,8 @@ def expect(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expectation]:
     the spec's arrays or reduction are none of this op, NotRunError where an exact-int profile cannot
     be exact at this shape, or float32 has no bound for the length.
     """
-    given = _arguments(case, arrays)
+    given, plans = read(case, arrays)
     rows, columns = given.x.shape
-    plans = _outputs(case, arrays)
     sums = _sums(given, additions(case, columns, "grad_x"))
     column_steps = {name: additions(case, rows, name) for name in ("grad_gamma", "grad_beta")}
     result = {"grad_x": Expectation(sums.grad_x, error=sums.error_x, terms=columns)}
@@ -119,8 +118,7 @@ def replay(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[str, Repl
     No bit-exact repetition, as a compiler may fuse products and sums: it stands for the
     same-precision emulation that flat limits were made for.
     """
-    given = _arguments(case, arrays)
-    plans = _outputs(case, arrays)
+    given, plans = read(case, arrays)
     rows, columns = given.x.shape
     grad_x = np.zeros((rows, columns), dtype=np.float32)
     single = {"grad_x": grad_x}
@@ -144,7 +142,8 @@ def replay(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[str, Repl
     }
 
 
-def _arguments(case: Case, arrays: Mapping[str, Array]) -> Arguments:
+def read(case: Case, arrays: Mapping[str, Array]) -> tuple[Arguments, dict[str, BufferPlan]]:
+    """What the op reads, and its outputs; SpecError where the spec's arrays are none of this op."""
     refuse_flushing(case)
     wanted = {"grad_y": HALF, "x": HALF, "gamma": HALF, "mean": _SINGLE, "rstd": _SINGLE}
     grad, x, scale, mean, rstd = named(case, arrays, wanted)
@@ -152,12 +151,9 @@ def _arguments(case: Case, arrays: Mapping[str, Array]) -> Arguments:
     if not fits or mean.shape != x.shape[:-1] or rstd.shape != x.shape[:-1]:
         shown = ", ".join(f"{name} {list(arrays[name].shape)}" for name in wanted)
         raise misfit(case, f"shapes do not fit oracle {case.variant.oracle}: {shown}", "")
-    return Arguments(as_matrix(grad), as_matrix(x), scale, mean.reshape(-1), rstd.reshape(-1))
-
-
-def _outputs(case: Case, arrays: Mapping[str, Array]) -> dict[str, BufferPlan]:
-    shape = arrays["x"].shape
-    return outputs(case, {"grad_x": shape, "grad_gamma": shape[-1:], "grad_beta": shape[-1:]})
+    shapes = {"grad_x": x.shape, "grad_gamma": x.shape[-1:], "grad_beta": x.shape[-1:]}
+    given = Arguments(as_matrix(grad), as_matrix(x), scale, mean.reshape(-1), rstd.reshape(-1))
+    return given, outputs(case, shapes)
 
 
 def _sums(given: Arguments, steps: int) -> _Sums:

@@ -286,7 +286,7 @@ def require(case: Case) -> None:
     """Raise SpecError where the variant asks for a property that its oracle does not state."""
     known = _STATED.get(case.variant.oracle, {})
     for index, asked in enumerate(case.variant.properties):
-        key = f"variants.{case.variant_name}.properties.{index}"
+        key = f"variants.{case.variant_name}.properties[{index}]"
         if asked.name not in known:
             said = f"oracle {case.variant.oracle} states no property {asked.name}"
             where = Location(file=case.loaded.path, key=f"{key}.name")

@@ -10,11 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import dtypes, numerics
+from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
-from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
+from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import (
     bounds,
@@ -33,11 +35,16 @@ from tokitai_cli.oracles import (
 )
 
 Arrays = Mapping[str, NDArray[Any]]
+_UNTHINKABLE = 2**62  # bytes; numpy has no array of that size, not even of one element's memory
 
 
 class BuiltIn(msgspec.Struct, frozen=True):
-    """A built-in oracle: its reference, its replay, and the files that its digest covers."""
+    """A built-in oracle: its reference, its replay, and the files that its digest covers.
 
+    read: takes from a case what the oracle needs, and raises SpecError where that is not there.
+    """
+
+    read: Callable[[Case, Arrays], object]
     expect: Callable[[Case, Arrays], dict[str, Expectation]]
     replay: Callable[[Case, Arrays, int], dict[str, Replay]] | None
     files: tuple[str, ...]
@@ -45,6 +52,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
 
 def _product(operands: products.Operands) -> BuiltIn:
     return BuiltIn(
+        read=operands,
         expect=functools.partial(gemm.expect, operands),
         replay=functools.partial(sequential.replay_sequential, operands),
         files=tuple(
@@ -56,6 +64,7 @@ def _product(operands: products.Operands) -> BuiltIn:
 
 def _rows(
     module: ModuleType,
+    read: Callable[[Case, Arrays], object],
     reference: Callable[[Case, Arrays], dict[str, Expectation]],
     repeat: Callable[[Case, Arrays, int], dict[str, Replay]] | None,
 ) -> BuiltIn:
@@ -63,19 +72,28 @@ def _rows(
         str(one.__file__)
         for one in (module, matrix_rows, bounds, exact, properties, numerics, dtypes)
     )
-    return BuiltIn(reference, repeat, files)
+    return BuiltIn(read, reference, repeat, files)
 
 
 _BUILT_IN: dict[str, BuiltIn] = {
     "gemm-bw.grad-a": _product(products.grad_a),
     "gemm-bw.grad-b": _product(products.grad_b),
-    "embedding.fwd": _rows(embedding, embedding.expect_forward, embedding.replay_forward),
-    "embedding.bwd": _rows(embedding, embedding.expect_backward, None),
-    "softmax.fwd": _rows(softmax, softmax.expect_forward, softmax.replay_forward),
-    "softmax.grad": _rows(softmax, softmax.expect_gradient, softmax.replay_gradient),
-    "layernorm.fwd": _rows(layernorm, layernorm.expect, layernorm.replay),
+    "embedding.fwd": _rows(
+        embedding, embedding.read_forward, embedding.expect_forward, embedding.replay_forward
+    ),
+    "embedding.bwd": _rows(embedding, embedding.read_backward, embedding.expect_backward, None),
+    "softmax.fwd": _rows(
+        softmax, softmax.read_forward, softmax.expect_forward, softmax.replay_forward
+    ),
+    "softmax.grad": _rows(
+        softmax, softmax.read_gradient, softmax.expect_gradient, softmax.replay_gradient
+    ),
+    "layernorm.fwd": _rows(layernorm, layernorm.read, layernorm.expect, layernorm.replay),
     "layernorm.bwd": _rows(
-        layernorm_gradient, layernorm_gradient.expect, layernorm_gradient.replay
+        layernorm_gradient,
+        layernorm_gradient.read,
+        layernorm_gradient.expect,
+        layernorm_gradient.replay,
     ),
 }
 
@@ -120,15 +138,33 @@ def replay(case: Case, arrays: Arrays, seed: int | None = None) -> dict[str, Rep
     name = case.variant.replay
     if not name:
         return {}
-    repeat = _find(case, name, "replay").replay
-    if repeat is None:
-        raise _unknown(case, name, "replay", replay_names())
+    repeat = _replay(case).replay
+    assert repeat is not None
     return repeat(case, arrays, case.seed if seed is None else seed)
 
 
-def require_properties(case: Case) -> None:
-    """Raise SpecError where the variant asks for a property that its oracle does not state."""
+def require_fit(case: Case) -> None:
+    """Raise SpecError for what is known without a run: that oracle, replay or properties do not fit.
+
+    Built-in oracles are shown the case's arrays by dtype and shape; of a user's own one the function
+    and its arguments are looked at.
+    """
     properties.require(case)
+    variant = case.variant
+    plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
+    if any(plan.nbytes >= _UNTHINKABLE for plan in plans):
+        return  # such a case is not run
+    # Zeros of every dtype and shape in the room of one element.
+    arrays = {
+        plan.name: np.broadcast_to(np.zeros((), numpy_dtype(plan.dtype)), plan.shape)
+        for plan in plans
+    }
+    if is_user(variant.oracle):
+        user.require(case)
+    else:
+        _find(case, variant.oracle, "oracle").read(case, arrays)
+    if variant.replay:
+        _replay(case).read(case, arrays)
 
 
 def stated_properties(
@@ -136,7 +172,7 @@ def stated_properties(
 ) -> tuple[StatedProperty, ...]:
     """Give the properties that the variant asks for and that the case has a place for.
 
-    `expectations` are what `expect` said. Raises SpecError as `require_properties` does.
+    `expectations` are what `expect` said. Raises SpecError as `require_fit` does.
     """
     return properties.stated(case, arrays, expectations)
 
@@ -163,6 +199,14 @@ def identity(variant: Variant, folder: Path) -> str:
 def is_user(name: str) -> bool:
     """Whether an oracle's name is `file.py:function`."""
     return ":" in name
+
+
+def _replay(case: Case) -> BuiltIn:
+    name = case.variant.replay
+    found = _find(case, name, "replay")
+    if found.replay is None:
+        raise _unknown(case, name, "replay", replay_names())
+    return found
 
 
 def _find(case: Case, name: str, key: str) -> BuiltIn:

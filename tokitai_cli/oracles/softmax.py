@@ -36,7 +36,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import Case, Expectation, Replay
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
 from tokitai_cli.oracles.matrix_rows import (
@@ -68,8 +68,7 @@ def expect_forward(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expecta
     SpecError where the spec's arrays or reduction are none of this op, NotRunError where float32 has
     no bound for the length.
     """
-    (x,) = _inputs(case, arrays, "x")
-    outputs(case, {"y": x.shape})
+    x, _ = read_forward(case, arrays)
     rows = as_matrix(x)
     steps = additions(case, rows.shape[1])
     reference, error = np.empty(rows.shape), np.empty(rows.shape)
@@ -81,11 +80,7 @@ def expect_forward(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expecta
 
 def expect_gradient(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expectation]:
     """Product of g with the Jacobian of softmax at s; reads `g` and `s`, judges `grad_x`."""
-    g, s = _inputs(case, arrays, "g", "s")
-    if g.shape != s.shape:
-        said = f"g {list(g.shape)} and s {list(s.shape)} have different shapes"
-        raise misfit(case, said, "softmax takes one g for each s")
-    outputs(case, {"grad_x": g.shape})
+    g, s, _ = read_gradient(case, arrays)
     g_rows, s_rows = as_matrix(g), as_matrix(s)
     steps = additions(case, g_rows.shape[1])
     wide = g.dtype != np.float16 or s.dtype != np.float16
@@ -103,8 +98,7 @@ def replay_forward(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[s
 
     No bit-exact repetition: it stands for the same-precision emulation that flat limits were made for.
     """
-    (x,) = _inputs(case, arrays, "x")
-    plan = outputs(case, {"y": x.shape})["y"]
+    x, plan = read_forward(case, arrays)
     rows, count = as_matrix(x), threads(case, 0, _THREADS)
     values = np.empty(rows.shape, dtype=np.float32)
     with np.errstate(all="ignore"):
@@ -117,8 +111,7 @@ def replay_forward(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[s
 
 def replay_gradient(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[str, Replay]:
     """Float32 gradient in the order of a block of threads, products and sums rounded on their own."""
-    g, s = _inputs(case, arrays, "g", "s")
-    plan = outputs(case, {"grad_x": g.shape})["grad_x"]
+    g, s, plan = read_gradient(case, arrays)
     g_rows, s_rows, count = as_matrix(g), as_matrix(s), threads(case, 0, _THREADS)
     values = np.empty(g_rows.shape, dtype=np.float32)
     with np.errstate(all="ignore"):
@@ -128,9 +121,21 @@ def replay_gradient(case: Case, arrays: Mapping[str, Array], seed: int) -> dict[
     return {"grad_x": _replay(values, g.shape, plan.dtype)}
 
 
-def _inputs(case: Case, arrays: Mapping[str, Array], *names: str) -> list[Array]:
+def read_forward(case: Case, arrays: Mapping[str, Array]) -> tuple[Array, BufferPlan]:
+    """`x` and the plan of `y`; SpecError where the spec's arrays are none of this op."""
     refuse_flushing(case)
-    return named(case, arrays, dict.fromkeys(names, FLOATS))
+    (x,) = named(case, arrays, {"x": FLOATS})
+    return x, outputs(case, {"y": x.shape})["y"]
+
+
+def read_gradient(case: Case, arrays: Mapping[str, Array]) -> tuple[Array, Array, BufferPlan]:
+    """`g`, `s` and the plan of `grad_x`; SpecError where the spec's arrays are none of this op."""
+    refuse_flushing(case)
+    g, s = named(case, arrays, {"g": FLOATS, "s": FLOATS})
+    if g.shape != s.shape:
+        said = f"g {list(g.shape)} and s {list(s.shape)} have different shapes"
+        raise misfit(case, said, "softmax takes one g for each s")
+    return g, s, outputs(case, {"grad_x": g.shape})["grad_x"]
 
 
 def _replay(values: Singles, shape: tuple[int, ...], dtype: str) -> Replay:

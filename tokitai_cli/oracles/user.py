@@ -24,20 +24,24 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import process
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.errors import Location, OracleError
+from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue
 from tokitai_cli.numerics import spacing
 from tokitai_cli.oracles import child
 
+if TYPE_CHECKING:
+    import ast
+
 TIMEOUT = 60.0
 _LOG_LINES = 20
+_ARGUMENTS = 3  # params, inputs, scalars
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
 
 
@@ -82,6 +86,59 @@ def expect(
             plan.name: _expectation(case, plan, answer["outputs"][plan.name], folder)
             for plan in outputs
         }
+
+
+def require(case: Case) -> None:
+    """Raise SpecError where the oracle's file cannot define the function, or not with its arguments.
+
+    The file is read, not run: what it might define in other ways than by its text is let pass.
+    """
+    import ast
+    import warnings
+
+    file = file_of(case.variant.oracle, case.loaded.folder)
+    name = case.variant.oracle.rpartition(":")[2]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(file.read_bytes())
+    except OSError as error:
+        raise _misfit(case, f"{file.name} cannot be read: {error.strerror}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise _misfit(case, f"{file.name}{line} is no Python: {told}") from None
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names = set[str]()  # that the rest of the file uses or binds
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.FunctionDef) and node not in tree.body
+        ):
+            names.add(node.name)
+    if name in names or names & {"*", "exec", "globals"}:
+        return
+    if name not in functions:
+        raise _misfit(case, f"{file.name} defines no function {name}", near(name, functions))
+    found = functions[name]
+    if not found.decorator_list and not _takes_three(found.args):
+        said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
+        raise _misfit(case, said, f"write def {name}(params, inputs, scalars)")
+
+
+def _takes_three(given: ast.arguments) -> bool:
+    places = len(given.posonlyargs) + len(given.args)
+    needed = places - len(given.defaults)
+    enough = places >= _ARGUMENTS or given.vararg is not None
+    return needed <= _ARGUMENTS and enough and None not in given.kw_defaults
+
+
+def _misfit(case: Case, message: str, mend: str = "") -> SpecError:
+    key = f"variants.{case.variant_name}.oracle"
+    return SpecError(message, where=Location(file=case.loaded.path, key=key), mend=mend)
 
 
 def _write_request(

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from tokitai_cli.pipeline.composer import RunOutcome, verify
     from tokitai_cli.pipeline.every import verify_all
     from tokitai_cli.pipeline.files import render_file, write_report
-    from tokitai_cli.pipeline.options import RunOptions, load_op, run_options
+    from tokitai_cli.pipeline.options import RunOptions, run_options
+    from tokitai_cli.pipeline.specs import load_op
     from tokitai_cli.pipeline.survey import (
         builtin_specs,
         cache_contents,
@@ -48,7 +49,8 @@ __all__ = [
 
 _HOMES = {
     "files": ("render_file", "write_report"),
-    "options": ("RunOptions", "load_op", "run_options"),
+    "options": ("RunOptions", "run_options"),
+    "specs": ("load_op",),
     "composer": ("RunOutcome", "verify"),
     "every": ("verify_all",),
     "watched": ("sanitize",),

@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import report, spec
+from tokitai_cli import report
 from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.options import Kind, Option, flag, options_of
 from tokitai_cli.model.settings import Settings
+from tokitai_cli.pipeline.specs import load_op
 from tokitai_cli.plan import Selection, expand_values
 
 # File systems take 255; the longest addition is .NAME.cases.jsonl.RANDOM.tmp.
@@ -41,11 +42,6 @@ class RunOptions(msgspec.Struct, frozen=True):
     build_only: bool = False
     verb: str = "verify"
     called: str = ""
-
-
-def load_op(op: str) -> LoadedSpec:
-    """Spec of a built-in op, or of the file `op` is the path of. Raises UsageError, SpecError."""
-    return spec.load(spec.find(op))
 
 
 def run_options(

@@ -216,12 +216,12 @@ def with_told(record: DeviceRecord, facts: Iterable[Fact]) -> DeviceRecord:
 def choose(cases: Iterable[Case]) -> Chosen:
     """Look up the sources and oracles of the selected variants.
 
-    Raises SpecError for a property that the variant's oracle does not state.
+    Raises SpecError for what a variant's oracle does not fit, or does not state.
     """
     chosen = Chosen()
     for case in {case.variant_name: case for case in cases}.values():
         variant = case.variant
-        oracles.require_properties(case)
+        oracles.require_fit(case)
         chosen.oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
         path = case.loaded.folder / variant.source
         if path.is_file():

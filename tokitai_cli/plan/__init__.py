@@ -2,7 +2,16 @@
 
 from tokitai_cli.plan.cases import oversize
 from tokitai_cli.plan.memory import memory_bytes
-from tokitai_cli.plan.selection import Plan, Selection, case_of, plan
+from tokitai_cli.plan.selection import Plan, Selection, case_of, example, plan
 from tokitai_cli.plan.values import expand_values
 
-__all__ = ["Plan", "Selection", "case_of", "expand_values", "memory_bytes", "oversize", "plan"]
+__all__ = [
+    "Plan",
+    "Selection",
+    "case_of",
+    "example",
+    "expand_values",
+    "memory_bytes",
+    "oversize",
+    "plan",
+]

@@ -89,6 +89,25 @@ def case_of(
     )
 
 
+def example(loaded: LoadedSpec, variant: str) -> Case | None:
+    """Case of the first shape that the variant takes: the defaults, else one of a suite; None without.
+
+    It stands for the variant where something is to be known of it that no shape decides.
+    """
+    planner = _Planner(loaded, Selection())
+    suites = (_suite_points(loaded.spec, Selection(suite=name)) for name in loaded.spec.suites)
+    for point in itertools.chain(_points(loaded.spec, Selection()), *suites):
+        try:
+            if not planner.refusal(variant, point) and (
+                not point.variants or variant in point.variants
+            ):
+                profile = next(iter(loaded.spec.profiles))
+                return case_of(loaded, variant, point.shape, profile, 0, empty=point.empty)
+        except SpecError:
+            continue
+    return None
+
+
 def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
     known = tuple(known)
     for name in names:

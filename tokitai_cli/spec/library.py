@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from tokitai_cli import resources
@@ -15,6 +16,7 @@ from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.spec.checks import check
 from tokitai_cli.spec.convert import to_spec
+from tokitai_cli.spec.document import dotted
 from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -50,6 +52,16 @@ def recall(path: Path, data: bytes) -> LoadedSpec:
     spec = to_spec(parse(text, path))
     digest = hashlib.sha256(data).hexdigest()
     return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest)
+
+
+def placed(loaded: LoadedSpec, error: SpecError) -> SpecError:
+    """`error` about a key of the spec, with the key's line and column in the file."""
+    key = error.where.key if error.where is not None else ""
+    document = parse(loaded.text, loaded.path)
+    around = [path for path in document.values if key.startswith(dotted(path))]
+    where = document.where(max(around, key=lambda path: len(dotted(path)), default=()))
+    where = msgspec.structs.replace(where, key=key)
+    return SpecError(error.message, where=where, mend=error.mend)
 
 
 def is_spec(path: Path) -> bool:
