@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests import evidence_samples as samples
+from tests import support
 from tokitai_cli import console
 from tokitai_cli import evidence as stage
+from tokitai_cli.cli.options import param_help
 from tokitai_cli.console import output
 from tokitai_cli.console.blocks import Block, Column, Line, Table
 from tokitai_cli.errors import BuildError, Location, SpecError
@@ -29,6 +32,7 @@ from tokitai_cli.model.events import (
     RunPlanned,
 )
 from tokitai_cli.model.spec import Buffer, Check, Launch, Param, Profile, Spec, SuiteShape, Variant
+from tokitai_cli.model.text import error_line, visible, visible_block
 from tokitai_cli.model.verdict import Stage, Verdict
 
 HOSTILE = "[bold red]x[/] \x1b[2J\x9b31m\x07 :smile: \u202e\r\nnext"
@@ -99,6 +103,34 @@ def test_a_json_payload_has_stdout_to_itself(capsys: pytest.CaptureFixture[str])
 def test_values_of_not_deterministic_variants_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     console.show_summary(stage.assemble(samples.parts([samples.not_deterministic(0.3125)])))
     assert "0.3125" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("hidden", "escape"),
+    [
+        ("\x07", r"\x07"),
+        ("\x85", r"\x85"),
+        ("\xad", r"\xad"),  # a hyphen that most viewers do not show
+        ("\xa0", r"\xa0"),  # a space that is none
+        ("\u115f", r"\u115f"),  # a letter without a picture
+        ("\u180e", r"\u180e"),
+        ("\u200d", r"\u200d"),
+        ("\u2028", r"\u2028"),
+        ("\u202e", r"\u202e"),
+        ("\ufe0f", r"\ufe0f"),
+        ("\uffff", r"\uffff"),
+        ("\udcff", r"\udcff"),
+        ("\U000e0041", r"\U000e0041"),  # a tag: text inside text
+    ],
+)
+def test_what_no_reader_sees_is_escaped(hidden: str, escape: str) -> None:
+    assert visible(f"a{hidden}é b\r\nc\td") == f"a{escape}é b  c d"
+    assert visible_block(f"a{hidden}é b\r\nc\td") == f"a{escape}é b\nc\td"
+    assert error_line(ValueError(f"a{hidden}é\n b")) == f"ValueError: a{escape}é b"
+    spec = support.make_spec().spec
+    params = {"n": Param(default=1, help=f"red{hidden}")}
+    helped = param_help(msgspec.structs.replace(spec, params=params), "n")
+    assert helped.startswith(f"red{escape} [default 1; ")
 
 
 def test_hostile_text_reaches_no_stream(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,9 @@ import io
 
 import pytest
 
-from tokitai_cli.console.batch import BatchDisplay, clock, counted, counts_text
+from tokitai_cli.console.batch import BatchDisplay, clock, counted
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress
+from tokitai_cli.model.text import counts_text
 from tokitai_cli.model.verdict import Verdict
 
 PLANNED = BatchPlanned(cases=4, specs=1, devices=("cpu",), left_out=2, candidates=1, workers=2)

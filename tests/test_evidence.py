@@ -316,7 +316,7 @@ def test_the_digest_can_be_recomputed_with_the_standard_library() -> None:
 
 def test_json_is_strict_whatever_the_stages_hand_in() -> None:
     odd = samples.check(value=np.float64("nan"), limit=1, exceeding=np.int64(3), fraction=1)
-    log = "bell \x07, CSI \x9b31m, lone \udcff, override \u202e, é"
+    log = "bell \x07, CSI \x9b31m, lone \udcff, override \u202e, tag \U000e0041, é"
     parts = samples.parts(
         [samples.refuted(outputs=[samples.output(passed=False, checks=[odd])])],
         volatile=samples.volatile(kernel_logs={"k": log}),
@@ -333,6 +333,7 @@ def test_json_is_strict_whatever_the_stages_hand_in() -> None:
     )
     assert "é" in text
     assert "\u202e" not in text
+    assert "\U000e0041" not in text
     assert text.endswith("}\n")
     assert list(tree) == sorted(tree)
 

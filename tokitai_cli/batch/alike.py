@@ -11,6 +11,7 @@ import msgspec
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.batch import Begun, Done, Ended, SpecEntry
+from tokitai_cli.model.text import plural
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -128,7 +129,7 @@ def _check_complete(shards: Sequence[Shard]) -> list[Shard]:
     lacking = [f"{index}/{count}" for index in range(1, count + 1) if index not in found]
     if lacking:
         raise UsageError(
-            f"missing: {_many(len(lacking), 'shard')} {', '.join(lacking)}",
+            f"missing: {plural(len(lacking), 'shard')} {', '.join(lacking)}",
             mend="give the folders of all shards",
         )
     return [found[index] for index in sorted(found)]
@@ -140,7 +141,7 @@ def _check_whole(shard: Shard) -> None:
         how = "was ended before it could say how" if ended is None else f"ended: {ended.how}"
         raise UsageError(
             f"shard {shard.begun.shard} in {shard.path} is not whole: it {how}, with "
-            f"{len(shard.dones)} of {_many(total, 'case')} finished",
+            f"{len(shard.dones)} of {plural(total, 'case')} finished",
             mend=f"finish it: {shard.begun.rerun} --resume",
         )
 
@@ -158,7 +159,7 @@ def _check_cases(shards: Sequence[Shard]) -> None:
     cases = sum(entry.cases for entry in union(shards))
     if len(home) != cases:
         raise UsageError(
-            f"the shards have {_many(len(home), 'case')} in all, and the batch {cases}",
+            f"the shards have {plural(len(home), 'case')} in all, and the batch {cases}",
             mend="cut the batch again with --shard, and run each part once",
         )
 
@@ -196,7 +197,3 @@ def _compilers(shard: Shard) -> dict[str, set[str]]:
             digests = [build.compiler.sha256, *sorted(build.compiler.wraps.values())]
             found.setdefault(build.device, set()).add(f"{version}, sha256 {' + '.join(digests)}")
     return found
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.options import Kind, Option, flag, options_of
-from tokitai_cli.model.spec import Spec
+from tokitai_cli.model.text import visible
 from tokitai_cli.report import EVIDENCE_FORMATS
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.case import LoadedSpec
+    from tokitai_cli.model.spec import Spec
 
 Verb = Callable[..., Any]
 _TYPES: dict[Kind, Any] = {
@@ -149,4 +152,4 @@ def param_help(spec: Spec, name: str) -> str:
     for requirement, variants in needs.items():
         who = "" if len(variants) == len(spec.variants) else f" for {', '.join(variants)}"
         limits.append(f"{requirement}{who}")
-    return f"{param.help or name} [{'; '.join(limits)}]"
+    return visible(f"{param.help or name} [{'; '.join(limits)}]")

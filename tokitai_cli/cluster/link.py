@@ -25,6 +25,7 @@ from tokitai_cli import __version__
 from tokitai_cli.cluster import worker
 from tokitai_cli.cluster.offers import Offer, needs, offers
 from tokitai_cli.errors import ExecutorError
+from tokitai_cli.model.text import error_line
 
 CONNECT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -156,7 +157,7 @@ class Link:
                 self._lose("the connection to the scheduler was lost")
             return
         except Exception as error:  # noqa: BLE001 - whatever a worker raised
-            answer = Answer(key, fault=_told(error), alien=_cannot_load(error))
+            answer = Answer(key, fault=error_line(error), alien=_cannot_load(error))
         self._answers.put(answer)
 
     async def _watch(self) -> None:
@@ -173,7 +174,7 @@ class Link:
                     examining = asyncio.ensure_future(self._examine(sorted(new)))
             except (OSError, TimeoutError) as error:
                 if time.monotonic() - heard > _SILENT_SECONDS:
-                    self._lose(f"the scheduler does not answer: {_told(error)}")
+                    self._lose(f"the scheduler does not answer: {error_line(error)}")
             if self._client.status != "running":
                 self._lose("the connection to the scheduler was lost")
             await asyncio.sleep(_LOOK_SECONDS)
@@ -207,7 +208,7 @@ class Link:
     def _unfit(self, told: Any) -> str:
         """Why a worker that answered `told` cannot take part, or empty."""
         if isinstance(told, BaseException):
-            return f"it cannot load tokitai {__version__}: {_told(told)}"
+            return f"it cannot load tokitai {__version__}: {error_line(told)}"
         host, version, tool = told
         if tool == self._tool:
             return ""
@@ -264,7 +265,7 @@ def _connect(target: Any, security: Any) -> Any:
         )
     except (OSError, TimeoutError) as error:
         raise ExecutorError(
-            f"no Dask scheduler answers at {target}: {_told(error)}",
+            f"no Dask scheduler answers at {target}: {error_line(error)}",
             mend="start one with `dask scheduler`, or check address, firewall and TLS files",
         ) from error
 
@@ -272,8 +273,3 @@ def _connect(target: Any, security: Any) -> Any:
 def _cannot_load(error: BaseException) -> bool:
     """Whether scheduler or worker could not unpickle a task: its tool is another one, or missing."""
     return isinstance(error, ImportError) or "deserialization" in str(error)
-
-
-def _told(error: BaseException) -> str:
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__

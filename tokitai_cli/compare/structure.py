@@ -26,6 +26,7 @@ from tokitai_cli.compare.values import (
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import BufferPlan, Role, RunResult
 from tokitai_cli.model.evidence import StructureRecord
+from tokitai_cli.model.text import plural
 
 NEVER_WRITTEN = "never-written"
 
@@ -112,14 +113,13 @@ def never_written_failure(buffer: BufferPlan, mask: Mask, first_value: float) ->
     """Return the record of elements that the kernel left as they were."""
     count = int(np.count_nonzero(mask))
     first = index_of(int(np.argmax(mask)), buffer.shape)
-    plural = "s" if count != 1 else ""
     return StructureRecord(
         kind=NEVER_WRITTEN,
         count=count,
         first=first,
         got=number(first_value),
         want="a value written by the kernel",
-        message=f"{count} element{plural} never written, first index {shown_index(first)}",
+        message=f"{plural(count, 'element')} never written, first index {shown_index(first)}",
     )
 
 

@@ -14,6 +14,7 @@ from tokitai_cli.console.progress import Progress
 from tokitai_cli.console.summary import verdict_style
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, BatchProgress, Failure
 from tokitai_cli.model.events import Event
+from tokitai_cli.model.text import counts_text, plural
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.model.view import FINE
 
@@ -78,8 +79,8 @@ class BatchDisplay(Progress):
 
 
 def _planned(event: BatchPlanned) -> str:
-    workers = _count("worker", event.workers) if event.workers else "workers that are to come"
-    text = f"{_count('case', event.cases)} of {_count('spec', event.specs)}"
+    workers = plural(event.workers, "worker") if event.workers else "workers that are to come"
+    text = f"{plural(event.cases, 'case')} of {plural(event.specs, 'spec')}"
     text += f" on {', '.join(event.devices)}, {workers}"
     if event.left_out:
         text += f"; {event.left_out} combinations left out"
@@ -116,7 +117,7 @@ def show_planned(skipped: Sequence[str], cases: int, left_out: int) -> None:
     """Say on stderr what a batch would run, and what it would pass over."""
     blocks = [Line(text, DOUBTFUL) for text in skipped]
     left = f", {left_out} combinations left out" if left_out else ""
-    emit([*blocks, Line(f"{_count('case', cases)}{left}")], sys.stderr)
+    emit([*blocks, Line(f"{plural(cases, 'case')}{left}")], sys.stderr)
 
 
 def show_batch(index: BatchIndex, files: Sequence[Path], *, to_stderr: bool = False) -> None:
@@ -149,7 +150,7 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
         blocks.append(Line(text, DOUBTFUL))
     if index.kept:
         verb = "was" if index.kept == 1 else "were"
-        text = f"{_count('result', index.kept)} of an earlier run {verb} still fresh"
+        text = f"{plural(index.kept, 'result')} of an earlier run {verb} still fresh"
         blocks.append(Line(text, FAINT))
     counts = counts_text(index.counts)
     headline = f"batch: {index.verdict}" + (f" ({counts})" if counts else "")
@@ -157,12 +158,6 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     blocks.append(Line(index.reason, indent=2))
     blocks += [Line(str(path), label="index:", indent=2) for path in files]
     return blocks
-
-
-def counts_text(counts: dict[str, int]) -> str:
-    """Counts such as "1 refuted, 12 verified", worst first."""
-    known = [(verdict, counts.get(verdict, 0)) for verdict in Verdict]
-    return ", ".join(f"{count} {verdict}" for verdict, count in known if count)
 
 
 def _telling(failures: Sequence[Failure]) -> list[Failure]:
@@ -181,7 +176,3 @@ def _failure(failure: Failure) -> list[Block]:
     blocks += [Line(text, label=label, indent=2) for label, text in texts if text]
     blocks += [Line(text, FAINT, indent=4) for text in failure.log.splitlines()[-5:]]
     return blocks
-
-
-def _count(noun: str, number: int) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

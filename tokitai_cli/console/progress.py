@@ -20,6 +20,7 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
+from tokitai_cli.model.text import plural
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.model.view import FINE
 
@@ -106,8 +107,7 @@ def _words(event: Event) -> tuple[str, bool, str]:
         case RunPlanned():
             left = f", {event.left_out} left out" if event.left_out else ""
             devices = ", ".join(event.devices) or "no device: nothing can run"
-            noun = "case" if event.cases == 1 else "cases"
-            return f"{event.cases} {noun} on {devices}{left}", True, FAINT
+            return f"{plural(event.cases, 'case')} on {devices}{left}", True, FAINT
         case BuildStarted():
             notice = f" ({event.notice})" if event.notice else ""
             return f"building {event.source} for {event.device}{notice}", bool(event.notice), FAINT

@@ -28,6 +28,7 @@ from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
+from tokitai_cli.model.text import plural
 
 
 def show_summary(
@@ -194,8 +195,7 @@ def _check(check: Check) -> str:
 def show_cache(listing: CacheListing) -> None:
     """Show where the build cache is and what it holds, sizes in MiB."""
     entries = listing.entries
-    noun = "artifact" if len(entries) == 1 else "artifacts"
-    total = f"{len(entries)} {noun}, {listing.nbytes / 2**20:.1f} MiB in all"
+    total = f"{plural(len(entries), 'artifact')}, {listing.nbytes / 2**20:.1f} MiB in all"
     blocks: list[Block] = [Line(listing.folder, label="folder:"), Line(total, label="holds:")]
     if entries:
         headings = ("key", "device", "source", "built", "MiB", "state")

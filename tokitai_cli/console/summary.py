@@ -8,7 +8,7 @@ from pathlib import Path
 from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import CaseRecord, Evidence, Number
-from tokitai_cli.model.text import number, shape_text
+from tokitai_cli.model.text import counts_text, number, plural, shape_text
 from tokitai_cli.model.verdict import Verdict, worst
 
 MOST_DETAILED = 3
@@ -54,7 +54,7 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
         pairs = len(evidence.left_out)
         text = "pair of variant and shape" if pairs == 1 else "pairs of variant and shape"
         blocks.append(Line(f"left out: {pairs} {text}, as the spec requires", FAINT))
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in view.counts(evidence))
+    counts = counts_text(evidence.counts)
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
     blocks.append(Line(evidence.reason, indent=2))
@@ -76,7 +76,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
         [
             evidence.name,
             str(evidence.verdict),
-            ", ".join(f"{count} {verdict}" for verdict, count in view.counts(evidence)),
+            counts_text(evidence.counts),
             str(files[0]) if files else "-",
         ]
         for evidence, files in runs
@@ -84,8 +84,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     styles = [verdict_style(evidence.verdict) for evidence, _ in runs]
     blocks.append(Table(columns, rows, styles))
     verdict = worst(evidence.verdict for evidence, _ in runs)
-    noun = "op" if len(runs) == 1 else "ops"
-    blocks.append(Line(f"all: {verdict} ({len(runs)} {noun})", verdict_style(verdict)))
+    blocks.append(Line(f"all: {verdict} ({plural(len(runs), 'op')})", verdict_style(verdict)))
     return blocks
 
 

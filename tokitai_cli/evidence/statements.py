@@ -8,7 +8,7 @@ from typing import Any
 from tokitai_cli.evidence.claims import elements, tried_values
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
-from tokitai_cli.model.text import number
+from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
 
 _Where = tuple[int, CaseRecord]
@@ -50,20 +50,12 @@ def _state(text: str, *path: str | int) -> StatementRecord:
     return StatementRecord(text=text, field="/" + "/".join(parts))
 
 
-def _cases(count: int) -> str:
-    return "case" if count == 1 else "cases"
-
-
-def _many(places: Sequence[object], kind: str = "") -> str:
-    return f"{len(places)} {kind}{_cases(len(places))}"
-
-
 def _counts(evidence: Evidence) -> Iterator[StatementRecord]:
     total = sum(evidence.counts.values())
     for verdict in Verdict:
         count = evidence.counts.get(verdict, 0)
         if count:
-            yield _state(f"{count} of {total} {_cases(total)}: {verdict}.", "counts", verdict)
+            yield _state(f"{count} of {plural(total, 'case')}: {verdict}.", "counts", verdict)
 
 
 def _shapes(verified: list[_Where], params: Sequence[str]) -> Iterator[StatementRecord]:
@@ -119,7 +111,7 @@ def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:
         check = output.checks[c]
         text = (
             f"{variant} on {device}, output {output.name}: {metric} against the {against} holds in "
-            f"{_many(places)}; nearest to its limit is {_value(check.value)} of "
+            f"{plural(len(places), 'case')}; nearest to its limit is {_value(check.value)} of "
             f"{number(check.limit)}, over {check.elements} elements of {cases[at].id}."
         )
         yield _state(text, "cases", at, "outputs", o, "checks", c)
@@ -137,7 +129,8 @@ def _properties(verified: list[_Where]) -> Iterator[StatementRecord]:
                 place = (case.variant, case.device, item.output, item.name, item.runs)
                 found.setdefault(place, []).append((at, p))
     for (variant, device, output, name, runs), places in found.items():
-        text = f"{variant} on {device}, output {output}: property {name} holds in {_many(places)}"
+        held = plural(len(places), "case")
+        text = f"{variant} on {device}, output {output}: property {name} holds in {held}"
         text += ", each run once more on changed inputs." if runs > 1 else "."
         yield _state(text, "cases", places[0][0], "properties", places[0][1])
 
@@ -152,16 +145,18 @@ def _repeats(verified: list[_Where]) -> Iterator[StatementRecord]:
     if filled:
         count, at, one = min(filled, key=lambda item: item[:2])
         text = (
-            f"{_many(filled, 'verified ')} ran at least {count} times, with outputs filled before "
-            f"with {', '.join(one.sentinels)}; no element that must be written stayed as it was."
+            f"{plural(len(filled), 'verified case')} ran at least {count} times, with outputs "
+            f"filled before with {', '.join(one.sentinels)}; no element that must be written "
+            "stayed as it was."
         )
         yield _state(text, "cases", at, "repeats", "sentinels")
     equal = [(count, at, one) for count, at, one in ran if one.bitwise_equal and count > 1]
     if equal:
         count, at, one = min(equal, key=lambda item: item[:2])
+        schedules = ", ".join(dict.fromkeys(one.schedules)) or "of the device"
         text = (
-            f"At least {count} repetitions gave the same bits in each of {_many(equal, 'verified ')}; "
-            f"schedules: {', '.join(dict.fromkeys(one.schedules)) or 'of the device'}."
+            f"At least {count} repetitions gave the same bits in each of "
+            f"{plural(len(equal), 'verified case')}; schedules: {schedules}."
         )
         yield _state(text, "cases", at, "repeats", "bitwise_equal")
 
@@ -175,9 +170,8 @@ def _examinations(evidence: Evidence) -> Iterator[StatementRecord]:
     for (kind, tool), places in found.items():
         at, e = places[0]
         scope = evidence.cases[at].examined[e].scope
-        text = (
-            f"{kind}: {tool} looked at {scope} in {_many(places, 'verified ')} and found nothing."
-        )
+        seen = plural(len(places), "verified case")
+        text = f"{kind}: {tool} looked at {scope} in {seen} and found nothing."
         yield _state(text, "cases", at, "examined", e)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from typing import Any, TypeVar
 
 import msgspec
 
 from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.text import Escapes
 
-# Controls that JSON allows raw, but that a terminal or a viewer would act on; they occur only
-# inside strings, where the escaped form means the same.
-_RAW = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# What JSON allows raw, but a terminal or a viewer would act on or not show; it occurs only inside
+# strings, where the escaped form means the same.
+_RAW = Escapes(
+    lambda code: json.dumps(chr(code))[1:-1] if code != 0x7F else "\\u007f", {"\n": "\n"}
+)
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -71,8 +73,7 @@ def case_to_json(case: CaseRecord) -> str:
 
 
 def _text(data: bytes) -> str:
-    escaped = _RAW.sub(lambda match: f"\\u{ord(match.group()):04x}", data.decode())
-    return escaped + "\n"
+    return data.decode().translate(_RAW) + "\n"
 
 
 def _scalar(value: object) -> object:

@@ -1,42 +1,74 @@
-"""Text for people: control characters made visible, numbers with enough digits."""
+"""Text for people: hidden characters made visible, numbers with enough digits, counts in words."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from tokitai_cli.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from tokitai_cli.model.evidence import Number
 
-# C0 and C1 controls, DEL, line and paragraph separators, bidirectional controls (they reorder what
-# a reader sees, CVE-2021-42574), zero-width and byte-order marks, and lone surrogates.
-_HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+# What has no picture though Unicode calls it printable: joiners, fillers, variation selectors.
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
-_BLOCK = re.compile(f"[{_HIDDEN}]")
-_LINE = re.compile(f"[\t\n{_HIDDEN}]")
 
 
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+class Escapes(dict[int, str]):
+    """Table for `str.translate`: every character that a reader would not see becomes `escape` of it.
+
+    Those are controls, separators but the space, formatting such as bidirectional overrides (they
+    reorder what a reader sees, CVE-2021-42574) and zero-width marks, lone surrogates, and code points
+    that are not assigned or for private use. `known` characters become what is said of them.
+    """
+
+    def __init__(self, escape: Callable[[int], str], known: Mapping[str, str]) -> None:
+        super().__init__({ord(letter): text for letter, text in known.items()})
+        self._escape = escape
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        seen = letter.isprintable() and letter not in _BLANK
+        return self.setdefault(code, letter if seen else self._escape(code))
+
+
+def _escaped(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_LINE = Escapes(_escaped, dict.fromkeys("\t\n\r", " "))
+_BLOCK = Escapes(_escaped, {"\t": "\t", "\n": "\n"})
 
 
 def visible(text: str) -> str:
-    """Put `text` on one line; control characters but tabs and line breaks become visible escapes."""
-    return _LINE.sub(lambda m: " " if m.group() in "\t\n\r" else _escaped(m), text)
+    """Put `text` on one line; hidden characters but tabs and line breaks become visible escapes."""
+    return text.translate(_LINE)
 
 
 def visible_block(text: str) -> str:
-    """`text` with its line breaks and tabs kept and every other control character made visible."""
-    return _BLOCK.sub(_escaped, text.replace("\r\n", "\n"))
+    """`text` with its line breaks and tabs kept and every other hidden character made visible."""
+    return text.replace("\r\n", "\n").translate(_BLOCK)
 
 
 def error_line(error: BaseException) -> str:
     """`error` on one line, as a person reads it."""
-    words = " ".join(str(error).split())
+    words = " ".join(visible(str(error)).split())
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Counts by verdict such as `1 refuted, 12 verified`, worst first."""
+    return ", ".join(f"{counts[one]} {one}" for one in Verdict if counts.get(one))
 
 
 def number(value: Number | None, digits: int = 6) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tokitai_cli.model.text import plural
+
 if TYPE_CHECKING:
     from tokitai_cli.pytest_plugin.cases import SpecFile, SpecSession
 
@@ -74,8 +76,8 @@ class SpecCollector:
         specs = self._session
         if specs is None or not specs.read:
             return []
-        told = f"tokitai: {_count(specs.cases, 'case')} of {_count(specs.read, 'spec')}"
-        left = f", {_count(specs.left_out, 'combination')} left out" if specs.left_out else ""
+        told = f"tokitai: {plural(specs.cases, 'case')} of {plural(specs.read, 'spec')}"
+        left = f", {plural(specs.left_out, 'combination')} left out" if specs.left_out else ""
         return [told + left, *specs.notes]
 
     @pytest.hookimpl
@@ -95,7 +97,3 @@ class Refusal(pytest.Item):
     def runtest(self) -> None:
         """Fail."""
         pytest.fail(self._text, pytrace=False)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -71,12 +71,6 @@ def outline_index(index: BatchIndex) -> IndexOutline:
     )
 
 
-def counted(counts: dict[str, int]) -> str:
-    """Counts by verdict in words, worst first."""
-    words = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts.get(verdict)]
-    return ", ".join(words) or "none"
-
-
 def _telling(failures: list[Failure]) -> list[Failure]:
     """`failures` without those that ended as one before them did, with nothing of their own to tell."""
     seen: set[tuple[Verdict, str, str]] = set()

@@ -13,7 +13,6 @@ from tokitai_cli.cli import options
 from tokitai_cli.cli.verbs.merge import show_index
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.options import flag
-from tokitai_cli.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from tokitai_cli.batch import Collected, Executor
@@ -54,6 +53,7 @@ def _batch(folders: list[str], **given: Any) -> int:
 def _list(collected: Collected, *, to_json: bool) -> int:
     """List the cases; nothing at all is `not-run`, as it is where a batch runs."""
     from tokitai_cli import console
+    from tokitai_cli.model.verdict import Verdict
 
     ids = [case.id for case in collected.cases]
     if to_json:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
 _SKIPPED = frozenset({Verdict.EXPECTED_FAILURE})
 _FAILED = frozenset({Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.UNEXPECTED_PASS})
-# What of XML 1.0's forbidden characters (section 2.2) `visible` leaves as it is.
-_NO_CHARACTER = re.compile("[\ufffe\uffff]")
 _WHOLE = "the whole batch"
 
 
@@ -152,14 +149,14 @@ class _Writer:
 
     @contextmanager
     def _element(self, tag: str, /, **attributes: str) -> Iterator[None]:
-        given = {key: _legal(visible(value)) for key, value in attributes.items()}
+        given = {key: visible(value) for key, value in attributes.items()}
         self._xml.ignorableWhitespace("\n")
         self._xml.startElement(tag, given)  # type: ignore[arg-type]
         yield
         self._xml.endElement(tag)
 
     def _text(self, text: str) -> None:
-        self._xml.characters(_legal(visible_block(text)))
+        self._xml.characters(visible_block(text))
 
 
 def _tally(counts: dict[str, int]) -> _Tally:
@@ -167,10 +164,6 @@ def _tally(counts: dict[str, int]) -> _Tally:
     for verdict in Verdict:
         tally.add(kind_of(verdict), counts.get(verdict, 0))
     return tally
-
-
-def _legal(text: str) -> str:
-    return _NO_CHARACTER.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def _seconds(value: float) -> str:

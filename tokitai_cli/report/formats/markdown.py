@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tokitai_cli.model.text import number, shape_text, visible, visible_block
+from tokitai_cli.model.text import counts_text, number, shape_text, visible, visible_block
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
@@ -53,10 +53,10 @@ def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
 
 def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
     """Report of a batch: failures first."""
-    from tokitai_cli.report.index_outline import counted, outline_index
+    from tokitai_cli.report.index_outline import outline_index
 
     template = _environment(cache).get_template("batch.md.j2")
-    text = template.render(index=found, outline=outline_index(found), counted=counted)
+    text = template.render(index=found, outline=outline_index(found), counted=counts_text)
     yield text.encode()
 
 
