@@ -185,7 +185,7 @@ def test_gfx_is_said_to_be_missing(empty: Path) -> None:
 
 def test_auto_takes_the_first_that_is_there_and_says_so(empty: Path) -> None:
     program(empty, "c++")
-    ((device, found),) = devices.resolve("auto", OPTIONS)
+    ((device, found),) = devices.choose("auto", OPTIONS)
     assert device.name == "cpu"
     text, source = facts(found)[devices.CHOSEN_BY]
     assert text == "auto took cpu; not available: rocm, cuda"
@@ -193,28 +193,28 @@ def test_auto_takes_the_first_that_is_there_and_says_so(empty: Path) -> None:
 
 
 def test_auto_without_a_compiler_is_the_cpu_that_cannot_build(empty: Path) -> None:
-    ((device, found),) = devices.resolve("auto", OPTIONS)
+    ((device, found),) = devices.choose("auto", OPTIONS)
     assert (device.name, found.available, found.buildable) == ("cpu", True, False)
 
 
 def test_auto_prefers_a_gpu(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = Probe("cuda", DeviceClass.NVIDIA_GPU, available=True, buildable=True, arch="sm_90")
     monkeypatch.setattr(cuda.CudaDevice, "probe", lambda self, options: there)
-    ((device, found),) = devices.resolve("auto", OPTIONS)
+    ((device, found),) = devices.choose("auto", OPTIONS)
     assert device.name == "cuda"
     assert facts(found)[devices.CHOSEN_BY][0] == "auto took cuda; not available: rocm"
 
 
 def test_a_name_is_that_device_even_if_it_is_not_there(empty: Path) -> None:
-    ((device, found),) = devices.resolve("rocm", OPTIONS)
+    ((device, found),) = devices.choose("rocm", OPTIONS)
     assert device.name == "rocm"
     assert not found.available
     assert devices.CHOSEN_BY not in facts(found)
     with pytest.raises(UsageError, match="unknown device"):
-        devices.resolve("tpu", OPTIONS)
+        devices.choose("tpu", OPTIONS)
 
 
 def test_all_leaves_none_out(empty: Path) -> None:
     program(empty, "c++")
-    found = {device.name: found.available for device, found in devices.resolve("all", OPTIONS)}
+    found = {device.name: found.available for device, found in devices.choose("all", OPTIONS)}
     assert found == {"rocm": False, "cuda": False, "gfx": False, "cpu": True}

@@ -148,7 +148,7 @@ def without(tree: dict[str, Any], pointer: str) -> Evidence:
     """The evidence with the fact at `pointer` gone: removed from its list or mapping, or blank."""
     tree = copy.deepcopy(tree)
     parent_path, _, last = pointer.rpartition("/")
-    parent = stage.resolve(tree, parent_path)
+    parent = stage.at_pointer(tree, parent_path)
     key = last.replace("~1", "/").replace("~0", "~")
     if isinstance(parent, list):
         del parent[int(key)]
@@ -164,7 +164,7 @@ def test_each_statement_stands_on_a_field_that_is_there(verdict: Verdict) -> Non
     evidence = samples.sample(verdict)
     tree = tree_of(evidence)
     for statement in evidence.statements:
-        stage.resolve(tree, statement.field)
+        stage.at_pointer(tree, statement.field)
         left = {
             (one.text, one.field) for one in statements.statements(without(tree, statement.field))
         }
@@ -174,9 +174,9 @@ def test_each_statement_stands_on_a_field_that_is_there(verdict: Verdict) -> Non
 
 
 def test_resolve_reads_escaped_pointers_and_refuses_missing_ones() -> None:
-    assert stage.resolve({"a/b": {"~": [1, 2]}}, "/a~1b/~0/1") == 2
+    assert stage.at_pointer({"a/b": {"~": [1, 2]}}, "/a~1b/~0/1") == 2
     with pytest.raises(LookupError):
-        stage.resolve({"a": 1}, "/b")
+        stage.at_pointer({"a": 1}, "/b")
 
 
 # Claims

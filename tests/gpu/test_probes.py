@@ -389,7 +389,7 @@ def test_the_cuda_recipe(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_architecture_of_one_vendor_does_not_break_the_probe_of_the_other(machine: Path) -> None:
     program(machine, "c++")
-    found = devices.resolve("all", DeviceOptions(arch="gfx1101"))
+    found = devices.choose("all", DeviceOptions(arch="gfx1101"))
     assert [device.name for device, _ in found] == list(devices.names())
     missing = {device.name: one.missing for device, one in found}
     assert "not an architecture of NVIDIA GPUs" in missing["cuda"]

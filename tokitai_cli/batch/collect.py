@@ -172,7 +172,7 @@ class _Collector:
 
 def _devices(options: BatchOptions) -> tuple[str, ...]:
     """Names of devices, for `all` of those that are there. A named one that is missing stays."""
-    pairs = devices.resolve(options.device, options.settings)
+    pairs = devices.choose(options.device, options.settings)
     if options.device == "all":
         pairs = [pair for pair in pairs if pair[1].available] or pairs
     return tuple(device.name for device, _ in pairs)

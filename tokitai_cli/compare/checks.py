@@ -44,7 +44,9 @@ class ResolvedCheck(msgspec.Struct, frozen=True):
         return MEASURES[self.metric].values is None
 
 
-def resolve(case: Case, name: str, reference: Target, replay: Target | None) -> list[ResolvedCheck]:
+def checks_for(
+    case: Case, name: str, reference: Target, replay: Target | None
+) -> list[ResolvedCheck]:
     """Return the variant's checks that hold for output `name` on the case's profile."""
     return [
         _resolve(case, check, reference, replay)

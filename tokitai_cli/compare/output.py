@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, resolve
+from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, checks_for
 from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.findings import check_reason
 from tokitai_cli.compare.mutant_trial import try_mutants
@@ -142,7 +142,7 @@ def judge_output(
         return OutputJudgement(_record(buffer, False, []), [], [], text)
     reference = reference_target(buffer, expectation, flush_to_zero=case.variant.flush_to_zero)
     replayed = None if replay is None else replay_target(buffer, replay)
-    checks = resolve(case, buffer.name, reference, replayed)
+    checks = checks_for(case, buffer.name, reference, replayed)
     summary = Summary()
     excused = _excused(buffer, expectation)
     refined = [refined_error(buffer, reference, outputs) for outputs in result.outputs]

@@ -46,7 +46,7 @@ def watches(name: str) -> tuple[Watch, ...]:
     return _sanitizer.watches()
 
 
-def resolve(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
+def choose(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
     """Devices of `--device`, each probed once.
 
     "auto": the first available of rocm, cuda, cpu; its probe has the fact "chosen-by", which says

@@ -3,7 +3,7 @@
 from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
 from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
-from tokitai_cli.evidence.statements import resolve
+from tokitai_cli.evidence.statements import at_pointer
 from tokitai_cli.evidence.tool import timestamp, tool_record
 from tokitai_cli.model.encoding import canonical, digest, to_json
 
@@ -11,11 +11,11 @@ __all__ = [
     "Outcome",
     "Parts",
     "assemble",
+    "at_pointer",
     "canonical",
     "digest",
     "read",
     "read_record",
-    "resolve",
     "schema",
     "timestamp",
     "to_json",

@@ -33,7 +33,7 @@ def statements(evidence: Evidence) -> list[StatementRecord]:
     ]
 
 
-def resolve(tree: Any, pointer: str) -> Any:
+def at_pointer(tree: Any, pointer: str) -> Any:
     """Value at a JSON Pointer (RFC 6901) in a parsed evidence file.
 
     Raises LookupError or ValueError where nothing is there.

@@ -53,7 +53,7 @@ def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     case ends as its verdict, and an interrupt as the run's.
     """
     planned = plan.plan(options.loaded, options.selection)
-    chosen = devices.resolve(options.device, options.settings)
+    chosen = devices.choose(options.device, options.settings)
     recorder = Recorder(options)
     for device, probe in chosen:
         recorder.device(device, probe)

@@ -86,7 +86,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     if options.build_only:
         raise UsageError("sanitize --build-only: only what runs can be watched")
     planned = plan.plan(options.loaded, options.selection)
-    ((device, probe),) = devices.resolve(options.device, options.settings)
+    ((device, probe),) = devices.choose(options.device, options.settings)
     watches: tuple[Watch, ...] = ()
     if probe.available:
         try:
