@@ -157,7 +157,16 @@ def _embedding() -> tuple[dict[str, Tree], Tree]:
 
 
 def _softmax() -> tuple[dict[str, Tree], Tree]:
-    faults = ("half-sum", "padded", "drops-nan", "nine-rows", "tail", "no-shift", "short-max")
+    faults = (
+        "half-sum",
+        "padded",
+        "drops-nan",
+        "nine-rows",
+        "tail",
+        "no-shift",
+        "short-max",
+        "half-partial",
+    )
     found = {f"fwd-{fault}": faulty("softmax", "fwd", fault) for fault in faults}
     for fault in ("right", "zeros"):
         found[f"fwd-flat-{fault}"] = faulty("softmax", "fwd", fault, checks=FLAT)

@@ -46,6 +46,7 @@ SHAPES: dict[str, dict[str, int]] = {
 VERIFIED = ("verified",)
 REFUTED = ("refuted",)
 INCONCLUSIVE = ("inconclusive",)
+CRASHED = ("crashed",)
 UNSEEN = ("refuted", "verified")
 
 
@@ -119,10 +120,11 @@ def _embedding() -> list[Trial]:
 
 def _softmax() -> list[Trial]:
     def trial(
-        fault: str, variant: str, verdict: tuple[str, ...], rows: int, cols: int, *profiles: str
-    ) -> Trial:
+        fault: str, variant: str, cpu: tuple[str, ...], rows: int, cols: int, *profiles: str,
+        cuda: tuple[str, ...] = (),
+    ) -> Trial:  # fmt: skip
         shape = {"rows": rows, "cols": cols}
-        return Trial(fault, "softmax", variant, verdict, verdict, shape, profiles)
+        return Trial(fault, "softmax", variant, cpu, cuda or cpu, shape, profiles)
 
     flat, relative = "under abs 1e-2 alone", "under abs 1e-2 and rel 1e-2"
     half = "sum kept in float16, term by term"
@@ -146,7 +148,9 @@ def _softmax() -> list[Trial]:
         trial("no fault", "fwd-right", VERIFIED, 8, 769),
         trial("maximum of a part of the row subtracted", "fwd-short-max", REFUTED, 8, 300),
         trial("maximum not subtracted", "fwd-no-shift", REFUTED, 8, 300),
-    ]
+        trial("half of the shared array that is used", "fwd-half-partial", CRASHED, 8, 300,
+              cuda=UNSEEN),
+    ]  # fmt: skip
 
 
 def _layernorm() -> list[Trial]:

@@ -66,6 +66,7 @@ def test_all_but_gfx_disclaim_machine_code(name: str) -> None:
     non_claims = devices.get(name).non_claims
     assert ("not machine-code verification" in non_claims) == (name != "gfx")
     assert ("not GPU evidence" in non_claims) == (name == "cpu")
+    assert any("shared memory" in text for text in non_claims) == (name in ("cuda", "rocm"))
     assert ("not AMD device evidence" in non_claims) == (name == "cuda")
     assert ("not executed on a GPU" in non_claims) == (name == "gfx")
 

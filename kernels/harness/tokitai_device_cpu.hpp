@@ -88,6 +88,7 @@ class Device {
     page_ = size_t(sysconf(_SC_PAGESIZE));
     pool.threads = threads_ ? threads_ : usable_cores();
     pool.setup = prepare_thread_for_faults;
+    find_shared_arrays(shared_layout);
     snprintf(hello, size,
              "status=ok\ndevice=cpu\nwarp_size=%d\nfact.threads=%u|%s\nfact.compiler=%s|__VERSION__\n"
              "fact.context_switch=%s|compiled in\nfact.stack_kib=%zu|compiled in\n",
@@ -100,6 +101,7 @@ class Device {
     struct stat status;
     if (fstat(memory_, &status) != 0 || Word(status.st_size) < request.file_bytes)
       end_with(exit_garbage, "the memory file is shorter than the request says");
+    if (shared_layout.missing) return request.fail(Status::runtime_error, "%s", shared_layout.missing);
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind == Kind::symbol && !check_symbol(program, request, buffer)) return false;
       if (!buffer.has_content()) continue;
@@ -138,8 +140,13 @@ class Device {
 
   bool run(const Program& program, Case& request, size_t repetition, Word& nanoseconds) {
     const Word begin = now();
-    for (const Launch& launch : request.launches)
-      if (!start_launch(program, request, launch, request.repetitions[repetition])) return false;
+    Work work = {};
+    work.reach = near_bytes;
+    work.watched = no_index;
+    if (!launch_all(program, request, request.repetitions[repetition], work)) {
+      if (work.why == Failure::shared_damage) find_writer(program, request, repetition, work);
+      return request.fail(status_of(work.why), "%s", work.failure);
+    }
     nanoseconds = now() - begin;
     return true;
   }
@@ -279,8 +286,31 @@ class Device {
     }
   }
 
+  // Runs a repetition again to find the block, then the thread, that wrote into a guard of shared
+  // memory. What does not happen again stays not known.
+  void find_writer(const Program& program, Case& request, size_t repetition, Work& found) {
+    while (found.seen != Seen::after_thread) {
+      if (!prepare(program, request, repetition)) return;
+      Work again = {};
+      again.reach = found.damaged == no_index ? SIZE_MAX : 0;
+      again.watched = found.damaged;
+      if (launch_all(program, request, request.repetitions[repetition], again) ||
+          again.why != Failure::shared_damage || again.seen >= found.seen)
+        return;
+      found = again;
+    }
+  }
+
+  // Runs the launches one after another, as `work` says; false where one of them failed.
+  static bool launch_all(const Program& program, Case& request, const Repetition& repetition,
+                         Work& work) {
+    for (const Launch& launch : request.launches)
+      if (!start_launch(program, request, launch, repetition, work)) return false;
+    return true;
+  }
+
   static bool start_launch(const Program& program, Case& request, const Launch& launch,
-                           const Repetition& repetition) {
+                           const Repetition& repetition, Work& work) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
     Word words[argument_limit];
     for (unsigned i = 0; i < launch.argument_count; i++) {
@@ -289,7 +319,6 @@ class Device {
                      ? reinterpret_cast<Word>(request.buffers[value].pointer)
                      : value;
     }
-    Work work = {};
     work.kernel = kernel.name;
     work.all_threads = kernel.device->all_threads;
     work.one_thread = kernel.device->one_thread;
@@ -300,8 +329,7 @@ class Device {
     work.fill = repetition.fill;
     work.seed = repetition.seed;
     tokitai::launch(work);
-    if (!work.failed) return true;
-    return request.fail(status_of(work.why), "%s", work.failure);
+    return !work.failed;
   }
 };
 

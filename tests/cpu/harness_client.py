@@ -23,6 +23,9 @@ import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.build.guards import guard_shared_arrays
+from tokitai_cli.model.device import SharedGuards
+
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = ROOT / "kernels" / "harness"
 HOST = ROOT / "kernels" / "host"
@@ -32,7 +35,7 @@ GUARD = 0xC3
 KINDS = {"input": 0, "output": 1, "inout": 2, "workspace": 3, "symbol": 4}
 FLAGS = (
     "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno",
-    "-fno-strict-aliasing", "-ftls-model=local-exec", "-pthread",
+    "-fno-strict-aliasing", "-ftls-model=local-exec", "-fdata-sections", "-pthread",
 )  # fmt: skip
 
 
@@ -125,8 +128,13 @@ def build(
     with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
         file, made = Path(scratch) / "harness.cpp", Path(scratch) / "child"
         file.write_text(text)
-        command += [str(file), "-o", str(made)]
+        compiled = Path(scratch) / "harness.o"
+        command += ["-c", str(file), "-o", str(compiled)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            guard_shared_arrays(compiled, SharedGuards(front=256, back=768, last=65536))
+            command = [compiler(), "-pthread", *flags, str(compiled), "-o", str(made)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             made.replace(program)
     return program, done

@@ -35,6 +35,7 @@ enum Fault {
   kUncleared,
   kShortShuffle,
   kShortMax,
+  kHalfPartial,
 };
 
 __device__ inline float wide(__half value) { return __half2float(value); }

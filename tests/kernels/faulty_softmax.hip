@@ -17,7 +17,9 @@ __device__ inline float block_max(float value, float* partial) {
 }
 
 __global__ void softmax_fwd(const __half* input, __half* output, int cols, int fault) {
-  __shared__ float partial[kThreads];
+  __shared__ float whole[kThreads];
+  __shared__ float half_of_it[kThreads / 2];
+  float* partial = fault == kHalfPartial ? half_of_it : whole;
   const __half* x = input + static_cast<size_t>(blockIdx.x) * cols;
   // kPadded: threads without a column take part with a logit of 0.
   const int padded = fault == kPadded ? (cols + kThreads - 1) / kThreads * kThreads : cols;

@@ -30,6 +30,7 @@ from tokitai_cli.storage import data_sha256, file_sha256, sha256
 
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE = "child.d"
+_OBJECT = "child.o"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
 _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
 _ATTEMPTS = 2
@@ -141,7 +142,7 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
             "source": [str(request.source), source],
             "harness": [template_digest(), harness_context(request)],
             "defines": request.defines,
-            "command": recipe.command,
+            "command": [recipe.command, recipe.link, recipe.shared_guards],
             "environment": {
                 name: value for name, value in recipe.environment.items() if name not in _PLACES
             },
@@ -165,6 +166,7 @@ def _compile(job: _Job, timeout: float, listener: Listener | None) -> entries.Fo
             started_ns = time.time_ns()
             text = harness_text(job.request)
             (folder / entries.HARNESS).write_text(text, encoding="utf-8")
+            job.log_path.unlink(missing_ok=True)
             command, printed = _run_compiler(job, folder, timeout, listener)
             manifest = _manifest(job, folder, command)
             if _changed_since(job, manifest, started_ns):
@@ -183,16 +185,41 @@ def _compile(job: _Job, timeout: float, listener: Listener | None) -> entries.Fo
 def _run_compiler(
     job: _Job, folder: Path, timeout: float, listener: Listener | None
 ) -> tuple[tuple[str, ...], str]:
-    """Compile in `folder`; returns the command and what the compiler printed."""
-    names = {"source": entries.HARNESS, "output": entries.ARTIFACT, "depfile": _DEPFILE}
-    command = command_of(job.recipe, names)
+    """Compile in `folder`, and link; returns the commands and what the compiler printed."""
+    recipe = job.recipe
+    made = _OBJECT if recipe.link else entries.ARTIFACT
+    command = command_of(
+        recipe.command, {"source": entries.HARNESS, "output": made, "depfile": _DEPFILE}
+    )
+    printed = _run_step(job, folder, command, made, timeout, listener)
+    if not recipe.link:
+        return command, printed
+    if recipe.shared_guards is not None:
+        from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
+
+        guard_shared_arrays(folder / made, recipe.shared_guards)
+    link = command_of(recipe.link, {"object": made, "output": entries.ARTIFACT})
+    printed += _run_step(job, folder, link, entries.ARTIFACT, timeout, listener)
+    (folder / made).unlink()
+    return (*command, "&&", *link), printed
+
+
+def _run_step(
+    job: _Job,
+    folder: Path,
+    command: tuple[str, ...],
+    made: str,
+    timeout: float,
+    listener: Listener | None,
+) -> str:
+    """Run one command of a build, which makes the file `made`; returns what it printed."""
 
     def waiting(seconds: float) -> None:
         if listener is not None:
             listener(BuildRunning(job.recipe.device, str(job.request.source), seconds))
 
     done = compile_in(folder, job.recipe, command, job.log_path, timeout, waiting)
-    if done.returncode != 0 or not (folder / entries.ARTIFACT).is_file():
+    if done.returncode != 0 or not (folder / made).is_file():
         raise failure(
             done,
             job.recipe,
@@ -202,7 +229,7 @@ def _run_compiler(
             findings=job.findings,
             log_path=job.log_path,
         )
-    return command, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> entries.Manifest:

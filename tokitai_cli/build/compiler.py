@@ -23,13 +23,15 @@ _LINK_ERROR = re.compile(
 )
 
 
-def command_of(recipe: Recipe, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the recipe's argv with its placeholders replaced."""
+def command_of(words: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a recipe's argv with its placeholders replaced."""
 
     def fill(word: str) -> str:
-        return re.sub(r"\{(source|output|depfile)\}", lambda match: names[match.group(1)], word)
+        return re.sub(
+            r"\{(source|object|output|depfile)\}", lambda match: names[match.group(1)], word
+        )
 
-    return tuple(fill(word) for word in recipe.command)
+    return tuple(fill(word) for word in words)
 
 
 def compile_in(
@@ -40,7 +42,7 @@ def compile_in(
     timeout: float,
     waiting: Callable[[float], None] | None = None,
 ) -> process.Completed:
-    """Run the compiler in `folder`; its output goes to `log_path`, whether it fails or not.
+    """Run the compiler in `folder`; its output is added to `log_path`, whether it fails or not.
 
     `waiting` is told the seconds so far about once a second.
     """
@@ -49,7 +51,8 @@ def compile_in(
     environment = {**recipe.environment, "PWD": "/proc/self/cwd", "TMPDIR": str(folder)}
     done = process.run(command, env=environment, cwd=folder, timeout=timeout, waiting=waiting)
     text = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
-    log_path.write_text(text, encoding="utf-8", errors="replace")
+    with log_path.open("a", encoding="utf-8", errors="replace") as log:
+        log.write(text)
     return done
 
 

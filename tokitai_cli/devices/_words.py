@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from tokitai_cli.model.device import Fact
 
 NOT_MACHINE_CODE = "not machine-code verification"
+SHARED_UNGUARDED = "shared memory has no guards on a GPU: what leaves a shared array may not show"
 
 
 def define_flags(defines: Mapping[str, str]) -> tuple[str, ...]:

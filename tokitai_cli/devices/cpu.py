@@ -19,13 +19,15 @@ from tokitai_cli.devices._environment import (
 from tokitai_cli.devices._find import first_program, read_text
 from tokitai_cli.devices._words import NOT_MACHINE_CODE, define_flags
 from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
+from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe, SharedGuards
 
 _COMPILERS = ("c++", "g++", "clang++")
 _WARP_SIZES = (32, 64)
 _MEND = "install g++ or clang++, or `pip install ziglang`"
 # Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
 _FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
+# Every shared array lies in a section of its own, so that it can be given guards.
+_APART = ("-fdata-sections", "-fno-lto")
 _ZIG_NOTICE = "the first build with zig takes about two minutes: it builds its C++ library once"
 # Programs that GCC and Clang drivers call; a driver that calls none prints the bare name.
 _CALLED = ("cc1plus", "as", "ld", "collect2")
@@ -86,7 +88,7 @@ class CpuDevice:
             "-march=native",
             *_FLOATING_POINT,
             *_excess_precision(driver[0]),
-            # Static shared memory is thread-local storage of the executable itself.
+            # Shared memory is thread-local storage of the executable itself.
             "-ftls-model=local-exec",
             "-fno-strict-aliasing",
             "-pthread",
@@ -96,21 +98,26 @@ class CpuDevice:
             f"-I{kernels / 'harness'}",
             *define_flags(defines),
             *flags,
+            *_APART,
             "-MD",
             "-MF",
             "{depfile}",
             "-x",
             "c++",
+            "-c",
             "{source}",
             "-o",
             "{output}",
         )
+        link = (*driver, "-O3", "-pthread", "{object}", *flags, "-fno-lto", "-o", "{output}")
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
         return Recipe(
             device=self.name,
             arch=platform.machine(),
             compiler=Path(driver[0]),
             command=command,
+            link=link,
+            shared_guards=SharedGuards(front=256, back=768, last=65536),
             environment=compiler_environment(),
             source_suffix=".cpp",
             version_command=(*driver, "--version"),

@@ -17,6 +17,7 @@ from tokitai_cli.devices._environment import (
 from tokitai_cli.devices._find import first_program
 from tokitai_cli.devices._words import (
     NOT_MACHINE_CODE,
+    SHARED_UNGUARDED,
     define_flags,
     set_variables,
     variable_facts,
@@ -55,7 +56,11 @@ class CudaDevice:
 
     name: str = "cuda"
     device_class: DeviceClass = DeviceClass.NVIDIA_GPU
-    non_claims: tuple[str, ...] = ("not AMD device evidence", NOT_MACHINE_CODE)
+    non_claims: tuple[str, ...] = (
+        "not AMD device evidence",
+        NOT_MACHINE_CODE,
+        SHARED_UNGUARDED,
+    )
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for the driver, the GPUs, nvcc and a host compiler."""

@@ -17,6 +17,7 @@ from tokitai_cli.devices._environment import (
 from tokitai_cli.devices._find import first_program
 from tokitai_cli.devices._words import (
     NOT_MACHINE_CODE,
+    SHARED_UNGUARDED,
     define_flags,
     set_variables,
     variable_facts,
@@ -58,7 +59,7 @@ class RocmDevice:
 
     name: str = "rocm"
     device_class: DeviceClass = DeviceClass.AMD_GPU
-    non_claims: tuple[str, ...] = (NOT_MACHINE_CODE,)
+    non_claims: tuple[str, ...] = (NOT_MACHINE_CODE, SHARED_UNGUARDED)
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for /dev/kfd, the agents and a compiler."""

@@ -53,11 +53,21 @@ class DeviceOptions(msgspec.Struct, frozen=True):
     threads: int = 0
 
 
+class SharedGuards(msgspec.Struct, frozen=True):
+    """Bytes kept free in front of each array of shared memory, behind it, and behind the last one."""
+
+    front: int
+    back: int
+    last: int
+
+
 class Recipe(msgspec.Struct, frozen=True):
     """How to build one harness source into one executable.
 
     command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
         (each may be part of a longer word). The depfile is in Makefile syntax.
+    link: argv from {object} to {output}, where `command` makes an object file.
+    shared_guards: what is kept free around shared arrays in that object file.
     environment: the whole, scrubbed environment of the compiler.
     wraps: programs that the compiler calls and whose identity belongs to the cache key.
     wrap_commands: commands that print the path of one more such program each.
@@ -72,6 +82,8 @@ class Recipe(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     source_suffix: str
     version_command: tuple[str, ...]
+    link: tuple[str, ...] = ()
+    shared_guards: SharedGuards | None = None
     wraps: tuple[Path, ...] = ()
     wrap_commands: tuple[tuple[str, ...], ...] = ()
     resolved_features: str = ""

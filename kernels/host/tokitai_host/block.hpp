@@ -59,7 +59,12 @@ struct Warp {
   u64 live, runnable, waiting, at_barrier;
 };
 
-enum class Failure : unsigned char { divergence, shared_overrun, out_of_memory };
+enum class Failure : unsigned char { divergence, shared_damage, out_of_memory };
+
+// When a guard of shared memory was found damaged.
+enum class Seen : unsigned char { after_thread, after_block, after_launch };
+
+constexpr u64 no_index = ~0ull;
 
 // One launch, shared by the OS threads that work on it.
 struct Work {
@@ -71,10 +76,14 @@ struct Work {
   size_t dynamic_bytes;
   unsigned char fill;
   u64 seed;
+  size_t reach;       // how far guards of shared arrays are looked at after each block
+  u64 watched;        // block whose guards are looked at after each turn of a thread, or no_index
   // Next block, and blocks that an OS thread takes at once.
   u64 total, chunk, next;
   int failed;
   Failure why;
+  u64 damaged;  // block that wrote into a guard, or no_index
+  Seen seen;
   char failure[4000];
 };
 
@@ -91,7 +100,8 @@ struct Block {
   unsigned predicate_count, released_count, released_live;
   Fiber* running;
   unsigned free_count;
-  StaticShared shared;
+  unsigned char* shared;  // thread-local storage of the OS thread
+  bool watched;
   Fiber own;  // of the OS thread
   Warp warps[warp_limit];
   Lane lanes[block_limit];
@@ -129,6 +139,7 @@ TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
 inline void report_stuck(Block& block);                           // deadlock.hpp
 inline void report_mixed_barrier(Block& block);                   // deadlock.hpp
 inline void report_no_stack(Work& work);                          // deadlock.hpp
+inline bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);  // deadlock.hpp
 inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
 inline void fiber_main();
 
@@ -160,6 +171,8 @@ TOKITAI_UNSANITIZED inline int other_warp(Block& block, unsigned after) {
 // The thread that runs next, or -1 where the block is done or cannot go on. `w` is the warp of the
 // thread that ran until now.
 TOKITAI_UNSANITIZED inline int next_thread(Block& block, unsigned w) {
+  if (__builtin_expect(block.watched, 0) && report_shared_damage(block, SIZE_MAX, Seen::after_thread, block.work->watched))
+    return -1;
   Warp& warp = block.warps[w];
   if (!warp.runnable && warp.waiting) complete_warp_operation(block, w);
   if (warp.runnable) return int(w * warp_size + lane_in(block, warp.runnable));
@@ -329,6 +342,9 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
   // One bit of the seed, so that a schedule is either way in all of its blocks.
   block.reversed = block.seeded && (mixed(work.seed) & 1);
+  block.watched = work.watched == linear_index;
+  // Blocks in front of the one that is watched may have written into guards as well.
+  if (block.watched) fill_guards(block.shared, work.dynamic_bytes, work.fill);
   fill_shared(block.shared, work.dynamic_bytes, work.fill);
   order_release(&block.start_order);
 #ifdef TOKITAI_TSAN
@@ -339,10 +355,15 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   block.running = fiber;
 #ifdef TOKITAI_TSAN
   // A sanitizer of races sees none between threads that share a fiber.
-  threadIdx = {0, 0, 0};
-  if (block.reversed) threadIdx = {work.block.x - 1, work.block.y - 1, work.block.z - 1};
-  arm(block);
+  const bool apart = true;
+#else
+  const bool apart = block.watched;
 #endif
+  if (apart) {
+    threadIdx = {0, 0, 0};
+    if (block.reversed) threadIdx = {work.block.x - 1, work.block.y - 1, work.block.z - 1};
+    arm(block);
+  }
   fiber_switch(block.own, *fiber, false);
   order_acquire(&block.end_order);
   // Fibers of a block that was given up wait for ever and are prepared anew.

@@ -103,6 +103,51 @@ inline Text failure_text(Work& work, const char* what) {
   return text;
 }
 
+// What an array is called in its function: the last part of its name.
+inline void append_array(Text& text, const SharedArray& array, size_t dynamic_bytes) {
+  if (array.offset == shared_layout.dynamic) {
+    append(text, "dynamic shared memory (the launch asks for %zu bytes)", dynamic_bytes);
+    return;
+  }
+  int status = 0;
+  char* whole = abi::__cxa_demangle(array.symbol, nullptr, nullptr, &status);
+  const char* name = whole ? whole : array.symbol;
+  for (const char* next = strstr(name, "::"); next; next = strstr(name, "::")) name = next + 2;
+  append(text, "shared array %s (%zu bytes)", name, array.bytes);
+  free(whole);
+}
+
+// Looks at the first `reach` bytes of every guard of shared memory. True where one is damaged; of
+// several finds the first is told. `index` is the block's.
+TOKITAI_UNSANITIZED inline bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index) {
+  Work& work = *block.work;
+  const SharedDamage damage = shared_damage(block.shared, work.dynamic_bytes, work.fill, reach);
+  if (!damage.array) return false;
+  if (!claim_failure(work, Failure::shared_damage)) return true;
+  work.damaged = index;
+  work.seen = seen;
+  const unsigned char* begin = block.shared + damage.array->offset;
+  const unsigned char* end = begin + used_bytes(*damage.array, work.dynamic_bytes);
+  Text text = {work.failure, sizeof work.failure, 0};
+  if (damage.at < begin)
+    append(text, "write %zu bytes in front of ", size_t(begin - damage.at));
+  else
+    append(text, "write %zu bytes past the end of ", size_t(damage.at - end));
+  append_array(text, *damage.array, work.dynamic_bytes);
+  append(text, " in kernel %s, ", work.kernel);
+  if (seen == Seen::after_launch) {
+    append(text, "block and thread not known");
+    return true;
+  }
+  append(text, "block (%u,%u,%u), thread ", blockIdx.x, blockIdx.y, blockIdx.z);
+  const Coordinates thread = block.lanes[block.current].index;
+  if (seen == Seen::after_thread)
+    append(text, "(%u,%u,%u)", thread.x, thread.y, thread.z);
+  else
+    append(text, "not known");
+  return true;
+}
+
 inline void report_no_stack(Work& work) {
   if (claim_failure(work, Failure::out_of_memory))
     failure_text(work, "no memory for the stacks of GPU threads");

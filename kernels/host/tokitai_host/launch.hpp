@@ -39,7 +39,7 @@ TOKITAI_UNSANITIZED inline Block* own_block() {
                         -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     own = static_cast<Block*>(memory);
-    own->shared = static_shared();
+    own->shared = own_shared();
     fiber_adopt(own->own);
   }
   return own;
@@ -78,6 +78,7 @@ TOKITAI_UNSANITIZED inline void work_on(Work& work) {
     return report_no_stack(work);
   block->work = &work;
   current_block = block;
+  fill_guards(block->shared, work.dynamic_bytes, work.fill);
   const BlockOrder order = block_order(work.seed, work.total);
   while (!__atomic_load_n(&work.failed, __ATOMIC_RELAXED)) {
     const u64 begin = __atomic_fetch_add(&work.next, work.chunk, __ATOMIC_RELAXED);
@@ -89,12 +90,10 @@ TOKITAI_UNSANITIZED inline void work_on(Work& work) {
       blockIdx = {unsigned(at % grid.x), unsigned(at / grid.x % grid.y),
                   unsigned(at / grid.x / grid.y)};
       run_block(*block, at);
-      if (shared_overrun(work.dynamic_bytes) && claim_failure(work, Failure::shared_overrun)) {
-        Text text = failure_text(work, "write past the end of dynamic shared memory");
-        append(text, ", of which the launch asked for %zu bytes", work.dynamic_bytes);
-      }
+      report_shared_damage(*block, work.reach, Seen::after_block, at);
     }
   }
+  report_shared_damage(*block, SIZE_MAX, Seen::after_launch, no_index);
   current_block = no_block;
 }
 
@@ -127,7 +126,8 @@ inline void pool_grow(unsigned count) {
 
 inline void launch(Work& work) {
   work.total = u64(work.grid.x) * work.grid.y * work.grid.z;
-  const unsigned threads = work.total < pool.threads ? unsigned(work.total) : pool.threads;
+  unsigned threads = work.total < pool.threads ? unsigned(work.total) : pool.threads;
+  if (work.watched != no_index) threads = 1;
   constexpr u64 chunks_per_thread = 16, largest_chunk = 64;
   work.chunk = work.total / (threads * chunks_per_thread) + 1;
   if (work.chunk > largest_chunk) work.chunk = largest_chunk;

@@ -1,15 +1,19 @@
-// Shared memory of the block that an OS thread runs, and its fill before each block.
+// Shared memory of the block that an OS thread runs: its fill before each block, and its guards.
 //
-// Static arrays are thread_local and zero at first, so the linker gathers them in .tbss, of which
-// every OS thread has a copy. Nothing else lies there: the runtime's own thread-local variables have
-// initial values (.tdata) and shared libraries have storage of their own. Filling the copy of .tbss
-// thus fills every static array without knowing its name.
+// Static arrays are thread_local without initial values, so that every OS thread has a copy of each.
+// The build widens the place of every array by a guard in front and one behind, and writes their
+// sizes into the size of the array's symbol (tokitai_cli/build/guards.py). The executable's own symbol
+// table thus says where all arrays and guards are, whatever function, template or struct they are of.
 #pragma once
 
 // The harness gives the arrays that a source declares as `extern __shared__` their place.
 #define TOKITAI_HOST_DYNAMIC_SHARED 1
 
-#include <link.h>
+#include <cxxabi.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fiber.hpp"
 
@@ -20,89 +24,148 @@
 
 namespace tokitai {
 constexpr size_t shared_limit = TOKITAI_SHARED_LIMIT;
-constexpr size_t shared_guard = 256;  // bytes behind dynamic shared memory that must stay as they are
-constexpr unsigned char guard_byte = 0xC3;
 }  // namespace tokitai
 
-// Every `extern __shared__` array is this one: the harness defines its symbol as an alias.
 extern "C" {
-alignas(128) thread_local unsigned char
-    tokitai_dynamic_shared[tokitai::shared_limit + tokitai::shared_guard];
+#ifdef TOKITAI_DYNAMIC_SHARED
+// Every `extern __shared__` array is this one: the harness defines its symbol as an alias.
+alignas(128) thread_local unsigned char tokitai_dynamic_shared[tokitai::shared_limit];
+#endif
+// An array like any other: where it lies tells where the others do, and that there are guards at all.
+alignas(16) thread_local unsigned char tokitai_shared_marker[16];
 }
 
 namespace tokitai {
 
-struct Marker {
-  u64 words[2];
-  bool operator==(const Marker& other) const {
-    return words[0] == other.words[0] && words[1] == other.words[1];
+// An array and its guards, in bytes from where thread-local storage begins.
+struct SharedArray {
+  const char* symbol;
+  size_t offset, bytes, front, back;
+};
+
+struct SharedLayout {
+  SharedArray* arrays;  // by offset
+  size_t count, marker, dynamic;
+  const char* missing;  // why arrays and guards are not known
+};
+inline SharedLayout shared_layout = {nullptr, 0, 0, SIZE_MAX, "the executable was not read"};
+
+// How much of a guard is looked at after every block; what lies farther, after every launch.
+constexpr size_t near_bytes = 1024;
+
+inline SharedArray shared_array(const Elf64_Sym& symbol, const char* name) {
+  constexpr unsigned unit = 16;
+  return {name, size_t(symbol.st_value), size_t(symbol.st_size & 0xffffffff),
+          size_t(symbol.st_size >> 32 & 0xffff) * unit, size_t(symbol.st_size >> 48) * unit};
+}
+
+// Puts an array into its place by offset. The several names of dynamic shared memory are one array.
+inline void add_shared_array(SharedLayout& layout, const SharedArray& array) {
+  if (strcmp(array.symbol, "tokitai_shared_marker") == 0) layout.marker = array.offset;
+  if (strcmp(array.symbol, "tokitai_dynamic_shared") == 0) layout.dynamic = array.offset;
+  size_t at = layout.count;
+  while (at > 0 && layout.arrays[at - 1].offset > array.offset) at--;
+  if (at > 0 && layout.arrays[at - 1].offset == array.offset) return;
+  memmove(layout.arrays + at + 1, layout.arrays + at, (layout.count - at) * sizeof array);
+  layout.arrays[at] = array;
+  layout.count++;
+}
+
+inline void read_symbols(const unsigned char* file, SharedLayout& layout) {
+  const auto& header = *reinterpret_cast<const Elf64_Ehdr*>(file);
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(file + header.e_shoff);
+  for (unsigned s = 0; s < header.e_shnum; s++) {
+    if (sections[s].sh_type != SHT_SYMTAB) continue;
+    const auto* symbols = reinterpret_cast<const Elf64_Sym*>(file + sections[s].sh_offset);
+    const auto* names = reinterpret_cast<const char*>(file + sections[sections[s].sh_link].sh_offset);
+    const size_t count = sections[s].sh_size / sizeof(Elf64_Sym);
+    size_t guarded = 0;
+    for (size_t i = 0; i < count; i++)
+      guarded += ELF64_ST_TYPE(symbols[i].st_info) == STT_TLS && symbols[i].st_size >> 32;
+    layout.arrays = static_cast<SharedArray*>(calloc(guarded + 1, sizeof(SharedArray)));
+    for (size_t i = 0; layout.arrays && i < count; i++)
+      if (ELF64_ST_TYPE(symbols[i].st_info) == STT_TLS && symbols[i].st_size >> 32)
+        add_shared_array(layout, shared_array(symbols[i], names + symbols[i].st_name));
   }
-};
-static thread_local Marker shared_marker = {{0x746f6b6974616921ull, 0x9e3779b97f4a7c15ull}};
+}
 
-struct Range {
-  unsigned char* begin;
-  size_t bytes;
-};
+// Finds the arrays once for the process. The file stays mapped, as names are not copied.
+inline void find_shared_arrays(SharedLayout& layout) {
+  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  if (file < 0 || fstat(file, &status) != 0) return;
+  void* mapped = mmap(nullptr, size_t(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) return;
+  read_symbols(static_cast<const unsigned char*>(mapped), layout);
+  layout.missing = nullptr;
+  if (!layout.marker)
+    layout.missing = layout.arrays ? "shared arrays were built without guards"
+                                   : "the executable has no symbols (-s takes them away)";
+}
 
-// Static shared memory of the calling OS thread: .tbss in front of and behind the dynamic array.
-struct StaticShared {
-  Range parts[2];
-};
+// The copy of thread-local storage that the calling OS thread has.
+TOKITAI_UNSANITIZED inline unsigned char* own_shared() {
+  return tokitai_shared_marker - shared_layout.marker;
+}
 
-// The initial image of thread-local storage holds the marker's first value; where it stands there,
-// compared with where the marker is in this thread, gives this thread's copy of the image.
-TOKITAI_UNSANITIZED inline int find_static_shared(struct dl_phdr_info* program, size_t, void* found) {
-  StaticShared& shared = *static_cast<StaticShared*>(found);
-  for (int i = 0; i < program->dlpi_phnum; i++) {
-    const auto& segment = program->dlpi_phdr[i];
-    if (segment.p_type != PT_TLS) continue;
-    const auto* image = reinterpret_cast<const unsigned char*>(program->dlpi_addr + segment.p_vaddr);
-    for (size_t at = 0; at + sizeof(Marker) <= segment.p_filesz; at += alignof(Marker)) {
-      if (!(*reinterpret_cast<const Marker*>(image + at) == shared_marker)) continue;
-      unsigned char* copy = reinterpret_cast<unsigned char*>(&shared_marker) - at;
-      unsigned char* begin = copy + segment.p_filesz;
-      unsigned char* end = copy + segment.p_memsz;
-      unsigned char* dynamic = tokitai_dynamic_shared;
-      unsigned char* behind = dynamic + sizeof tokitai_dynamic_shared;
-      shared.parts[0] = {begin, size_t(dynamic - begin)};
-      shared.parts[1] = {behind, size_t(end - behind)};
-      return 1;
-    }
+// Bytes of an array that a launch gives its blocks.
+TOKITAI_UNSANITIZED inline size_t used_bytes(const SharedArray& array, size_t dynamic_bytes) {
+  return array.offset == shared_layout.dynamic ? dynamic_bytes : array.bytes;
+}
+
+// Calls `visit` with the two guards of every array, from the lowest address on, until it says true.
+template <class Visit>
+TOKITAI_UNSANITIZED inline bool any_guard(unsigned char* shared, size_t dynamic_bytes, Visit visit) {
+  for (size_t i = 0; i < shared_layout.count; i++) {
+    const SharedArray& array = shared_layout.arrays[i];
+    unsigned char* begin = shared + array.offset;
+    const size_t used = used_bytes(array, dynamic_bytes);
+    if (visit(array, begin - array.front, array.front)) return true;
+    if (visit(array, begin + used, array.bytes - used + array.back)) return true;
   }
-  return 1;  // the first object is the executable; others are of no interest
-}
-
-TOKITAI_UNSANITIZED inline StaticShared static_shared() {
-  StaticShared shared = {};
-#if !(defined(__clang__) && (defined(TOKITAI_ASAN) || defined(TOKITAI_TSAN)))
-  // clang links the sanitizers' runtimes, with state of their own in .tbss, into the executable.
-  dl_iterate_phdr(find_static_shared, &shared);
-#endif
-  return shared;
-}
-
-TOKITAI_UNSANITIZED inline void fill_shared(const StaticShared& shared, size_t dynamic_bytes,
-                                            unsigned char fill) {
-  for (const Range& part : shared.parts)
-    if (part.bytes) memset(part.begin, fill, part.bytes);
-#ifdef TOKITAI_DYNAMIC_SHARED
-  memset(tokitai_dynamic_shared, fill, dynamic_bytes);
-  memset(tokitai_dynamic_shared + dynamic_bytes, guard_byte, shared_guard);
-#else
-  (void)dynamic_bytes;
-#endif
-}
-
-// Whether a block wrote just behind the dynamic shared memory that its launch asked for.
-TOKITAI_UNSANITIZED inline bool shared_overrun(size_t dynamic_bytes) {
-#ifdef TOKITAI_DYNAMIC_SHARED
-  for (size_t i = 0; i < shared_guard; i++)
-    if (tokitai_dynamic_shared[dynamic_bytes + i] != guard_byte) return true;
-#else
-  (void)dynamic_bytes;
-#endif
   return false;
+}
+
+// Fills the guards, at the beginning of a launch on this OS thread.
+TOKITAI_UNSANITIZED inline void fill_guards(unsigned char* shared, size_t dynamic_bytes,
+                                            unsigned char fill) {
+  any_guard(shared, dynamic_bytes, [=](const SharedArray&, unsigned char* begin, size_t bytes) {
+    memset(begin, fill, bytes);
+    return false;
+  });
+}
+
+// Fills the arrays, before each block.
+TOKITAI_UNSANITIZED inline void fill_shared(unsigned char* shared, size_t dynamic_bytes,
+                                            unsigned char fill) {
+  for (size_t i = 0; i < shared_layout.count; i++) {
+    const SharedArray& array = shared_layout.arrays[i];
+    memset(shared + array.offset, fill, used_bytes(array, dynamic_bytes));
+  }
+}
+
+// A byte of a guard that is not as it was filled.
+struct SharedDamage {
+  const SharedArray* array;
+  const unsigned char* at;
+};
+
+// The first damage in the first `reach` bytes of each guard; its array is null where there is none.
+TOKITAI_UNSANITIZED inline SharedDamage shared_damage(unsigned char* shared, size_t dynamic_bytes,
+                                                      unsigned char fill, size_t reach) {
+  SharedDamage found = {};
+  any_guard(shared, dynamic_bytes,
+            [&](const SharedArray& array, const unsigned char* begin, size_t bytes) {
+              if (bytes > reach) bytes = reach;
+              unsigned char differing = 0;
+              for (size_t i = 0; i < bytes; i++) differing |= begin[i] ^ fill;
+              if (!differing) return false;
+              while (*begin == fill) begin++;
+              found = {&array, begin};
+              return true;
+            });
+  return found;
 }
 
 }  // namespace tokitai
