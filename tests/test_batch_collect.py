@@ -327,7 +327,7 @@ def test_cases_stand_in_the_order_of_specs_and_plans(folder: Path) -> None:
 def absent(device: RocmDevice, options: DeviceOptions) -> Probe:
     """What the probe of a machine without the device says."""
     del options
-    return Probe(device.name, device.device_class, available=False, buildable=False, arch="")
+    return Probe(device.name, device.traits.device_class, available=False, buildable=False, arch="")
 
 
 def test_devices_vary_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

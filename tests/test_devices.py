@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tokitai_cli import devices
-from tokitai_cli.devices import cpu, cuda
+from tokitai_cli import devices, resources
+from tokitai_cli.devices import amd, cpu, cuda, nvidia
 from tokitai_cli.errors import BuildError, InadmissibleError, UsageError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Probe
+from tokitai_cli.model.device import TRAITS, DeviceClass, DeviceOptions, Probe
 
 OPTIONS = DeviceOptions()
 
@@ -49,8 +49,22 @@ def facts(found: Probe) -> dict[str, tuple[str, str]]:
     return {fact.name: (fact.value, fact.source) for fact in found.facts}
 
 
+def test_every_list_of_devices_is_the_tables() -> None:
+    assert devices.names() == tuple(TRAITS)
+    for name, traits in TRAITS.items():
+        assert devices.get(name).name == name
+        assert devices.get(name).traits is traits
+        folder = resources.kernels_dir() / traits.headers
+        assert folder.is_dir()
+        assert traits.sanitizer or not devices.get(name).sanitizers()
+    folders = {path.name for path in resources.kernels_dir().iterdir() if path.is_dir()}
+    assert folders == {"harness", *(one.headers for one in TRAITS.values() if one.headers)}
+    environment = [*devices.get("rocm").traits.obeyed, *devices.get("cuda").traits.obeyed]
+    assert {amd.OVERRIDE, *amd.VISIBLE, nvidia.VISIBLE} <= set(environment)
+
+
 def test_names_and_classes() -> None:
-    classes = {name: devices.get(name).device_class for name in devices.names()}
+    classes = {name: devices.get(name).traits.device_class for name in devices.names()}
     assert classes == {
         "rocm": DeviceClass.AMD_GPU,
         "cuda": DeviceClass.NVIDIA_GPU,

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import devices, resources
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Probe, Recipe
+from tokitai_cli.devices import compute_sanitizer
+from tokitai_cli.model.device import TRAITS, DeviceOptions, Probe, Recipe, Sanitizer, Traits
 
 HEADERS = Path(__file__).parent / "stand_in"
 BUILT_FOR = "gfx1101"
@@ -17,17 +18,19 @@ BUILT_FOR = "gfx1101"
 class StandIn:
     """A device whose runtime is `stand_in/hip/hip_runtime.h`; `environment` is its child's."""
 
-    device_class: DeviceClass = DeviceClass.AMD_GPU
     non_claims: tuple[str, ...] = ("not a GPU",)
 
     def __init__(self, environment: Mapping[str, str] | None = None, name: str = "rocm") -> None:
         self.name: str = name
+        self.traits: Traits = TRAITS[name]
         self._environment = dict(environment or {})
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Always there."""
         del options
-        return Probe(self.name, self.device_class, available=True, buildable=True, arch=BUILT_FOR)
+        return Probe(
+            self.name, self.traits.device_class, available=True, buildable=True, arch=BUILT_FOR
+        )
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
@@ -49,3 +52,7 @@ class StandIn:
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment with what the runtime is to do wrong."""
         return {**devices.get("cpu").launch_environment(options), **self._environment}
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """Those of the real device."""
+        return compute_sanitizer.sanitizers()

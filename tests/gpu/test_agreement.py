@@ -15,7 +15,7 @@ from tests.gpu.stand_in_device import StandIn
 from tests.runs import run
 from tokitai_cli import report
 from tokitai_cli.compare import apart
-from tokitai_cli.devices import _registry
+from tokitai_cli.devices import registry
 from tokitai_cli.evidence import read
 from tokitai_cli.model.verdict import Verdict
 
@@ -66,7 +66,7 @@ def test_distance_of_integers(dtype: str, left: int, right: int, largest: float)
 
 
 def test_all_devices_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_registry._DEVICES, "rocm", StandIn())
+    monkeypatch.setitem(registry._DEVICES, "rocm", StandIn())
     chosen = ["whole-float16", "rounds", "unstable", "tail-float16"]
     evidence = run(wrongs.spec_in(tmp_path), tmp_path, device="all", variant=chosen, repeat=2)
     ran = {case.device for case in evidence.cases}
@@ -102,7 +102,7 @@ def test_devices_that_differ_are_measured(tmp_path: Path, monkeypatch: pytest.Mo
         def recipe(self, options: Any, defines: Any, flags: Any) -> Any:
             return super().recipe(options, {**defines, "STEP": "1"}, flags)
 
-    monkeypatch.setitem(_registry._DEVICES, "rocm", Contracting())
+    monkeypatch.setitem(registry._DEVICES, "rocm", Contracting())
     (tmp_path / "steps.hip").write_text(
         "#include <hip/hip_runtime.h>\n#ifndef STEP\n#define STEP 0\n#endif\n"
         "__global__ void steps(const float* x, float* y, int n) {\n"

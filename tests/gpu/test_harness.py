@@ -11,7 +11,7 @@ from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
 from tests.runs import run, verdicts
-from tokitai_cli.devices import _registry
+from tokitai_cli.devices import registry
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
 
@@ -27,7 +27,7 @@ def on_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         spec: str | Path, variables: dict[str, str] | None = None, **options: Any
     ) -> Evidence:
         given = {f"TOKITAI_STAND_IN_{name}": value for name, value in (variables or {}).items()}
-        monkeypatch.setitem(_registry._DEVICES, "rocm", StandIn(given))
+        monkeypatch.setitem(registry._DEVICES, "rocm", StandIn(given))
         return run(spec, tmp_path / "out", device="rocm", **options)
 
     return verify

@@ -143,7 +143,8 @@ def test_the_wrong_architecture_is_named(gpu: str, tmp_path: Path) -> None:
 def watched(gpu: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """The faults that a sanitizer finds, and the right twins, under every tool."""
     try:
-        devices.watches(gpu)
+        if not devices.get(gpu).sanitizers():
+            pytest.skip(f"{gpu} has no sanitizer")
     except TokitaiError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("watched")

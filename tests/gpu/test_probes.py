@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import devices
-from tokitai_cli.devices import _amd, _find, _nvidia, cuda, rocm
-from tokitai_cli.devices._amd import Agent
+from tokitai_cli.devices import amd, cuda, nvidia, programs, rocm
+from tokitai_cli.devices.amd import Agent
 from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.model.device import DeviceOptions, Probe
 
@@ -19,7 +19,7 @@ OPTIONS = DeviceOptions()
 BITCODE = "lib/llvm/lib/clang/19/lib/amdgcn/bitcode/ocml.bc"
 VARIABLES = (
     *("CXX", "HIPCC", "ROCM_PATH", "ROCM_HOME", "HIP_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES"),
-    *(_amd.OVERRIDE, *_amd.VISIBLE),
+    *(amd.OVERRIDE, *amd.VISIBLE),
 )
 
 
@@ -48,28 +48,28 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     none = tmp_path / "none"
-    for module, name in ((_amd, "DRIVER"), (_amd, "NODES"), (_nvidia, "DRIVER"), (_nvidia, "NODE")):
+    for module, name in ((amd, "DRIVER"), (amd, "NODES"), (nvidia, "DRIVER"), (nvidia, "NODE")):
         monkeypatch.setattr(module, name, none)
     # Installations of the machine that runs the tests are none of this one's.
-    look = _find.first_program
+    look = programs.first_program
 
     def here(candidates: list[tuple[str, str]]) -> tuple[Path, str] | None:
         return look([c for c in candidates if "/" not in c[0] or c[0].startswith(str(tmp_path))])
 
-    for found_by in (rocm, cuda, _amd, _nvidia):
+    for found_by in (rocm, cuda, amd, nvidia):
         monkeypatch.setattr(found_by, "first_program", here)
     return folder
 
 
 def with_amd_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_amd, "DRIVER", machine)
-    monkeypatch.setattr(_amd, "NODES", machine / "nodes")
+    monkeypatch.setattr(amd, "DRIVER", machine)
+    monkeypatch.setattr(amd, "NODES", machine / "nodes")
     program(machine, "rocm_agent_enumerator", told("rocm5-rocm_agent_enumerator.txt"))
     program(machine, "hipcc")
 
 
 def with_nvidia_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nvidia, "DRIVER", machine)
+    monkeypatch.setattr(nvidia, "DRIVER", machine)
     program(machine, "nvidia-smi", told("nvidia-smi.csv"))
     program(machine, "nvcc")
     program(machine, "g++")
@@ -87,27 +87,25 @@ def facts(found: Probe, name: str) -> list[tuple[str, str]]:
 
 
 def test_agents_of_every_release_and_program() -> None:
-    assert _amd.parse_enumerator(told("rocm5-rocm_agent_enumerator.txt")) == (
+    assert amd.parse_enumerator(told("rocm5-rocm_agent_enumerator.txt")) == (
         Agent("gfx90a"),
         Agent("gfx90a"),
         Agent("gfx1101"),
     )
-    assert _amd.parse_rocminfo(told("rocm5-rocminfo.txt")) == (
+    assert amd.parse_rocminfo(told("rocm5-rocminfo.txt")) == (
         Agent("gfx90a", "AMD Instinct MI250X"),
         Agent("gfx1030", "AMD Radeon RX 6900 XT"),
     )
-    assert _amd.parse_rocminfo(told("rocm6-rocminfo.txt")) == (
+    assert amd.parse_rocminfo(told("rocm6-rocminfo.txt")) == (
         Agent("gfx1101", "AMD Radeon RX 7800 XT"),
         Agent("gfx1036", "AMD Radeon Graphics"),
     )
     # The generic ISA below an agent is no agent.
-    assert _amd.parse_rocminfo(told("rocm7-rocminfo.txt")) == (
+    assert amd.parse_rocminfo(told("rocm7-rocminfo.txt")) == (
         Agent("gfx942", "AMD Instinct MI300X"),
     )
-    assert [agent.arch for agent in _amd.parse_amd_smi(told("rocm6-amd-smi.json"))] == [
-        "gfx90a"
-    ] * 2
-    assert _amd.parse_amd_smi(told("rocm7-amd-smi.json")) == (
+    assert [agent.arch for agent in amd.parse_amd_smi(told("rocm6-amd-smi.json"))] == ["gfx90a"] * 2
+    assert amd.parse_amd_smi(told("rocm7-amd-smi.json")) == (
         Agent("gfx942", "AMD Instinct MI300X"),
     )
 
@@ -116,32 +114,32 @@ def test_agents_of_every_release_and_program() -> None:
     "text", ["", "Traceback (most recent call last):\n  [Errno 2]\n", "[{]", "{"]
 )
 def test_a_program_that_fails_tells_of_no_gpu(text: str) -> None:
-    assert _amd.parse_enumerator(text) == ()
-    assert _amd.parse_rocminfo(text) == ()
-    assert _amd.parse_amd_smi(text) == ()
-    assert _nvidia.parse_smi(text) == ()
+    assert amd.parse_enumerator(text) == ()
+    assert amd.parse_rocminfo(text) == ()
+    assert amd.parse_amd_smi(text) == ()
+    assert nvidia.parse_smi(text) == ()
 
 
 def test_each_program_is_asked_until_one_tells(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_amd, "DRIVER", machine)
+    monkeypatch.setattr(amd, "DRIVER", machine)
     nodes = machine / "nodes"
     for node, version in (("0", 0), ("1", 110001), ("2", 90010), ("10", 90402)):
         text = f"simd_count 64\ngfx_target_version {version}\nvendor_id 4098\n"
         (nodes / node).mkdir(parents=True)
         (nodes / node / "properties").write_text(text)
-    monkeypatch.setattr(_amd, "NODES", nodes)
-    archs = [agent.arch for agent in _amd.agents()[0]]
-    assert (archs, _amd.agents()[1]) == (["gfx1101", "gfx90a", "gfx942"], str(nodes))
+    monkeypatch.setattr(amd, "NODES", nodes)
+    archs = [agent.arch for agent in amd.agents()[0]]
+    assert (archs, amd.agents()[1]) == (["gfx1101", "gfx90a", "gfx942"], str(nodes))
     program(machine, "amd-smi", told("rocm7-amd-smi.json"))
-    assert _amd.agents()[1] == "amd-smi"
+    assert amd.agents()[1] == "amd-smi"
     program(machine, "rocminfo", told("rocm6-rocminfo.txt"))
-    assert _amd.agents()[1] == "rocminfo"
+    assert amd.agents()[1] == "rocminfo"
     program(machine, "rocm_agent_enumerator", "gfx000")  # sees the CPU alone
-    assert _amd.agents()[1] == "rocminfo"
+    assert amd.agents()[1] == "rocminfo"
     program(machine, "rocm_agent_enumerator", told("rocm5-rocm_agent_enumerator.txt"))
-    assert _amd.agents()[1] == "rocm_agent_enumerator"
+    assert amd.agents()[1] == "rocm_agent_enumerator"
 
 
 def test_rocm_without_anything(machine: Path) -> None:
@@ -186,12 +184,12 @@ def test_rocm_obeys_and_records_its_variables(
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", "2,0")
     assert [value for value, _ in facts(probe("rocm"), "agent")] == ["gfx1101", "gfx90a"]
     assert probe("rocm", gpu=1).arch == "gfx90a"
-    monkeypatch.setenv(_amd.OVERRIDE, "11.0.0")
+    monkeypatch.setenv(amd.OVERRIDE, "11.0.0")
     found = probe("rocm")
-    assert facts(found, "arch") == [("gfx1100", _amd.OVERRIDE)]
-    assert facts(found, f"environment.{_amd.OVERRIDE}") == [("11.0.0", "environment")]
+    assert facts(found, "arch") == [("gfx1100", amd.OVERRIDE)]
+    assert facts(found, f"environment.{amd.OVERRIDE}") == [("11.0.0", "environment")]
     child = devices.get("rocm").launch_environment(OPTIONS)
-    assert (child[_amd.OVERRIDE], child["HIP_VISIBLE_DEVICES"]) == ("11.0.0", "2,0")
+    assert (child[amd.OVERRIDE], child["HIP_VISIBLE_DEVICES"]) == ("11.0.0", "2,0")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +197,7 @@ def test_rocm_obeys_and_records_its_variables(
     [("10.3.0", "gfx1030"), ("9.0.10", "gfx90a"), ("11.0.1", "gfx1101"), ("", ""), ("gfx1030", "")],
 )
 def test_the_override_is_a_version(value: str, arch: str) -> None:
-    assert _amd.overridden(value) == arch
+    assert amd.overridden(value) == arch
 
 
 @pytest.mark.parametrize(
@@ -214,7 +212,7 @@ def test_the_override_is_a_version(value: str, arch: str) -> None:
     ],
 )
 def test_visible_amd_gpus(variables: dict[str, str], left: str) -> None:
-    found = _amd.shown(tuple(Agent(f"gfx{one}") for one in "abc"), variables)
+    found = amd.shown(tuple(Agent(f"gfx{one}") for one in "abc"), variables)
     assert "".join(agent.arch[-1] for agent in found) == left
 
 
@@ -352,18 +350,18 @@ def test_cuda_takes_the_capability_of_the_gpu_that_is_asked_for(
     ],
 )
 def test_visible_nvidia_gpus(visible: str | None, left: str) -> None:
-    found = _nvidia.shown(_nvidia.parse_smi(told("nvidia-smi.csv")), visible)
+    found = nvidia.shown(nvidia.parse_smi(told("nvidia-smi.csv")), visible)
     assert "".join(str(gpu.index) for gpu in found) == left
 
 
 def test_the_driver_is_asked_where_nvidia_smi_says_nothing(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_nvidia, "DRIVER", machine)
+    monkeypatch.setattr(nvidia, "DRIVER", machine)
     asked = program(machine.parent / "python", "python", "0, NVIDIA L4, 8.9, , ")
     monkeypatch.setattr(sys, "executable", str(asked))
     program(machine, "nvidia-smi", "NVIDIA-SMI has failed because it couldn't communicate")
-    gpus, how = _nvidia.gpus()
+    gpus, how = nvidia.gpus()
     assert ([gpu.arch for gpu in gpus], how) == (["sm_89"], "libcuda.so.1")
 
 

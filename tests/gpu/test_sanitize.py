@@ -9,7 +9,7 @@ import pytest
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
 from tokitai_cli.cli import app
-from tokitai_cli.devices import _registry, _sanitizer
+from tokitai_cli.devices import compute_sanitizer, registry
 from tokitai_cli.errors import InadmissibleError, UsageError
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
@@ -46,7 +46,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(PROGRAM.replace("{reports}", str(folder)))
     program.chmod(0o755)
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    monkeypatch.setitem(_registry._DEVICES, "cuda", StandIn(name="cuda"))
+    monkeypatch.setitem(registry._DEVICES, "cuda", StandIn(name="cuda"))
     return folder
 
 
@@ -112,9 +112,9 @@ def test_without_the_program_it_is_inadmissible(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
-    monkeypatch.setattr(_sanitizer, "first_program", lambda candidates: None)
+    monkeypatch.setattr(compute_sanitizer, "first_program", lambda candidates: None)
     with pytest.raises(InadmissibleError, match="no compute-sanitizer"):
-        _sanitizer.watches()
+        compute_sanitizer.sanitizers()
 
 
 @pytest.mark.parametrize("device", ["cpu", "all"])
@@ -127,7 +127,7 @@ def test_devices_without_a_sanitizer_are_refused(
 
 
 def test_an_invalid_read_is_read_with_place_and_thread() -> None:
-    first, *others = _sanitizer.read_report(report("memcheck-read-past.txt"), "memcheck")
+    first, *others = compute_sanitizer.read_report(report("memcheck-read-past.txt"), "memcheck")
     assert (first.kind, first.kernel) == ("invalid-read", "reads_past")
     assert first.location.endswith("gpu_faults.hip:18")
     assert first.threads == "(0,0,0) in block (0,0,0)"
@@ -137,7 +137,7 @@ def test_an_invalid_read_is_read_with_place_and_thread() -> None:
 
 
 def test_the_form_of_older_releases_is_read() -> None:
-    (finding, error) = _sanitizer.read_report(report("memcheck-2021.txt"), "memcheck")
+    (finding, error) = compute_sanitizer.read_report(report("memcheck-2021.txt"), "memcheck")
     assert (finding.kind, finding.kernel) == ("invalid-write", "unaligned_kernel")
     assert finding.location == "memcheck_demo.cu:6"
     assert (error.kind, error.location) == ("runtime-error", "")
@@ -145,7 +145,7 @@ def test_the_form_of_older_releases_is_read() -> None:
 
 
 def test_a_race_has_both_places_and_its_template_kernel() -> None:
-    (race,) = _sanitizer.read_report(report("racecheck-reduction.txt"), "racecheck")
+    (race,) = compute_sanitizer.read_report(report("racecheck-reduction.txt"), "racecheck")
     assert (race.kind, race.kernel) == ("race", "row_sums<(bool)0>")
     assert [place.rpartition(":")[2] for place in race.location.split(", ")] == ["68", "65"]
     assert "Read access" in race.message
@@ -155,17 +155,17 @@ def test_a_race_has_both_places_and_its_template_kernel() -> None:
 
 def test_equal_reports_of_many_threads_are_several_findings_but_no_copies() -> None:
     text = report("memcheck-read-past.txt")
-    found = _sanitizer.read_report(text + text, "memcheck")
-    assert len(found) == len(set(found)) == len(_sanitizer.read_report(text, "memcheck"))
+    found = compute_sanitizer.read_report(text + text, "memcheck")
+    assert len(found) == len(set(found)) == len(compute_sanitizer.read_report(text, "memcheck"))
 
 
 @pytest.mark.parametrize("text", ["", "========= COMPUTE-SANITIZER\n", "no such tool"])
 def test_a_log_without_a_summary_is_no_clean_bill(text: str) -> None:
     with pytest.raises(ValueError, match="no summary"):
-        _sanitizer.read_report(text, "memcheck")
+        compute_sanitizer.read_report(text, "memcheck")
 
 
 def test_a_clean_log_has_no_findings() -> None:
-    assert _sanitizer.read_report(CLEAN, "memcheck") == ()
+    assert compute_sanitizer.read_report(CLEAN, "memcheck") == ()
     clean = CLEAN.replace("ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed")
-    assert _sanitizer.read_report(clean, "racecheck") == ()
+    assert compute_sanitizer.read_report(clean, "racecheck") == ()

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from tokitai_cli.model.batch import Task
+from tokitai_cli.model.device import TRAITS
 
-# Devices of which a machine has few, and a worker of its own each.
-GPU_DEVICES = frozenset({"rocm", "cuda"})
 # Digests of records that a task names as known; a cluster may have many devices.
 _MOST_KNOWN = 64
 
@@ -58,9 +57,9 @@ class TaskQueue:
 
     def take(self, near: Lot | None = None, *, gpu: bool = True) -> Task | None:
         """Next task, of the lot `near` if it has one. Without `gpu` only one that needs none."""
-        lot = near if near in self._lots and (gpu or near[0] not in GPU_DEVICES) else None
+        lot = near if near in self._lots and (gpu or not TRAITS[near[0]].exclusive) else None
         if lot is None:
-            lots = [lot for lot in self._lots if gpu or lot[0] not in GPU_DEVICES]
+            lots = [lot for lot in self._lots if gpu or not TRAITS[lot[0]].exclusive]
             if not lots:
                 return None
             lot = max(lots, key=self._weights.__getitem__)

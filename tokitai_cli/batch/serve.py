@@ -20,7 +20,7 @@ from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import Probe
+from tokitai_cli.model.device import TRAITS, Probe
 from tokitai_cli.model.events import Event, Listener, Note
 from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -31,9 +31,6 @@ from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.recorder import device_record, with_told
 from tokitai_cli.pipeline.specs import load
 
-# Facts of a device that make an old result stale; others, such as the number of cores or a bus address,
-# differ between machines that are alike.
-_IDENTIFYING = ("cpu", "machine", "warp-size", "gpu", "driver", "agent")
 # A GPU's place among those of its machine says nothing of its kind.
 _INDEX = re.compile(r"^[0-9]+: ")
 
@@ -193,7 +190,7 @@ def device_identity(probe: Probe) -> str:
         {
             (fact.name, _INDEX.sub("", fact.value))
             for fact in probe.facts
-            if fact.name in _IDENTIFYING
+            if fact.name in TRAITS[probe.device].identifying
         }
     )
     content = msgspec.json.encode([probe.device, probe.device_class, probe.arch, facts])
@@ -216,7 +213,7 @@ def lost(task: Task, setup: Setup, reason: str) -> Reply:
     device = devices.get(task.device)
     unknown = DeviceRecord(
         name=device.name,
-        device_class=device.device_class,
+        device_class=device.traits.device_class,
         available=False,
         arch="",
         facts=[],

@@ -9,7 +9,7 @@ from pathlib import Path
 from tokitai_cli import process
 from tokitai_cli.build.scan import Finding, launches_on_host
 from tokitai_cli.errors import BuildError, Location
-from tokitai_cli.model.device import Recipe
+from tokitai_cli.model.device import TRAITS, Recipe
 
 # A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
 COMPILE_SECONDS = 900.0
@@ -119,7 +119,7 @@ def _mend(device: str, source: Path, text: str, findings: Sequence[Finding]) -> 
             f"which the {device} device cannot run"
         )
     line = launches_on_host(text)
-    if line and device == "cpu":
+    if line and TRAITS[device].plain_cpp:
         return (
             f"{source.name}:{line} launches a kernel with <<<>>>, which a C++ compiler cannot read: "
             "guard the host code with #ifndef TOKITAI"

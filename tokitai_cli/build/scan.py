@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.sources import blank
 
 
@@ -23,20 +24,10 @@ class Finding(msgspec.Struct, frozen=True):
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 _GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
 
-_CPU = {
-    r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
-    r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
-    r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
-    r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
-    r"cooperative_groups\b": "cooperative groups",
-    r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
-}
-_REFUSED = {"cpu": _CPU}
-
 
 def scan(text: str, device: str) -> list[Finding]:
     """Everything in a kernel source that `device` cannot run, in order of lines."""
-    patterns = _REFUSED.get(device, {})
+    patterns = TRAITS[device].refused
     if not any(re.search(pattern, text) for pattern in patterns):
         return []
     plain = blank(text)

@@ -20,7 +20,7 @@ import msgspec
 
 from tokitai_cli import __version__
 from tokitai_cli.batch.collected import Collected
-from tokitai_cli.batch.queue import GPU_DEVICES, Lot, TaskQueue, lot_of
+from tokitai_cli.batch.queue import Lot, TaskQueue, lot_of
 from tokitai_cli.batch.serve import lost
 from tokitai_cli.cluster.bundles import Bundle, Bundles
 from tokitai_cli.cluster.jobs import JobCluster, Profile
@@ -30,6 +30,7 @@ from tokitai_cli.cluster.parcel import Packed
 from tokitai_cli.cluster.security import Address
 from tokitai_cli.errors import ExecutorError
 from tokitai_cli.model.batch import Reply, Setup, Task
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.events import Listener, Note
 
 _NOTE_SECONDS = 5.0
@@ -164,7 +165,7 @@ class DaskExecutor:
     ) -> bool:
         """Take a bundle for a worker, if there is one that it can run."""
         fit = {one for one in self._devices if self._loads.fits(address, offer, one, depth)}
-        gpu = not fit.isdisjoint(GPU_DEVICES)
+        gpu = any(TRAITS[one].exclusive for one in fit)
         own = (lot for lot in self._lots if lot[0] in fit)
         for near in (self._near.get(address), *own) if fit else ():
             task = queue.take(near, gpu=gpu)

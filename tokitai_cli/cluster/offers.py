@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-# Its cases run on any worker; those of every other device need a worker that offers it by name.
-_ANYWHERE = "cpu"
+from tokitai_cli.model.device import TRAITS
+
 # A worker has the next bundle at hand while it answers one.
 AHEAD = 2
 
@@ -21,7 +21,7 @@ class Offer(msgspec.Struct, frozen=True):
 
     def slots(self, device: str) -> int:
         """Cases of the device that the worker takes at a time."""
-        if device == _ANYWHERE:
+        if TRAITS[device].anywhere:
             return self.threads
         return min(self.threads, int(self.resources.get(device, 0)))
 
@@ -36,7 +36,7 @@ def offers(workers: Mapping[str, Mapping[str, Any]]) -> dict[str, Offer]:
 
 def needs(device: str) -> dict[str, float] | None:
     """Dask resources of a task on the device."""
-    return None if device == _ANYWHERE else {device: 1}
+    return None if TRAITS[device].anywhere else {device: 1}
 
 
 class Loads:

@@ -11,15 +11,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tokitai_cli import resources
-from tokitai_cli.devices._environment import (
+from tokitai_cli.devices.environment import (
     child_environment,
     compiler_environment,
     dropped_facts,
 )
-from tokitai_cli.devices._find import first_program, read_text
-from tokitai_cli.devices._words import NOT_MACHINE_CODE, define_flags
+from tokitai_cli.devices.programs import first_program, read_text
+from tokitai_cli.devices.words import NOT_MACHINE_CODE, define_flags
 from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe, SharedGuards
+from tokitai_cli.model.device import (
+    TRAITS,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    SharedGuards,
+    Traits,
+)
 
 _COMPILERS = ("c++", "g++", "clang++")
 _WARP_SIZES = (32, 64)
@@ -37,7 +46,7 @@ class CpuDevice:
     """GPU threads as fibers, blocks over the host's cores."""
 
     name: str = "cpu"
-    device_class: DeviceClass = DeviceClass.HOST_SIMT
+    traits: Traits = TRAITS["cpu"]
     non_claims: tuple[str, ...] = (
         "not GPU evidence",
         "host compiler's code, not the GPU's",
@@ -58,7 +67,7 @@ class CpuDevice:
             facts.append(Fact("compiler", shlex.join(found[0]), found[1]))
         return Probe(
             self.name,
-            self.device_class,
+            self.traits.device_class,
             available=True,
             buildable=found is not None,
             arch=platform.machine(),
@@ -137,6 +146,10 @@ class CpuDevice:
         """Environment of the child."""
         del options
         return child_environment()
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """None: nothing watches its kernels."""
+        return ()
 
 
 def _compiler() -> tuple[tuple[str, ...], str] | None:

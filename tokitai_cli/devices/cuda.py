@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli import resources
-from tokitai_cli.devices import _nvidia
-from tokitai_cli.devices._environment import (
+from tokitai_cli.devices import nvidia
+from tokitai_cli.devices.environment import (
     child_environment,
     compiler_environment,
     dropped_facts,
 )
-from tokitai_cli.devices._find import first_program
-from tokitai_cli.devices._words import (
+from tokitai_cli.devices.gpu import Vendor
+from tokitai_cli.devices.programs import first_program
+from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
     define_flags,
@@ -23,14 +24,18 @@ from tokitai_cli.devices._words import (
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
+from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "sm_90"
-_ARCH = re.compile(r"(?:sm_)?([1-9]\d{1,2}[af]?)")
 _HOST_COMPILERS = ("g++", "c++", "clang++")
-_OBEYED = (_nvidia.VISIBLE,)
 _WARP_SIZE = 32
-_MEND = "run on a machine with an NVIDIA GPU, its driver and the CUDA toolkit (nvcc)"
+_NVIDIA = Vendor(
+    device="cuda",
+    maker="NVIDIA",
+    runtime="CUDA",
+    arch=re.compile(r"(?:sm_)?([1-9]\d{1,2}[af]?)"),
+    mend="run on a machine with an NVIDIA GPU, its driver and the CUDA toolkit (nvcc)",
+)
 _NO_GPU = "no NVIDIA GPU (looked at nvidia-smi, /proc/driver/nvidia, /dev/nvidia0)"
 _NO_NVCC = "no nvcc (looked in CUDA_HOME, PATH, /usr/local/cuda)"
 _NO_HOST = "no C++ compiler for nvcc (looked for g++, c++, clang++)"
@@ -55,7 +60,7 @@ class CudaDevice:
     """NVIDIA GPUs."""
 
     name: str = "cuda"
-    device_class: DeviceClass = DeviceClass.NVIDIA_GPU
+    traits: Traits = TRAITS["cuda"]
     non_claims: tuple[str, ...] = (
         "not AMD device evidence",
         NOT_MACHINE_CODE,
@@ -64,9 +69,9 @@ class CudaDevice:
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for the driver, the GPUs, nvcc and a host compiler."""
-        gpus, how = _nvidia.gpus()
+        gpus, how = nvidia.gpus()
         nvcc, host = _nvcc(), _host_compiler()
-        facts = [*dropped_facts(), *variable_facts(_OBEYED)]
+        facts = [*dropped_facts(), *variable_facts(self.traits.obeyed)]
         facts += [
             Fact("gpu", f"{gpu.index}: {gpu.name}, {gpu.arch or 'architecture not told'}", how)
             for gpu in gpus
@@ -81,33 +86,15 @@ class CudaDevice:
             for name, found in (("compiler", nvcc), ("host-compiler", host))
             if found is not None
         ]
-        wrong = _wrong_arch(options)
-        no_gpu = f"no GPU {options.gpu}: there are {len(gpus)}" if gpus else _NO_GPU
-        lacks = [
-            text
-            for missing, text in (
-                (bool(wrong), wrong),
-                (chosen is None, no_gpu),
-                (nvcc is None, _NO_NVCC),
-                (host is None, _NO_HOST),
-            )
-            if missing
-        ]
-        buildable = nvcc is not None and host is not None
-        only = "; --build-only compiles here" if buildable and chosen is None else ""
-        return Probe(
-            self.name,
-            self.device_class,
-            available=not lacks,
-            buildable=buildable,
-            arch=_arch(options, gpus),
-            facts=tuple(facts),
-            missing=f"CUDA is unavailable; {', '.join(lacks)}; NVIDIA device evidence remains "
-            "inadmissible"
-            if lacks
-            else "",
-            mend=f"{_MEND}{only}" if lacks else "",
+        lacks = (
+            _NVIDIA.wrong_arch(options),
+            _NVIDIA.no_gpu(options, len(gpus), _NO_GPU),
+            _NO_NVCC if nvcc is None else "",
+            _NO_HOST if host is None else "",
         )
+        buildable = nvcc is not None and host is not None
+        arch = _arch(options, gpus)
+        return _NVIDIA.probe(arch, facts, lacks, buildable=buildable, alone=chosen is None)
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
@@ -118,11 +105,11 @@ class CudaDevice:
         """
         nvcc, host = _nvcc(), _host_compiler()
         if nvcc is None or host is None:
-            raise BuildError(_NO_NVCC if nvcc is None else _NO_HOST, mend=_MEND)
-        if wrong := _wrong_arch(options):
+            raise BuildError(_NO_NVCC if nvcc is None else _NO_HOST, mend=_NVIDIA.mend)
+        if wrong := _NVIDIA.wrong_arch(options):
             raise UsageError(wrong, mend="give one such as sm_90, or native")
-        arch = _arch(options, _nvidia.gpus()[0])
-        if not _ARCH.fullmatch(arch):
+        arch = _arch(options, nvidia.gpus()[0])
+        if not _NVIDIA.arch.fullmatch(arch):
             raise BuildError(
                 f"--arch {options.arch}: there is no GPU to take it from",
                 mend="name it: --arch sm_90",
@@ -177,7 +164,15 @@ class CudaDevice:
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
         del options
-        return child_environment({"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **set_variables(_OBEYED)})
+        return child_environment(
+            {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **set_variables(self.traits.obeyed)}
+        )
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """Tools of compute-sanitizer; InadmissibleError where the program is not there."""
+        from tokitai_cli.devices import compute_sanitizer
+
+        return compute_sanitizer.sanitizers()
 
 
 def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
@@ -189,27 +184,21 @@ def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.devices._code_object import ptxas_facts
+    from tokitai_cli.devices.code_object import ptxas_facts
 
     del artifact
     return ptxas_facts(log)
 
 
-def _arch(options: DeviceOptions, gpus: Sequence[_nvidia.Gpu]) -> str:
+def _arch(options: DeviceOptions, gpus: Sequence[nvidia.Gpu]) -> str:
     """Architecture to build for: --arch, else that of the GPU, else a default."""
     present = gpus[options.gpu].arch if options.gpu < len(gpus) else ""
     if options.arch == "native":
         return present or options.arch
     if options.arch:
-        match = _ARCH.fullmatch(options.arch)
+        match = _NVIDIA.arch.fullmatch(options.arch)
         return f"sm_{match[1]}" if match else options.arch
     return present or _DEFAULT_ARCH
-
-
-def _wrong_arch(options: DeviceOptions) -> str:
-    if not options.arch or options.arch == "native" or _ARCH.fullmatch(options.arch):
-        return ""
-    return f"--arch {options.arch}: not an architecture of NVIDIA GPUs"
 
 
 def _nvcc() -> tuple[Path, str] | None:

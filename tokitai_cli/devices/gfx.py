@@ -6,10 +6,10 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli.devices._environment import child_environment, dropped_facts
-from tokitai_cli.devices._find import first_program
+from tokitai_cli.devices.environment import child_environment, dropped_facts
+from tokitai_cli.devices.programs import first_program
 from tokitai_cli.errors import InadmissibleError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
+from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "gfx1101"
 NOT_SUPPORTED = "executing gfx machine code is not supported by this version"
@@ -19,7 +19,7 @@ class GfxDevice:
     """gfx machine code on the CPU."""
 
     name: str = "gfx"
-    device_class: DeviceClass = DeviceClass.GFX_ISA_ON_CPU
+    traits: Traits = TRAITS["gfx"]
     non_claims: tuple[str, ...] = (
         "not executed on a GPU",
         "timing, caches, memory model and hazards are not modelled",
@@ -36,7 +36,7 @@ class GfxDevice:
             facts.append(Fact("compiler", str(clang[0]), clang[1]))
         return Probe(
             self.name,
-            self.device_class,
+            self.traits.device_class,
             available=False,
             buildable=False,
             arch=options.arch or _DEFAULT_ARCH,
@@ -61,3 +61,7 @@ class GfxDevice:
         """Environment of the child."""
         del options
         return child_environment()
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """None: nothing watches its kernels."""
+        return ()

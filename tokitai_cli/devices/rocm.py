@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tokitai_cli import resources
-from tokitai_cli.devices import _amd
-from tokitai_cli.devices._environment import (
+from tokitai_cli.devices import amd
+from tokitai_cli.devices.environment import (
     child_environment,
     compiler_environment,
     dropped_facts,
 )
-from tokitai_cli.devices._find import first_program
-from tokitai_cli.devices._words import (
+from tokitai_cli.devices.gpu import Vendor
+from tokitai_cli.devices.programs import first_program
+from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
     define_flags,
@@ -23,13 +24,17 @@ from tokitai_cli.devices._words import (
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.model.device import DeviceClass, DeviceOptions, Fact, Probe, Recipe
+from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "gfx1101"
-# A processor, or a generic target, with features such as gfx90a:sramecc+:xnack-.
-_ARCH = re.compile(r"gfx[0-9a-f]+(?:-[0-9a-z-]*generic)?(?::[a-z]+[+-])*")
-_OBEYED = (_amd.OVERRIDE, *_amd.VISIBLE, "HSA_XNACK")
-_MEND = "run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)"
+_AMD = Vendor(
+    device="rocm",
+    maker="AMD",
+    runtime="ROCm/HIP",
+    # A processor, or a generic target, with features such as gfx90a:sramecc+:xnack-.
+    arch=re.compile(r"gfx[0-9a-f]+(?:-[0-9a-z-]*generic)?(?::[a-z]+[+-])*"),
+    mend="run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)",
+)
 _NO_COMPILER = (
     "no hipcc or amdclang++ (looked at HIPCC, ROCM_PATH, ROCM_HOME, HIP_PATH, /opt/rocm, PATH)"
 )
@@ -58,48 +63,28 @@ class RocmDevice:
     """AMD GPUs."""
 
     name: str = "rocm"
-    device_class: DeviceClass = DeviceClass.AMD_GPU
+    traits: Traits = TRAITS["rocm"]
     non_claims: tuple[str, ...] = (NOT_MACHINE_CODE, SHARED_UNGUARDED)
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for /dev/kfd, the agents and a compiler."""
         agents, how = _agents()
         compiler = _compiler()
-        facts = [*dropped_facts(), *variable_facts(_OBEYED)]
+        facts = [*dropped_facts(), *variable_facts(self.traits.obeyed)]
         facts += [
             Fact("agent", f"{agent.arch}, {agent.name}" if agent.name else agent.arch, how)
             for agent in agents
         ]
         if compiler is not None:
             facts.append(Fact("compiler", str(compiler[0]), compiler[1]))
-        wrong = _wrong_arch(options)
+        wrong = _AMD.wrong_arch(options)
         arch, source = (options.arch, "--arch") if wrong else _arch(options, agents, how)
         facts.append(Fact("arch", arch, source))
-        none = f"no GPU {options.gpu}: there are {len(agents)}" if agents else "no AMD GPU"
-        lacks = [
-            text
-            for missing, text in (
-                (bool(wrong), wrong),
-                (not _amd.DRIVER.exists(), "no AMD GPU driver (/dev/kfd)"),
-                (options.gpu >= len(agents), none),
-                (compiler is None, _NO_COMPILER),
-            )
-            if missing
-        ]
-        only = "; --build-only compiles here" if compiler is not None else ""
-        return Probe(
-            self.name,
-            self.device_class,
-            available=not lacks,
-            buildable=compiler is not None,
-            arch=arch,
-            facts=tuple(facts),
-            missing=f"ROCm/HIP is unavailable; {', '.join(lacks)}; AMD device evidence remains "
-            "inadmissible"
-            if lacks
-            else "",
-            mend=f"{_MEND}{only}" if lacks else "",
-        )
+        no_driver = "" if amd.DRIVER.exists() else "no AMD GPU driver (/dev/kfd)"
+        no_gpu = _AMD.no_gpu(options, len(agents), "no AMD GPU")
+        lacks = (wrong, no_driver, no_gpu, _NO_COMPILER if compiler is None else "")
+        alone = bool(no_driver or no_gpu)
+        return _AMD.probe(arch, facts, lacks, buildable=compiler is not None, alone=alone)
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
@@ -107,8 +92,8 @@ class RocmDevice:
         """Recipe for hipcc, else amdclang++; raises BuildError where neither is there."""
         found = _compiler()
         if found is None:
-            raise BuildError(_NO_COMPILER, mend=_MEND)
-        if wrong := _wrong_arch(options):
+            raise BuildError(_NO_COMPILER, mend=_AMD.mend)
+        if wrong := _AMD.wrong_arch(options):
             raise UsageError(wrong, mend="give one such as gfx1101 or gfx90a:xnack-, or native")
         compiler = found[0]
         arch, _ = _arch(options, *_agents())
@@ -157,7 +142,11 @@ class RocmDevice:
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
         del options
-        return child_environment(set_variables(_OBEYED))
+        return child_environment(set_variables(self.traits.obeyed))
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """None: nothing watches its kernels."""
+        return ()
 
 
 def _environment() -> dict[str, str]:
@@ -166,36 +155,30 @@ def _environment() -> dict[str, str]:
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.devices._code_object import amdgpu_facts
+    from tokitai_cli.devices.code_object import amdgpu_facts
 
     del log
     return amdgpu_facts(artifact)
 
 
-def _agents() -> tuple[tuple[_amd.Agent, ...], str]:
-    found, how = _amd.agents()
-    return _amd.shown(found, dict(os.environ)), how
+def _agents() -> tuple[tuple[amd.Agent, ...], str]:
+    found, how = amd.agents()
+    return amd.shown(found, dict(os.environ)), how
 
 
-def _arch(options: DeviceOptions, agents: tuple[_amd.Agent, ...], how: str) -> tuple[str, str]:
+def _arch(options: DeviceOptions, agents: tuple[amd.Agent, ...], how: str) -> tuple[str, str]:
     """Architecture to build for and how it is known: --arch, else an override, the GPU, a default.
 
     "native" is the GPU's, and stays that word where there is none.
     """
     if options.arch and options.arch != "native":
         return options.arch, "--arch"
-    override = _amd.overridden(os.environ.get(_amd.OVERRIDE, ""))
+    override = amd.overridden(os.environ.get(amd.OVERRIDE, ""))
     if override:
-        return override, _amd.OVERRIDE
+        return override, amd.OVERRIDE
     if options.gpu < len(agents):
         return agents[options.gpu].arch, how
     return (options.arch, "--arch") if options.arch else (_DEFAULT_ARCH, "default")
-
-
-def _wrong_arch(options: DeviceOptions) -> str:
-    if not options.arch or options.arch == "native" or _ARCH.fullmatch(options.arch):
-        return ""
-    return f"--arch {options.arch}: not an architecture of AMD GPUs"
 
 
 def _compiler() -> tuple[Path, str] | None:
@@ -203,9 +186,9 @@ def _compiler() -> tuple[Path, str] | None:
     chosen = os.environ.get("HIPCC", "")
     if chosen:  # a compiler that was asked for is never replaced by another
         return first_program([(chosen, "HIPCC")])
-    candidates = [(f"{root}/bin/hipcc", source) for root, source in _amd.roots()]
+    candidates = [(f"{root}/bin/hipcc", source) for root, source in amd.roots()]
     candidates.append(("hipcc", "PATH"))
-    candidates += [(f"{root}/bin/amdclang++", source) for root, source in _amd.roots()]
+    candidates += [(f"{root}/bin/amdclang++", source) for root, source in amd.roots()]
     candidates.append(("amdclang++", "PATH"))
     return first_program(candidates)
 

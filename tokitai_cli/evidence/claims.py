@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tokitai_cli.model.device import DeviceClass
+from tokitai_cli.model.device import TRAITS, DeviceClass
 from tokitai_cli.model.evidence import (
     CaseRecord,
     Evidence,
@@ -17,8 +17,7 @@ from tokitai_cli.model.evidence import (
 )
 from tokitai_cli.model.verdict import Verdict
 
-# Classes whose order of blocks and warps is chosen by the tool: equal bits in one order prove nothing.
-_SCHEDULED = (DeviceClass.HOST_SIMT, DeviceClass.GFX_ISA_ON_CPU)
+_SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}
 _WAVE_FACTS = ("warp-size", "warp_size")
 
 

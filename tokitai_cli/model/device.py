@@ -5,9 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.evidence import FindingRecord
 
 
 class DeviceClass(enum.StrEnum):
@@ -17,6 +20,81 @@ class DeviceClass(enum.StrEnum):
     NVIDIA_GPU = "nvidia-gpu"
     GFX_ISA_ON_CPU = "gfx-isa-on-cpu"
     HOST_SIMT = "host-simt"
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a device without looking at a machine.
+
+    auto: whether `--device auto` may take it.
+    exclusive: a machine has few of them, and each has a worker of its own.
+    anywhere: every worker of a cluster runs its cases; else those that offer it by name.
+    schedules: the tool chooses the order of blocks and warps: equal bits in one order prove nothing.
+    sanitizer: name of the program that watches its kernels, empty where there is none.
+    identifying: facts of a probe that make an old result stale; others, such as the number of cores,
+        differ between machines that are alike.
+    found_by: environment variables that name its programs.
+    obeyed: environment variables that its runtime obeys, and that are passed on to its children.
+    headers: folder of the tool's headers for it alone, below `kernels_dir()`.
+    plain_cpp: its compiler reads plain C++, so that <<<>>> stops it.
+    refused: what it cannot run at all, by a regular expression of the source.
+    """
+
+    device_class: DeviceClass
+    auto: bool = True
+    exclusive: bool = False
+    anywhere: bool = False
+    schedules: bool = False
+    sanitizer: str = ""
+    identifying: tuple[str, ...] = ()
+    found_by: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
+    headers: str = ""
+    plain_cpp: bool = False
+    refused: Mapping[str, str] = {}
+
+
+# By name, in the order in which `auto` looks.
+TRAITS: Mapping[str, Traits] = {
+    "rocm": Traits(
+        device_class=DeviceClass.AMD_GPU,
+        exclusive=True,
+        identifying=("agent",),
+        found_by=("HIPCC", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"),
+        obeyed=(
+            *("HSA_OVERRIDE_GFX_VERSION", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+            "HSA_XNACK",
+        ),
+    ),
+    "cuda": Traits(
+        device_class=DeviceClass.NVIDIA_GPU,
+        exclusive=True,
+        sanitizer="compute-sanitizer",
+        identifying=("gpu", "driver", "warp-size"),
+        found_by=("CUDA_HOME",),
+        obeyed=("CUDA_VISIBLE_DEVICES",),
+        headers="cuda",
+    ),
+    "gfx": Traits(device_class=DeviceClass.GFX_ISA_ON_CPU, auto=False, schedules=True),
+    "cpu": Traits(
+        device_class=DeviceClass.HOST_SIMT,
+        anywhere=True,
+        schedules=True,
+        identifying=("cpu", "machine", "warp-size"),
+        found_by=("CXX",),
+        headers="host",
+        plain_cpp=True,
+        refused={
+            r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
+            r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
+            r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
+            r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
+            r"cooperative_groups\b": "cooperative groups",
+            r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
+        },
+    ),
+}
+AUTO = tuple(name for name, traits in TRAITS.items() if traits.auto)
+SANITIZED = tuple(name for name, traits in TRAITS.items() if traits.sanitizer)
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -92,11 +170,30 @@ class Recipe(msgspec.Struct, frozen=True):
     mends: tuple[tuple[str, str], ...] = ()
 
 
+class Sanitizer(msgspec.Struct, frozen=True):
+    """One tool that watches a kernel while it runs.
+
+    tool: its name as findings and evidence give it. kind, scope: what it looks at, as in
+    ExaminationRecord. prefix: argv in front of the child's own, with {log} for the file that it
+    writes. options: further options of the child. read: its log to findings; raises ValueError where
+    the log shows that the tool itself did not work to its end, with its words.
+    version: what the program says of itself.
+    """
+
+    tool: str
+    kind: Literal["memory", "races", "initialisation", "barriers"]
+    scope: str
+    prefix: tuple[str, ...]
+    options: tuple[str, ...]
+    read: Callable[[str], tuple[FindingRecord, ...]]
+    version: str
+
+
 class Device(Protocol):
     """A device. Implementations hold no state but cached probes."""
 
     name: str
-    device_class: DeviceClass
+    traits: Traits
     non_claims: tuple[str, ...]
 
     def probe(self, options: DeviceOptions) -> Probe:
@@ -112,3 +209,6 @@ class Device(Protocol):
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """Tools of its sanitizer; InadmissibleError where it has one that is not installed."""

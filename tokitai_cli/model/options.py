@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.model.device import AUTO, SANITIZED
 from tokitai_cli.model.settings import MIN_REPEAT, Settings
 
 MAX_SEED = 2**63 - 1
@@ -103,10 +104,9 @@ TABLE: tuple[Option, ...] = (
     ),
     _text(
         "device",
-        "auto (first of rocm, cuda, cpu), all, or one device's name.",
+        f"auto (first of {', '.join(AUTO)}), all, or one device's name.",
         default="auto",
-        # The device that has a sanitizer.
-        defaults={"sanitize": "cuda"},
+        defaults={"sanitize": SANITIZED[0]},
         stated=True,
     ),
     _names("variant", "Only this variant; may be repeated."),

@@ -13,7 +13,7 @@ from tokitai_cli import compare, evidence, oracles
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import Device, Fact, Probe
+from tokitai_cli.model.device import TRAITS, Device, Fact, Probe
 from tokitai_cli.model.evidence import (
     CaseRecord,
     DeviceRecord,
@@ -38,9 +38,8 @@ _FLUSHED = (
     "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
 )
 _ENVIRONMENT = (
-    *("CXX", "HIPCC", "ROCM_PATH", "CUDA_HOME", "TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
-    *("HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
-    "CUDA_VISIBLE_DEVICES",
+    *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
+    *(name for traits in TRAITS.values() for name in (*traits.found_by, *traits.obeyed)),
 )
 
 

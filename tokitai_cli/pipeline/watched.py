@@ -15,11 +15,19 @@ import msgspec
 from tokitai_cli import devices, plan, process
 from tokitai_cli.errors import InadmissibleError, UsageError
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import Device, DeviceClass, DeviceOptions, Fact, Probe, Recipe
+from tokitai_cli.model.device import (
+    SANITIZED,
+    Device,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    Traits,
+)
 from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, RunPlanned
 from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, FindingRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.model.watch import Watch
 from tokitai_cli.pipeline.case import CaseOutcome, CaseRunner
 from tokitai_cli.pipeline.composer import Preparation, RunOutcome, finish, silent
 from tokitai_cli.pipeline.files import choose_folder
@@ -36,9 +44,9 @@ _MOST_LOG = 32 << 10
 class Watched:
     """A device whose children run under one tool, each with a log of its own in `folder`."""
 
-    def __init__(self, device: Device, watch: Watch, folder: Path) -> None:
+    def __init__(self, device: Device, watch: Sanitizer, folder: Path) -> None:
         self.name: str = device.name
-        self.device_class: DeviceClass = device.device_class
+        self.traits: Traits = device.traits
         self.non_claims: tuple[str, ...] = device.non_claims
         self._device = device
         self._watch = watch
@@ -66,6 +74,10 @@ class Watched:
         """Environment of the device's child."""
         return self._device.launch_environment(options)
 
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """The one that watches already."""
+        return (self._watch,)
+
     def logs(self) -> list[str]:
         """What the tool wrote about each child so far."""
         paths = [self._folder / f"{number}.log" for number in range(1, self._children + 1)]
@@ -82,15 +94,18 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     has no sanitizer.
     """
     if options.device == "all":
-        raise UsageError("sanitize runs on one device", mend="name it: --device cuda")
+        raise UsageError("sanitize runs on one device", mend=f"name it: --device {SANITIZED[0]}")
     if options.build_only:
         raise UsageError("sanitize --build-only: only what runs can be watched")
     planned = plan.plan(options.loaded, options.selection)
     ((device, probe),) = devices.choose(options.device, options.settings)
-    watches: tuple[Watch, ...] = ()
+    if not device.traits.sanitizer:
+        mend = f"use --device {' or '.join(SANITIZED)}"
+        raise UsageError(f"there is no sanitizer for the device {device.name}", mend=mend)
+    watches: tuple[Sanitizer, ...] = ()
     if probe.available:
         try:
-            watches = devices.watches(device.name)
+            watches = device.sanitizers()
         except InadmissibleError as error:
             missing, mend = error.message, error.mend
             probe = msgspec.structs.replace(probe, available=False, missing=missing, mend=mend)
@@ -133,7 +148,7 @@ class _Run:
         cases: Sequence[Case],
         device: Device,
         probe: Probe,
-        watches: Sequence[Watch],
+        watches: Sequence[Sanitizer],
     ) -> None:
         """Run every case under every tool, variant by variant."""
         self.total = len(cases)
@@ -159,7 +174,7 @@ class _Run:
         prepared: list[tuple[Case, Preparation]],
         device: Device,
         probe: Probe,
-        watch: Watch,
+        watch: Sanitizer,
     ) -> list[CaseOutcome]:
         """Outcomes under one tool."""
         position = len(self._recorder.cases) + 1
@@ -176,7 +191,7 @@ class _Run:
         prepared: list[tuple[Case, Preparation]],
         device: Device,
         probe: Probe,
-        watch: Watch,
+        watch: Sanitizer,
     ) -> tuple[list[CaseOutcome], bool]:
         """Outcomes of cases that share a child, and whether the tool found nothing in any."""
         with process.temporary_folder(prefix="watch-") as folder:
@@ -210,7 +225,7 @@ class _Report(msgspec.Struct, frozen=True):
     words: str
 
 
-def _read(watch: Watch, logs: Sequence[str]) -> _Report:
+def _read(watch: Sanitizer, logs: Sequence[str]) -> _Report:
     found: dict[FindingRecord, None] = {}
     fault = ""
     for log in logs:
@@ -222,7 +237,7 @@ def _read(watch: Watch, logs: Sequence[str]) -> _Report:
     return _Report(tuple(found), fault, words)
 
 
-def _judged(outcome: CaseOutcome, watch: Watch, report: _Report) -> CaseOutcome:
+def _judged(outcome: CaseOutcome, watch: Sanitizer, report: _Report) -> CaseOutcome:
     """The outcome with what the tool found, or that it looked and found nothing."""
     record, findings, fault = outcome.record, report.findings, report.fault
     if findings:

@@ -34,8 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tokitai-device",
         default="auto",
         metavar="NAME",
-        help="device that runs the kernels: rocm, cuda, cpu, gfx, all, or the first of the first "
-        "three that is there (auto, the default)",
+        help="device that runs the kernels: its name, all, or auto (the default), as `tokitai verify` "
+        "has it",
     )
     parser.addini(
         "tokitai_specs",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.options import TAKEN
 from tokitai_cli.model.spec import Param, Spec, SuiteShape, Variant
 from tokitai_cli.spec.document import Document, KeyPath
@@ -19,7 +20,6 @@ RESERVED = TAKEN | {
     "no_cache", "no_color", "oracle", "profiles", "replay", "report", "sanitize", "schema", "seeds",
     "shape", "shard", "spec", "sweep", "threads", "variants", "verbose", "verify", "version",
 }  # fmt: skip
-DEVICES = ("rocm", "cuda", "gfx", "cpu")
 
 
 def check(document: Document, spec: Spec) -> None:
@@ -129,7 +129,7 @@ def _check_known_bugs(document: Document, spec: Spec) -> None:
         for key, name, known in (
             ("variant", bug.variant, spec.variants),
             ("profile", bug.profile, spec.profiles),
-            ("device", bug.device, DEVICES),
+            ("device", bug.device, TRAITS),
         ):
             if name:
                 check_known(document, (*path, key), name, known, key)

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.devices._find import answer, first_program, read_text
+from tokitai_cli.devices.programs import answer, first_program, read_text
 
 DRIVER = Path("/dev/kfd")
 # Topology of the kernel driver amdkfd: one folder per CPU or GPU, with a file of properties.
 NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_FOLDERS = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
 _GFX = r"gfx[0-9a-f]{3,5}"
 # The enumerator's word for the CPU.
 _NO_GPU = "gfx000"
@@ -32,7 +33,7 @@ class Agent(msgspec.Struct, frozen=True):
 
 def roots() -> list[tuple[str, str]]:
     """(folder, how it is known) of every installation of ROCm to look into, first one first."""
-    found = [(os.environ.get(name, ""), name) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")]
+    found = [(os.environ.get(name, ""), name) for name in _FOLDERS]
     found.append(("/opt/rocm", "/opt/rocm"))
     # Installations side by side, where no link names one; the newest one first.
     versions = sorted(Path("/opt").glob("rocm-*"), key=_version, reverse=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tokitai_cli import process
-from tokitai_cli.devices._environment import compiler_environment
+from tokitai_cli.devices.environment import compiler_environment
 
 PROBE_SECONDS = 20.0
 

@@ -9,11 +9,8 @@ from tokitai_cli.devices.cuda import CudaDevice
 from tokitai_cli.devices.gfx import GfxDevice
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import UsageError, near
-from tokitai_cli.model.device import Device, DeviceOptions, Fact, Probe
-from tokitai_cli.model.watch import Watch
+from tokitai_cli.model.device import AUTO, Device, DeviceOptions, Fact, Probe
 
-# In the order in which `auto` looks; gfx is only asked for by name, or by `all`.
-_AUTO = ("rocm", "cuda", "cpu")
 _DEVICES: dict[str, Device] = {
     device.name: device for device in (RocmDevice(), CudaDevice(), GfxDevice(), CpuDevice())
 }
@@ -35,21 +32,10 @@ def get(name: str) -> Device:
         ) from None
 
 
-def watches(name: str) -> tuple[Watch, ...]:
-    """Sanitizer's tools for the device; raises UsageError where it has none at all, and
-    InadmissibleError where they are not installed.
-    """
-    if name != "cuda":
-        raise UsageError(f"there is no sanitizer for the device {name}", mend="use --device cuda")
-    from tokitai_cli.devices import _sanitizer
-
-    return _sanitizer.watches()
-
-
 def choose(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
     """Devices of `--device`, each probed once.
 
-    "auto": the first available of rocm, cuda, cpu; its probe has the fact "chosen-by", which says
+    "auto": the first available of AUTO; its probe has the fact "chosen-by", which says
     what was passed over. "all": every device, so that a report can name those that are not there;
     only the available ones can run. A name: that device, available or not. Raises UsageError.
     """
@@ -59,10 +45,10 @@ def choose(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:
         device = get(choice)
         return [(device, device.probe(options))]
     passed: list[str] = []
-    for name in _AUTO:
+    for name in AUTO:
         device = _DEVICES[name]
         probe = device.probe(options)
-        if probe.available or name == _AUTO[-1]:
+        if probe.available or name == AUTO[-1]:
             break
         passed.append(name)
     words = f"auto took {device.name}" + (f"; not available: {', '.join(passed)}" if passed else "")

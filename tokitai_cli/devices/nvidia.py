@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.devices._find import answer, first_program
+from tokitai_cli.devices.programs import answer, first_program
 
 DRIVER = Path("/proc/driver/nvidia/version")
 NODE = Path("/dev/nvidia0")

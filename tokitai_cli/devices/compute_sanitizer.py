@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from tokitai_cli.devices._find import answer, first_program
+from tokitai_cli.devices.programs import answer, first_program
 from tokitai_cli.errors import InadmissibleError
+from tokitai_cli.model.device import TRAITS, Sanitizer
 from tokitai_cli.model.evidence import FindingRecord
-from tokitai_cli.model.watch import Watch
 
-_NAME = "compute-sanitizer"
+_NAME = TRAITS["cuda"].sanitizer
 _Kind = Literal["memory", "races", "initialisation", "barriers"]
 # Tool, what it looks at, at what of it, options of the tool, options of the child.
 _TOOLS: tuple[tuple[str, _Kind, str, tuple[str, ...], tuple[str, ...]], ...] = (
@@ -48,7 +48,7 @@ _PLACES = (
 _THREADS = re.compile(r"by threads? (.+)$")
 
 
-def watches() -> tuple[Watch, ...]:
+def sanitizers() -> tuple[Sanitizer, ...]:
     """Every tool of compute-sanitizer; raises InadmissibleError where the program is not there."""
     root = os.environ.get("CUDA_HOME", "")
     found = first_program(
@@ -67,7 +67,7 @@ def watches() -> tuple[Watch, ...]:
     program = str(found[0])
     version = answer([program, "--version"])
     return tuple(
-        Watch(
+        Sanitizer(
             tool=f"{_NAME} {tool}",
             kind=kind,
             scope=scope,
