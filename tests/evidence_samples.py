@@ -451,6 +451,9 @@ def runs() -> dict[Verdict, Parts]:
             [not_judged(Verdict.NOT_RUN, Stage.PLAN, "needs 64 GiB, this machine has 8 GiB")]
         ),
         Verdict.INTERNAL_ERROR: parts([case(outputs=[])]),
+        Verdict.VACUOUS: parts(
+            [case(verdict=Verdict.VACUOUS, reason="no wrong output can be told from the right one")]
+        ),
         Verdict.BUILT: parts(
             [], outcome=Outcome(Verdict.BUILT, Stage.BUILD, "1 artifact is ready")
         ),

@@ -79,6 +79,7 @@ def make_case(
     init: str = "sentinel",
     profile: str = "normal",
     expect_empty: bool = False,
+    constant: float | None = None,
     **variant: Any,
 ) -> Case:
     """Return a case with one output `y` of `shape` and `dtype`, or with `outputs`; one input x.
@@ -94,7 +95,8 @@ def make_case(
     loaded = make_spec(checks, **{where: described}, **variant)
     buffers = [BufferPlan("x", Role.INPUT, "float32", (16, 4))]
     buffers += [
-        BufferPlan(name, role, kind, extents, init) for name, (kind, extents) in sizes.items()
+        BufferPlan(name, role, kind, extents, init, constant)
+        for name, (kind, extents) in sizes.items()
     ]
     return Case(
         loaded=loaded,

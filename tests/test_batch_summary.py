@@ -246,8 +246,8 @@ def test_vacuity_is_judged_over_the_group(
     tmp_path: Path, first: str, second: str, want: str
 ) -> None:
     cases = [
-        Sample(record=batches.case("normal", mutants=mutants(roll=first))),
-        Sample(record=batches.case("constant", mutants=mutants(roll=second))),
+        Sample(record=batches.case("normal", mutants=mutants(roll=first, zeros="rejected"))),
+        Sample(record=batches.case("constant", mutants=mutants(roll=second, zeros="rejected"))),
     ]
     index = made(tmp_path, cases)
     assert index.counts == {want: 2}

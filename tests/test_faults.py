@@ -20,7 +20,7 @@ from tests.runs import run
 from tokitai_cli import devices
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.verdict import Verdict, worst
+from tokitai_cli.model.verdict import PASSED, Verdict, worst
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "faults.md"
 UPDATE = os.environ.get("TOKITAI_UPDATE_GOLDEN") == "1"
@@ -42,6 +42,7 @@ chance has two verdicts. What is expected of a GPU is not run where there is non
 """
 FEW_PROFILES = {("layernorm", "fwd"): ["normal", "tiny-variance"],
                 ("embedding", "bwd"): ["normal", "exact-int"]}  # fmt: skip
+COUNTED = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VERIFIED, Verdict.VACUOUS)
 OPS = tuple(dict.fromkeys(trial.op for trial in TRIALS))
 Specs = Callable[[str], Path]
 
@@ -99,14 +100,12 @@ def test_the_page_holds_its_introduction_and_no_section_of_the_past() -> None:
 def table_of(evidence: Evidence, op: str, variant: str) -> list[str]:
     """Rows: output, fault, verdict of the run, cases by verdict."""
     rows = [
-        "| output | fault | verdict | refuted | inconclusive | verified |",
-        "|---|---|---|--:|--:|--:|",
+        "| output | fault | verdict | refuted | inconclusive | verified | vacuous |",
+        "|---|---|---|--:|--:|--:|--:|",
     ]
     for name, (output, fault) in every_fault(op, variant).items():
         found = [case.verdict for case in evidence.cases if case.variant == name]
-        counts = [
-            found.count(one) for one in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VERIFIED)
-        ]
+        counts = [found.count(one) for one in COUNTED]
         assert sum(counts) == len(found) > 0, (name, found)
         words = OWN_WORDS.get((op, variant, fault), WORDS[fault])
         cells = (f"`{output}`" if output else "", words, worst(found), *counts)
@@ -126,7 +125,7 @@ def judge(evidence: Evidence, op: str, variant: str) -> None:
     reasons = [
         (case.id, case.reason)
         for case in evidence.cases
-        if case.variant == right and case.verdict is not Verdict.VERIFIED
+        if case.variant == right and case.verdict not in PASSED
     ]
     assert found == wanted, reasons
 

@@ -333,6 +333,24 @@ def test_empty_suite_shapes_may_go_below_min_and_are_marked(folder: Path) -> Non
         load_text(folder, text.replace("n: 0", "n: -1"))
 
 
+@pytest.mark.parametrize(
+    ("name", "constant", "message"),
+    [
+        ("x", "{value: 0}", "inputs.x.constant: only outputs and inout have `constant`"),
+        ("y", "{value: true}", "constant.value: true for an output of float32"),
+        ("y", "{value: .inf}", "constant.value: inf is no constant"),
+        ("y", '{value: 0, when: "m == 1"}', "constant.when: unknown name `m`"),
+        ("y", '{value: 0, when: "n"}', "constant.when: `n` is no comparison"),
+    ],
+)
+def test_constants_that_cannot_be_meant(
+    folder: Path, name: str, constant: str, message: str
+) -> None:
+    plain = f"      {name}: {{dtype: float32, shape: [n]"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        load_text(folder, GOOD.replace(plain, f"{plain}, constant: {constant}"))
+
+
 def test_profile_named_after_a_generator_needs_no_draw(folder: Path) -> None:
     loaded = load_text(folder, GOOD.replace("{draw: normal}", "{}"))
     assert loaded.spec.profiles["normal"].draw is None

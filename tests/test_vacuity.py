@@ -16,11 +16,13 @@ from tests.support import (
     judge_array,
     make_case,
     make_gemm,
+    mutant_status,
     rounded,
     settled,
     with_verdict,
 )
 from tokitai_cli.compare import Judgement, groups, settle
+from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Case, Expectation
 from tokitai_cli.model.evidence import CaseRecord, MutantRecord
 from tokitai_cli.model.spec import Check
@@ -124,6 +126,49 @@ def test_an_expected_empty_case_has_nothing_to_be_vacuous() -> None:
     assert settled((case, judgement))[0].verdict is Verdict.VERIFIED
 
 
+# --- vacuous cases
+
+
+@pytest.mark.parametrize("why", ["unknown", "zero"])
+def test_a_case_that_tells_nothing_is_vacuous_beside_one_that_tells(why: str) -> None:
+    gemm = make_gemm()
+    telling = gemm_case(gemm)
+    values = gemm.expectation.reference if why == "unknown" else np.zeros(gemm.right.shape)
+    error = np.full(values.shape, np.inf if why == "unknown" else 0.0)
+    case = make_case(BOUND, shape=values.shape, profile="other")
+    judgement = judge_array(case, Expectation(values, error, terms=1), rounded(values))
+    assert judgement.outputs[0].metrics is not None
+    assert judgement.outputs[0].metrics.open_elements == (values.size if why == "unknown" else 0)
+    told = settled(telling, (case, judgement))
+    assert [one.verdict for one in told] == [Verdict.VERIFIED, Verdict.VACUOUS]
+    assert "but by NaN, infinity or one element" in told[1].reason
+    assert settle(told, groups(told)) == told
+    # What it cannot tell is excused by the other; alone it is inconclusive.
+    assert settled((case, judgement))[0].verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("uint32", 0), ("int8", 127), ("float32", -2.5)])
+def test_a_declared_constant_can_be_told_from_another_one(dtype: str, value: float) -> None:
+    values = np.full((2, 3), value, dtype=dtype if "int" in dtype else np.float64)
+    right = values.astype(dtype)
+    check = [Check(metric="exact")]
+    plain = make_case(check, shape=(2, 3), dtype=dtype)
+    silent = judge_array(plain, exact_expectation(values), right)
+    assert settled((plain, silent))[0].verdict is Verdict.INCONCLUSIVE
+    said = make_case(check, shape=(2, 3), dtype=dtype, constant=value)
+    judgement = judge_array(said, exact_expectation(values), right)
+    assert mutant_status(judgement)["other-constant"] == "rejected"
+    assert settled((said, judgement))[0].verdict is Verdict.VERIFIED
+    assert judge_array(said, exact_expectation(values), right - 1).verdict is Verdict.REFUTED
+
+
+def test_a_reference_that_is_not_the_declared_constant_is_an_error() -> None:
+    case = make_case(shape=(2, 2), constant=0)
+    values = np.array([[0.0, 0.0], [0.0, 3.0]])
+    with pytest.raises(OracleError, match=r"constant 0, but its reference at \[1, 1\] is 3"):
+        judge_array(case, exact_expectation(values), rounded(values))
+
+
 # --- groups by hand
 
 
@@ -165,8 +210,11 @@ def record_with(
 def test_a_group_takes_the_best_of_its_verified_cases(
     first: Status, second: Status, status: str
 ) -> None:
-    cases = [record_with("normal", zeros=first), record_with("constant", zeros=second)]
-    (group,) = groups(cases)
+    cases = [
+        record_with("normal", zeros=first, told="rejected"),
+        record_with("constant", zeros=second, told="rejected"),
+    ]
+    group, _ = groups(cases)
     assert group.status == status
     by_status = {
         wanted: [case.id for case, one in zip(cases, (first, second), strict=True) if one == wanted]

@@ -72,7 +72,14 @@ class End(msgspec.Struct, frozen=True):
         if outcome is not None and outcome.verdict.rank <= worst.verdict.rank:
             return outcome.verdict, outcome.reason
         if worst.verdict is Verdict.VERIFIED:
-            return worst.verdict, f"all {self.finished} cases are verified"
+            vacuous = counts.get(Verdict.VACUOUS, 0)
+            if not vacuous:
+                return worst.verdict, f"all {self.finished} cases are verified"
+            verified = counts[Verdict.VERIFIED]
+            return (
+                worst.verdict,
+                f"{verified} cases are verified, {vacuous} prove nothing (vacuous)",
+            )
         same = counts[worst.verdict] - 1
         more = f" ({same} more {'is' if same == 1 else 'are'} {worst.verdict})" if same else ""
         return worst.verdict, f"{worst.id}: {worst.reason}{more}"

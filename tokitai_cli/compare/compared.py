@@ -28,6 +28,10 @@ INF_UNEXPECTED = "inf-unexpected"
 INF_MISSING = "inf-missing"
 INF_SIGN = "inf-sign"
 
+# By code of `overflow_class`: whether a finite value is compared, and whether NaN is right.
+_HAS_NUMBER = np.isin(range(6), [MUST_BE_FINITE, MAY_BE_EITHER, MAY_BE_NAN])
+_TAKES_NAN = np.isin(range(6), [MUST_BE_NAN, MAY_BE_NAN, MAY_BE_ANYTHING])
+
 
 def part_of(mask: Mask | None, chunk: Chunk) -> Mask | None:
     """Return the part of a flat mask of the output that belongs to the chunk; None for none."""
@@ -77,7 +81,7 @@ class Compared:
         form, codes = self.chunk.target.form, self.chunk.classes
         mask = np.isfinite(self.got) if form else np.ones(self.native.shape, dtype=bool)
         if codes is not None:
-            mask &= np.isin(codes, (MUST_BE_FINITE, MAY_BE_EITHER, MAY_BE_NAN))
+            mask &= _HAS_NUMBER[codes]
         if self.skip is not None:
             mask &= ~self.skip
         return mask
@@ -109,7 +113,7 @@ class Compared:
         with np.errstate(all="ignore"):
             other_sign = inf & (np.signbit(self.got) != np.signbit(self.chunk.reference))
         found = {
-            NAN_UNEXPECTED: nan & ~np.isin(codes, (MUST_BE_NAN, MAY_BE_NAN, MAY_BE_ANYTHING)),
+            NAN_UNEXPECTED: nan & ~_TAKES_NAN[codes],
             NAN_MISSING: ~nan & (codes == MUST_BE_NAN),
             INF_UNEXPECTED: inf & (codes == MUST_BE_FINITE),
             INF_MISSING: ~nan & ~inf & due_inf,

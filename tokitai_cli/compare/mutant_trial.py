@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +13,16 @@ from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.mutants import (
     Mutant,
     Status,
-    Summary,
-    beyond_doubt,
     mutants_of,
-    values_at,
 )
-from tokitai_cli.compare.tally import BiasTally
+from tokitai_cli.compare.tally import BiasTally, Summary
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.evidence import MutantRecord
 
 FIRST_CHUNK = 1 << 11
+# A mutant can be told from the reference where it is off by more than this many E (or ulp).
+ELIGIBLE = 4.0
 
 
 class MutantTrial:
@@ -118,6 +119,28 @@ class MutantTrial:
         elif self.eligible:
             status = "accepted"
         return MutantRecord(output=output, kind=self.mutant.kind, status=status, detail=detail)
+
+
+def beyond_doubt(compared: Compared) -> NDArray[np.bool_]:
+    """Return which elements are off by more than 4 max(E, 1 ulp), or of another class.
+
+    E is the oracle's worst-case bound, never a limit of the spec. A bool differs or it does not.
+    """
+    chunk = compared.chunk
+    if chunk.target.dtype == "bool":
+        return np.asarray(compared.error > 0)
+    with np.errstate(all="ignore"):
+        told = np.asarray(compared.error > ELIGIBLE * np.maximum(chunk.bound_or_ulps, chunk.ulp))
+    if compared.structure_fails is not None:
+        told |= compared.structure_fails
+    return told
+
+
+def values_at(mutant: Mutant, chunk: Chunk) -> NDArray[Any]:
+    """Return the mutant's values at a chunk as the output would hold them."""
+    if mutant.values is None:
+        raise ValueError(f"the mutant {mutant.kind} has no values")
+    return chunk.target.round(mutant.values(chunk.index))
 
 
 def try_mutants(

@@ -7,7 +7,7 @@ before they are rounded to the output's dtype.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.checks import ResolvedCheck
-from tokitai_cli.compare.compared import Compared
-from tokitai_cli.compare.target import Chunk, Index, Target
-from tokitai_cli.compare.values import index_of, shown_index, shown_short
+from tokitai_cli.compare.tally import Summary
+from tokitai_cli.compare.target import Index, Target
+from tokitai_cli.compare.values import index_of, shown, shown_index, shown_short
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.metrics import METRICS
-from tokitai_cli.numerics import MUST_BE_FINITE
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-applicable"]
 
-# A mutant can be told from the reference where it is off by more than this many E (or ulp).
-ELIGIBLE = 4.0
 ANCHOR = 16.0
 ANCHOR_RMS = 100.0
 
@@ -55,54 +52,6 @@ class Mutant(msgspec.Struct, frozen=True):
         return bool((index == self.only).any())
 
 
-class Summary(msgspec.Struct):
-    """What the mutants need to know of the whole reference, over its must-be-finite elements.
-
-    anchor: flat position of the smallest bound, -1 where no element must be finite.
-    """
-
-    finite: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    anchor: int = -1
-    anchor_bound: float = math.inf
-    anchor_ulp: float = 0.0
-
-    def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
-        """Take in one chunk of the reference; `skip` leaves elements out."""
-        reference = np.asarray(chunk.reference, dtype=np.float64)
-        bound = chunk.bound_or_ulps
-        if chunk.classes is None and skip is None:
-            self.finite += reference.size
-        else:
-            finite = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
-            if chunk.classes is not None:
-                finite &= chunk.classes == MUST_BE_FINITE
-            if not finite.any():
-                return
-            reference = np.where(finite, reference, 0.0)
-            bound = np.where(finite, bound, np.inf)
-            self.finite += int(np.count_nonzero(finite))
-        self.total += float(reference.sum())
-        with np.errstate(over="ignore"):
-            self.squares += float(np.square(reference).sum())
-        place = int(np.argmin(bound))
-        if self.anchor < 0 or bound[place] < self.anchor_bound:
-            self.anchor = chunk.index.start + place if isinstance(chunk.index, slice) else -1
-            self.anchor_bound = float(bound[place])
-            self.anchor_ulp = float(chunk.ulp[place])
-
-    @property
-    def mean(self) -> float:
-        """Mean of the finite reference."""
-        return self.total / max(self.finite, 1)
-
-    @property
-    def rms(self) -> float:
-        """Root of its mean square."""
-        return math.sqrt(self.squares / max(self.finite, 1))
-
-
 def mutants_of(
     target: Target,
     summary: Summary,
@@ -111,7 +60,7 @@ def mutants_of(
 ) -> list[Mutant]:
     """Return all mutants of one output, in a fixed order."""
     reference = target.reference
-    return [
+    made = [
         Mutant("zeros", "all elements 0", lambda index: np.zeros_like(reference[index])),
         _constant_mean(target, summary),
         _roll(target),
@@ -125,6 +74,35 @@ def mutants_of(
         *_non_finite(target, summary),
         _anchor(target, summary, checks),
     ]
+    return made if target.constant is None else [*_beside_constant(target, made), _other(target)]
+
+
+def _beside_constant(target: Target, made: Sequence[Mutant]) -> Iterator[Mutant]:
+    """Leave out the mutants that the constant itself comes out of, where the spec declares one."""
+    same = ["constant-mean", "roll", *_REDUCTIONS]
+    if not target.constant:
+        same += ["zeros"] if target.dtype == "bool" else ["zeros", "sign-flipped"]
+    detail = f"the spec says that the output is the constant {shown(target.constant)}"
+    for mutant in made:
+        if mutant.kind in same:
+            yield Mutant(mutant.kind, detail, None, "not-applicable")
+        else:
+            yield mutant
+
+
+def _other(target: Target) -> Mutant:
+    """Return another constant than the declared one, off by its own size and 1 at least."""
+    kind, constant = "other-constant", float(target.constant or 0)
+    if target.dtype == "bool":
+        return Mutant(kind, "sign-flipped is the only other", None, "not-applicable")
+    other = constant + max(1.0, abs(constant))
+    top = target.form.overflow if target.form else float(np.iinfo(target.native).max)
+    if other >= top:
+        other = constant - 1.0
+    reference = target.reference
+    return Mutant(
+        kind, f"all elements {shown(other)}", lambda index: np.full_like(reference[index], other)
+    )
 
 
 def _constant_mean(target: Target, summary: Summary) -> Mutant:
@@ -306,25 +284,3 @@ def _anchor(target: Target, summary: Summary, checks: Iterable[ResolvedCheck]) -
         _replaced(target, summary.anchor, value),
         only=summary.anchor,
     )
-
-
-def beyond_doubt(compared: Compared) -> NDArray[np.bool_]:
-    """Return which elements are off by more than 4 max(E, 1 ulp), or of another class.
-
-    E is the oracle's worst-case bound, never a limit of the spec. A bool differs or it does not.
-    """
-    chunk = compared.chunk
-    if chunk.target.dtype == "bool":
-        return np.asarray(compared.error > 0)
-    with np.errstate(all="ignore"):
-        told = np.asarray(compared.error > ELIGIBLE * np.maximum(chunk.bound_or_ulps, chunk.ulp))
-    if compared.structure_fails is not None:
-        told |= compared.structure_fails
-    return told
-
-
-def values_at(mutant: Mutant, chunk: Chunk) -> NDArray[Any]:
-    """Return the mutant's values at a chunk as the output would hold them."""
-    if mutant.values is None:
-        raise ValueError(f"the mutant {mutant.kind} has no values")
-    return chunk.target.round(mutant.values(chunk.index))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, checks_for
 from tokitai_cli.compare.compared import Compared, Mask, part_of
+from tokitai_cli.compare.expected import reference_target, refined_error, replay_target
 from tokitai_cli.compare.findings import check_reason
 from tokitai_cli.compare.mutant_trial import try_mutants
-from tokitai_cli.compare.mutants import Summary
 from tokitai_cli.compare.pattern import pattern_of
 from tokitai_cli.compare.structure import (
     Difference,
@@ -24,8 +24,8 @@ from tokitai_cli.compare.structure import (
     never_written,
     never_written_failure,
 )
-from tokitai_cli.compare.tally import MetricsTally
-from tokitai_cli.compare.target import Target, reference_target, refined_error, replay_target
+from tokitai_cli.compare.tally import MetricsTally, Summary
+from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.values import bits_of
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.evidence import (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.compared import Compared, flat_index
-from tokitai_cli.compare.target import Target
+from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.compare.values import number, ratio
 from tokitai_cli.model.evidence import MetricsRecord
+from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE
 
 _BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
 
@@ -84,7 +88,7 @@ class MetricsTally:
         self.max_abs = self.max_rel = self.max_ulp = 0.0
         self.over_bound: float | None = None
         self.over_probable: float | None = None
-        self.exact = 0
+        self.exact = self.open = 0
         self.bias = BiasTally()
         self.row = RowTally(target)
         self._bins = np.zeros(_BINS, dtype=np.int64)
@@ -96,6 +100,8 @@ class MetricsTally:
         self.max_rel = max(self.max_rel, float(compared.relative.max()))
         self.max_ulp = max(self.max_ulp, float(ulps.max()))
         self.bias.add(compared)
+        if chunk.classes is not None:
+            self.open += int(np.count_nonzero(chunk.classes == MAY_BE_ANYTHING))
         if compared.over_bound is not None:
             self.over_bound = max(self.over_bound or 0.0, float(compared.over_bound.max()))
         if chunk.bound_probable is not None:
@@ -133,4 +139,53 @@ class MetricsTally:
             exact_elements=self.exact,
             ulp_histogram=histogram,
             worst_row=self.row.best,
+            open_elements=self.open,
         )
+
+
+class Summary(msgspec.Struct):
+    """What the mutants need to know of the whole reference, over its must-be-finite elements.
+
+    anchor: flat position of the smallest bound, -1 where no element must be finite.
+    """
+
+    finite: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    anchor: int = -1
+    anchor_bound: float = math.inf
+    anchor_ulp: float = 0.0
+
+    def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
+        """Take in one chunk of the reference; `skip` leaves elements out."""
+        reference = np.asarray(chunk.reference, dtype=np.float64)
+        bound = chunk.bound_or_ulps
+        if chunk.classes is None and skip is None:
+            self.finite += reference.size
+        else:
+            finite = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
+            if chunk.classes is not None:
+                finite &= chunk.classes == MUST_BE_FINITE
+            if not finite.any():
+                return
+            reference = np.where(finite, reference, 0.0)
+            bound = np.where(finite, bound, np.inf)
+            self.finite += int(np.count_nonzero(finite))
+        self.total += float(reference.sum())
+        with np.errstate(over="ignore"):
+            self.squares += float(np.square(reference).sum())
+        place = int(np.argmin(bound))
+        if self.anchor < 0 or bound[place] < self.anchor_bound:
+            self.anchor = chunk.index.start + place if isinstance(chunk.index, slice) else -1
+            self.anchor_bound = float(bound[place])
+            self.anchor_ulp = float(chunk.ulp[place])
+
+    @property
+    def mean(self) -> float:
+        """Mean of the finite reference."""
+        return self.total / max(self.finite, 1)
+
+    @property
+    def rms(self) -> float:
+        """Root of its mean square."""
+        return math.sqrt(self.squares / max(self.finite, 1))

@@ -1,6 +1,7 @@
 """Vacuity: whether the checks of a group of cases could have refuted each wrong output.
 
-A group is what shares variant, output, shape and device; its cases differ in profile and seed.
+A group is what shares variant, output, shape and device; its cases differ in profile and seed. A case
+whose checks reject nothing but what every check rejects is vacuous by itself.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord, MutantRecord
-from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.model.verdict import PASSED, Stage, Verdict
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
 
 _SHOWN = 4
+# Rejected whatever the checks are, or made so that any sharp check rejects it.
+_ALWAYS_REJECTED = frozenset({"all-nan", "one-nan", "all-inf", "anchor"})
+_VACUOUS = (
+    "no wrong output can be told from the right one here, but by NaN, infinity or one element"
+)
 
 
 def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
     """Say what became of each mutant kind in each group, in the order of the cases.
 
-    Only verified cases count: what a refuted case rejects proves nothing of the checks elsewhere.
-    A group without a verified case has no record.
+    Only cases that passed count: what a refuted case rejects proves nothing of the checks elsewhere.
+    A group without such a case has no record.
     """
     gathered: dict[tuple[Key, str], list[tuple[CaseRecord, MutantRecord]]] = {}
     for case in cases:
-        if case.verdict is not Verdict.VERIFIED:
+        if case.verdict not in PASSED:
             continue
         for mutant in case.mutants:
             key = (_key(case, mutant.output), mutant.kind)
@@ -35,10 +41,12 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
 
 
 def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
-    """`cases` with the verified ones of a vacuous group made inconclusive, and the reason.
+    """`cases` with those that passed but prove nothing under another verdict, and the reason.
 
-    Vacuous: some mutant kind was accepted in the group and rejected by none of its verified cases,
-    or was nowhere far enough from the reference to be told.
+    Inconclusive: of a group in which some mutant kind was accepted and rejected by none of its
+    cases, or was nowhere far enough from the reference to be told. Vacuous: a case that rejects no
+    mutant but NaN, infinity and the anchor, where others of its group reject the rest: without them
+    it would be inconclusive, since zeros are a mutant of every output.
     """
     faults: dict[Key, list[GroupRecord]] = {}
     for group in groups:
@@ -48,13 +56,23 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
     for case in cases:
         outputs = dict.fromkeys(mutant.output for mutant in case.mutants)
         found = [one for output in outputs for one in faults.get(_key(case, output), [])]
-        if case.verdict is Verdict.VERIFIED and found:
-            reason = _reason(found)
-            case = msgspec.structs.replace(  # noqa: PLW2901 - the case goes on under its new verdict
-                case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
-            )
-        settled.append(case)
+        if case.verdict in PASSED and found:
+            settled.append(_under(case, Verdict.INCONCLUSIVE, _reason(found)))
+        elif case.verdict in PASSED and case.mutants and not _tells(case):
+            settled.append(_under(case, Verdict.VACUOUS, _VACUOUS))
+        else:
+            settled.append(case)
     return settled
+
+
+def _tells(case: CaseRecord) -> bool:
+    return any(
+        one.status == "rejected" and one.kind not in _ALWAYS_REJECTED for one in case.mutants
+    )
+
+
+def _under(case: CaseRecord, verdict: Verdict, reason: str) -> CaseRecord:
+    return msgspec.structs.replace(case, verdict=verdict, stage=Stage.COMPARE, reason=reason)
 
 
 def _key(case: CaseRecord, output: str) -> Key:

@@ -28,7 +28,7 @@ from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
-from tokitai_cli.model.text import plural
+from tokitai_cli.model.text import number, plural
 
 
 def show_summary(
@@ -163,6 +163,10 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         for buffer_name, buffer in buffers.items():
             shape = ", ".join(map(str, buffer.shape))
             blocks.append(Line(f"{buffer_name}: {buffer.dtype} [{shape}]", label=role, indent=2))
+            if buffer.constant is not None:
+                when = f", when {buffer.constant.when}" if buffer.constant.when else ""
+                text = f"{number(buffer.constant.value)}{when}"
+                blocks.append(Line(text, label="constant:", indent=4))
             if buffer.non_finite:
                 blocks.append(Line(buffer.non_finite, label="not finite:", indent=4))
     for launch in variant.launches:

@@ -19,6 +19,7 @@ _DOUBTFUL = (
     Verdict.INADMISSIBLE,
     Verdict.NOT_RUN,
     Verdict.EXPECTED_FAILURE,
+    Verdict.VACUOUS,
 )
 
 # A sanitizer may report each thread of a fault; the report has them all.

@@ -28,7 +28,7 @@ from tokitai_cli.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
-from tokitai_cli.model.verdict import Stage, Verdict, worst
+from tokitai_cli.model.verdict import PASSED, Stage, Verdict, worst
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ def _check_references(parts: Parts) -> None:
 
 def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecord:
     """`case`, or an internal error where it says verified and its own record does not."""
-    if case.verdict is not Verdict.VERIFIED:
+    if case.verdict not in PASSED:
         return case
     fault = _unsupported(case, builds)
     if not fault:
@@ -150,7 +150,7 @@ def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecor
         case,
         verdict=Verdict.INTERNAL_ERROR,
         stage=Stage.EVIDENCE,
-        reason=f"the case says verified, but {fault}",
+        reason=f"the case says {case.verdict}, but {fault}",
     )
 
 
@@ -254,10 +254,11 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     verdict = worst(candidate.verdict for candidate in candidates)
     chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
     if verdict is Verdict.VERIFIED:
-        return msgspec.structs.replace(
-            chosen,
-            reason=f"every check of every output passed in {len(cases)} of {len(cases)} cases",
-        )
+        passed = sum(case.verdict is Verdict.VERIFIED for case in cases)
+        reason = f"every check of every output passed in {passed} of {len(cases)} cases"
+        if passed < len(cases):
+            reason += f"; {len(cases) - passed} prove nothing (vacuous)"
+        return msgspec.structs.replace(chosen, reason=reason)
     return chosen
 
 

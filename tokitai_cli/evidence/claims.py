@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tokitai_cli.evidence.left_open import left_open
 from tokitai_cli.model.device import TRAITS, DeviceClass
 from tokitai_cli.model.evidence import (
     CaseRecord,
@@ -59,6 +60,7 @@ def _verified(cases: Iterable[CaseRecord]) -> list[CaseRecord]:
 def _not_all(evidence: Evidence, cases: Sequence[CaseRecord] | None = None) -> str:
     """Say why not all cases hold; empty where they do and at least one element was judged."""
     chosen = evidence.cases if cases is None else cases
+    chosen = [case for case in chosen if case.verdict is not Verdict.VACUOUS]
     if not _verified(chosen):
         return "no case with elements was verified"
     good = sum(case.verdict is Verdict.VERIFIED for case in chosen)
@@ -234,6 +236,7 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
         if device.device_class != DeviceClass.GFX_ISA_ON_CPU:
             texts.append("not machine-code verification")
         found += [NonClaimRecord(text=text, source=f"device {name}") for text in texts]
+    found += left_open(evidence.cases)
     if ran:
         texts = [*_untried_shapes(ran, evidence.params), *_untried_waves(evidence), *_sampled(ran)]
         if not _examined(evidence, "races"):

@@ -44,13 +44,17 @@ class LoadedSpec(msgspec.Struct, frozen=True):
 
 
 class BufferPlan(msgspec.Struct, frozen=True):
-    """A buffer with its numbers filled in. `init` is "sentinel" or "zero" for outputs, workspaces."""
+    """A buffer with its numbers filled in. `init` is "sentinel" or "zero" for outputs, workspaces.
+
+    constant: the one value that a right output has throughout, None where it is not said.
+    """
 
     name: str
     role: Role
     dtype: str
     shape: tuple[int, ...]
     init: str = "sentinel"
+    constant: float | None = None
 
     @property
     def elements(self) -> int:

@@ -158,6 +158,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     the rounded reference by power of two: the key "0" counts exact elements, "1" those of at most
     1 ulp, "2" of at most 2, "4" of at most 4, and so on; worst_row is the row (first axis) with
     the largest mean error over bound (in ulp where there is no bound), None without an error.
+    open_elements: those of which the oracle knows nothing (its error is infinite): any value passes.
     """
 
     max_abs: Number
@@ -170,6 +171,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     exact_elements: int
     ulp_histogram: dict[str, int]
     worst_row: int | None
+    open_elements: int = 0
 
 
 class StructureRecord(Record, frozen=True, kw_only=True):

@@ -72,12 +72,23 @@ class Profile(Strict, frozen=True, kw_only=True):
     help: str = ""
 
 
+class Constant(Strict, frozen=True, kw_only=True):
+    """A right output that is `value` throughout, at shapes of which the comparison `when` holds.
+
+    `when` empty: at every shape.
+    """
+
+    value: bool | int | float
+    when: str = ""
+
+
 class Buffer(Strict, frozen=True, kw_only=True):
     """An array argument. `shape` holds expressions of the params; row-major and contiguous.
 
     `init` says what outputs and workspaces hold before each repetition: a sentinel that no
     correct kernel leaves behind, or zero. `draw` is an input's own generator. `non_finite` says in
-    words where an output is NaN or infinite; the oracle's masks judge it.
+    words where an output is NaN or infinite; the oracle's masks judge it. `constant` declares that an
+    output has one value throughout, so that it is no sign of weak checks that zeros are right.
     """
 
     dtype: DTypeName
@@ -85,6 +96,7 @@ class Buffer(Strict, frozen=True, kw_only=True):
     init: Init = "sentinel"
     draw: Draw | str | None = None
     non_finite: str = ""
+    constant: Constant | None = None
 
 
 class ScalarArg(Strict, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ class Verdict(enum.StrEnum):
     """Outcome of a case or of a run, listed worst first.
 
     The order of the members is the order in which a run takes the worst of its cases; the first
-    member is a fault of the tool, so no forgotten initialisation can read as a pass.
+    member is a fault of the tool, so no forgotten initialisation can read as a pass. A vacuous
+    case stands beside verified ones of its group: it takes nothing from them and adds nothing.
     """
 
     INTERNAL_ERROR = "internal-error"
@@ -25,6 +26,7 @@ class Verdict(enum.StrEnum):
     NOT_RUN = "not-run"
     EXPECTED_FAILURE = "expected-failure"
     VERIFIED = "verified"
+    VACUOUS = "vacuous"
     BUILT = "built"
 
     @property
@@ -51,9 +53,14 @@ _EXIT_CODES: dict[Verdict, int] = {
     Verdict.NOT_RUN: 8,
     Verdict.EXPECTED_FAILURE: 0,
     Verdict.VERIFIED: 0,
+    Verdict.VACUOUS: 6,
     Verdict.BUILT: 0,
 }
 _RANKS: dict[Verdict, int] = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+# Verdicts of a case in which nothing failed.
+PASSED = frozenset({Verdict.VERIFIED, Verdict.VACUOUS})
 
 
 class Stage(enum.StrEnum):

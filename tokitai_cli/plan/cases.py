@@ -19,7 +19,7 @@ from tokitai_cli.model.case import (
     ScalarValue,
     Shape,
 )
-from tokitai_cli.model.spec import Launch, ScalarArg, Variant
+from tokitai_cli.model.spec import Buffer, Launch, ScalarArg, Variant
 from tokitai_cli.plan.scalars import pack
 
 # The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize) in the HIP API reference; CUDA C++
@@ -63,8 +63,17 @@ class Filler(msgspec.Struct, frozen=True):
                     if extent < 0:
                         raise self.fault(at, f"an extent of {extent}")
                     shape.append(extent)
-                plans.append(BufferPlan(name, role, buffer.dtype, tuple(shape), buffer.init))
+                constant = self.constant(buffer)
+                dtype, extents = buffer.dtype, tuple(shape)
+                plans.append(BufferPlan(name, role, dtype, extents, buffer.init, constant))
         return tuple(plans)
+
+    def constant(self, buffer: Buffer) -> float | None:
+        """Value that the buffer is declared to hold throughout at this shape, or None."""
+        said = buffer.constant
+        if said is None or (said.when and not expressions.holds(said.when, self.shape)):
+            return None
+        return float(said.value) if isinstance(said.value, bool) else said.value
 
     def launches(self, *, may_be_empty: bool) -> tuple[LaunchPlan, ...]:
         """Fill the launches, in order. With `may_be_empty`, those with an empty grid are left out."""

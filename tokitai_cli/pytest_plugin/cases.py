@@ -103,6 +103,8 @@ class CaseItem(pytest.Item):
             self.add_report_section("call", "notes", f"{visible(note)}\n")
         if record.verdict is Verdict.VERIFIED:
             return
+        if record.verdict is Verdict.VACUOUS:
+            pytest.skip(visible(f"vacuous: {record.reason}"))
         if record.verdict is Verdict.EXPECTED_FAILURE:
             pytest.xfail(visible(record.reason))  # returns with --runxfail
         pytest.fail(failure_text(served), pytrace=False)

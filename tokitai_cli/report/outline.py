@@ -85,6 +85,7 @@ class Outline(msgspec.Struct, frozen=True):
     policies: list[Policy]
     logs: list[Log]
     smallest_failing: list[view.Smallest]
+    left_open: list[str]
 
 
 def outline(evidence: Evidence) -> Outline:
@@ -110,6 +111,7 @@ def outline(evidence: Evidence) -> Outline:
         policies=_policies(cases),
         logs=_logs(evidence),
         smallest_failing=view.smallest_failing(cases),
+        left_open=[one.text for one in evidence.non_claims if one.source == view.LEFT_OPEN],
     )
 
 

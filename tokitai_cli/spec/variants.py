@@ -109,8 +109,25 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
         raise document.fault((*path, "init"), message, "remove it", at_key=True)
     if document.given((*path, "non_finite")):
         _check_non_finite(document, (*path, "non_finite"), role, buffer)
+    if buffer.constant is not None:
+        _check_constant(document, (*path, "constant"), spec, role, buffer)
     if buffer.draw is not None:
         check_draw(document, (*path, "draw"), buffer.draw, spec.params)
+
+
+def _check_constant(
+    document: Document, path: KeyPath, spec: Spec, role: str, buffer: Buffer
+) -> None:
+    assert buffer.constant is not None
+    if role not in ("outputs", "inout"):
+        message = "only outputs and inout have `constant`"
+        raise document.fault(path, message, "remove it", at_key=True)
+    value = buffer.constant.value
+    _check_value(document, (*path, "value"), value, buffer.dtype, "an output")
+    if not math.isfinite(value):
+        raise document.fault((*path, "value"), f"{value} is no constant", "write a finite number")
+    if buffer.constant.when:
+        check_comparison(document, (*path, "when"), buffer.constant.when, spec.params)
 
 
 def _check_non_finite(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
@@ -131,14 +148,19 @@ def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarA
             raise document.fault(at, f"`{value}` for a bool", mend)
         check_expression(document, at, value, spec.params)
         return
+    _check_value(document, at, value, dtype, "a scalar")
+
+
+def _check_value(document: Document, at: KeyPath, value: float, dtype: str, what: str) -> None:
+    """Raise SpecError where a literal is none of the dtype's."""
     if isinstance(value, bool) != (dtype == "bool"):
         mend = "write true or false" if dtype == "bool" else "write a number"
-        raise document.fault(at, f"{str(value).lower()} for a scalar of {dtype}", mend)
+        raise document.fault(at, f"{str(value).lower()} for {what} of {dtype}", mend)
     if "float" in dtype:
         return
     if isinstance(value, float):
         mend = f"write {int(value)}" if value.is_integer() else "write an integer"
-        raise document.fault(at, f"{value} for a scalar of {dtype}", mend)
+        raise document.fault(at, f"{value} for {what} of {dtype}", mend)
     if dtype != "bool":
         bits = int(dtype.lstrip("uint"))
         low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))

@@ -2,7 +2,8 @@
 
 Elements and attributes are those of the Jenkins xUnit plugin's schema (junit-10.xsd): testsuites,
 a testsuite for each spec, a testcase for each case. A CI shows "skipped" as green, so that only
-expected failures are skipped; where nothing was verified it is an error.
+expected failures and vacuous cases beside verified ones are skipped; where nothing was verified it is
+an error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
 
 _PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
-_SKIPPED = frozenset({Verdict.EXPECTED_FAILURE})
+_SKIPPED = frozenset({Verdict.EXPECTED_FAILURE, Verdict.VACUOUS})
 _FAILED = frozenset({Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.UNEXPECTED_PASS})
 _WHOLE = "the whole batch"
 
