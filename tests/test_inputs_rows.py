@@ -16,7 +16,6 @@ from tokitai_cli.errors import SpecError
 from tokitai_cli.inputs import draw
 from tokitai_cli.inputs.rows import row_sums
 from tokitai_cli.model.case import Case
-from tokitai_cli.spec.draws import KINDS
 
 SHIPPED = Path(__file__).parent.parent / "specs"
 
@@ -243,9 +242,3 @@ def test_specs_that_cannot_be_meant(tmp_path: Path, old: str, new: str, words: s
     with pytest.raises(SpecError) as caught:
         spec.load(folder / "layernorm.yaml")
     assert words in str(caught.value)
-
-
-def test_spec_and_inputs_know_the_same_kinds() -> None:
-    from tokitai_cli.inputs import kinds
-
-    assert set(kinds()) == set(KINDS)

@@ -18,14 +18,15 @@ import numpy as np
 import pytest
 import yaml
 
-from tokitai_cli import inputs, spec
+from tokitai_cli import spec
 from tokitai_cli.compare.metric import MEASURES
 from tokitai_cli.errors import SpecError, UsageError
+from tokitai_cli.inputs.floats import FLOAT_KINDS
 from tokitai_cli.model import spec as model
+from tokitai_cli.model.draws import KINDS, SETTINGS, Group
 from tokitai_cli.model.metrics import METRICS, MetricName
 from tokitai_cli.model.options import options_of
 from tokitai_cli.spec.checks import RESERVED
-from tokitai_cli.spec.draws import KINDS
 from tokitai_cli.spec.plain import SurpriseError, plain
 
 FIELDS = {
@@ -404,7 +405,9 @@ def test_every_shipped_spec_is_valid_by_the_json_schema() -> None:
 
 
 def test_generators_are_those_of_the_inputs() -> None:
-    assert set(KINDS) == set(inputs.kinds())
+    numbers = {name for name, kind in KINDS.items() if kind.group is Group.NUMBERS}
+    assert numbers == set(FLOAT_KINDS)
+    assert {name for kind in KINDS.values() for name in kind.settings} == set(SETTINGS)
 
 
 def test_options_of_verify_are_reserved() -> None:

@@ -14,7 +14,7 @@ from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.values import ratio, shown_short
 from tokitai_cli.dtypes import FloatFormat
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.spec import draws_are_random
+from tokitai_cli.model.draws import draws_are_random
 from tokitai_cli.numerics import spacing
 
 Values = NDArray[np.float64]

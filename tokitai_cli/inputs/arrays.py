@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import near
-from tokitai_cli.inputs.field import Field, fields
 from tokitai_cli.inputs.floats import FLOAT_KINDS
-from tokitai_cli.inputs.integers import INDEX_KINDS, draw_indices, integer_fill
-from tokitai_cli.inputs.rows import DERIVED_KINDS, draw_derived, places_of
+from tokitai_cli.inputs.integers import draw_indices, integer_fill
+from tokitai_cli.inputs.request import ArrayRequest, requests
+from tokitai_cli.inputs.rows import draw_derived, places_of
 from tokitai_cli.model.case import Case
+from tokitai_cli.model.draws import KINDS, Group
 from tokitai_cli.numerics import round_to
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
@@ -34,11 +35,6 @@ class Drawn(msgspec.Struct, frozen=True):
     generator: str
 
 
-def kinds() -> tuple[str, ...]:
-    """Names of the kinds of draws."""
-    return (*FLOAT_KINDS, *DERIVED_KINDS, *INDEX_KINDS)
-
-
 def draw(case: Case) -> dict[str, Drawn]:
     """Draw the inputs, in-outs and symbols of `case`, by name.
 
@@ -47,13 +43,13 @@ def draw(case: Case) -> dict[str, Drawn]:
     bits. SpecError where the spec's draw cannot be carried out, NotRunError where the profile has no
     meaning at the case's shape.
     """
-    wanted = fields(case)
-    drawn = {f.plan.name: _draw(f) for f in wanted if f.draw.kind not in DERIVED_KINDS}
+    wanted = requests(case)
+    drawn = {one.plan.name: _draw(one) for one in wanted if _group(one) is not Group.DERIVED}
     arrays = {name: one.array for name, one in drawn.items()}
-    for field in wanted:
-        if field.plan.name not in drawn:
-            drawn[field.plan.name] = _finished(*draw_derived(field, arrays))
-    return {field.plan.name: drawn[field.plan.name] for field in wanted}
+    for request in wanted:
+        if request.plan.name not in drawn:
+            drawn[request.plan.name] = _finished(*draw_derived(request, arrays))
+    return {request.plan.name: drawn[request.plan.name] for request in wanted}
 
 
 def sha256_of(array: NDArray[Any]) -> str:
@@ -64,16 +60,20 @@ def sha256_of(array: NDArray[Any]) -> str:
     return hashlib.sha256(flat.reshape(-1).view(np.uint8).data).hexdigest()
 
 
-def _draw(field: Field) -> Drawn:
-    kind = field.draw.kind
-    if kind not in kinds():
-        raise field.refuse(f"unknown kind of draw {kind!r}", near(kind, kinds()))
-    if kind in INDEX_KINDS:
-        array, words = draw_indices(field)
-    elif field.is_float:
-        array, words = _draw_floats(field)
+def _group(request: ArrayRequest) -> Group:
+    kind = request.draw.kind
+    if kind not in KINDS:
+        raise request.refuse(f"unknown kind of draw {kind!r}", near(kind, KINDS))
+    return KINDS[kind].group
+
+
+def _draw(request: ArrayRequest) -> Drawn:
+    if _group(request) is Group.INDICES:
+        array, words = draw_indices(request)
+    elif request.is_float:
+        array, words = _draw_floats(request)
     else:
-        array, words = _draw_integers(field)
+        array, words = _draw_integers(request)
     return _finished(array, words)
 
 
@@ -82,31 +82,37 @@ def _finished(array: NDArray[Any], words: str) -> Drawn:
     return Drawn(array, sha256_of(array), words)
 
 
-def _draw_floats(field: Field) -> tuple[NDArray[Any], str]:
-    kind = FLOAT_KINDS[field.draw.kind]
+def _draw_floats(request: ArrayRequest) -> tuple[NDArray[Any], str]:
+    kind = FLOAT_KINDS[request.draw.kind]
     if kind.check is not None:
-        kind.check(field)
-    array = np.empty(field.plan.shape, dtype=numpy_dtype(field.plan.dtype))
-    flat, source = array.reshape(-1), field.source()
+        kind.check(request)
+    array = np.empty(request.plan.shape, dtype=numpy_dtype(request.plan.dtype))
+    flat, source = array.reshape(-1), request.source()
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
-        part[...] = round_to(kind.fill(field, source.random_raw(part.size)), field.plan.dtype)
+        part[...] = round_to(kind.fill(request, source.random_raw(part.size)), request.plan.dtype)
     if kind.finish is not None and array.size:
-        kind.finish(field, array)
-    shown = [f"{name}={field.setting(name, default):g}" for name, default in kind.settings]
-    if field.draw.sign is not None:
-        shown.append(f"sign={field.draw.sign}")
-    if field.draw.at is not None:
-        shown.append("at=" + "/".join(map(str, places_of(field))))
-        if field.draw.kind == "softmax":
-            shown.append(f"value={field.setting('value', 12.0):g}")
-    return array, field.draw.kind + (f"({', '.join(shown)})" if shown else "")
+        kind.finish(request, array)
+    return array, _words(request)
 
 
-def _draw_integers(field: Field) -> tuple[NDArray[Any], str]:
-    fill, words = integer_fill(field)
-    array = np.empty(field.plan.shape, dtype=numpy_dtype(field.plan.dtype))
-    flat, source = array.reshape(-1), field.source()
+def _words(request: ArrayRequest) -> str:
+    """The kind with its settings; a value that is put at places stands behind them."""
+    draw = request.draw
+    numbers = {name: f"{name}={request.setting(name):g}" for name in KINDS[draw.kind].numbers}
+    placed = [numbers.pop("value")] if draw.kind == "softmax" else []
+    shown = list(numbers.values())
+    if draw.sign is not None:
+        shown.append(f"sign={draw.sign}")
+    if draw.at is not None:
+        shown += ["at=" + "/".join(map(str, places_of(request))), *placed]
+    return draw.kind + (f"({', '.join(shown)})" if shown else "")
+
+
+def _draw_integers(request: ArrayRequest) -> tuple[NDArray[Any], str]:
+    fill, words = integer_fill(request)
+    array = np.empty(request.plan.shape, dtype=numpy_dtype(request.plan.dtype))
+    flat, source = array.reshape(-1), request.source()
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         part[...] = fill(source.random_raw(part.size))

@@ -1,6 +1,6 @@
 """Kinds of draws for ops that work on rows: the last axis of an array, whatever its other axes.
 
-As everywhere in this package, numbers come from IEEE 754 operations on the field's own bits alone;
+As everywhere in this package, numbers come from IEEE 754 operations on the request's own bits alone;
 sums are added in an order that is fixed here, and not by how numpy was built.
 """
 
@@ -14,18 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.expressions import evaluate
-from tokitai_cli.inputs.field import Field
+from tokitai_cli.inputs.request import ArrayRequest
 from tokitai_cli.inputs.transforms import Floats, Raw, below, exp2
 from tokitai_cli.numerics import round_to
 
-DERIVED_KINDS = ("row-mean", "row-rstd")
 # float64 elements at a time.
 _SLAB = 1 << 16
 _LOG2_E = 1.44269504088896340735992468100
 # 2^-1000 is nothing beside a row's largest term, which is 1.
 _LEAST_EXPONENT = -999.0
 
-Finish = Callable[[Field, NDArray[Any]], None]
+Finish = Callable[[ArrayRequest, NDArray[Any]], None]
 
 
 def _slabs(rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -39,42 +38,42 @@ def _as_rows(array: NDArray[Any]) -> NDArray[Any]:
     return array.reshape(-1, array.shape[-1] if array.shape else 1)
 
 
-def finish_constant_rows(field: Field, array: NDArray[Any]) -> None:
+def finish_constant_rows(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Repeat the first number of each row."""
     rows = _as_rows(array)
     rows[:, 1:] = rows[:, :1]
 
 
-def finish_one_large(field: Field, array: NDArray[Any]) -> None:
+def finish_one_large(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Put `value` at one place of each row, the places of `at` in turn; those outside move inside."""
-    _put_large(field, _as_rows(array), 12.0)
+    _put_large(request, _as_rows(array))
 
 
-def _put_large(field: Field, rows: NDArray[Any], default: float) -> None:
-    places = places_of(field)
+def _put_large(request: ArrayRequest, rows: NDArray[Any]) -> None:
+    places = places_of(request)
     for turn, place in enumerate(places):
-        rows[turn :: len(places), place] = field.setting("value", default)
+        rows[turn :: len(places), place] = request.setting("value")
 
 
-def places_of(field: Field) -> list[int]:
+def places_of(request: ArrayRequest) -> list[int]:
     """Return the columns that `at` names, the last and the first where it names none."""
-    last = field.plan.shape[-1] - 1 if field.plan.shape else 0
-    if field.draw.at is None:
+    last = request.plan.shape[-1] - 1 if request.plan.shape else 0
+    if request.draw.at is None:
         return [last, 0]
-    shape = field.case.shape
-    return [min(max(int(evaluate(text, shape)), 0), max(last, 0)) for text in field.draw.at]
+    shape = request.case.shape
+    return [min(max(int(evaluate(text, shape)), 0), max(last, 0)) for text in request.draw.at]
 
 
-def finish_masked(field: Field, array: NDArray[Any]) -> None:
+def finish_masked(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Put -inf at half of the places in even rows, and from a random column on in odd rows.
 
     That is what masks and padding look like; one place of each row is always kept.
     """
     rows = _as_rows(array)
     count, width = int(rows.shape[0]), int(rows.shape[1])
-    kept = below(field.source("kept").random_raw(count), max(1, width))
-    ends = 1 + below(field.source("ends").random_raw(count), max(1, width))
-    bits = field.source("mask")
+    kept = below(request.source("kept").random_raw(count), max(1, width))
+    ends = 1 + below(request.source("ends").random_raw(count), max(1, width))
+    bits = request.source("mask")
     columns = np.arange(width)
     for start, slab in _slabs(rows):
         raw = bits.random_raw(slab.size).reshape(slab.shape)
@@ -86,7 +85,7 @@ def finish_masked(field: Field, array: NDArray[Any]) -> None:
         slab[masked] = -np.inf
 
 
-def finish_all_masked(field: Field, array: NDArray[Any]) -> None:
+def finish_all_masked(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Fill every other row with -inf, the first one included."""
     _as_rows(array)[::2] = -np.inf
 
@@ -94,29 +93,29 @@ def finish_all_masked(field: Field, array: NDArray[Any]) -> None:
 def every_other(value: float) -> Finish:
     """Return a finish that puts `value` at a random place of every other row, the first included."""
 
-    def finish(field: Field, array: NDArray[Any]) -> None:
+    def finish(request: ArrayRequest, array: NDArray[Any]) -> None:
         rows = _as_rows(array)
         hit = np.arange(0, rows.shape[0], 2)
-        rows[hit, below(field.source("places").random_raw(hit.size), rows.shape[1])] = value
+        rows[hit, below(request.source("places").random_raw(hit.size), rows.shape[1])] = value
 
     return finish
 
 
-def finish_softmax(field: Field, array: NDArray[Any]) -> None:
+def finish_softmax(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Replace rows of logits by their softmax, rounded once; `at` makes one logit large first."""
     rows = _as_rows(array)
-    if field.draw.at is not None:
-        _put_large(field, rows, 12.0)
+    if request.draw.at is not None:
+        _put_large(request, rows)
     for _, slab in _slabs(rows):
         logits = slab.astype(np.float64)
         logits -= logits.max(axis=1, keepdims=True)
         terms = exp2(np.maximum(logits * _LOG2_E, _LEAST_EXPONENT))
-        slab[...] = round_to(terms / row_sums(terms)[:, None], field.plan.dtype)
+        slab[...] = round_to(terms / row_sums(terms)[:, None], request.plan.dtype)
 
 
-def fill_power_of_two(field: Field, raw: Raw) -> Floats:
+def fill_power_of_two(request: ArrayRequest, raw: Raw) -> Floats:
     """2^k with k uniform among the integers from `lo` to `hi`."""
-    lo, hi = int(field.setting("lo", -1.0)), int(field.setting("hi", 1.0))
+    lo, hi = int(request.setting("lo")), int(request.setting("hi"))
     return np.ldexp(np.ones(raw.shape), (lo + below(raw, hi - lo + 1)).astype(np.int32))
 
 
@@ -132,26 +131,28 @@ def row_sums(terms: Floats) -> Floats:
     return np.asarray(terms[:, 0])
 
 
-def draw_derived(field: Field, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], str]:
+def draw_derived(
+    request: ArrayRequest, arrays: Mapping[str, NDArray[Any]]
+) -> tuple[NDArray[Any], str]:
     """Array that follows from another one, and the words for it.
 
     row-mean: mean over the last axis. row-rstd: 1 / sqrt(variance + `value`), the biased variance
     and `value` as a float32, 1e-5 by itself. In float64, rounded once; NaN and infinities as IEEE
     arithmetic has them. SpecError where there is no such array, or its rows are not the elements.
     """
-    kind, of = field.draw.kind, field.draw.of
+    kind, of = request.draw.kind, request.draw.of
     if of is None or of not in arrays:
         known = ", ".join(arrays)
-        raise field.refuse(f"{kind} needs an array to follow", f"add of: NAME; there is {known}")
+        raise request.refuse(f"{kind} needs an array to follow", f"add of: NAME; there is {known}")
     source = arrays[of]
-    if source.dtype.kind in "iub" or source.shape[:-1] != field.plan.shape:
-        raise field.refuse(
+    if source.dtype.kind in "iub" or source.shape[:-1] != request.plan.shape:
+        raise request.refuse(
             f"{kind} of {of}, {source.dtype.name} {list(source.shape)}, does not fill "
-            f"{field.plan.name} {list(field.plan.shape)}",
+            f"{request.plan.name} {list(request.plan.shape)}",
             "one element for each row of floating-point numbers",
         )
-    eps = float(np.float32(field.setting("value", 1e-5)))
-    values = np.zeros(math.prod(field.plan.shape))
+    eps = float(np.float32(request.setting("value") if kind == "row-rstd" else 0.0))
+    values = np.zeros(math.prod(request.plan.shape))
     rows = _as_rows(source) if source.size else source.reshape(0, 1)
     with np.errstate(all="ignore"):
         for start, slab in _slabs(rows):
@@ -161,4 +162,4 @@ def draw_derived(field: Field, arrays: Mapping[str, NDArray[Any]]) -> tuple[NDAr
                 result = 1.0 / np.sqrt(row_sums((x - result[:, None]) ** 2) / x.shape[1] + eps)
             values[start : start + result.size] = result
     words = f"{kind}(of={of}" + (f", value={eps:g})" if kind == "row-rstd" else ")")
-    return round_to(values, field.plan.dtype).reshape(field.plan.shape), words
+    return round_to(values, request.plan.dtype).reshape(request.plan.shape), words

@@ -231,29 +231,3 @@ def draw_of(spec: Spec, variant: Variant, profile: str, name: str) -> Draw:
     given = spec.profiles[profile]
     chosen = given.inputs.get(name) or drawn_buffers(variant)[name].draw or given.draw or profile
     return Draw(kind=chosen) if isinstance(chosen, str) else chosen
-
-
-def is_random_sign_or_wide(draw: Draw) -> bool:
-    """Whether roundings on this draw may be taken as independent, so that bound-prob may refute.
-
-    True for normal, cancelling, and uniform with hi - lo >= max(|lo|, |hi|) / 2. On constant or
-    strongly biased data correct kernels do exceed the probabilistic bound.
-    """
-    if draw.kind == "uniform":
-        lo = 0.0 if draw.lo is None else draw.lo
-        hi = 1.0 if draw.hi is None else draw.hi
-        return hi - lo >= max(abs(lo), abs(hi)) / 2
-    return draw.kind == "cancelling" or (draw.kind == "normal" and not draw.value)
-
-
-def draws_are_random(spec: Spec, variant: Variant, profile: str) -> bool:
-    """Whether every float array that a case draws is of random sign or wide.
-
-    On constant or strongly biased data correct kernels exceed the probabilistic bound, which
-    assumes independent roundings (Higham and Mary 2019). A profile that is not of the spec says
-    nothing.
-    """
-    floats = [name for name, buffer in drawn_buffers(variant).items() if "float" in buffer.dtype]
-    if not floats or profile not in spec.profiles:
-        return False
-    return all(is_random_sign_or_wide(draw_of(spec, variant, profile, name)) for name in floats)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, NotRunError
 from tokitai_cli.model.case import BufferPlan, Case
+from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.spec import draw_of
 
-_KINDS = frozenset({"exact-int", "exact-int-ramp"})
 # Largest count of units that float32 adds without rounding.
 EXACT_UNITS = FORMATS["float32"].countable
 # float64 entries of a block.
@@ -46,7 +46,7 @@ def require_exact(
     names: arrays whose draws make the sums; sums: S of each element; unit: what they are counted in.
     """
     draws = [draw_of(case.loaded.spec, case.variant, case.profile, name) for name in names]
-    if not reference.size or any(draw.kind not in _KINDS for draw in draws):
+    if not reference.size or not all(KINDS[draw.kind].exact for draw in draws):
         return
     form = FORMATS[output.dtype]
     largest, result = float(sums.max()), float(np.abs(reference).max())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from tokitai_cli import flags, sources
+from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
     Buffer,
@@ -19,7 +20,7 @@ from tokitai_cli.model.spec import (
     drawn_buffers,
 )
 from tokitai_cli.spec.document import Document, KeyPath
-from tokitai_cli.spec.draws import KINDS, check_draw, check_dtype
+from tokitai_cli.spec.draws import check_draw, check_dtype
 from tokitai_cli.spec.symbols import (
     check_all_known,
     check_comparison,
@@ -246,7 +247,7 @@ def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant
                         check_known(document, (*at, "of"), draw.of, known, "array")
                     break
             else:
-                if profile not in KINDS or "below" in KINDS[profile]:
+                if profile not in KINDS or KINDS[profile].needs[0]:
                     message = f"profile `{profile}` does not say how `{name}` is drawn"
                     mend = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
                     raise document.fault((*path, role, name), message, mend, at_key=True)

@@ -10,11 +10,12 @@ import numpy as np
 from tokitai_cli.dtypes import FORMATS, FloatFormat
 from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.model.case import BufferPlan, Case
+from tokitai_cli.model.draws import setting
 from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
 from tokitai_cli.numerics import bit_source
 
 
-class Field(msgspec.Struct, frozen=True):
+class ArrayRequest(msgspec.Struct, frozen=True):
     """An array of a case with its draw.
 
     axis: the axis that the op reduces over, or None where nothing shows one.
@@ -60,10 +61,9 @@ class Field(msgspec.Struct, frozen=True):
             file=self.case.loaded.path, key=f"profiles.{self.case.profile}.inputs.{self.plan.name}"
         )
 
-    def setting(self, name: str, default: float) -> float:
-        """Return the draw's setting `name`, or `default` where the spec does not give it."""
-        value = getattr(self.draw, name)
-        return default if value is None else float(value)
+    def setting(self, name: str) -> float:
+        """Return the draw's setting `name`, by default its kind's."""
+        return setting(self.draw, name)
 
     def source(self, purpose: str = "") -> np.random.Philox:
         """Bits of this array's own, another stream for every purpose."""
@@ -92,7 +92,7 @@ class Field(msgspec.Struct, frozen=True):
         )
 
 
-def fields(case: Case) -> list[Field]:
+def requests(case: Case) -> list[ArrayRequest]:
     """Every array of `case` that is drawn, in the order inputs, in-outs, symbols."""
     spec, variant = case.loaded.spec, case.variant
     plans = {plan.name: plan for plan in case.buffers}
@@ -106,7 +106,7 @@ def fields(case: Case) -> list[Field]:
         shape = plans[name].shape
         dtypes = [plans[n].dtype for n in (*alike, *variant.outputs, *variant.inout)]
         result.append(
-            Field(
+            ArrayRequest(
                 case=case,
                 plan=plans[name],
                 draw=draws[name],
