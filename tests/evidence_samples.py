@@ -10,6 +10,7 @@ import msgspec
 
 from tokitai_cli.evidence import Outcome, Parts, assemble
 from tokitai_cli.model.evidence import (
+    ArrayRecord,
     BuildRecord,
     CaseRecord,
     CheckRecord,
@@ -36,6 +37,7 @@ from tokitai_cli.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage, Verdict
 
 SPEC_TEXT = 'schema: tokitai/spec/v1\nop: gemm-bw\ntitle: "Backward of a product"\n'
@@ -100,6 +102,16 @@ def check(**changes: Any) -> CheckRecord:
     return CheckRecord(**(fields | changes))
 
 
+def saved_array() -> ArrayRecord:
+    return ArrayRecord(
+        name="got_grad_a_0",
+        dtype="float16",
+        shape=[64, 64],
+        sha256="c" * 64,
+        file="reports/arrays/got_grad_a_0.npy",
+    )
+
+
 def output(**changes: Any) -> OutputRecord:
     fields: dict[str, Any] = {
         "name": "grad_a",
@@ -111,6 +123,7 @@ def output(**changes: Any) -> OutputRecord:
         "checks": [check(), check(metric="exact", against="replay", limit=0.0, value=0.0)],
         "metrics": METRICS,
         "pattern": None,
+        "sha256": ["d" * 64, "d" * 64],
     }
     return OutputRecord(**(fields | changes))
 
@@ -207,7 +220,7 @@ def refuted(**changes: Any) -> CaseRecord:
             )
         ],
         "debug": "gdb --args ./artifact --request-fd=3",
-        "saved_arrays": ["reports/arrays/grad_a.got.npy"],
+        "saved_arrays": [saved_array()],
         "reproduced": True,
     }
     return case(**(fields | changes))
@@ -297,6 +310,7 @@ def parts(cases: Sequence[CaseRecord], **changes: Any) -> Parts:
             numpy="2.0.0",
             platform="Linux 6.1.0 x86_64",
         ),
+        "settings": Settings(),
         "volatile": volatile(
             case_times_ns={one.key: [152000, 149500] for one in cases if one.outputs}
         ),

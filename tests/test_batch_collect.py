@@ -460,7 +460,8 @@ def test_entries_say_what_a_spec_is_made_of(
     assert (entry.name, entry.op, entry.cases) == ("vector-add", "vector-add", 9)
     assert entry.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert entry.path == entry.called == "a b/spec.yaml"
-    assert entry.sources == {kernel: "vector_add.hip"}
+    oracle = hashlib.sha256((path.parent / "oracle.py").read_bytes()).hexdigest()
+    assert entry.sources == {kernel: "vector_add.hip", oracle: "oracle.py"}
     assert one.sources[kernel].text == example("vector_add.hip")
     assert list(entry.oracles) == ["oracle.py:vector_add"]
     (place,) = gather("a b").setup.specs

@@ -171,7 +171,7 @@ def test_evidence_files_are_those_of_a_run(whole: tuple[Path, BatchIndex]) -> No
         found = evidence.read(folder / name)
         assert found.rerun == "tokitai batch specs --seed 0 --device cpu"
         assert found.tool == batches.TOOL
-        assert found.params == ["m", "n", "k"]
+        assert list(found.cases[0].shape) == ["m", "n", "k"]
         assert not found.volatile.environment
         beside = (folder / name).with_suffix(".md").read_text(encoding="utf-8")
         assert report.render(found, "md").decode() == beside

@@ -20,7 +20,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli import resources
 from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.evidence import Outcome, statements, tool
-from tokitai_cli.model.evidence import Evidence, ExaminationRecord
+from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence, ExaminationRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 
 EVERY = list(Verdict)
@@ -335,7 +335,7 @@ def test_json_is_strict_whatever_the_stages_hand_in() -> None:
     assert "\u202e" not in text
     assert "\U000e0041" not in text
     assert text.endswith("}\n")
-    assert list(tree) == sorted(tree)
+    assert list(tree["cases"][0]["shape"]) == ["m", "n", "k"]
 
 
 def test_a_fraction_that_is_no_number_is_refused() -> None:
@@ -364,7 +364,7 @@ def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 @pytest.mark.parametrize(
     ("change", "message", "key"),
     [
-        (lambda t: t.update(schema="tokitai/evidence/v2"), "newer schema", "schema"),
+        (lambda t: t.update(schema="tokitai/evidence/v3"), "newer schema", "schema"),
         (lambda t: t.update(schema="tokitai/evidence/v0"), "older schema", "schema"),
         (lambda t: t.update(schema="tokitai/spec/v1"), "no evidence file", "schema"),
         (lambda t: t.pop("schema"), "names no schema", "schema"),
@@ -415,6 +415,47 @@ def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none.json", tmp_path):
         with pytest.raises(EvidenceError, match="cannot be read"):
             stage.read(path)
+
+
+ROOT = Path(__file__).resolve().parent.parent
+V1 = ROOT / "tests" / "evidence_v1" / "refuted.json"
+SAMPLE = ROOT / "reports" / "samples" / "nvidia-h100" / "gemm-bw-quick.json"
+
+
+@pytest.mark.parametrize("path", [V1, SAMPLE], ids=lambda path: path.parent.name)
+def test_evidence_of_the_first_schema_is_read(path: Path, tmp_path: Path) -> None:
+    older = json.loads(path.read_text(encoding="utf-8"))
+    assert older["schema"] == "tokitai/evidence/v1"
+    found = stage.read(path)
+    assert found.schema == EVIDENCE_SCHEMA
+    assert found.verdict == older["verdict"]
+    assert found.settings is None
+    assert [list(case.shape) for case in found.cases] == [older["params"]] * len(older["cases"])
+    assert any(older["digest"] in note for note in found.volatile.notes)
+    assert [array.file for case in found.cases for array in case.saved_arrays] == [
+        file for case in older["cases"] for file in case["saved_arrays"]
+    ]
+    stage.write(found, tmp_path / "again.json")
+    assert stage.read(tmp_path / "again.json") == found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t["cases"][0].update(seed=7), "is damaged"),
+        (lambda t: t.update(params=["m"]), "is damaged"),
+        (lambda t: t.pop("digest"), "does not follow tokitai/evidence/v1"),
+        (lambda t: t["cases"][0].update(shape=7), "does not follow tokitai/evidence/v1"),
+        (lambda t: t.update(settings=7), "does not follow tokitai/evidence/v1"),
+    ],
+)
+def test_evidence_of_the_first_schema_is_checked_as_it_is(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(V1.read_bytes())
+    with pytest.raises(EvidenceError, match=message):
+        stage.read(edited(path, change))
 
 
 def test_damage_says_what_a_digest_cannot_show(written: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from tests.drawing import GEMM, PROFILES, gemm_case, make_case, with_dtype
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import NotRunError, SpecError
-from tokitai_cli.inputs import Drawn, draw, sha256_of
+from tokitai_cli.inputs import Drawn, draw
 from tokitai_cli.inputs.transforms import below, exp2, logarithm, normal
 from tokitai_cli.model.draws import KINDS, Group
-from tokitai_cli.numerics import bit_source
+from tokitai_cli.numerics import array_sha256, bit_source
 
 # sha256 of grad_c and b of grad-a at 48 x 80 x 112, seed 0. A change here changes everyone's inputs.
 GOLDEN: dict[str, tuple[str, str]] = {
@@ -104,7 +104,7 @@ def test_arrays_are_read_only_contiguous_and_digested_as_little_endian_bytes() -
     assert not drawn.array.flags.writeable
     assert drawn.array.dtype == np.float16
     big = drawn.array.astype(">f2")
-    assert sha256_of(big) == sha256_of(drawn.array.T.copy().T) == drawn.sha256
+    assert array_sha256(big) == array_sha256(drawn.array.T.copy().T) == drawn.sha256
 
 
 def test_order_of_precedence() -> None:

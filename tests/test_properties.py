@@ -409,8 +409,8 @@ def test_a_property_that_no_case_had_a_place_for_is_no_claim(tmp_path: Path) -> 
 def test_saved_arrays_are_those_of_the_first_run(tmp_path: Path) -> None:
     path = written(tmp_path, "no-shift", properties=[SHIFT], profiles=["integers"])
     (case,) = run(path, tmp_path, shapes={"rows": 6, "cols": 65}, save_arrays=True).cases
-    files = {Path(name).name: tmp_path / name for name in case.saved_arrays}
-    got, want = np.load(files["got_y_0.npy"]), np.load(files["want_y.npy"])
+    files = {one.name: tmp_path / one.file for one in case.saved_arrays}
+    got, want = np.load(files["got_y_0"]), np.load(files["want_y"])
     assert np.abs(got - want).max() < 1e-3  # those of the other run are NaN
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from tests.runs import KERNELS, evidence_in, run, tokitai
 from tests.test_wrong_kernels import TYPES, N
 from tests.test_wrong_kernels import spec_in as faults_in
 from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
 PATTERNS = {
@@ -32,7 +34,7 @@ PATTERNS = {
 def spec_in(folder: Path) -> Path:
     variants = {
         kernel.replace("_", "-"): {
-            "source": str(KERNELS / "patterns.hip"),
+            "source": "patterns.hip",
             "inputs": {"x": {"dtype": "float32", "shape": ["m", "k"]}},
             "outputs": {"y": {"dtype": "float32", "shape": ["m", "k"]}},
             "oracle": "wrongs.py:copy",
@@ -53,6 +55,8 @@ def spec_in(folder: Path) -> Path:
         "profiles": {"normal": {}},
     }
     (folder / "wrongs.py").write_bytes((KERNELS / "wrongs.py").read_bytes())
+    (folder / "own.hpp").write_bytes((KERNELS / "patterns.hip").read_bytes())
+    (folder / "patterns.hip").write_text('#include "own.hpp"\n', encoding="utf-8")
     path = folder / "spec.yaml"
     path.write_text(json.dumps(document), encoding="utf-8")
     return path
@@ -75,6 +79,19 @@ def test_the_pattern_of_the_error_is_named(kernel: str, patterns: Evidence) -> N
     assert kind in ("every-element", "scattered") or case.reason.endswith(f": {pattern.detail}")
 
 
+def test_the_evidence_has_the_texts_of_all_own_files(patterns: Evidence) -> None:
+    texts = {one.path: one.text for one in patterns.sources.values()}
+    assert texts == {
+        "patterns.hip": '#include "own.hpp"\n',
+        "wrongs.py": (KERNELS / "wrongs.py").read_text(encoding="utf-8"),
+    }
+    (build,) = patterns.builds.values()
+    ((path, text),) = build.header_texts.items()
+    assert Path(path).name == "own.hpp"
+    assert hashlib.sha256(text.encode()).hexdigest() == build.headers[path]
+    assert patterns.settings == Settings()
+
+
 def test_a_sweep_names_the_smallest_shape_that_fails(tmp_path: Path) -> None:
     done = tokitai(
         *("verify", spec_in(tmp_path), "--device", "cpu", "--variant", "some-rows"),
@@ -95,7 +112,7 @@ def test_a_sweep_names_the_smallest_shape_that_fails(tmp_path: Path) -> None:
 
 
 def loaded(folder: Path, case: CaseRecord) -> dict[str, NDArray[Any]]:
-    return {Path(name).stem: np.load(folder / name) for name in case.saved_arrays}
+    return {one.name: np.load(folder / one.file) for one in case.saved_arrays}
 
 
 def test_arrays_of_a_failing_case_are_kept_in_every_dtype(tmp_path: Path) -> None:
@@ -113,6 +130,11 @@ def test_arrays_of_a_failing_case_are_kept_in_every_dtype(tmp_path: Path) -> Non
             kept if kept in ("int8", "uint64", "bool") else "float64"
         )
         assert all(array.shape == (N,) for array in arrays.values())
+        manifest = {one.name: one for one in case.saved_arrays}
+        (output,) = case.outputs
+        assert output.sha256 == [manifest[f"got_y_{at}"].sha256 for at in (0, 1)]
+        assert case.inputs[0].sha256 == manifest["in_x"].sha256
+        assert (manifest["in_x"].dtype, manifest["in_x"].shape) == (dtype, [N])
         given, got = arrays["in_x"], arrays["got_y_1"]
         assert np.array_equal(got[: N - 64], given[: N - 64])
         assert np.array_equal(arrays["want_y"], given.astype(arrays["want_y"].dtype))

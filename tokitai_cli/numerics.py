@@ -149,6 +149,14 @@ def overflow_class(
     return classes
 
 
+def array_sha256(array: NDArray[Any]) -> str:
+    """sha256 in hex of the array's bytes in C order, little-endian."""
+    flat = np.ascontiguousarray(array)
+    if flat.dtype.byteorder == ">" or (flat.dtype.byteorder == "=" and not np.little_endian):
+        flat = flat.byteswap()
+    return hashlib.sha256(flat.reshape(-1).view(np.uint8).data).hexdigest()
+
+
 def bit_source(*key: object) -> np.random.Philox:
     """Philox4x64-10 keyed by `key`: use its `random_raw` only, a stream that numpy never changes.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import spec
+from tokitai_cli import evidence, spec
 from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.batch.groups import Part
 from tokitai_cli.batch.summary_devices import DeviceBook
@@ -19,7 +19,7 @@ from tokitai_cli.model.evidence import CaseRecord, Evidence, NonClaimRecord, Sou
 from tokitai_cli.model.verdict import worst
 from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.recorder import MAX_SOURCE_BYTES, Chosen, Past, Recorder
+from tokitai_cli.pipeline.recorder import Chosen, Past, Recorder
 from tokitai_cli.plan import Selection
 
 
@@ -43,7 +43,9 @@ class PartWriter:
         """
         self._open(part.entry)
         begun, ended = self._end.begun, self._end.ended
-        options = RunOptions(loaded=self._loaded, selection=Selection(), name=name)
+        options = RunOptions(
+            loaded=self._loaded, selection=Selection(), settings=begun.settings, name=name
+        )
         recorder = Recorder(options, rerun=begun.rerun)
         recorder.chosen = self._chosen
         builds: dict[str, BuildInfo] = {}
@@ -94,9 +96,7 @@ class PartWriter:
         self._entry = entry
 
     def _source(self, digest: str, path: str) -> SourceRecord:
-        data = self._folder.source(digest)
-        text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else None
-        return SourceRecord(path=path, bytes=len(data), text=text)
+        return evidence.source_record(path, self._folder.source(digest))
 
     def _checked(self, done: Done, record: CaseRecord) -> CaseRecord:
         """`record` with its shape in the spec's order, which JSON does not keep."""

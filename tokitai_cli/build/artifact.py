@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import flags, process
+from tokitai_cli import flags, process, resources
 from tokitai_cli.build import entries, store
 from tokitai_cli.build.compiler import COMPILE_SECONDS, command_of, compile_in, failure
 from tokitai_cli.build.harness import harness_context, harness_text, template_digest
@@ -299,4 +300,18 @@ def _record(
         code_object=facts,
         notes=[],
         failed=[],
+        header_texts=_header_texts(manifest),
     )
+
+
+def _header_texts(manifest: entries.Manifest) -> dict[str, str]:
+    """Texts of the user's own headers: those that came neither with the compiler nor with this tool."""
+    shipped = resources.kernels_dir()
+    texts = {}
+    for path, digest in manifest.headers.items():
+        if path not in manifest.stamps and not Path(path).is_relative_to(shipped):
+            with contextlib.suppress(OSError):
+                data = Path(path).read_bytes()
+                if sha256(data) == digest:
+                    texts[path] = data.decode("utf-8", "replace")
+    return texts

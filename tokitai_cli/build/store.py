@@ -21,7 +21,7 @@ import msgspec
 
 from tokitai_cli import process
 
-FORMAT = "builds-v1"
+FORMAT = "builds-v2"
 PARTS = ("artifacts", "manifests", "compilers", "logs", "tmp")
 
 

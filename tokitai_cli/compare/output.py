@@ -26,7 +26,7 @@ from tokitai_cli.compare.structure import (
 )
 from tokitai_cli.compare.tally import MetricsTally, Summary
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import bits_of
+from tokitai_cli.compare.values import bits_of, digests
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.evidence import (
     CheckRecord,
@@ -129,7 +129,20 @@ def judge_output(
     replay: Replay | None,
     result: RunResult,
 ) -> OutputJudgement:
-    """Take the steps of the comparison that belong to one output."""
+    """Take the steps of the comparison that belong to one output, and record what it was."""
+    judged = _judged(case, buffer, expectation, replay, result)
+    sha256 = digests([one[buffer.name] for one in result.outputs if buffer.name in one])
+    record = msgspec.structs.replace(judged.record, sha256=sha256)
+    return msgspec.structs.replace(judged, record=record)
+
+
+def _judged(
+    case: Case,
+    buffer: BufferPlan,
+    expectation: Expectation | None,
+    replay: Replay | None,
+    result: RunResult,
+) -> OutputJudgement:
     structure = form_failures(buffer, result)
     if structure:
         failures = [Failure(STEP_FORM, structure[0].message)]

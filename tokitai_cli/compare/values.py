@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FloatFormat
-from tokitai_cli.numerics import spacing
+from tokitai_cli.numerics import array_sha256, spacing
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _F64_FRACTION_BITS = 52
@@ -20,6 +21,15 @@ _F64_EXPONENT_BIAS = 1023
 def bits_of(array: NDArray[Any]) -> NDArray[Any]:
     """Return the elements' bytes as unsigned integers of the same width; a view if it can be."""
     return np.ascontiguousarray(array).view(_UNSIGNED[array.dtype.itemsize])
+
+
+def digests(arrays: Sequence[NDArray[Any]]) -> list[str]:
+    """sha256 of each array's bytes; equal arrays, which repetitions should be, are read once."""
+    found: list[str] = []
+    flat = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
+    for array, data in zip(arrays, flat, strict=True):
+        found.append(found[0] if found and np.array_equal(data, flat[0]) else array_sha256(array))
+    return found
 
 
 def ulp_at(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float64]:

@@ -37,13 +37,13 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     told = view.troubled(cases)
     blocks: list[Block] = []
     if any(case.verdict is not Verdict.INADMISSIBLE for case in cases):
-        blocks.append(_table(view.tallies(cases), evidence.params))
+        blocks.append(_table(view.tallies(cases)))
     nothing_ran = evidence.verdict is Verdict.INADMISSIBLE  # which the reason tells for all cases
     detailed = [] if nothing_ran else view.telling(told)[:MOST_DETAILED]
     for case in detailed:
         blocks += _detail(evidence, case)
     for smallest in view.smallest_failing(cases):
-        where = shape_text(smallest.case.shape, evidence.params)
+        where = shape_text(smallest.case.shape)
         of = f"{smallest.failing} of {smallest.shapes} shapes fail"
         text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({of})"
         blocks.append(Line(text, label="smallest shape that fails:"))
@@ -89,7 +89,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     return blocks
 
 
-def _table(tallies: Sequence[view.Tally], params: Sequence[str]) -> Table:
+def _table(tallies: Sequence[view.Tally]) -> Table:
     several = len({tally.device for tally in tallies}) > 1
     columns = [Column("variant"), Column("profile")]
     columns += [Column("device")] if several else []
@@ -101,12 +101,12 @@ def _table(tallies: Sequence[view.Tally], params: Sequence[str]) -> Table:
         Column("limit", right=True),
         Column("max ulp", right=True),
     ]
-    rows = [_row(tally, params, several=several) for tally in tallies]
+    rows = [_row(tally, several=several) for tally in tallies]
     return Table(columns, rows, [verdict_style(tally.verdict) for tally in tallies])
 
 
-def _row(tally: view.Tally, params: Sequence[str], *, several: bool) -> list[str]:
-    shape = shape_text(tally.worst.case.shape, params)
+def _row(tally: view.Tally, *, several: bool) -> list[str]:
+    shape = shape_text(tally.worst.case.shape)
     if tally.shapes > 1:
         shape = f"{tally.shapes} shapes, worst {shape}"
     output, check = tally.worst.output, tally.worst.check
@@ -141,8 +141,8 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         yield Line(case.rerun, label="run it again:", indent=2)
     if case.debug:
         yield Line(case.debug, label="debug it:", indent=2)
-    for path in case.saved_arrays:
-        yield Line(path, label="saved:", indent=2)
+    for array in case.saved_arrays:
+        yield Line(array.file, label="saved:", indent=2)
 
 
 def _compiler(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:

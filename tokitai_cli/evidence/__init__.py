@@ -4,7 +4,7 @@ from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
 from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import at_pointer
-from tokitai_cli.evidence.tool import timestamp, tool_record
+from tokitai_cli.evidence.tool import source_record, timestamp, tool_record
 from tokitai_cli.model.encoding import canonical, digest, to_json
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "read",
     "read_record",
     "schema",
+    "source_record",
     "timestamp",
     "to_json",
     "tool_record",

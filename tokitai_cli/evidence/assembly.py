@@ -28,6 +28,7 @@ from tokitai_cli.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import PASSED, Stage, Verdict, worst
 
 
@@ -62,6 +63,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     left_out: Sequence[LeftOutRecord] = ()
     non_claims: Sequence[NonClaimRecord] = ()
     outcome: Outcome | None = None
+    settings: Settings | None = None
     agreement: Sequence[AgreementRecord] = ()
     read_back: bool = False
 
@@ -84,7 +86,7 @@ def assemble(parts: Parts) -> Evidence:
     # 4. The verdict, from the cases.
     outcome = _outcome(cases, parts)
     draft = Evidence(
-        schema="tokitai/evidence/v1",
+        schema="tokitai/evidence/v2",
         name=parts.name,
         verdict=outcome.verdict,
         stage=outcome.stage,
@@ -105,7 +107,7 @@ def assemble(parts: Parts) -> Evidence:
         non_claims=[],
         digest="",
         volatile=msgspec.structs.replace(parts.volatile, measured=measured),
-        params=list(dict.fromkeys(name for case in cases for name in case.shape)),
+        settings=parts.settings,
         agreement=list(parts.agreement),
     )
     draft = _normal(draft, cases_are=parts.read_back)
@@ -117,7 +119,7 @@ def assemble(parts: Parts) -> Evidence:
         non_claims=list(map(encoding.normal, merged([*parts.non_claims, *own_non_claims(draft)]))),
     )
     # 6. The digest, last. All but the specs' own words was normal, and what is made of that is too.
-    return msgspec.structs.replace(draft, digest=encoding.digest(draft, is_normal=True))
+    return encoding.sealed(draft)
 
 
 def _normal(draft: Evidence, *, cases_are: bool) -> Evidence:
@@ -212,7 +214,9 @@ def _unmeasured(output: OutputRecord) -> OutputRecord:
         msgspec.structs.replace(check, value=None, exceeding=None, fraction=None, worst=[], note="")
         for check in output.checks
     ]
-    return msgspec.structs.replace(output, checks=checks, structure=[], metrics=None, pattern=None)
+    return msgspec.structs.replace(
+        output, checks=checks, structure=[], metrics=None, pattern=None, sha256=[]
+    )
 
 
 def _stable_reason(case: CaseRecord) -> str:

@@ -238,31 +238,31 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
         found += [NonClaimRecord(text=text, source=f"device {name}") for text in texts]
     found += left_open(evidence.cases)
     if ran:
-        texts = [*_untried_shapes(ran, evidence.params), *_untried_waves(evidence), *_sampled(ran)]
+        texts = [*_untried_shapes(ran), *_untried_waves(evidence), *_sampled(ran)]
         if not _examined(evidence, "races"):
             texts.append("races not tested")
         found += [NonClaimRecord(text=text, source="tool") for text in texts]
     return found
 
 
-def _untried_shapes(ran: Sequence[CaseRecord], params: Sequence[str]) -> list[str]:
+def _untried_shapes(ran: Sequence[CaseRecord]) -> list[str]:
     """Name per variant what was tried: all else is left open."""
     texts = []
     for op, variant in dict.fromkeys((case.op, case.variant) for case in ran):
         cases = [case for case in ran if (case.op, case.variant) == (op, variant)]
-        if tried := tried_values(cases, params):
+        if tried := tried_values(cases):
             texts.append(f"shapes of {op} {variant} other than those tried ({tried})")
     return texts
 
 
-def tried_values(cases: Sequence[CaseRecord], params: Sequence[str]) -> str:
+def tried_values(cases: Sequence[CaseRecord]) -> str:
     """Values of each parameter in cases of one variant, and their residues modulo the blocks' extents.
 
     Kernels go wrong in tails, so what a shape shows of others is its residue.
     """
     blocks = {extent for case in cases for one in case.launches for extent in one.block}
     parts = []
-    for name in (name for name in params if any(name in case.shape for case in cases)):
+    for name in dict.fromkeys(name for case in cases for name in case.shape):
         values = sorted({case.shape[name] for case in cases if name in case.shape})
         residues = [
             f"modulo {block}: {_few(sorted({value % block for value in values}))}"

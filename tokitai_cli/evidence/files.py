@@ -6,7 +6,7 @@ import errno
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -14,7 +14,8 @@ import msgspec
 
 from tokitai_cli import storage
 from tokitai_cli.errors import EvidenceError, Location
-from tokitai_cli.model.encoding import case_to_json, digest, to_json
+from tokitai_cli.evidence.upgrade import READABLE, upgraded
+from tokitai_cli.model.encoding import case_to_json, sealed, to_json, tree_digest
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence, Record
 
 MOST_CASES_INSIDE = 1000
@@ -57,27 +58,29 @@ def write(evidence: Evidence, path: Path) -> None:
 
 
 def read(path: Path) -> Evidence:
-    """Read evidence of this schema and check its digest.
+    """Read evidence of this schema, or of an earlier one, and check its digest.
 
     Raises EvidenceError: not there, not JSON, of another kind or schema version, not of the form
     that the schema says, or damaged. The digest is unsigned and shows accidental damage only.
     """
     tree = _parse(_load(path), path)
-    _check_schema(tree, path, EVIDENCE_SCHEMA, "evidence file")
+    _check_schema(tree, path, READABLE, "evidence file")
     if isinstance(tree.get("cases_file"), dict):
         tree = _with_cases(tree, path)
     try:
-        evidence = msgspec.convert(tree, Evidence)
+        evidence = msgspec.convert(upgraded(tree), Evidence)
     except msgspec.ValidationError as error:
-        raise _misfit(error, path, EVIDENCE_SCHEMA) from error
-    if digest(evidence) != evidence.digest:
+        raise _misfit(error, path, tree["schema"]) from error
+    except (AttributeError, LookupError, TypeError) as error:
+        raise EvidenceError(f"does not follow {tree['schema']}", where=Location(path)) from error
+    if tree_digest(tree) != evidence.digest:
         raise EvidenceError(
             "is damaged: its content does not have the digest that it states",
             where=Location(path, key="digest"),
             mend="take the file from its origin again; a digest without a signature shows "
             "accidental damage only, not tampering",
         )
-    return evidence
+    return evidence if tree["schema"] == EVIDENCE_SCHEMA else sealed(evidence)
 
 
 def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
@@ -86,7 +89,7 @@ def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
     Raises EvidenceError as `read` does; there is no digest to be checked.
     """
     tree = _parse(_load(path), path)
-    _check_schema(tree, path, schema, what)
+    _check_schema(tree, path, (schema,), what)
     try:
         return msgspec.convert(tree, kind)
     except msgspec.ValidationError as error:
@@ -145,9 +148,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return tree
 
 
-def _check_schema(tree: dict[str, Any], path: Path, schema: str, what: str) -> None:
-    name = tree.get("schema")
-    if name == schema:
+def _check_schema(tree: dict[str, Any], path: Path, known: Sequence[str], what: str) -> None:
+    """Refuse what names none of the `known` schemas, of which the first is the present one."""
+    name, schema = tree.get("schema"), known[0]
+    if name in known:
         return
     where = Location(path, key="schema")
     family, _, ours = schema.rpartition("v")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from tokitai_cli.evidence.claims import elements, tried_values
@@ -21,7 +21,7 @@ def statements(evidence: Evidence) -> list[StatementRecord]:
     ]
     return [
         *_counts(evidence),
-        *_shapes(verified, evidence.params),
+        *_shapes(verified),
         *_devices(evidence),
         *_builds(evidence),
         *_oracles(evidence),
@@ -58,12 +58,12 @@ def _counts(evidence: Evidence) -> Iterator[StatementRecord]:
             yield _state(f"{count} of {plural(total, 'case')}: {verdict}.", "counts", verdict)
 
 
-def _shapes(verified: list[_Where], params: Sequence[str]) -> Iterator[StatementRecord]:
+def _shapes(verified: list[_Where]) -> Iterator[StatementRecord]:
     """Name the shapes that were verified, with their residues modulo the blocks' extents."""
     with_elements = [(at, case) for at, case in verified if elements(case)]
     for op, variant in dict.fromkeys((case.op, case.variant) for _, case in with_elements):
         mine = [pair for pair in with_elements if (pair[1].op, pair[1].variant) == (op, variant)]
-        if tried := tried_values([case for _, case in mine], params):
+        if tried := tried_values([case for _, case in mine]):
             text = f"{op} {variant} was verified at {tried}."
             yield _state(text, "cases")
 

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 
 from tokitai_cli import __version__, resources
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.evidence import ToolRecord
+from tokitai_cli.model.evidence import SourceRecord, ToolRecord
 
 # Files that a run depends on. Others, such as a user's own spec in the checkout, are evidence by
 # their content and do not make the tool another one.
 _SHIPPED = ("tokitai_cli", "kernels", "specs", "reports/templates")
 _GIT_SECONDS = 5.0
+_MOST_TEXT_BYTES = 1 << 20
 
 
 def tool_record() -> ToolRecord:
@@ -66,6 +67,12 @@ def _read_status(text: str) -> str:
     if name in ("unknown", "(initial)"):
         return "unknown"
     return f"{name}-dirty" if dirty else name
+
+
+def source_record(path: str, data: bytes) -> SourceRecord:
+    """A text file with its content, which is left out above 1 MiB."""
+    text = data.decode("utf-8", "replace") if len(data) <= _MOST_TEXT_BYTES else None
+    return SourceRecord(path=path, bytes=len(data), text=text)
 
 
 def timestamp(environ: Mapping[str, str], now: float | None = None) -> str:

@@ -1,5 +1,5 @@
 """Profiles to arrays: what the kernels of a case are given to work on."""
 
-from tokitai_cli.inputs.arrays import Drawn, draw, sha256_of
+from tokitai_cli.inputs.arrays import Drawn, draw
 
-__all__ = ["Drawn", "draw", "sha256_of"]
+__all__ = ["Drawn", "draw"]

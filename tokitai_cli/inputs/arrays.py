@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ from tokitai_cli.inputs.request import ArrayRequest, requests
 from tokitai_cli.inputs.rows import draw_derived, places_of
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.draws import KINDS, Group
-from tokitai_cli.numerics import round_to
+from tokitai_cli.numerics import array_sha256, round_to
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
 # for each temporary array.
@@ -52,14 +51,6 @@ def draw(case: Case) -> dict[str, Drawn]:
     return {request.plan.name: drawn[request.plan.name] for request in wanted}
 
 
-def sha256_of(array: NDArray[Any]) -> str:
-    """Hex digest of the array's bytes in C order, little-endian."""
-    flat = np.ascontiguousarray(array)
-    if flat.dtype.byteorder == ">" or (flat.dtype.byteorder == "=" and not np.little_endian):
-        flat = flat.byteswap()
-    return hashlib.sha256(flat.reshape(-1).view(np.uint8).data).hexdigest()
-
-
 def _group(request: ArrayRequest) -> Group:
     kind = request.draw.kind
     if kind not in KINDS:
@@ -79,7 +70,7 @@ def _draw(request: ArrayRequest) -> Drawn:
 
 def _finished(array: NDArray[Any], words: str) -> Drawn:
     array.setflags(write=False)
-    return Drawn(array, sha256_of(array), words)
+    return Drawn(array, array_sha256(array), words)
 
 
 def _draw_floats(request: ArrayRequest) -> tuple[NDArray[Any], str]:

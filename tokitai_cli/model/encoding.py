@@ -29,7 +29,7 @@ def plain(record: msgspec.Struct) -> dict[str, Any]:
 
 
 def normal(record: _T) -> _T:
-    """`record` as reading it back gives it: plain scalars, NaN and infinities as text, keys sorted.
+    """`record` as reading it back gives it: plain scalars, NaN and infinities as text.
 
     Raises msgspec.ValidationError where a field holds what the schema does not allow.
     """
@@ -44,11 +44,7 @@ def canonical(evidence: Evidence, *, is_normal: bool = False) -> str:
     It is `json.dumps(tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` of Python's
     standard library, so that a digest can be recomputed without this tool.
     """
-    tree = msgspec.to_builtins(evidence) if is_normal else plain(evidence)
-    del tree["volatile"], tree["digest"]
-    return json.dumps(
-        tree, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _canonical(msgspec.to_builtins(evidence) if is_normal else plain(evidence))
 
 
 def digest(evidence: Evidence, *, is_normal: bool = False) -> str:
@@ -56,20 +52,37 @@ def digest(evidence: Evidence, *, is_normal: bool = False) -> str:
     return hashlib.sha256(canonical(evidence, is_normal=is_normal).encode()).hexdigest()
 
 
+def tree_digest(tree: dict[str, Any]) -> str:
+    """The digest of evidence as it was read, of whatever version: of the objects of its file."""
+    return hashlib.sha256(_canonical(tree).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def sealed(evidence: Evidence) -> Evidence:
+    """Normal evidence with its digest."""
+    return msgspec.structs.replace(evidence, digest=digest(evidence, is_normal=True))
+
+
+def _canonical(tree: dict[str, Any]) -> str:
+    covered = {name: value for name, value in tree.items() if name not in ("volatile", "digest")}
+    return json.dumps(
+        covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
 def to_json(evidence: Evidence, *, is_normal: bool = False) -> str:
-    """Write the whole evidence as strict JSON: sorted keys, indented by one, a line break at the end."""
+    """Write the whole evidence as strict JSON: indented by one, a line break at the end."""
     tree = evidence if is_normal else plain(evidence)
-    return _text(msgspec.json.format(msgspec.json.encode(tree, order="sorted"), indent=1))
+    return _text(msgspec.json.format(msgspec.json.encode(tree), indent=1))
 
 
 def line(record: msgspec.Struct) -> bytes:
-    """Any record as one line of strict JSON in UTF-8, keys sorted; NaN and infinities as text."""
-    return _text(msgspec.json.encode(plain(record), order="sorted")).encode()
+    """Any record as one line of strict JSON in UTF-8; NaN and infinities as text."""
+    return _text(msgspec.json.encode(plain(record))).encode()
 
 
 def case_to_json(case: CaseRecord) -> str:
     """One case of normal evidence as a line of JSON."""
-    return _text(msgspec.json.encode(case, order="sorted"))
+    return _text(msgspec.json.encode(case))
 
 
 def _text(data: bytes) -> str:
@@ -88,7 +101,7 @@ def _strict(tree: Any) -> Any:
     if isinstance(tree, str):
         return tree if tree.isascii() else _utf8(tree)
     if isinstance(tree, dict):
-        return {_utf8(key): _strict(tree[key]) for key in sorted(tree)}
+        return {_utf8(key): _strict(value) for key, value in tree.items()}
     if isinstance(tree, list):
         return [_strict(value) for value in tree]
     if isinstance(tree, float) and not math.isfinite(tree):

@@ -1,4 +1,4 @@
-"""The evidence file, schema tokitai/evidence/v1: one frozen struct per JSON object.
+"""The evidence file, schema tokitai/evidence/v2: one frozen struct per JSON object.
 
 Every output (Markdown, terminal, JSON) is rendered from these. Numbers that may be NaN or infinite
 have the type `Number`: a float, or one of the strings "nan", "inf", "-inf".
@@ -14,9 +14,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage, Verdict
 
-EVIDENCE_SCHEMA = "tokitai/evidence/v1"
+EVIDENCE_SCHEMA = "tokitai/evidence/v2"
 
 Number = float | Annotated[str, Meta(pattern="^(nan|inf|-inf)$")]
 
@@ -37,7 +38,7 @@ class ToolRecord(Record, frozen=True, kw_only=True):
 
 
 class SourceRecord(Record, frozen=True, kw_only=True):
-    """A text file by content. `text` is None above 256 KiB."""
+    """A text file of the user's own, or of the shipped ops, by content. `text` is None above 1 MiB."""
 
     path: str
     bytes: int
@@ -75,7 +76,11 @@ class CompilerRecord(Record, frozen=True, kw_only=True):
 
 
 class BuildRecord(Record, frozen=True, kw_only=True):
-    """One artifact. `failed` holds the first error lines, empty where the build succeeded."""
+    """One artifact. `failed` holds the first error lines, empty where the build succeeded.
+
+    headers: path -> sha256 of each that was read; header_texts: path -> text of those that come neither
+    with the compiler nor with this tool.
+    """
 
     device: str
     arch: str
@@ -90,6 +95,7 @@ class BuildRecord(Record, frozen=True, kw_only=True):
     code_object: list[FactRecord]
     notes: list[str]
     failed: list[str]
+    header_texts: dict[str, str] = {}
 
 
 class InputRecord(Record, frozen=True, kw_only=True):
@@ -198,7 +204,8 @@ class PatternRecord(Record, frozen=True, kw_only=True):
 
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
-    spec says of NaN and infinities in it. structure, metrics, pattern: None: volatile.
+    spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
+    structure, metrics, pattern: None: volatile. sha256: empty: volatile.
     """
 
     name: str
@@ -211,6 +218,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     metrics: MetricsRecord | None
     pattern: PatternRecord | None
     non_finite: str = ""
+    sha256: list[str] = []
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):
@@ -280,6 +288,20 @@ class PropertyRecord(Record, frozen=True, kw_only=True):
     runs: int = 1
 
 
+class ArrayRecord(Record, frozen=True, kw_only=True):
+    """A saved array: sha256 of its little-endian bytes, as for inputs and outputs, and its .npy file.
+
+    The file of a bfloat16 array, which .npy cannot name, holds the same values as float32. name:
+    in_INPUT, want_OUTPUT or got_OUTPUT_REPETITION. file: relative to the evidence.
+    """
+
+    name: str
+    dtype: str
+    shape: list[int]
+    sha256: str
+    file: str
+
+
 class StatementRecord(Record, frozen=True, kw_only=True):
     """A sentence of evidence and the field that backs it, as a JSON Pointer (RFC 6901)."""
 
@@ -317,7 +339,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     known_bug: str
     rerun: str
     debug: str
-    saved_arrays: list[str]
+    saved_arrays: list[ArrayRecord]
     reproduced: bool | None = None
     deterministic: bool = True
     examined: list[ExaminationRecord] = []
@@ -437,11 +459,12 @@ class Evidence(Record, frozen=True, kw_only=True):
     """One run.
 
     In memory all cases are in `cases` and `cases_file` is None; a file of a run with very many
-    cases has them beside it. The digest is always that of the form in memory. `params` is the order
-    in which shapes are shown, since the keys of a file are sorted.
+    cases has them beside it. The digest is always that of the form in memory. `settings` is None
+    where the file was written before they were recorded. Objects keep their order in files, so that
+    shapes are shown as they were made; the digest does not depend on it.
     """
 
-    schema: Literal["tokitai/evidence/v1"]
+    schema: Literal["tokitai/evidence/v2"]
     name: str
     verdict: Verdict
     stage: Stage
@@ -463,5 +486,5 @@ class Evidence(Record, frozen=True, kw_only=True):
     digest: str
     volatile: VolatileRecord
     cases_file: CasesFileRecord | None = None
-    params: list[str] = []
+    settings: Settings | None = None
     agreement: list[AgreementRecord] = []

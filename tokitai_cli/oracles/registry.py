@@ -196,6 +196,11 @@ def identity(variant: Variant, folder: Path) -> str:
     return digest.hexdigest()
 
 
+def own_file(variant: Variant) -> str:
+    """File of the user's own oracle as the spec names it; empty where the oracle is built in."""
+    return variant.oracle.rpartition(":")[0]
+
+
 def is_user(name: str) -> bool:
     """Whether an oracle's name is `file.py:function`."""
     return ":" in name

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli import run
 from tokitai_cli.model.case import Case, RunResult
+from tokitai_cli.model.evidence import ArrayRecord
+from tokitai_cli.numerics import array_sha256
 from tokitai_cli.pipeline.lane import Lane
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Prepared
@@ -24,11 +26,11 @@ def save_arrays(
     ready: Prepared,
     result: RunResult | None,
     options: RunOptions,
-) -> tuple[list[str], str]:
+) -> tuple[list[ArrayRecord], str]:
     """Save NAME.npy of inputs, got (per repetition) and want under `folder`; the child's request too.
 
-    Returns the files' names relative to the folder's parent, and the debugger's command line.
-    What .npy cannot name, such as bfloat16, is saved exactly as float32.
+    Returns what was saved, with the files' names relative to the folder's parent, and the debugger's
+    command line. What .npy cannot name, such as bfloat16, is saved exactly as float32.
     """
     place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{lane.device.name}")
     place.mkdir(parents=True, exist_ok=True)
@@ -37,9 +39,7 @@ def save_arrays(
     outputs: tuple[Mapping[str, NDArray[Any]], ...] = result.outputs if result else ()
     for repetition, got in enumerate(outputs):
         arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}
-    for name, array in arrays.items():
-        known = array.dtype.isbuiltin == 1
-        np.save(place / f"{name}.npy", array if known else array.astype(np.float32))
+    saved = [_save(place / f"{name}.npy", array, folder.parent) for name, array in arrays.items()]
     artifact = lane.built(case).artifact
     assert artifact is not None
     debug = run.debug_command(
@@ -49,5 +49,16 @@ def save_arrays(
         ready.arrays,
         place,
     )
-    base = folder.parent
-    return [str((place / f"{name}.npy").relative_to(base)) for name in arrays], debug
+    return saved, debug
+
+
+def _save(path: Path, array: NDArray[Any], base: Path) -> ArrayRecord:
+    known = array.dtype.isbuiltin == 1
+    np.save(path, array if known else array.astype(np.float32))
+    return ArrayRecord(
+        name=path.stem,
+        dtype=array.dtype.name,
+        shape=list(array.shape),
+        sha256=array_sha256(array),
+        file=str(path.relative_to(base)),
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tokitai_cli import compare, evidence, oracles
+from tokitai_cli import compare, evidence, oracles, storage
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
@@ -33,7 +32,6 @@ from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.commands import rerun_run
 from tokitai_cli.pipeline.options import RunOptions
 
-MAX_SOURCE_BYTES = 256 << 10
 _FLUSHED = (
     "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
 )
@@ -142,15 +140,12 @@ class Recorder:
             Parts(
                 name=self._options.name,
                 rerun=self._rerun,
+                settings=self._options.settings,
                 tool=evidence.tool_record() if past is None else past.tool,
                 volatile=self._volatile(builds, past),
                 cases=self.cases,
                 specs={
-                    loaded.digest: SourceRecord(
-                        path=str(loaded.path.name),
-                        bytes=len(loaded.text.encode()),
-                        text=loaded.text,
-                    )
+                    loaded.digest: evidence.source_record(loaded.path.name, loaded.text.encode())
                 },
                 sources=self.chosen.sources,
                 oracles=self.chosen.oracles,
@@ -213,7 +208,7 @@ def with_told(record: DeviceRecord, facts: Iterable[Fact]) -> DeviceRecord:
 
 
 def choose(cases: Iterable[Case]) -> Chosen:
-    """Look up the sources and oracles of the selected variants.
+    """Look up the sources and oracles of the selected variants, users' own oracles as sources too.
 
     Raises SpecError for what a variant's oracle does not fit, or does not state.
     """
@@ -222,12 +217,11 @@ def choose(cases: Iterable[Case]) -> Chosen:
         variant = case.variant
         oracles.require_fit(case)
         chosen.oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
-        path = case.loaded.folder / variant.source
-        if path.is_file():
-            data = path.read_bytes()
-            text = data.decode("utf-8", "replace") if len(data) <= MAX_SOURCE_BYTES else None
-            digest = hashlib.sha256(data).hexdigest()
-            chosen.sources[digest] = SourceRecord(path=variant.source, bytes=len(data), text=text)
+        for name in filter(None, (variant.source, oracles.own_file(variant))):
+            path = case.loaded.folder / name
+            if path.is_file():
+                data = path.read_bytes()
+                chosen.sources[storage.sha256(data)] = evidence.source_record(name, data)
     return chosen
 
 

@@ -45,7 +45,7 @@ def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
             evidence=found,
             outline=outline(found),
             counts=view.counts(found),
-            shape=functools.partial(shape_text, params=found.params),
+            shape=shape_text,
         )
     )
     yield text.encode()
