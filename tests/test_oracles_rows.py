@@ -20,7 +20,7 @@ from tokitai_cli.model.spec import Draw, Reduction, ScalarArg
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_NAN, overflow_class, round_to
 from tokitai_cli.oracles.exact import unit_of
-from tokitai_cli.oracles.matrix_rows import tree_sum
+from tokitai_cli.oracles.rows import tree_sum
 
 U = mpmath.mpf(2) ** -24
 FLUSHED = mpmath.mpf(2) ** -126

@@ -433,7 +433,7 @@ def test_a_property_that_the_oracle_does_not_state_is_a_spec_error(tmp_path: Pat
     document["variants"]["fwd"]["oracle"] = "mine.py:softmax"
     (tmp_path / "mine.py").write_text("def softmax(*given): return {}\n", encoding="utf-8")
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    with pytest.raises(SpecError, match=r"only softmax\.fwd, .* state any"):
+    with pytest.raises(SpecError, match=r"only embedding\.bwd, .* state any"):
         run(path, tmp_path)
 
 

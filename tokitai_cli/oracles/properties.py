@@ -11,7 +11,7 @@ row-sum: softmax's y adds up to 1. Its gradient adds up to P (1 - sum s) with P 
 row-mean: the mean of layernorm's y is that of the reference's row, within sum E / c.
 row-variance: with m the mean of the reference's row, the mean of (y - m)^2 is that of (r - m)^2 within
     sum (2 |r - m| E + E^2) / c, as a^2 - b^2 = (a - b)(2 b + a - b). Where the kernel stores its mean, E
-    is the one that follows from it (see `layernorm`, "y, chained").
+    is the one that follows from it (see `ops.layernorm`, "y, chained").
 sum-conserved: all rows of an embedding's gradient together add up, column by column, to the sum of
     the rows of grad_output whose index names a row, within sum E.
 shift-invariance: softmax of x + constant is that of x. Only rows whose every number stays exact in
@@ -24,26 +24,22 @@ Places whose reference is not finite, or may overflow, are left out: the masks j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.errors import Location, SpecError, near
 from tokitai_cli.model.case import (
     BufferPlan,
     Case,
     Deviations,
     Expectation,
-    Role,
     StatedProperty,
 )
-from tokitai_cli.model.spec import Property
 from tokitai_cli.numerics import MUST_BE_FINITE, bit_source, overflow_class, round_to, rounded_bound
-from tokitai_cli.oracles.matrix_rows import Array, Floats, as_matrix, blocks
+from tokitai_cli.oracles.rows import Array, Floats, as_matrix, blocks
 
 Arrays = Mapping[str, Array]
 Mask = NDArray[np.bool_]
@@ -84,12 +80,13 @@ Wanted = Callable[[Given, slice], tuple[Floats, Floats]]
 Builder = Callable[[Given], StatedProperty | None]
 
 
-def _one(given: Given, part: slice) -> tuple[Floats, Floats]:
+def one(given: Given, part: slice) -> tuple[Floats, Floats]:
+    """1 for each row, without an error."""
     count = len(range(*part.indices(given.rows[0])))
     return np.ones(count), np.zeros(count)
 
 
-def _rest(given: Given, part: slice) -> tuple[Floats, Floats]:
+def remainder(given: Given, part: slice) -> tuple[Floats, Floats]:
     """P (1 - sum s) of each row."""
     g, s = (as_matrix(given.arrays[name])[part].astype(np.float64) for name in ("g", "s"))
     products = g * s
@@ -98,7 +95,9 @@ def _rest(given: Given, part: slice) -> tuple[Floats, Floats]:
     return want, 4 * g.shape[1] * _OWN * size
 
 
-def _row_sum(wanted: Wanted) -> Builder:
+def row_sum(wanted: Wanted) -> Builder:
+    """Sum of each row against what `wanted` says of it."""
+
     def build(given: Given) -> StatedProperty:
         def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
             got, want, limit, judged = _empty_rows(given)
@@ -118,8 +117,17 @@ def _row_sum(wanted: Wanted) -> Builder:
     return build
 
 
+def row_mean(given: Given) -> StatedProperty:
+    """Mean of each row."""
+    return _moments(given, variance=False)
+
+
+def row_variance(given: Given) -> StatedProperty:
+    """Mean square distance of each row from the mean of the reference's row."""
+    return _moments(given, variance=True)
+
+
 def _moments(given: Given, *, variance: bool) -> StatedProperty:
-    """Mean of each row, or the mean square distance from the mean of the reference's row."""
 
     def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
         got, want, limit, judged = _empty_rows(given)
@@ -144,7 +152,7 @@ def _moments(given: Given, *, variance: bool) -> StatedProperty:
     return StatedProperty(name, given.plan.name, "row", deviations)
 
 
-def _conserved(given: Given) -> StatedProperty:
+def conserved(given: Given) -> StatedProperty:
     """Column sums of grad_weight against those of the rows of grad_output that name a row of it."""
     indices, grad = given.arrays["indices"], given.arrays["grad_output"]
     vocab, columns = given.rows
@@ -172,7 +180,7 @@ def _conserved(given: Given) -> StatedProperty:
     return StatedProperty("sum-conserved", given.plan.name, "column", deviations)
 
 
-def _shifted(given: Given) -> StatedProperty | None:
+def shifted_rows(given: Given) -> StatedProperty | None:
     """Softmax of rows with a constant added, one of several that keeps every number exact."""
     x = as_matrix(given.arrays["x"])
     shifted, moved = x.copy(), np.zeros(x.shape[0], dtype=bool)
@@ -206,7 +214,7 @@ def _shifted(given: Given) -> StatedProperty | None:
     )
 
 
-def _permuted(*names: str) -> Builder:
+def permuted(*names: str) -> Builder:
     """Columns of the arrays `names` in another order, the same for all rows."""
 
     def build(given: Given) -> StatedProperty | None:
@@ -261,70 +269,3 @@ def _empty_rows(given: Given) -> tuple[Floats, Floats, Floats, Mask]:
 def _finite(sizes: Floats) -> Floats:
     """Sizes of sums, 0 where the kernel's own NaN or infinity would make every limit pass."""
     return np.where(np.isfinite(sizes), sizes, 0.0)
-
-
-# Oracle -> property -> the output it is stated of, and how.
-_STATED: Mapping[str, Mapping[str, tuple[str, Builder]]] = {
-    "softmax.fwd": {
-        "row-sum": ("y", _row_sum(_one)),
-        "shift-invariance": ("y", _shifted),
-        "permutation-equivariance": ("y", _permuted("x")),
-    },
-    "softmax.grad": {
-        "row-sum": ("grad_x", _row_sum(_rest)),
-        "permutation-equivariance": ("grad_x", _permuted("g", "s")),
-    },
-    "layernorm.fwd": {
-        "row-mean": ("y", lambda given: _moments(given, variance=False)),
-        "row-variance": ("y", lambda given: _moments(given, variance=True)),
-    },
-    "embedding.bwd": {"sum-conserved": ("grad_weight", _conserved)},
-}
-
-
-def require(case: Case) -> None:
-    """Raise SpecError where the variant asks for a property that its oracle does not state."""
-    known = _STATED.get(case.variant.oracle, {})
-    for index, asked in enumerate(case.variant.properties):
-        key = f"variants.{case.variant_name}.properties[{index}]"
-        if asked.name not in known:
-            said = f"oracle {case.variant.oracle} states no property {asked.name}"
-            where = Location(file=case.loaded.path, key=f"{key}.name")
-            mend = near(asked.name, known) if known else f"only {', '.join(_STATED)} state any"
-            raise SpecError(said, where=where, mend=mend)
-        stated = known[asked.name][0]
-        if asked.output and asked.output != stated:
-            said = f"oracle {case.variant.oracle} states {asked.name} of {stated}"
-            where = Location(file=case.loaded.path, key=f"{key}.output")
-            raise SpecError(f"{said}, not of {asked.output}", where=where, mend=f"write {stated}")
-
-
-def stated(
-    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation]
-) -> tuple[StatedProperty, ...]:
-    """Give the properties that the variant asks for on the case's profile and that can be judged at all.
-
-    Those without a place here, such as a shift that no row takes exactly, are left out. Raises
-    SpecError as `require` does.
-    """
-    require(case)
-    found = (_state(case, arrays, expectations, asked) for asked in _asked(case))
-    return tuple(one for one in found if one is not None)
-
-
-def _asked(case: Case) -> Iterable[Property]:
-    return (
-        asked
-        for asked in case.variant.properties
-        if not asked.profiles or case.profile in asked.profiles
-    )
-
-
-def _state(
-    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation], asked: Property
-) -> StatedProperty | None:
-    output, build = _STATED[case.variant.oracle][asked.name]
-    plans: dict[str, Any] = {plan.name: plan for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)}
-    if output not in plans or not plans[output].elements:
-        return None
-    return build(Given(case, arrays, plans[output], expectations[output]))

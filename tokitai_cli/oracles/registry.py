@@ -2,100 +2,37 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from tokitai_cli import dtypes, numerics
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.spec import Variant
-from tokitai_cli.oracles import (
-    bounds,
-    embedding,
-    exact,
-    gemm,
-    layernorm,
-    layernorm_gradient,
-    matrix_rows,
-    products,
-    properties,
-    sequential,
-    softmax,
-    special,
-    user,
-)
+from tokitai_cli.oracles import ops, user
+from tokitai_cli.oracles.builtin import Arrays, BuiltIn
+from tokitai_cli.oracles.properties import Given
 
-Arrays = Mapping[str, NDArray[Any]]
+# Modules whose text has a part in what a built-in oracle says.
+_FORMULAS = ("tokitai_cli.oracles.", "tokitai_cli.numerics", "tokitai_cli.dtypes")
 _UNTHINKABLE = 2**62  # bytes; numpy has no array of that size, not even of one element's memory
 
 
-class BuiltIn(msgspec.Struct, frozen=True):
-    """A built-in oracle: its reference, its replay, and the files that its digest covers.
-
-    read: takes from a case what the oracle needs, and raises SpecError where that is not there.
-    """
-
-    read: Callable[[Case, Arrays], object]
-    expect: Callable[[Case, Arrays], dict[str, Expectation]]
-    replay: Callable[[Case, Arrays, int], dict[str, Replay]] | None
-    files: tuple[str, ...]
+def _built_in() -> Iterator[tuple[str, BuiltIn, ModuleType]]:
+    for found in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
+        module = importlib.import_module(found.name)
+        for name, oracle in getattr(module, "ORACLES", {}).items():
+            yield name, oracle, module
 
 
-def _product(operands: products.Operands) -> BuiltIn:
-    return BuiltIn(
-        read=operands,
-        expect=functools.partial(gemm.expect, operands),
-        replay=functools.partial(sequential.replay_sequential, operands),
-        files=tuple(
-            str(module.__file__)
-            for module in (gemm, products, special, sequential, bounds, exact, numerics, dtypes)
-        ),
-    )
-
-
-def _rows(
-    module: ModuleType,
-    read: Callable[[Case, Arrays], object],
-    reference: Callable[[Case, Arrays], dict[str, Expectation]],
-    repeat: Callable[[Case, Arrays, int], dict[str, Replay]] | None,
-) -> BuiltIn:
-    files = tuple(
-        str(one.__file__)
-        for one in (module, matrix_rows, bounds, exact, properties, numerics, dtypes)
-    )
-    return BuiltIn(read, reference, repeat, files)
-
-
-_BUILT_IN: dict[str, BuiltIn] = {
-    "gemm-bw.grad-a": _product(products.grad_a),
-    "gemm-bw.grad-b": _product(products.grad_b),
-    "embedding.fwd": _rows(
-        embedding, embedding.read_forward, embedding.expect_forward, embedding.replay_forward
-    ),
-    "embedding.bwd": _rows(embedding, embedding.read_backward, embedding.expect_backward, None),
-    "softmax.fwd": _rows(
-        softmax, softmax.read_forward, softmax.expect_forward, softmax.replay_forward
-    ),
-    "softmax.grad": _rows(
-        softmax, softmax.read_gradient, softmax.expect_gradient, softmax.replay_gradient
-    ),
-    "layernorm.fwd": _rows(layernorm, layernorm.read, layernorm.expect, layernorm.replay),
-    "layernorm.bwd": _rows(
-        layernorm_gradient,
-        layernorm_gradient.read,
-        layernorm_gradient.expect,
-        layernorm_gradient.replay,
-    ),
-}
+_BUILT_IN: dict[str, BuiltIn] = {name: oracle for name, oracle, _ in _built_in()}
 
 
 def names() -> tuple[str, ...]:
@@ -149,7 +86,7 @@ def require_fit(case: Case) -> None:
     Built-in oracles are shown the case's arrays by dtype and shape; of a user's own one the function
     and its arguments are looked at.
     """
-    properties.require(case)
+    _require_properties(case)
     variant = case.variant
     plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
     if any(plan.nbytes >= _UNTHINKABLE for plan in plans):
@@ -170,11 +107,21 @@ def require_fit(case: Case) -> None:
 def stated_properties(
     case: Case, arrays: Arrays, expectations: Mapping[str, Expectation]
 ) -> tuple[StatedProperty, ...]:
-    """Give the properties that the variant asks for and that the case has a place for.
+    """Give the properties that the variant asks for on the case's profile and that have a place there.
 
-    `expectations` are what `expect` said. Raises SpecError as `require_fit` does.
+    A shift that no row takes exactly has none. `expectations` are what `expect` said. Raises SpecError
+    as `require_fit` does.
     """
-    return properties.stated(case, arrays, expectations)
+    _require_properties(case)
+    plans = {plan.name: plan for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)}
+    found = []
+    for asked in case.variant.properties:
+        if asked.profiles and case.profile not in asked.profiles:
+            continue
+        output, build = _BUILT_IN[case.variant.oracle].properties[asked.name]
+        if output in plans and plans[output].elements:
+            found.append(build(Given(case, arrays, plans[output], expectations[output])))
+    return tuple(one for one in found if one is not None)
 
 
 def identity(variant: Variant, folder: Path) -> str:
@@ -186,7 +133,7 @@ def identity(variant: Variant, folder: Path) -> str:
     name = variant.oracle
     paths = [user.file_of(name, folder)] if is_user(name) else []
     if name in _BUILT_IN:
-        paths = [Path(file) for file in _BUILT_IN[name].files]
+        paths = _sources_of(next(module for found, _, module in _built_in() if found == name))
     digest = hashlib.sha256()
     for path in paths:
         try:
@@ -199,6 +146,37 @@ def identity(variant: Variant, folder: Path) -> str:
 def own_file(variant: Variant) -> str:
     """File of the user's own oracle as the spec names it; empty where the oracle is built in."""
     return variant.oracle.rpartition(":")[0]
+
+
+def _sources_of(module: ModuleType) -> list[Path]:
+    """Files of a module of `oracles.ops` and of all that it takes from oracles and numerics."""
+    found: dict[str, ModuleType] = {}
+    todo = [module]
+    while todo:
+        one = todo.pop()
+        found[one.__name__] = one
+        used = {getattr(value, "__module__", None) or "" for value in vars(one).values()}
+        todo += [sys.modules[name] for name in used - found.keys() if name.startswith(_FORMULAS)]
+    return [Path(str(found[name].__file__)) for name in sorted(found)]
+
+
+def _require_properties(case: Case) -> None:
+    """Raise SpecError where the variant asks for a property that its oracle does not state."""
+    oracle = case.variant.oracle
+    known = _BUILT_IN[oracle].properties if oracle in _BUILT_IN else {}
+    for index, asked in enumerate(case.variant.properties):
+        key = f"variants.{case.variant_name}.properties[{index}]"
+        if asked.name not in known:
+            where = Location(file=case.loaded.path, key=f"{key}.name")
+            stating = ", ".join(name for name, one in _BUILT_IN.items() if one.properties)
+            mend = near(asked.name, known) if known else f"only {stating} state any"
+            said = f"oracle {oracle} states no property {asked.name}"
+            raise SpecError(said, where=where, mend=mend)
+        stated = known[asked.name][0]
+        if asked.output and asked.output != stated:
+            where = Location(file=case.loaded.path, key=f"{key}.output")
+            said = f"oracle {oracle} states {asked.name} of {stated}, not of {asked.output}"
+            raise SpecError(said, where=where, mend=f"write {stated}")
 
 
 def is_user(name: str) -> bool:

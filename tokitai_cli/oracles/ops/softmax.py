@@ -39,7 +39,9 @@ from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
-from tokitai_cli.oracles.matrix_rows import (
+from tokitai_cli.oracles.builtin import BuiltIn
+from tokitai_cli.oracles.properties import one, permuted, remainder, row_sum, shifted_rows
+from tokitai_cli.oracles.rows import (
     FLOATS,
     Array,
     Floats,
@@ -236,3 +238,26 @@ def _gradient_without(g_rows: Array, s_rows: Array) -> Callable[[str], Floats]:
         return wrong
 
     return without
+
+
+ORACLES = {
+    "softmax.fwd": BuiltIn(
+        read_forward,
+        expect_forward,
+        replay_forward,
+        {
+            "row-sum": ("y", row_sum(one)),
+            "shift-invariance": ("y", shifted_rows),
+            "permutation-equivariance": ("y", permuted("x")),
+        },
+    ),
+    "softmax.grad": BuiltIn(
+        read_gradient,
+        expect_gradient,
+        replay_gradient,
+        {
+            "row-sum": ("grad_x", row_sum(remainder)),
+            "permutation-equivariance": ("grad_x", permuted("g", "s")),
+        },
+    ),
+}

@@ -46,7 +46,9 @@ from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
-from tokitai_cli.oracles.matrix_rows import (
+from tokitai_cli.oracles.builtin import BuiltIn
+from tokitai_cli.oracles.properties import row_mean, row_variance
+from tokitai_cli.oracles.rows import (
     FLOATS,
     Array,
     Floats,
@@ -328,3 +330,10 @@ def _without(name: str, kind: str, given: Arguments) -> Floats:
             rstd = 1.0 / np.sqrt(kept.mean(axis=1) + (0.0 if kind == _EPS_DROPPED else given.eps))
             wrong[part] = d * rstd[:, None] * scale + shift if name == "y" else rstd
     return wrong
+
+
+ORACLES = {
+    "layernorm.fwd": BuiltIn(
+        read, expect, replay, {"row-mean": ("y", row_mean), "row-variance": ("y", row_variance)}
+    )
+}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.oracles.products import Product
+from tokitai_cli.oracles.ops.gemm_operands import Product
 
 Mask = NDArray[np.bool_]
 # Terms at a time: bounds the indicators where many entries are infinite.

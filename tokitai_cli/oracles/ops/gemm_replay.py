@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.model.case import Case, Replay
 from tokitai_cli.numerics import bit_source, round_to
-from tokitai_cli.oracles.products import Array, Operands, products_exact
+from tokitai_cli.oracles.ops.gemm_operands import Operands, products_exact
+from tokitai_cli.oracles.rows import Array
 
 # Multiplications up to which every row is replayed. Beyond, a sample of rows: so many
 # multiplications, and one row in 64 at least.

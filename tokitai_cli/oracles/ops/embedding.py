@@ -32,8 +32,10 @@ from numpy.typing import NDArray
 from tokitai_cli.errors import NotRunError
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, gamma, gamma_probable
+from tokitai_cli.oracles.builtin import BuiltIn
 from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
-from tokitai_cli.oracles.matrix_rows import (
+from tokitai_cli.oracles.properties import conserved
+from tokitai_cli.oracles.rows import (
     FLOATS,
     HALF,
     Array,
@@ -216,3 +218,11 @@ def _dropped(groups: _Groups, grad: Array, reference: Floats) -> dict[str, Calla
         return without(ranked[groups.starts + groups.counts[groups.hit] - 1])
 
     return {"last-term-dropped": last, "heaviest-term-dropped": heaviest}
+
+
+ORACLES = {
+    "embedding.fwd": BuiltIn(read_forward, expect_forward, replay_forward),
+    "embedding.bwd": BuiltIn(
+        read_backward, expect_backward, properties={"sum-conserved": ("grad_weight", conserved)}
+    ),
+}

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.model.case import BufferPlan, Case, Role
+from tokitai_cli.oracles.rows import FLOATS, Array, misfit, named, outputs
 
-Array = NDArray[Any]
-
-_DTYPES = ("float16", "bfloat16", "float32")
 # float64 entries of a row block: 16 MiB, large enough for BLAS, small beside the arrays.
 _BLOCK = 1 << 21
 
@@ -51,47 +47,37 @@ class Product(msgspec.Struct, frozen=True):
 
 def grad_a(case: Case, arrays: Mapping[str, Array]) -> Product:
     """grad_a[m, k] = sum over n of grad_c[m, n] b[k, n]."""
-    grad, b = _named(case, arrays, "grad_c", "b")
+    grad, b = _matrices(case, arrays, "grad_c", "b")
     return _product(case, grad, b.T, ("grad_c", "b"))
 
 
 def grad_b(case: Case, arrays: Mapping[str, Array]) -> Product:
     """grad_b[k, n] = sum over m of a[m, k] grad_c[m, n]."""
-    grad, a = _named(case, arrays, "grad_c", "a")
+    grad, a = _matrices(case, arrays, "grad_c", "a")
     return _product(case, a.T, grad, ("a", "grad_c"))
 
 
 Operands = Callable[[Case, Mapping[str, Array]], Product]
 
 
-def _named(case: Case, arrays: Mapping[str, Array], *names: str) -> list[Array]:
-    oracle = f"oracle {case.variant.oracle}"
-    mend = "write an oracle of your own"
-    if missing := [name for name in names if name not in arrays]:
-        raise _misfit(case, f"{oracle} reads inputs named {', '.join(names)}", f"add {missing[0]}")
-    for name in names:
-        array = arrays[name]
-        if array.ndim != 2 or array.dtype.name not in _DTYPES:
-            said = f"{name} is {array.dtype.name} with {array.ndim} dimensions"
-            raise _misfit(case, f"{oracle} takes matrices of {', '.join(_DTYPES)}; {said}", mend)
-    return [arrays[name] for name in names]
+def _matrices(case: Case, arrays: Mapping[str, Array], *names: str) -> list[Array]:
+    found = named(case, arrays, dict.fromkeys(names, FLOATS))
+    for name, array in zip(names, found, strict=True):
+        if array.ndim != 2:
+            said = (
+                f"oracle {case.variant.oracle} takes matrices; {name} has {array.ndim} dimensions"
+            )
+            raise misfit(case, said, "write an oracle of your own")
+    return found
 
 
 def _product(case: Case, x: Array, y: Array, names: tuple[str, str]) -> Product:
-    outputs = case.buffers_of(Role.OUTPUT)
-    shape = (x.shape[0], y.shape[1])
-    if len(outputs) != 1 or x.shape[1] != y.shape[0] or outputs[0].shape != shape:
+    plans = case.buffers_of(Role.OUTPUT)
+    if len(plans) != 1 or x.shape[1] != y.shape[0]:
         shown = ", ".join(f"{plan.name} {list(plan.shape)}" for plan in case.buffers)
-        raise _misfit(case, f"shapes do not fit oracle {case.variant.oracle}: {shown}", "")
-    if outputs[0].dtype not in _DTYPES:
-        judged = f"oracle {case.variant.oracle} judges {', '.join(_DTYPES)}"
-        raise _misfit(case, f"{judged}, not {outputs[0].dtype}", "write an oracle of your own")
-    return Product(x, y, names, outputs[0])
-
-
-def _misfit(case: Case, message: str, mend: str) -> SpecError:
-    key = f"variants.{case.variant_name}.oracle"
-    return SpecError(message, where=Location(file=case.loaded.path, key=key), mend=mend)
+        raise misfit(case, f"shapes do not fit oracle {case.variant.oracle}: {shown}", "")
+    (output,) = outputs(case, {plans[0].name: (x.shape[0], y.shape[1])}).values()
+    return Product(x, y, names, output)
 
 
 def cleaned(part: Array) -> NDArray[np.float64]:

@@ -36,8 +36,9 @@ from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import additions, compound, gamma
+from tokitai_cli.oracles.builtin import BuiltIn
 from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
-from tokitai_cli.oracles.matrix_rows import (
+from tokitai_cli.oracles.rows import (
     HALF,
     Array,
     Floats,
@@ -254,3 +255,6 @@ def _heaviest_row(name: str, given: Arguments) -> int:
         terms = grad * xh if name == "grad_gamma" else grad
         weights[part] = np.square(np.nan_to_num(terms, posinf=0.0, neginf=0.0)).sum(axis=1)
     return int(np.argmax(weights))
+
+
+ORACLES = {"layernorm.bwd": BuiltIn(read, expect, replay)}
