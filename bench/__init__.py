@@ -1,1 +1,1 @@
-"""Measurements behind docs/performance.md: each compares two things within one run."""
+"""Measurements behind docs/internals/performance.md: each compares two things within one run."""

@@ -1,7 +1,7 @@
 """Every known fault is refuted on the shipped specs, or said to be beyond them; its twin is verified.
 
-The verdicts are written into docs/faults.md, with TOKITAI_UPDATE_GOLDEN=1; otherwise they must be those
-that stand there.
+The verdicts are written into reports/generated/faults.md, with TOKITAI_UPDATE_GOLDEN=1; otherwise
+they must be those that stand there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.verdict import PASSED, Verdict, worst
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "faults.md"
+DOCUMENT = Path(__file__).parent.parent / "reports" / "generated" / "faults.md"
 UPDATE = os.environ.get("TOKITAI_UPDATE_GOLDEN") == "1"
 INTRODUCTION = """\
 # Wrong kernels and their verdicts
@@ -55,7 +55,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Specs:
 
 
 def documented(heading: str, table: Sequence[str]) -> None:
-    """Compare a section of docs/faults.md with `table`, or write it."""
+    """Compare a section of reports/generated/faults.md with `table`, or write it."""
     if UPDATE:
         with (DOCUMENT.parent / "spec.md").open("rb") as lock:  # workers write one after the other
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Console blocks of the README are what the tool prints: `$ command`, then its standard output."""
+"""Console blocks of README and docs/cli.md are what the tool prints: `$ command`, then its stdout."""
 
 from __future__ import annotations
 
@@ -16,24 +16,29 @@ from tokitai_cli.model.spec import Check
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+HELP = ROOT / "docs" / "cli.md"
 BLOCK = re.compile(r"```console\n\$ (tokitai [^\n]*)\n(.*?)```", re.DOTALL)
 UPDATE = bool(os.environ.get("TOKITAI_UPDATE_GOLDEN"))
 
 
-def commands() -> list[str]:
-    return [command for command, _ in BLOCK.findall(README.read_text(encoding="utf-8"))]
+def commands(page: Path) -> list[str]:
+    return [command for command, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("command", commands())
-def test_readme_shows_what_the_tool_prints(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [(page, command) for page in (README, HELP) for command in commands(page)],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_pages_show_what_the_tool_prints(page: Path, command: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     done = tokitai(*shlex.split(command)[1:], cwd=tmp_path)
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     shown = dict(BLOCK.findall(text))[command]
     printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
     if UPDATE:
         block = f"$ {command}\n"
-        README.write_text(text.replace(f"{block}{shown}```", f"{block}{printed}```"), "utf-8")
+        page.write_text(text.replace(f"{block}{shown}```", f"{block}{printed}```"), "utf-8")
     else:
         assert shown == printed, done.stderr
 
@@ -59,21 +64,15 @@ def support_matrix() -> str:
     text = README.read_text(encoding="utf-8")
     devices = ", ".join(f"{name}{note}" for name, note in DEVICE.findall(text))
     lines = [
-        "| op | variant | lowering id | profiles | checks | properties | devices |",
-        "|---|---|---|---|---|---|---|",
+        "| op and variant | lowering id | checks; properties | devices |",
+        "|---|---|---|---|",
     ]
     for _, path in spec.builtin():
         one = spec.load(path).spec
         for name, variant in one.variants.items():
-            cells = [
-                one.op,
-                name,
-                f"`{variant.lowering}`",
-                ", ".join(variant.profiles or one.profiles),
-                ", ".join(map(shown_check, variant.checks)),
-                ", ".join(asked.name for asked in variant.properties) or "-",
-                devices,
-            ]
+            judged = [", ".join(map(shown_check, variant.checks))]
+            judged += filter(None, [", ".join(asked.name for asked in variant.properties)])
+            cells = [f"{one.op} {name}", f"`{variant.lowering}`", "; ".join(judged), devices]
             lines.append(f"| {' | '.join(cells)} |")
     return "".join(f"{line}\n" for line in lines)
 
@@ -90,6 +89,23 @@ def test_support_matrix_is_what_the_specs_say() -> None:
         assert f"| `{lowering}` |" in wanted
 
 
-def test_readme_shows_a_refuted_kernel_and_the_help() -> None:
-    assert any("verify docs/examples" in command for command in commands())
-    assert any(command.endswith("--help") for command in commands())
+def test_the_pages_show_a_refuted_kernel_and_the_help_of_every_verb() -> None:
+    assert any("verify docs/examples" in command for command in commands(README))
+    text = HELP.read_text(encoding="utf-8")
+    verbs = re.findall(r"^  (\w+) {2,}", text.partition("Commands:")[2].partition("```")[0], re.M)
+    assert len(verbs) > 8
+    shown = [command.split()[1] for command in commands(HELP)]
+    assert shown == ["--help", *verbs]
+
+
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "reports").glob("*/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_named_pages_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in LINK.findall(text):
+        assert (page.parent / link).exists(), link
+    for name in re.findall(r"\b(?:docs|reports/generated)/[\w/-]+\.md\b", text):
+        assert (ROOT / name).exists(), name

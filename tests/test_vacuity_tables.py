@@ -1,4 +1,4 @@
-"""Which trivial wrong outputs each shipped check rejects, on each profile: docs/vacuity.md."""
+"""Which wrong outputs each shipped check rejects, on each profile: reports/generated/vacuity.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import round_to
 
-PAGE = Path(__file__).parent.parent / "docs" / "vacuity.md"
+PAGE = Path(__file__).parent.parent / "reports" / "generated" / "vacuity.md"
 MARK = "<!-- generated from here on"
 TOGETHER = "together"
 VARIANTS = [

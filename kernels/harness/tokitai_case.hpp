@@ -1,4 +1,4 @@
-// A run request as docs/protocol.md lays it out, parsed and checked.
+// A run request as docs/internals/protocol.md lays it out, parsed and checked.
 #pragma once
 
 #include "tokitai_frames.hpp"

@@ -1,4 +1,4 @@
-// The server of docs/protocol.md, the same for every device: reads run requests, has the device
+// The server of docs/internals/protocol.md, the same for every device: reads run requests, has the device
 // carry them out, answers. The generated harness calls `serve` with its tables.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Builds harnesses with the compiler on PATH and speaks docs/protocol.md with them.
+"""Builds harnesses with the compiler on PATH and speaks docs/internals/protocol.md with them.
 
 Written against the protocol alone, so that the child is tested without the tool's own client.
 """

@@ -1,4 +1,4 @@
-"""Frames of the protocol: the run request, the hello and the answer (docs/protocol.md)."""
+"""Frames of the protocol: the run request, the hello and the answer (docs/internals/protocol.md)."""
 
 from __future__ import annotations
 

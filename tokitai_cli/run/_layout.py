@@ -1,4 +1,4 @@
-"""Where the buffers of a case lie in the memory file (docs/protocol.md)."""
+"""Where the buffers of a case lie in the memory file (docs/internals/protocol.md)."""
 
 from __future__ import annotations
 
