@@ -10,14 +10,13 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli import resources
 from tokitai_cli.devices.environment import (
     child_environment,
     compiler_environment,
     dropped_facts,
 )
 from tokitai_cli.devices.programs import first_program, read_text
-from tokitai_cli.devices.words import NOT_MACHINE_CODE, define_flags
+from tokitai_cli.devices.words import NOT_MACHINE_CODE, source_words
 from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.model.device import (
     TRAITS,
@@ -88,7 +87,6 @@ class CpuDevice:
         warp_size = options.warp_size or _WARP_SIZES[0]
         if warp_size not in _WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
-        kernels = resources.kernels_dir()
         command = (
             *driver,
             "-std=c++17",
@@ -103,18 +101,8 @@ class CpuDevice:
             "-pthread",
             "-DTOKITAI_DEVICE_CPU=1",
             f"-DTOKITAI_WARP_SIZE={warp_size}",
-            f"-I{kernels / 'host'}",
-            f"-I{kernels / 'harness'}",
-            *define_flags(defines),
-            *flags,
-            *_APART,
-            "-MD",
-            "-MF",
-            "{depfile}",
-            "-x",
-            "c++",
             "-c",
-            "{source}",
+            *source_words(self.name, "c++", defines, (*flags, *_APART)),
             "-o",
             "{output}",
         )

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tokitai_cli import resources
 from tokitai_cli.devices import nvidia
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -19,8 +18,8 @@ from tokitai_cli.devices.programs import first_program
 from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
-    define_flags,
     set_variables,
+    source_words,
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
@@ -115,7 +114,6 @@ class CudaDevice:
                 mend="name it: --arch sm_90",
             )
         number = arch.removeprefix("sm_")
-        kernels = resources.kernels_dir()
         return Recipe(
             device=self.name,
             arch=arch,
@@ -133,16 +131,7 @@ class CudaDevice:
                 "--expt-relaxed-constexpr",
                 "-Xptxas=-v",
                 f'-DTOKITAI_BUILT_FOR="{arch}"',
-                f"-I{kernels / 'cuda'}",
-                f"-I{kernels / 'harness'}",
-                *define_flags(defines),
-                *nvcc_flags(flags),
-                "-MD",
-                "-MF",
-                "{depfile}",
-                "-x",
-                "cu",
-                "{source}",
+                *source_words(self.name, "cu", defines, nvcc_flags(flags)),
                 "-o",
                 "{output}",
             ),

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli import resources
 from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -19,8 +18,8 @@ from tokitai_cli.devices.programs import first_program
 from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
-    define_flags,
     set_variables,
+    source_words,
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
@@ -102,7 +101,6 @@ class RocmDevice:
                 "--arch native: there is no GPU to take it from", mend="name it: --arch gfx1101"
             )
         root = compiler.resolve().parent.parent
-        kernels = resources.kernels_dir()
         return Recipe(
             device=self.name,
             arch=arch,
@@ -113,15 +111,7 @@ class RocmDevice:
                 "-O2",
                 f"--offload-arch={arch}",
                 f'-DTOKITAI_BUILT_FOR="{arch}"',
-                f"-I{kernels / 'harness'}",
-                *define_flags(defines),
-                *flags,
-                "-MD",
-                "-MF",
-                "{depfile}",
-                "-x",
-                "hip",
-                "{source}",
+                *source_words(self.name, "hip", defines, flags),
                 *_link_flags(compiler, root),
                 "-o",
                 "{output}",

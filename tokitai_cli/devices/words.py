@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from tokitai_cli.model.device import Fact
+from tokitai_cli import resources
+from tokitai_cli.model.device import TRAITS, Fact
 
 NOT_MACHINE_CODE = "not machine-code verification"
 SHARED_UNGUARDED = "shared memory has no guards on a GPU: what leaves a shared array may not show"
 
 
-def define_flags(defines: Mapping[str, str]) -> tuple[str, ...]:
-    """-DNAME=VALUE in order of names."""
-    return tuple(f"-D{name}={defines[name]}" for name in sorted(defines))
+def source_words(
+    device: str, language: str, defines: Mapping[str, str], flags: Iterable[str]
+) -> tuple[str, ...]:
+    """Words that every compiler gets: the tool's headers, -DNAME=VALUE in order, flags, the source."""
+    folders = (*filter(None, (TRAITS[device].headers,)), "harness")
+    return (
+        *(f"-I{resources.kernels_dir() / folder}" for folder in folders),
+        *(f"-D{name}={defines[name]}" for name in sorted(defines)),
+        *flags,
+        *("-MD", "-MF", "{depfile}", "-x", language, "{source}"),
+    )
 
 
 def set_variables(names: Iterable[str]) -> dict[str, str]:
