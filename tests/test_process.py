@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -196,6 +197,31 @@ def test_a_killed_supervisor_is_replaced(tmp_path: Path) -> None:
         started.kill()
         assert eventually(lambda: not alive(int(words[0])))
         assert eventually(lambda: not Path(words[1]).exists())
+
+
+def test_a_tool_that_dies_before_it_says_anything_ends_no_process_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The supervisor looks for processes that carry the tool's mark; an empty one is in all of them."""
+    from tokitai_cli.process import _supervisor
+
+    started: list[list[str]] = []
+
+    def start(argv: list[str], **_: object) -> None:
+        started.append(argv)
+        raise MemoryError  # stands for the death of the tool
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(MemoryError):
+        _supervisor.Supervisor().mark()
+    monkeypatch.undo()
+    searched = tmp_path / "searched"
+    (tmp_path / "grep").write_text(f'#!/bin/sh\necho "$2" >> {searched}\n')
+    (tmp_path / "grep").chmod(0o700)
+    subprocess.run(
+        started[0], stdin=subprocess.DEVNULL, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True
+    )
+    assert re.fullmatch(r"(TOKITAI_SUPERVISED=[0-9a-f]{32}\n){2}", searched.read_text())
 
 
 @contextlib.contextmanager

@@ -19,12 +19,15 @@ from pathlib import Path
 
 MARK = "TOKITAI_SUPERVISED"
 
-# POSIX sh: the registered entries are the positional parameters ("g" + process group, "d" + folder).
-# A child that left its group is found by its mark even after an orderly end. The second sweep catches
-# one that was between fork and exec during the first; an orderly end has none.
+# POSIX sh. The argument is the mark: told by the pipe it would be empty where the tool dies first, and
+# an empty mark is found in every process there is. What is registered are the positional parameters
+# ("g" + process group, "d" + folder). A child that left its group is found by its mark even after an
+# orderly end. The second sweep catches one that was between fork and exec during the first; an orderly
+# end has none.
 _SCRIPT = r"""
 trap '' HUP INT TERM QUIT PIPE
-IFS= read -r mark
+mark=${1:?}
+shift
 while IFS= read -r line; do
   case $line in
     +*) set -- "$@" "${line#+}" ;;
@@ -118,7 +121,7 @@ class Supervisor:
             if process.stdin is not None:
                 with contextlib.suppress(OSError):
                     if self._unregistered_starts == 0:
-                        _write(process, "quit")
+                        _write(process, "quit\n")
                     process.stdin.close()
             # It goes on by itself for some milliseconds; Popen must not warn about that.
             process.returncode = 0
@@ -132,7 +135,7 @@ class Supervisor:
             self._entries.clear()
             self._unregistered_starts = 0
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT, "tokitai-supervisor"],
+            ["/bin/sh", "-c", _SCRIPT, "tokitai-supervisor", f"{MARK}={self._token}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -142,25 +145,24 @@ class Supervisor:
             start_new_session=True,
         )
         # One write, so that a new supervisor knows everything that an old one knew.
-        lines = [f"{MARK}={self._token}", *(f"+{entry}" for entry in sorted(self._entries))]
-        _write(self._process, "\n".join(lines))
+        _write(self._process, "".join(f"+{entry}\n" for entry in sorted(self._entries)))
         return self._process
 
     def _add(self, entry: str) -> None:
         with self._lock:
             process = self._start()
             self._entries.add(entry)
-            self._tell(process, f"+{entry}")
+            self._tell(process, f"+{entry}\n")
 
     def _remove(self, entry: str) -> None:
         with self._lock:
             if entry in self._entries and self._process is not None:
                 self._entries.discard(entry)
-                self._tell(self._process, f"-{entry}")
+                self._tell(self._process, f"-{entry}\n")
 
-    def _tell(self, process: subprocess.Popen[bytes], line: str) -> None:
+    def _tell(self, process: subprocess.Popen[bytes], lines: str) -> None:
         try:
-            _write(process, line)
+            _write(process, lines)
         except BrokenPipeError:
             # Somebody killed the supervisor: the next one is told all entries when it starts.
             if process.stdin is not None:
@@ -170,9 +172,9 @@ class Supervisor:
             self._start()
 
 
-def _write(process: subprocess.Popen[bytes], line: str) -> None:
+def _write(process: subprocess.Popen[bytes], lines: str) -> None:
     if process.stdin is not None:
-        data = memoryview(os.fsencode(line) + b"\n")
+        data = memoryview(os.fsencode(lines))
         while data:
             data = data[os.write(process.stdin.fileno(), data) :]
 
