@@ -71,12 +71,12 @@ def _second_worker(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
 
 def _keeping(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
     found = _child(folder, env, specs, cases=CASES, jobs=2)
-    each = 1e3 * (found["journal"] + found["summary"]) / CASES
-    journal = f"{1e3 * found['journal'] / CASES:.2f} (CPU {1e3 * found['journal_cpu'] / CASES:.2f})"
+    each = 1e3 * (found["keeping"] + found["summary"]) / CASES
+    keeping = f"{1e3 * found['keeping'] / CASES:.2f} (CPU {1e3 * found['keeping_cpu'] / CASES:.2f})"
     parts = (
-        f"journal {journal}, evidence and index {1e3 * found['summary'] / CASES:.2f}; two workers"
+        f"keeping {keeping}, evidence and index {1e3 * found['summary'] / CASES:.2f}; two workers"
     )
-    return Line("journal and report, a case", each, "ms", 5.0, parts)
+    return Line("keeping and report, a case", each, "ms", 5.0, parts)
 
 
 def _memory(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
@@ -85,7 +85,7 @@ def _memory(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
     sizes = f"peak {few['peak'] / 2**20:.0f} and {many['peak'] / 2**20:.0f} MiB; "
     sizes += f"largest worker {few['worker'] / 2**20:.0f} and {many['worker'] / 2**20:.0f} MiB"
     each = (many["peak"] - few["peak"]) / (MANY - CASES) / 2**10
-    # Its id, its line of the journal and its line of the index; a result itself has about 7 KiB.
+    # Its id, plan and fingerprint; a result itself has about 7 KiB.
     return Line(f"memory a case, from {CASES} to {MANY} of them", each, "K", 5.0, sizes)
 
 

@@ -1,7 +1,7 @@
 """Runs a batch with one thread a worker, and tells where its time went, as JSON on the last line.
 
 Takes the words of `tokitai batch`. seconds: of the whole batch; running: of them, until the last result
-was on disk; journal, summary: of them, keeping results and making the index, in wall seconds, and with
+was on disk; keeping, summary: of them, keeping results and making the index, in wall seconds, and with
 _cpu in CPU seconds; peak, worker: largest resident sets in bytes.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import batch
-from tokitai_cli.batch.folder import BatchFolder
+from tokitai_cli.batch.store import Store
 
-_SPENT = {"journal": 0.0, "summary": 0.0, "journal_cpu": 0.0, "summary_cpu": 0.0}
+_SPENT = {"keeping": 0.0, "summary": 0.0, "keeping_cpu": 0.0, "summary_cpu": 0.0}
 
 
 def main(words: list[str]) -> None:
@@ -37,8 +37,11 @@ def main(words: list[str]) -> None:
     settings = msgspec.structs.replace(options.settings, threads=1)
     options = msgspec.structs.replace(options, settings=settings)
     collected = batch.collect(options)
-    for name in ("commit", "keep", "begin", "end"):
-        setattr(BatchFolder, name, _timed("journal", getattr(BatchFolder, name)))
+    for name in ("begin", "end"):
+        setattr(Store, name, _timed("keeping", getattr(Store, name)))
+    # Both kinds of results that came together are kept in one go.
+    conductor = vars(sys.modules["tokitai_cli.batch.conduct"])["Conductor"]
+    conductor._keep = _timed("keeping", conductor._keep)
     # The composer's own name for it is what it calls.
     composer = sys.modules["tokitai_cli.batch.composer"]
     vars(composer)["summarise"] = _timed("summary", vars(composer)["summarise"])

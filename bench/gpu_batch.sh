@@ -43,7 +43,7 @@ step one-gpu-four-workers "${batch[@]}" --gpu 0 --gpu-children 4 -j 4 --out "$ou
 step all-gpus "${batch[@]}" --gpu "$gpus" --out "$out/all"
 
 timeout --signal=KILL 6 "${batch[@]}" --gpu "$gpus" --out "$out/killed" >"$out/logs/killed.txt" 2>&1
-grep -c '"kind":"case"' "$out/killed/journal.jsonl" | sed 's/^/on disk when it was killed: /' | tee -a "$out/summary.txt"
+python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM result").fetchone())' "$out/killed/batch.sqlite3" | sed 's/^/on disk when it was killed: /' | tee -a "$out/summary.txt"
 step resumed "${batch[@]}" --gpu "$gpus" --out "$out/killed" --resume
 grep -E 'still fresh' "$out/logs/resumed.txt" | tee -a "$out/summary.txt"
 

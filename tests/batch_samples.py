@@ -10,18 +10,20 @@ from typing import Any
 import msgspec
 
 from tests import evidence_samples as samples
-from tokitai_cli.batch.folder import BatchFolder, Finished
+from tokitai_cli.batch.store import Store
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import (
     Begun,
     BuildInfo,
     CaseResult,
+    Done,
     Ended,
     Reply,
     SpecEntry,
 )
 from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
 from tokitai_cli.model.settings import Settings
+from tokitai_cli.model.text import shape_text
 
 SPEC_TEXT = """\
 schema: tokitai/spec/v1
@@ -127,7 +129,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         record = self.record
         return f"{self.name}{record.key.removeprefix(record.op)}"
 
-    def finished(self, number: int) -> Finished:
+    def finished(self, number: int) -> tuple[Done, Reply]:
         """What a conductor commits."""
         device = hashlib.sha256(msgspec.json.encode(self.device)).hexdigest()
         key = self.build_key if self.build is not None else ""
@@ -158,9 +160,26 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
             builds=builds,
             devices={device: self.device},
         )
-        return Finished(
-            id=self.id, number=number, spec=record.spec, fingerprint="f" * 64, reply=reply
+        shape = shape_text(record.shape)
+        done = Done(
+            id=self.id,
+            number=number,
+            name=self.name,
+            spec=record.spec,
+            variant=record.variant,
+            shape=record.shape,
+            profile=record.profile,
+            seed=record.seed,
+            device=record.device,
+            group=f"{self.name}/{record.variant}/{shape}@{record.device}",
+            fingerprint="f" * 64,
+            verdict=record.verdict,
+            seconds=reply.seconds,
+            build=key,
+            device_record=device,
+            device_identity=reply.device_identity,
         )
+        return done, reply
 
 
 def case(profile: str = "normal", text: str = SPEC_TEXT, **changes: Any) -> CaseRecord:
@@ -175,14 +194,13 @@ def write(
     end: Ended | None,
     texts: Sequence[str] = (SPEC_TEXT,),
 ) -> Path:
-    """Make the folder of a batch, as its journal tells it; returns its path."""
-    with BatchFolder.open(path) as folder:
+    """Make the folder of a batch; returns its path."""
+    with Store.open(path) as store:
         specs = {digest_of(text): text.encode() for text in texts}
-        folder.begin(start, specs, {samples.SOURCE: SOURCE})
-        if cases:
-            folder.commit([one.finished(number) for number, one in enumerate(cases)])
+        store.begin(start, specs, {samples.SOURCE: SOURCE})
+        store.commit(one.finished(number) for number, one in enumerate(cases))
         kept = {one.id for one in cases if one.kept}
-        folder.keep([done for done in folder.done() if done.id in kept])
+        store.keep([done for done in store.done() if done.id in kept])
         if end is not None:
-            folder.end(end)
+            store.end(end)
     return path

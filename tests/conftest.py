@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A test that waits for a core has done nothing wrong.
+settings.register_profile("tokitai", deadline=None)
+settings.load_profile("tokitai")
 
 
 @pytest.fixture(scope="session", autouse=True)

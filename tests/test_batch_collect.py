@@ -204,7 +204,7 @@ def test_results_of_batches_are_not_searched(tmp_path: Path) -> None:
     for results in ("out", "earlier"):
         (tmp_path / results / "specs").mkdir(parents=True)
         shutil.copy(tmp_path / "spec.yaml", tmp_path / results / "specs" / "digest.yaml")
-    (tmp_path / "earlier" / "journal.jsonl").touch()
+    (tmp_path / "earlier" / "batch.sqlite3").touch()
     found = gather(tmp_path, out=tmp_path / "out")
     assert len(found.specs) == 1
     assert found.skipped == (f"{tmp_path / 'earlier'}: the results of a batch",)
@@ -268,9 +268,10 @@ def test_specs_of_one_op_are_named_by_their_paths(tmp_path: Path) -> None:
     assert [one.entry.op for one in found.specs].count("vector-add") == 4
     assert found.cases[0].id == "x/one/main/n=1/normal/0@cpu"
     assert len(set(ids(found))) == len(found.cases) == 5 * 9
+    specs = {one.entry.name: one for one in found.specs}
     for case in found.cases:
-        assert case.id.startswith(f"{found.specs[case.spec].entry.name}/main/")
-        assert case.case.loaded is found.specs[case.spec].loaded
+        assert case.id.startswith(f"{case.name}/main/")
+        assert case.case.loaded is specs[case.name].loaded
 
 
 def test_a_path_that_is_called_as_an_op_keeps_its_suffix(tmp_path: Path) -> None:
@@ -350,7 +351,7 @@ def test_suites_are_joined_without_repeats(folder: Path) -> None:
         f"{folder / 'one' / 'spec.yaml'}: has no suite full",
         f"{folder / 'plain' / 'spec.yaml'}: has no suite quick, full",
     )
-    both = [case for case in found.cases if case.spec == 0]
+    both = [case for case in found.cases if case.name == found.specs[0].entry.name]
     assert sorted({case.case.shape["n"] for case in both}) == [0, 1, 256, 257, 300]
     assert len(ids(found)) == len(set(ids(found))) == 5 * 3 + 3 * 3
     assert {case.task().empty for case in both if case.case.shape["n"] == 0} == {True}
@@ -506,8 +507,10 @@ def test_a_missing_kernel_or_oracle_is_told_before_anything_runs(tmp_path: Path)
 
 
 def test_weights_grow_with_the_shape(folder: Path) -> None:
-    weights = {(one.spec, one.case.shape["n"]): one.weight for one in gather(folder).cases}
-    assert weights[2, 1000] > weights[0, 257] > 0
+    found = gather(folder)
+    weights = {(one.name, one.case.shape["n"]): one.weight for one in found.cases}
+    first, *_, last = (one.entry.name for one in found.specs)
+    assert weights[last, 1000] > weights[first, 257] > 0
 
 
 # Keywords.
@@ -637,7 +640,7 @@ def made(*groups: tuple[str, int, float]) -> list[BatchCase]:
     """Cases of groups of a size and a weight each; the parts of the case itself do not matter."""
     case: Any = None
     return [
-        BatchCase(f"{name}/{index}@cpu", number, 0, case, "cpu", "", name, weight)
+        BatchCase(f"{name}/{index}@cpu", number, "x", case, "cpu", "", name, weight)
         for number, (name, index, weight) in enumerate(
             (name, index, weight) for name, size, weight in groups for index in range(size)
         )
@@ -692,8 +695,8 @@ def test_a_shard_of_a_batch_has_whole_specs_and_its_own_cases(folder: Path) -> N
         assert [case.number for case in part.cases] == list(range(len(part.cases)))
         assert [one.entry for one in part.specs] == [one.entry for one in whole.specs]
         assert all(prints_of[case.id] == case.fingerprint for case in part.cases)
-        for case in part.cases:
-            assert part.specs[case.spec].loaded.digest == case.case.loaded.digest
+        digests = {one.entry.name: one.loaded.digest for one in part.specs}
+        assert all(digests[case.name] == case.case.loaded.digest for case in part.cases)
 
 
 # Fingerprints.

@@ -14,10 +14,10 @@ from tests import batch_samples as batches
 from tests import evidence_samples as samples
 from tests.batch_samples import Sample
 from tokitai_cli import evidence
-from tokitai_cli.batch.folder import BatchFolder
+from tokitai_cli.batch.index import summarise
+from tokitai_cli.batch.index.files import read_cases
 from tokitai_cli.batch.merge import merge
-from tokitai_cli.batch.summary import summarise
-from tokitai_cli.batch.summary_files import read_cases
+from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.model.batch import Begun, Ended
 from tokitai_cli.model.settings import Settings
@@ -91,14 +91,15 @@ def test_shards_become_one_batch(tmp_path: Path) -> None:
     found = evidence.read(out / "evidence/gemm-bw.json")
     assert len(found.cases) == 4
     assert found.sources[samples.SOURCE].text == samples.SOURCE_TEXT
-    with BatchFolder.read_only(out) as joined:
-        dones = joined.done()
+    with Store.read(out) as joined:
+        dones = list(joined.done())
         assert [done.number for done in dones] == [0, 1, 2, 3]
-        assert set(joined.newest()) == {done.id for done in dones}
-        with BatchFolder.open(shards[0]) as shard:
-            for before, after in zip(shard.done(), dones, strict=False):
-                assert after == msgspec.structs.replace(before, number=after.number)
-                assert joined.result(after) == shard.result(before)
+        assert list(joined.newest()) == dones
+        with Store.read(shards[1]) as shard:
+            for number in (0, 1):
+                (before, result), (after, copied) = shard.result(number), joined.result(2 + number)
+                assert after == msgspec.structs.replace(before, number=2 + number)
+                assert copied == result
 
 
 def test_a_merge_says_what_one_run_would_have_said(tmp_path: Path) -> None:
@@ -107,8 +108,8 @@ def test_a_merge_says_what_one_run_would_have_said(tmp_path: Path) -> None:
     cases = [*half(1).cases, *half(2).cases]
     begun = batches.begun([batches.entry(cases=4)], 4, left_out=3)
     one = batches.write(tmp_path / "one", cases, begun, batches.ended())
-    with BatchFolder.open(one) as folder:
-        alone = summarise(folder)
+    with Store.open(one) as store:
+        alone = summarise(store)
     for field in (
         "verdict",
         "reason",

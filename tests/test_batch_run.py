@@ -18,11 +18,12 @@ import yaml
 from tests.runs import KERNELS, derived_spec, tokitai
 from tokitai_cli import batch
 from tokitai_cli.batch.conduct import Conductor, expected_seconds
-from tokitai_cli.batch.folder import BatchFolder
 from tokitai_cli.batch.local import LocalExecutor
 from tokitai_cli.batch.queue import TaskQueue, lot_of
 from tokitai_cli.batch.serve import device_identity, lost
-from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Reply, Task
+from tokitai_cli.batch.store import Store
+from tokitai_cli.errors import StorageError
+from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Reply, Task
 from tokitai_cli.model.device import DeviceClass, Fact, Probe
 from tokitai_cli.model.verdict import Verdict
 
@@ -88,12 +89,13 @@ def small_spec(folder: Path, *, kernels: Sequence[str] = (), source: Path | None
     )
 
 
-def lines(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / "journal.jsonl").read_bytes().splitlines()]
-
-
-def done_ids(folder: Path) -> list[str]:
-    return [str(line["id"]) for line in lines(folder) if line["kind"] == "case"]
+def done_ids(folder: Path) -> dict[str, bool]:
+    """Cases that are on disk, and whether they were kept; none where there is no batch yet."""
+    try:
+        with Store.read(folder) as store:
+            return {done.id: done.kept for done in store.done()}
+    except StorageError:
+        return {}
 
 
 class Scripted:
@@ -132,7 +134,7 @@ def collected(tmp_path: Path) -> batch.Collected:
 
 
 def conducted(
-    collected: batch.Collected, folder: BatchFolder, executor: object, **options: object
+    collected: batch.Collected, store: Store, executor: object, **options: object
 ) -> tuple[Conductor, str, list[BatchProgress]]:
     events: list[BatchProgress] = []
 
@@ -141,7 +143,7 @@ def conducted(
             events.append(event)
 
     settings: dict[str, object] = {"resume": False, "max_failures": 0, **options}
-    conductor = Conductor(collected, folder, folder.newest(), listen, **settings)  # type: ignore[arg-type]
+    conductor = Conductor(collected, store, store.newest(), listen, **settings)  # type: ignore[arg-type]
     return conductor, conductor.run(executor).how, events  # type: ignore[arg-type]
 
 
@@ -167,8 +169,8 @@ def test_a_case_that_found_no_room_beside_others_runs_again_by_itself(
             self._answer = answered(collected, Verdict.NOT_RUN if crowd else Verdict.VERIFIED)
             return super().collect(timeout)
 
-    with BatchFolder.open(tmp_path / "out") as folder:
-        _, how, events = conducted(collected, folder, Crowded(None, most=2))
+    with Store.open(tmp_path / "out") as store:
+        _, how, events = conducted(collected, store, Crowded(None, most=2))
     assert how == "whole"
     assert len(events) == len(collected.cases)
     assert {event.verdict for event in events} == {Verdict.VERIFIED}
@@ -178,9 +180,9 @@ def test_a_case_that_found_no_room_beside_others_runs_again_by_itself(
 def test_a_case_that_never_fits_is_not_run_once_it_was_alone(
     collected: batch.Collected, tmp_path: Path
 ) -> None:
-    with BatchFolder.open(tmp_path / "out") as folder:
+    with Store.open(tmp_path / "out") as store:
         _, how, events = conducted(
-            collected, folder, Scripted(answered(collected, Verdict.NOT_RUN), most=3)
+            collected, store, Scripted(answered(collected, Verdict.NOT_RUN), most=3)
         )
     assert how == "whole"
     assert [event.verdict for event in events] == [Verdict.NOT_RUN] * len(collected.cases)
@@ -190,9 +192,9 @@ def test_a_case_that_never_fits_is_not_run_once_it_was_alone(
 def test_the_batch_stops_after_the_most_failures(
     collected: batch.Collected, tmp_path: Path, most: int
 ) -> None:
-    with BatchFolder.open(tmp_path / "out") as folder:
+    with Store.open(tmp_path / "out") as store:
         _, how, events = conducted(
-            collected, folder, Scripted(answered(collected, Verdict.REFUTED)), max_failures=most
+            collected, store, Scripted(answered(collected, Verdict.REFUTED)), max_failures=most
         )
     assert how == "stopped"
     assert len(events) == most
@@ -202,22 +204,7 @@ def test_the_batch_stops_after_the_most_failures(
 def test_recorded_times_come_before_sizes(collected: batch.Collected) -> None:
     first, second, *_ = collected.cases
 
-    def done(case_id: str, seconds: float) -> Done:
-        return Done(
-            id=case_id,
-            number=0,
-            spec="",
-            fingerprint="",
-            file="",
-            sha256="",
-            verdict=Verdict.VERIFIED,
-            seconds=seconds,
-            build="",
-            device="",
-            device_identity="",
-        )
-
-    seconds = expected_seconds(collected.cases, {first.id: done(first.id, 7.0)})
+    seconds = expected_seconds(collected.cases, {first.number: 7.0})
     assert seconds[0] == 7.0
     assert seconds[1] == pytest.approx(7.0 * second.weight / first.weight)
     assert all(value > 0 for value in expected_seconds(collected.cases, {}))
@@ -233,8 +220,8 @@ def test_every_result_is_on_disk_before_it_is_counted(
         if isinstance(event, BatchProgress):
             seen.append((event.position, len(done_ids(out))))
 
-    with BatchFolder.open(out) as folder:
-        conductor = Conductor(collected, folder, {}, listen, resume=False, max_failures=0)
+    with Store.open(out) as store:
+        conductor = Conductor(collected, store, [], listen, resume=False, max_failures=0)
         conductor.run(LocalExecutor(collected.setup, workers=2))
     assert len(seen) == len(collected.cases)
     assert all(position <= written for position, written in seen)
@@ -251,9 +238,9 @@ def test_a_worker_that_is_killed_costs_nothing(collected: batch.Collected, tmp_p
             killed.append(worker.child.pid)
             os.kill(worker.child.pid, signal.SIGKILL)
 
-    with BatchFolder.open(tmp_path / "out") as folder:
-        ended = Conductor(collected, folder, {}, listen, resume=False, max_failures=0).run(executor)
-        done = folder.newest()
+    with Store.open(tmp_path / "out") as store:
+        ended = Conductor(collected, store, [], listen, resume=False, max_failures=0).run(executor)
+        done = {one.id: one for one in store.newest()}
     assert len(killed) == 2
     assert ended.how == "whole"
     assert sorted(done) == sorted(case.id for case in collected.cases)
@@ -281,8 +268,8 @@ def test_a_case_that_takes_each_worker_down_is_a_fault_and_the_others_go_on(
         encoding="utf-8",
     )
     monkeypatch.setenv("PYTHONPATH", str(hook))
-    with BatchFolder.open(tmp_path / "out") as folder:
-        _, how, events = conducted(collected, folder, LocalExecutor(collected.setup, workers=2))
+    with Store.open(tmp_path / "out") as store:
+        _, how, events = conducted(collected, store, LocalExecutor(collected.setup, workers=2))
     assert how == "whole"
     by_id = {event.id: event for event in events}
     assert len(by_id) == len(collected.cases)
@@ -323,9 +310,8 @@ def start(specs: Path, out: Path, *more: str) -> subprocess.Popen[str]:
 
 def wait_for_cases(out: Path, count: int) -> None:
     deadline = time.monotonic() + 60
-    journal = out / "journal.jsonl"
     while time.monotonic() < deadline:
-        if journal.exists() and journal.read_bytes().count(b'"kind":"case"') >= count:
+        if len(done_ids(out)) >= count:
             return
         time.sleep(0.005)
     pytest.fail("the batch made no headway")
@@ -361,9 +347,8 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
     index = json.loads((out / "index.json").read_text(encoding="utf-8"))
     assert index["counts"] == {"verified": 160}
     assert index["kept"] == len(before)
-    last = max(n for n, line in enumerate(lines(out)) if line["kind"] == "begun")
-    after = [line for line in lines(out)[last:] if line["kind"] == "case"]
-    assert {str(line["id"]) for line in after if line["kept"]} == before
+    after = done_ids(out)
+    assert {name for name, kept in after.items() if kept} == before
     assert len(after) == 160
 
 

@@ -2,96 +2,163 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import fcntl
 import os
-from collections.abc import Callable
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import batch_samples as batches
-from tests.batch_crash import sample
-from tests.test_batch_folder import JOURNAL, batch, newest
-from tokitai_cli.batch.folder import BatchFolder, case_file
+from tests.test_batch_store import batch, newest
+from tokitai_cli.batch import disk
+from tokitai_cli.batch.store import FILE, Store
 from tokitai_cli.errors import StorageError
-from tokitai_cli.model import encoding
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment that preloads disk_faults.c."""
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no compiler")
+    library = tmp_path_factory.mktemp("faults") / "disk_faults.so"
+    source = Path(__file__).with_name("disk_faults.c")
+    words = [compiler, "-x", "c", "-shared", "-fPIC", "-O1", str(source), "-o", str(library)]
+    subprocess.run([*words, "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder whose syncs cost nothing: what a kill leaves does not depend on them."""
+    place = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as name:
+        yield Path(name)
+
+
+def crash(env: dict[str, str], *words: str | Path) -> str:
+    """What `tests.batch_crash` prints."""
+    argv = [sys.executable, "-m", "tests.batch_crash", *map(str, words)]
+    done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_one_batch_at_a_time(tmp_path: Path) -> None:
-    with BatchFolder.open(tmp_path):
-        with pytest.raises(
-            StorageError, match=f"in use by another batch: process {os.getpid()} on"
-        ):
-            BatchFolder.open(tmp_path)
-        (tmp_path / "lock").write_text("nothing that says who")
-        with pytest.raises(StorageError, match=r"in use by another batch \(wait for it"):
-            BatchFolder.open(tmp_path)
-    with BatchFolder.open(tmp_path):
+    with Store.open(tmp_path):
+        for _ in range(2):
+            with pytest.raises(
+                StorageError, match=f"in use by another batch: process {os.getpid()} on"
+            ):
+                Store.open(tmp_path)
+    with Store.open(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_a_file_system_without_locks(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def flock(*_: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(StorageError, match="cannot be locked") as caught:
-        BatchFolder.open(tmp_path)
-    assert "local disk" in caught.value.mend
+def test_a_reader_is_not_kept_out_and_keeps_nobody_out(tmp_path: Path) -> None:
+    with Store.open(batch(tmp_path, 0)) as store, Store.read(tmp_path) as reader:
+        assert [done.number for done in reader.done()] == [0]
+        reader.__exit__(None)
+        store.end(batches.ended())
+    with Store.read(tmp_path) as reader:
+        assert reader.ended() == batches.ended()
 
 
-def foreign_journal(path: Path, content: bytes) -> Path:
-    path.mkdir()
-    (path / JOURNAL).write_bytes(content)
-    return path
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (sqlite3.SQLITE_IOERR_LOCK, "cannot be locked .*local disk"),
+        (sqlite3.SQLITE_PROTOCOL, "cannot be locked .*local disk"),
+        (sqlite3.SQLITE_BUSY, "is read by another program"),
+        (sqlite3.SQLITE_READONLY_ROLLBACK, "was killed while it wrote"),
+        (sqlite3.SQLITE_IOERR_SHORT_READ, "cannot be read: odd words"),
+    ],
+)
+def test_words_of_the_database(code: int, words: str, tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("odd words")
+    error.sqlite_errorcode = code
+    with pytest.raises(StorageError, match=words), disk.told(tmp_path / FILE, "read"):
+        raise error
 
 
-@pytest.mark.parametrize("content", [b'{"kind":"other"}\n', b"Dear diary,\n", b"\n", b"\0\1\2"])
-def test_a_journal_of_something_else_is_left_alone(content: bytes, tmp_path: Path) -> None:
-    path = foreign_journal(tmp_path / "out", content)
-    for read in (BatchFolder.open, BatchFolder.read_only):
-        with pytest.raises(StorageError, match="is no journal of a batch"):
-            read(path)
-    assert (path / JOURNAL).read_bytes() == content
+@pytest.mark.parametrize("content", [b"Dear diary,\n" * 100, b"\0\1\2", b"SQLite format 3\0"])
+def test_a_file_of_something_else_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    for read in (Store.open, Store.read):
+        with pytest.raises(StorageError, match="is no batch of tokitai"):
+            read(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == content
 
 
-def test_a_newer_journal_is_left_alone(tmp_path: Path) -> None:
-    path = batch(tmp_path, 0) / JOURNAL
-    newer = encoding.line(batches.begun([], 1)).replace(b"batch-journal/v1", b"batch-journal/v2")
-    content = path.read_bytes() + newer.replace(b'"total"', b'"more":[1],"total"')
-    path.write_bytes(content)
-    for read in (BatchFolder.open, BatchFolder.read_only):
-        with pytest.raises(
-            StorageError, match="newer schema tokitai/batch-journal/v2; this"
-        ) as caught:
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("CREATE TABLE run (mine)")
+    before = (tmp_path / FILE).read_bytes()
+    for read in (Store.open, Store.read):
+        with pytest.raises(StorageError, match="is no batch of tokitai"):
+            read(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(("version", "age"), [(2, "newer"), (0, "older")])
+def test_another_form_is_left_alone(version: int, age: str, tmp_path: Path) -> None:
+    batch(tmp_path, 0)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute(f"PRAGMA user_version = {version}")
+    before = (tmp_path / FILE).read_bytes()
+    for read in (Store.open, Store.read):
+        with pytest.raises(StorageError, match=f"has the {age} version {version}") as caught:
             read(tmp_path)
         assert "install" in caught.value.mend
-    assert path.read_bytes() == content
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_journal_of_an_older_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_text('{"kind":"begun"}\n')
+    for read in (Store.open, Store.read):
+        with pytest.raises(StorageError, match=r"older version .*journal\.jsonl.*another folder"):
+            read(tmp_path)
+    assert not (tmp_path / FILE).exists()
 
 
 @pytest.mark.parametrize("content", [None, b""])
 def test_no_batch_to_read(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
-        (tmp_path / JOURNAL).write_bytes(content)
+        (tmp_path / FILE).write_bytes(content)
     with pytest.raises(StorageError, match="is not the folder of a batch"):
-        BatchFolder.read_only(tmp_path)
-    with BatchFolder.open(tmp_path) as folder:
-        assert folder.newest() == {}
-        with pytest.raises(StorageError, match="no batch that has begun"):
-            folder.begun()
+        Store.read(tmp_path)
+    with Store.open(tmp_path) as store:
+        assert [*store.newest()] == []
+        with pytest.raises(StorageError, match="no batch has begun"):
+            store.begun()
     assert newest(batch(tmp_path, 3)) == {3}
 
 
-def test_a_folder_that_is_only_read(tmp_path: Path) -> None:
-    with BatchFolder.read_only(batch(tmp_path, 0)) as folder:
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    path = batch(tmp_path, *range(40)) / FILE
+    data = bytearray(path.read_bytes())
+    for page in range(1, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 100] = b"\xff" * 100
+    path.write_bytes(data)
+    with pytest.raises(StorageError, match=r"batch\.sqlite3: is damaged .*--out"):
+        newest(tmp_path)
+
+
+def test_a_batch_that_is_only_read(tmp_path: Path) -> None:
+    with Store.read(batch(tmp_path, 0)) as store:
         with pytest.raises(ValueError, match="for reading alone"):
-            folder.end(batches.ended())
-        assert len(folder.done()) == 1
+            store.end(batches.ended())
+        assert len([*store.done()]) == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +168,8 @@ def test_a_folder_that_is_only_read(tmp_path: Path) -> None:
         ("file/out", "Not a directory"),
         ("n" * 300, "File name too long"),
         ("loop/out", "Too many levels of symbolic links|it is no folder"),
-        ("journal-is-a-folder", "is no journal of a batch"),
+        ("batch-is-a-folder", "is no batch of tokitai"),
+        ("batch-is-a-pipe", "is no batch of tokitai"),
         ("lock-is-a-folder", "Is a directory"),
         ("/proc/out", "No such file or directory"),
     ],
@@ -109,98 +177,49 @@ def test_a_folder_that_is_only_read(tmp_path: Path) -> None:
 def test_places_that_cannot_hold_a_batch(place: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "loop").symlink_to("loop")
-    (tmp_path / "journal-is-a-folder" / JOURNAL).mkdir(parents=True)
+    (tmp_path / "batch-is-a-folder" / FILE).mkdir(parents=True)
+    (tmp_path / "batch-is-a-pipe").mkdir()
+    os.mkfifo(tmp_path / "batch-is-a-pipe" / FILE)
     (tmp_path / "lock-is-a-folder" / "lock").mkdir(parents=True)
     with pytest.raises(StorageError, match=reason) as caught:
-        BatchFolder.open(tmp_path / place)
+        Store.open(tmp_path / place)
     assert caught.value.mend
     assert caught.value.where is not None
     assert (tmp_path / "file").read_text() == "mine"
+    assert stat.S_ISFIFO((tmp_path / "batch-is-a-pipe" / FILE).stat().st_mode)
 
 
 @pytest.mark.parametrize(
     ("code", "mend"),
     [
         (errno.EROFS, "can be written with --out"),
-        (errno.EACCES, "can be written with --out"),
         (errno.ENOSPC, "free space"),
         (errno.EDQUOT, "free space"),
         (errno.EIO, "another disk"),
     ],
 )
-@pytest.mark.parametrize("call", ["open", "pwrite", "fsync", "replace", "ftruncate"])
 def test_failures_of_the_disk(
-    call: str, code: int, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: int, mend: str, memory: Path, disk_faults: dict[str, str]
 ) -> None:
     """Whatever fails, and at whichever call: what was committed stays, and the batch can go on."""
-    real = getattr(os, call)
-    left = 0
-
-    def failing(*args: Any, **named: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise OSError(code, os.strerror(code))
-        return real(*args, **named)
-
-    batch(tmp_path, 0)
-    for calls in range(20):
-        with (tmp_path / JOURNAL).open("ab") as file:
-            file.write(b"torn")
-        with BatchFolder.open(tmp_path) as folder:
-            error: StorageError | None = None
-            with monkeypatch.context() as patch:
-                patch.setattr(os, call, failing)
-                left = calls
-                try:
-                    folder.commit([sample(10 + calls), sample(40)])
-                except StorageError as caught:
-                    error = caught
-            if error is None:
-                break
-            assert os.strerror(code) in str(error)
-            assert mend in error.mend
-            assert 0 in {done.number for done in folder.newest().values()}
-            folder.commit([sample(70 + calls)])
-        assert {0, 70 + calls} <= newest(tmp_path)
-        assert not list(tmp_path.glob("*/.*.tmp"))
-    assert 0 < calls < 19
+    told = crash(disk_faults, "faults", memory / "out", str(code)).splitlines()
+    assert len(told) > 20
+    for line in told:
+        assert f"{FILE}: cannot be written: {os.strerror(code)} (" in line
+        assert mend in line
 
 
-def test_a_line_that_did_not_fit_is_cut_off_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch(tmp_path, 0)
-    before = (tmp_path / JOURNAL).read_bytes()
-    real = os.pwrite
-
-    def half(descriptor: int, data: memoryview, offset: int) -> int:
-        if offset < len(before):
-            return real(descriptor, data, offset)
-        real(descriptor, data[: len(data) // 2], offset)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with BatchFolder.open(tmp_path) as folder:
-        monkeypatch.setattr(os, "pwrite", half)
-        writes: list[Callable[[], None]] = [
-            lambda: folder.commit([sample(1)]),
-            lambda: folder.end(batches.ended()),
-        ]
-        for write in writes:
-            with pytest.raises(StorageError, match=r"journal\.jsonl: cannot be written: No space"):
-                write()
-            assert (tmp_path / JOURNAL).read_bytes() == before
-    assert newest(tmp_path) == {0}
-
-
-def test_leftovers_go_but_only_from_a_batch(tmp_path: Path) -> None:
-    mine = tmp_path / "sources" / ".notes.tmp"
-    mine.parent.mkdir()
-    mine.write_text("mine")
-    with BatchFolder.open(tmp_path):
-        assert mine.exists()
-    batch(tmp_path, 0)
-    left = tmp_path / "cases" / f".{case_file('x')}.tmp"
-    left.write_bytes(b"half")
-    assert newest(tmp_path) == {0}
-    assert not left.exists()
+def test_what_is_on_disk_when(tmp_path: Path, disk_faults: dict[str, str]) -> None:
+    """What would be lost is on disk before it is overwritten, and the end of it before the return."""
+    steps = [tuple(line.split()) for line in crash(disk_faults, "steps", tmp_path).splitlines()]
+    database, journal = (FILE,), (f"{FILE}-journal",)
+    syncs = [place for place, (what, *_) in enumerate(filter(None, steps)) if what == "sync"]
+    writes = [place for place, step in enumerate(steps) if step == ("write", *database)]
+    assert any(steps[place] == ("sync", *journal) and place < writes[0] for place in syncs)
+    assert ("sync", tmp_path.name) in steps[: writes[0]]
+    assert steps[writes[-1] + 1 :][:3] == [
+        ("sync", *database),
+        ("cut", *journal),
+        ("sync", *journal),
+    ]
+    assert len(syncs) <= 5

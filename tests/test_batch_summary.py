@@ -18,20 +18,20 @@ import pytest
 from tests import batch_samples as batches
 from tests import evidence_samples as samples
 from tests.batch_samples import Sample
+from tests.test_batch_store import change
 from tests.test_report import HOSTILE, outside_of_code
 from tokitai_cli import evidence, report
-from tokitai_cli.batch import groups, summary_matrix
-from tokitai_cli.batch.folder import BatchFolder
-from tokitai_cli.batch.summary import summarise
-from tokitai_cli.batch.summary_devices import joined
-from tokitai_cli.batch.summary_files import (
+from tokitai_cli.batch.index import parts, render_folder, rows, summarise
+from tokitai_cli.batch.index.devices import joined
+from tokitai_cli.batch.index.files import (
     FileNames,
     is_index,
     read_cases,
     read_index,
     render_index_file,
 )
-from tokitai_cli.batch.summary_matrix import MOST_CELLS, Matrix
+from tokitai_cli.batch.index.rows import MOST_CELLS
+from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEntry
@@ -44,7 +44,7 @@ SPEC = batches.digest_of(batches.SPEC_TEXT)
 
 
 def summed(folder: Path) -> BatchIndex:
-    with BatchFolder.open(folder) as opened:
+    with Store.open(folder) as opened:
         return summarise(opened)
 
 
@@ -158,7 +158,7 @@ def test_failures_come_first_by_rank_and_counts_have_every_verdict(
     )
     assert by_verdict[Verdict.CRASHED].log.splitlines() == [f"line {n}" for n in range(25, 40)]
     assert by_verdict[Verdict.BUILD_FAILED].log.startswith("gemm_bw.hip:3:5: error")
-    logs = [f.log for f in index.failures if f.case.stage is Stage.ORACLE]
+    logs = [f.log for f in index.failures if f.case.stage == Stage.ORACLE]
     assert logs == ["Traceback\nValueError: no"]
 
 
@@ -192,6 +192,25 @@ def test_the_index_is_rendered_again_from_its_files(whole: tuple[Path, BatchInde
     assert [row.id for row in rows] == [one.id for one in every_verdict()]
     with pytest.raises(UsageError, match="unknown report format"):
         render_index_file(path, "pdf")
+
+
+def test_a_batch_that_was_killed_is_read_from_its_folder(tmp_path: Path) -> None:
+    cases = every_verdict()
+    batches.write(tmp_path, cases, batches.begun([batches.entry(cases=99)], 99), None)
+    before = sorted(tmp_path.rglob("*"))
+    index = msgspec.json.decode(render_folder(tmp_path, "json"), type=BatchIndex)
+    assert (index.verdict, index.not_started) == (Verdict.INTERNAL_ERROR, 99 - len(cases))
+    assert index.specs[0].evidence == []
+    text = render_folder(tmp_path, "md").decode()
+    assert "killed by SIGSEGV" in text
+    root = ET.fromstring(render_folder(tmp_path, "junit").decode())
+    assert len([*root.iter("testcase")]) == len(cases) + 1
+    assert sorted(tmp_path.rglob("*")) == before
+    index = summed(tmp_path)
+    assert render_folder(tmp_path, "md") == (tmp_path / "index.md").read_bytes()
+    assert index.specs[0].evidence
+    with pytest.raises(StorageError, match="is not the folder of a batch"):
+        render_folder(tmp_path / "evidence", "md")
 
 
 @pytest.mark.parametrize(
@@ -341,9 +360,8 @@ def test_verdict_of_a_batch(
 
 def test_a_vanished_record_is_named(tmp_path: Path) -> None:
     made(tmp_path, [Sample(record=batches.case())])
-    for path in (tmp_path / "cases").iterdir():
-        path.unlink()
-    with pytest.raises(StorageError, match=r"cases/[0-9a-f]{32}\.json"):
+    change(tmp_path, "DELETE FROM record WHERE kind = 'build'")
+    with pytest.raises(StorageError, match=r"build [0-9a-z-]+ is damaged: it is not there"):
         summed(tmp_path)
 
 
@@ -360,7 +378,7 @@ def many(count: int, device: str = "cpu") -> list[Sample]:
 
 
 def test_parts_hold_whole_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "MOST_CASES", 12)
+    monkeypatch.setattr(parts, "MOST_CASES", 12)
     index = made(tmp_path, many(35))
     files = [name for name in index.specs[0].evidence if name.endswith(".json")]
     assert files == [f"evidence/gemm-bw.part-{at}.json" for at in (1, 2, 3, 4)]
@@ -382,7 +400,7 @@ def test_memory_does_not_grow_with_the_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What grows up to a limit of its own, the matrix, is kept at that limit."""
-    monkeypatch.setattr(summary_matrix, "MOST_CELLS", 100)
+    monkeypatch.setattr(rows, "MOST_CELLS", 100)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     peaks = []
     for count in (500, 2000):
@@ -394,7 +412,7 @@ def test_memory_does_not_grow_with_the_cases(
             batches.ended(),
         )
         summed(folder)  # templates and modules are loaded
-        with BatchFolder.open(folder) as opened:
+        with Store.open(folder) as opened:
             tracemalloc.start()
             summarise(opened)
             peaks.append(tracemalloc.get_traced_memory()[1])
@@ -482,18 +500,18 @@ def row(at: int, **changes: Any) -> IndexCase:
     [(100, "p0", False, 700), (MOST_CELLS, "", False, MOST_CELLS), (MOST_CELLS + 1, "", True, 1)],
 )
 def test_the_matrix_stays_small(shapes: int, profile: str, joined_shape: bool, cells: int) -> None:
-    matrix = Matrix()
+    scratch = rows.Rows()
     for at in range(shapes):
         for number in range(7):
             verdict = Verdict.REFUTED if (at, number) == (3, 5) else Verdict.VERIFIED
-            matrix.add(row(at, profile=f"p{number}", verdict=verdict))
-    found = matrix.cells()
+            scratch.add(0, 7 * at + number, row(at, profile=f"p{number}", verdict=verdict), None)
+    found, note = scratch.matrix()
     assert len(found) == cells
     assert found[0].profile == profile
     assert (not found[0].shape) == joined_shape
     assert sum(cell.cases for cell in found) == shapes * 7
     assert sum(cell.verdict is Verdict.REFUTED for cell in found) == 1
-    assert bool(matrix.note) == (not profile)
+    assert bool(note) == (not profile)
 
 
 def test_a_large_matrix_still_shows_what_failed(

@@ -294,7 +294,7 @@ def test_other_yaml_and_results_of_batches_are_no_specs(tmp_path: Path) -> None:
     (folder / "specs" / "compose.yaml").write_text("services: {}\n")
     results = folder / "specs" / "results" / "specs"
     results.mkdir(parents=True)
-    (results.parent / "journal.jsonl").touch()
+    (results.parent / "batch.sqlite3").touch()
     (results / "copy.yaml").write_bytes(spec.read_bytes())
     done = run(folder, "--tokitai-specs", "specs", "--collect-only", "-q", "-m", "tokitai")
     assert done.returncode == 0, done.stdout

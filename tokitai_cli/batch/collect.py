@@ -115,7 +115,7 @@ class _Collector:
                 BatchCase(
                     id=id,
                     number=len(self.cases),
-                    spec=len(self.specs),
+                    name=name,
                     case=case,
                     device=device,
                     fingerprint=self._fingerprint(case, device, made),

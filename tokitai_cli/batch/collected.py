@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tokitai_cli.model.batch import Setup, SpecEntry, Task
+from tokitai_cli.model.batch import Done, Reply, Setup, SpecEntry, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.evidence import SourceRecord
 
 
 class BatchSpec(msgspec.Struct, frozen=True):
-    """A spec with its entry in the journal; sources by sha256 of their bytes."""
+    """A spec with its entry as it is kept; sources by sha256 of their bytes."""
 
     entry: SpecEntry
     loaded: LoadedSpec
@@ -20,15 +20,15 @@ class BatchSpec(msgspec.Struct, frozen=True):
 class BatchCase(msgspec.Struct, frozen=True):
     """A case on one device.
 
-    id: NAME/variant/shape/profile/seed@device, NAME as in SpecEntry. fingerprint: sha256 of all that
-    its result depends on and that is known without a build. group: what is judged for vacuity
-    together (spec, variant, shape, device). weight: estimated seconds, or another measure of size
-    that grows with them.
+    id: NAME/variant/shape/profile/seed@device, with `name` as in SpecEntry. fingerprint: sha256 of
+    all that its result depends on and that is known without a build. group: what is judged for
+    vacuity together (spec, variant, shape, device). weight: estimated seconds, or another measure of
+    size that grows with them.
     """
 
     id: str
     number: int
-    spec: int
+    name: str
     case: Case
     device: str
     fingerprint: str
@@ -47,6 +47,28 @@ class BatchCase(msgspec.Struct, frozen=True):
             seed=case.seed,
             empty=case.expect_empty,
             device=self.device,
+        )
+
+    def done(self, reply: Reply) -> Done:
+        """What is kept of the reply to it, beside the result."""
+        case = self.case
+        return Done(
+            id=self.id,
+            number=self.number,
+            name=self.name,
+            spec=case.loaded.digest,
+            variant=case.variant_name,
+            shape=dict(case.shape),
+            profile=case.profile,
+            seed=case.seed,
+            device=self.device,
+            group=self.group,
+            fingerprint=self.fingerprint,
+            verdict=reply.verdict,
+            seconds=reply.seconds,
+            build=reply.build,
+            device_record=reply.device,
+            device_identity=reply.device_identity,
         )
 
 

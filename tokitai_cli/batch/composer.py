@@ -13,12 +13,11 @@ from tokitai_cli import evidence, report, spec
 from tokitai_cli.batch.collected import BatchSpec, Collected
 from tokitai_cli.batch.conduct import Conductor, Listener
 from tokitai_cli.batch.executor import Executor
-from tokitai_cli.batch.folder import BatchFolder
+from tokitai_cli.batch.index import clear_index, summarise
 from tokitai_cli.batch.local import LocalExecutor
 from tokitai_cli.batch.merge import merge as merge_shards
 from tokitai_cli.batch.options import BatchOptions, rerun_words, selection_words
-from tokitai_cli.batch.summary import summarise
-from tokitai_cli.batch.summary_files import clear_index
+from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, Begun
 from tokitai_cli.model.events import Note
@@ -47,23 +46,22 @@ def run(
     interrupt: KeyboardInterrupt | None = None
     # Refuses what cannot be used or is not safe before anything is written; it starts nothing yet.
     workers = executor() if executor is not None else _local(options, collected)
-    with BatchFolder.open(options.out) as folder:
-        earlier = folder.newest()
+    with Store.open(options.out) as store:
         conductor = Conductor(
             collected,
-            folder,
-            earlier,
+            store,
+            store.newest(),
             listener,
             resume=options.resume,
             max_failures=options.max_failures,
         )
-        folder.begin(
+        store.begin(
             begun(options, collected),
             {one.loaded.digest: spec.file_bytes(one.loaded) for one in collected.specs},
             {digest: data for one in collected.specs for digest, data in _sources(one)},
         )
         clear_index(options.out)
-        for text in (*_damage(folder), *collected.skipped):
+        for text in (*_damage(store), *collected.skipped):
             listener(Note(text))
         listener(
             BatchPlanned(
@@ -79,7 +77,7 @@ def run(
             conductor.run(workers)
         except KeyboardInterrupt as stop:
             interrupt = stop
-        index = _summed(folder, options)
+        index = _summed(store, options)
     return BatchOutcome(index, _files(options.out), interrupt)
 
 
@@ -97,17 +95,17 @@ def _files(out: Path) -> tuple[Path, ...]:
     return tuple(out / name for name in report.INDEX_FILES.values())
 
 
-def _summed(folder: BatchFolder, options: BatchOptions) -> BatchIndex:
+def _summed(store: Store, options: BatchOptions) -> BatchIndex:
     """Write evidence and index. Raises StorageError where they cannot be written."""
     try:
-        return summarise(folder, formats=options.formats)
+        return summarise(store, formats=options.formats)
     except EvidenceError as error:
         mend = "free space there and run again with --resume; what is finished is kept"
         raise StorageError(error.message, where=error.where, mend=mend) from error
 
 
 def begun(options: BatchOptions, collected: Collected) -> Begun:
-    """First line of the batch in the journal."""
+    """What is kept of the start."""
     shard = options.shard
     return Begun(
         tool=evidence.tool_record(),
@@ -137,10 +135,10 @@ def _sources(one: BatchSpec) -> Iterator[tuple[str, bytes]]:
         yield digest, data
 
 
-def _damage(folder: BatchFolder) -> Iterator[str]:
-    if folder.ignored:
-        lines = "a line" if folder.ignored == 1 else f"{folder.ignored} lines"
-        yield f"{lines} of the journal cannot be read (torn or damaged): what it told of runs again"
+def _damage(store: Store) -> Iterator[str]:
+    if store.damaged:
+        results = "a result" if store.damaged == 1 else f"{store.damaged} results"
+        yield f"{results} in {store.path} cannot be read (damaged): such a case runs again"
 
 
 def _local(options: BatchOptions, collected: Collected) -> LocalExecutor:

@@ -8,7 +8,7 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,8 +16,8 @@ import msgspec
 from tokitai_cli import evidence
 from tokitai_cli.batch.collected import BatchCase, Collected
 from tokitai_cli.batch.executor import Executor
-from tokitai_cli.batch.folder import BatchFolder, Finished
 from tokitai_cli.batch.queue import TaskQueue
+from tokitai_cli.batch.store import Store
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
 from tokitai_cli.model.events import Note
 from tokitai_cli.model.verdict import UNSETTLED, Verdict
@@ -30,29 +30,36 @@ Listener = Callable[[BatchPlanned | BatchProgress | Note], None]
 
 
 class Conductor:
-    """Runs what was collected, with results into `folder`, which the batch has begun in.
+    """Runs what was collected, with results into `store`, which the batch has begun in.
 
-    earlier: newest result on disk by case id; with `resume` those that are still fresh are kept.
-    max_failures: the batch stops after so many, 0 for no limit.
+    earlier: newest results on disk, which tell how long a case takes; with `resume` those that are
+    still fresh are kept. max_failures: the batch stops after so many, 0 for no limit.
     """
 
     def __init__(
         self,
         collected: Collected,
-        folder: BatchFolder,
-        earlier: Mapping[str, Done],
+        store: Store,
+        earlier: Iterable[Done],
         listener: Listener,
         *,
         resume: bool,
         max_failures: int,
     ) -> None:
         self._cases = collected.cases
-        self._folder = folder
-        self._earlier = earlier
-        self._resume = resume
+        self._store = store
         self._listener = listener
         self._max_failures = max_failures
-        self._seconds = expected_seconds(collected.cases, earlier)
+        # Results on disk that may still be fresh: workers will tell.
+        self._candidates: dict[int, Done] = {}
+        recorded: dict[int, float] = {}
+        by_id = {case.id: case for case in self._cases}
+        for done in earlier:
+            if (case := by_id.get(done.id)) is not None:
+                recorded[case.number] = done.seconds
+                if resume and _may_be_fresh(case, done):
+                    self._candidates[case.number] = done
+        self._seconds = expected_seconds(collected.cases, recorded)
         self._work_left = sum(self._seconds)
         self._work_done = 0.0
         self._done = self._kept = self._failures = 0
@@ -65,8 +72,8 @@ class Conductor:
         self._start = time.monotonic()
 
     def candidates(self) -> int:
-        """Results on disk that may still be fresh: workers will tell."""
-        return sum(self._candidate(case) is not None for case in self._cases)
+        """Number of results on disk that may still be fresh."""
+        return len(self._candidates)
 
     def run(self, executor: Executor) -> Ended:
         """Run every case; an interrupt is an end like others, and is raised once it is on disk."""
@@ -95,13 +102,7 @@ class Conductor:
     def _take(self, replies: Sequence[Reply], queue: TaskQueue, *, crowded: bool) -> None:
         """Keep what came, then count it."""
         settled = [reply for reply in replies if not self._postponed(reply, crowded=crowded)]
-        finished = [self._finished(reply) for reply in settled if not reply.fresh]
-        kept = [self._kept_result(reply) for reply in settled if reply.fresh]
-        with _undisturbed():
-            if finished:
-                self._folder.commit(finished)
-            if kept:
-                self._folder.keep(kept)
+        self._keep(settled)
         for reply in settled:
             if reply.builds or reply.devices:
                 task = self._cases[reply.number].task()
@@ -110,6 +111,16 @@ class Conductor:
         if self._max_failures and self._failures >= self._max_failures and not self._stopped:
             self._stopped = self._done < len(self._cases)
             queue.clear()
+
+    def _keep(self, replies: Sequence[Reply]) -> None:
+        """Put results on disk together, whole or not at all."""
+        with _undisturbed(), self._store.writing():
+            self._store.commit(
+                (self._cases[reply.number].done(reply), reply)
+                for reply in replies
+                if not reply.fresh
+            )
+            self._store.keep([self._found_fresh(reply) for reply in replies if reply.fresh])
 
     def _postponed(self, reply: Reply, *, crowded: bool) -> bool:
         """Whether a case that did not fit beside others is left for a time when it is alone."""
@@ -121,24 +132,14 @@ class Conductor:
         self._alone.append(reply.number)
         return True
 
-    def _finished(self, reply: Reply) -> Finished:
-        case = self._cases[reply.number]
-        return Finished(
-            id=case.id,
-            number=case.number,
-            spec=case.case.loaded.digest,
-            fingerprint=case.fingerprint,
-            reply=reply,
-        )
-
-    def _kept_result(self, reply: Reply) -> Done:
+    def _found_fresh(self, reply: Reply) -> Done:
         """The result on disk that the reply found fresh, under its number in this batch."""
-        done: Done = self._earlier[self._cases[reply.number].id]
+        done: Done = self._candidates[reply.number]
         return msgspec.structs.replace(done, number=reply.number)
 
     def _count(self, reply: Reply) -> None:
         case = self._cases[reply.number]
-        verdict = self._earlier[case.id].verdict if reply.fresh else reply.verdict
+        verdict = self._candidates[case.number].verdict if reply.fresh else reply.verdict
         self._done += 1
         self._kept += reply.fresh
         self._failures += verdict not in FINE
@@ -171,14 +172,8 @@ class Conductor:
             return None
         return max(0.0, self._work_left) * spent / self._work_done
 
-    def _candidate(self, case: BatchCase) -> Done | None:
-        done = self._earlier.get(case.id) if self._resume else None
-        if done is None or done.verdict in UNSETTLED or not done.build:
-            return None
-        return done if done.fingerprint == case.fingerprint else None
-
     def _task(self, case: BatchCase) -> Task:
-        done = self._candidate(case)
+        done = self._candidates.get(case.number)
         task = case.task()
         if done is None:
             return task
@@ -193,7 +188,7 @@ class Conductor:
             seconds=time.monotonic() - self._start,
             notes=list(self._notes),
         )
-        self._folder.end(ended)
+        self._store.end(ended)
         return ended
 
 
@@ -220,12 +215,17 @@ def _undisturbed() -> Iterator[None]:
         held[signal.Signals(came[0])](came[0], None)
 
 
-def expected_seconds(cases: Sequence[BatchCase], earlier: Mapping[str, Done]) -> list[float]:
-    """Seconds that each case is expected to take: recorded ones, else by size at the pace of those.
+def _may_be_fresh(case: BatchCase, done: Done) -> bool:
+    """Whether a result says something of a kernel, and was run from what is known without a build."""
+    settled = done.verdict not in UNSETTLED and bool(done.build)
+    return settled and done.fingerprint == case.fingerprint
+
+
+def expected_seconds(cases: Sequence[BatchCase], recorded: Mapping[int, float]) -> list[float]:
+    """Seconds that each case is expected to take: recorded ones by number, else by size at their pace.
 
     Without any record the sizes themselves, scaled to the order of a second for the largest.
     """
-    recorded = {case.number: earlier[case.id].seconds for case in cases if case.id in earlier}
     paces = [
         recorded[case.number] / case.weight
         for case in cases

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import spec
+from tokitai_cli.batch.store import holds_batch
 from tokitai_cli.errors import Location, SpecError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.text import visible
@@ -17,7 +18,6 @@ from tokitai_cli.pipeline.options import check_text
 from tokitai_cli.pipeline.specs import load
 
 _SUFFIXES = (".yaml", ".yml")
-_JOURNAL = "journal.jsonl"
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class _Files:
             self.skipped.append(f"{shown(path)}: no regular file")
 
     def _holds_results(self, folder: Path) -> bool:
-        return os.path.realpath(folder) == self._out or (folder / _JOURNAL).is_file()
+        return os.path.realpath(folder) == self._out or holds_batch(folder)
 
 
 def find(folders: Sequence[Path], out: Path) -> Found:

@@ -16,7 +16,6 @@ from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
 CASE_SCHEMA = "tokitai/batch-case/v1"
-JOURNAL_SCHEMA = "tokitai/batch-journal/v1"
 INDEX_SCHEMA = "tokitai/batch/v1"
 
 
@@ -87,10 +86,10 @@ class BuildInfo(Record, frozen=True, kw_only=True):
 
 
 class CaseResult(Record, frozen=True, kw_only=True):
-    """One finished case, as its file holds it.
+    """One finished case in full, as it is kept.
 
     The verdict is that of the case by itself; whether its group was vacuous is settled when the group
-    is whole. build: key in `record.build`, file by that key. device: digest of the device's record.
+    is whole. device: digest of the device's record.
     seconds per stage; times_ns of the launch sequences.
     """
 
@@ -132,7 +131,7 @@ class Reply(Record, frozen=True, kw_only=True):
 class SpecEntry(Record, frozen=True, kw_only=True):
     """A spec of a batch. `name` is unique in the batch: the op, or the path where ops share a name.
 
-    path: as shown. sources: path in the spec by sha256; their texts lie in the batch's folder. oracles:
+    path: as shown. sources: path in the spec by sha256; their texts are kept as well. oracles:
     name -> identity. cases: how many were selected.
     """
 
@@ -146,8 +145,8 @@ class SpecEntry(Record, frozen=True, kw_only=True):
     cases: int
 
 
-class Begun(Record, frozen=True, kw_only=True, tag="begun", tag_field="kind"):
-    """Line of the journal: a batch starts or goes on.
+class Begun(Record, frozen=True, kw_only=True):
+    """A batch starts or goes on.
 
     All that must be alike for two shards to be parts of one batch stands here. tool_digest: of the
     tool's own sources. shard: "i/n", or empty. total: cases of this shard. selection: filters in words
@@ -155,7 +154,6 @@ class Begun(Record, frozen=True, kw_only=True, tag="begun", tag_field="kind"):
     where this is no run but a merge.
     """
 
-    schema: Literal["tokitai/batch-journal/v1"] = "tokitai/batch-journal/v1"
     tool: ToolRecord
     tool_digest: str
     settings: Settings
@@ -171,30 +169,37 @@ class Begun(Record, frozen=True, kw_only=True, tag="begun", tag_field="kind"):
     shards: list[str] = msgspec.field(default_factory=list)
 
 
-class Done(Record, frozen=True, kw_only=True, tag="case", tag_field="kind"):
-    """Line of the journal: a case is on disk.
+class Done(Record, frozen=True, kw_only=True):
+    """A finished case, as a row of the batch's file.
 
-    id: NAME/variant/shape/profile/seed@device, NAME as in SpecEntry. fingerprint: of everything that
-    the result depends on and that is known without a build. file: name in `cases/`; sha256 of its
-    bytes. kept: it was taken over from an earlier run of the batch.
+    id: NAME/variant/shape/profile/seed@device, with NAME as `name` of the SpecEntry; spec: its digest.
+    shape: in the order of the spec's params. group: what is judged for vacuity together, in words.
+    fingerprint: of everything that the result depends on and that is known without a build. build: key
+    of the build, empty where there was none. device_record: digest of the device's record. kept: it was
+    taken over from an earlier run of the batch.
     """
 
     id: str
     number: int
+    name: str
     spec: str
+    variant: str
+    shape: dict[str, int]
+    profile: str
+    seed: int
+    device: str
+    group: str
     fingerprint: str
-    file: str
-    sha256: str
     verdict: Verdict
     seconds: float
     build: str
-    device: str
+    device_record: str
     device_identity: str
     kept: bool = False
 
 
-class Ended(Record, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
-    """Line of the journal: the batch came to an end. `how` is "whole", "interrupted" or "stopped".
+class Ended(Record, frozen=True, kw_only=True):
+    """A batch came to an end. `how` is "whole", "interrupted" or "stopped".
 
     stopped: by --fail-fast or --max-failures. seconds of wall time.
     """
@@ -203,9 +208,6 @@ class Ended(Record, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
     finished: str
     seconds: float
     notes: list[str]
-
-
-Entry = Begun | Done | Ended
 
 
 class IndexCase(Record, frozen=True, kw_only=True):

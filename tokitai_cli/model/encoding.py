@@ -99,9 +99,9 @@ def _scalar(value: object) -> object:
 
 def _strict(tree: Any) -> Any:
     if isinstance(tree, str):
-        return tree if tree.isascii() else _utf8(tree)
+        return tree if tree.isascii() else utf8(tree)
     if isinstance(tree, dict):
-        return {_utf8(key): _strict(value) for key, value in tree.items()}
+        return {utf8(key): _strict(value) for key, value in tree.items()}
     if isinstance(tree, list):
         return [_strict(value) for value in tree]
     if isinstance(tree, float) and not math.isfinite(tree):
@@ -109,6 +109,6 @@ def _strict(tree: Any) -> Any:
     return tree
 
 
-def _utf8(text: str) -> str:
-    """Lone surrogates, left by undecodable bytes of a log or a path, as visible escapes."""
+def utf8(text: str) -> str:
+    """`text` with lone surrogates, left by undecodable bytes of a log or a path, as visible escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

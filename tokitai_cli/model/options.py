@@ -225,7 +225,7 @@ TABLE: tuple[Option, ...] = (
     _text("out", "Folder for the evidence files.", metavar="DIR", default="reports", verbs=_ONE),
     _text(
         "out",
-        "Folder for the journal, results and the index.",
+        "Folder for results, evidence and the index.",
         metavar="DIR",
         default="reports/batch",
         verbs=("batch", "merge"),

@@ -12,19 +12,18 @@ from tokitai_cli import spec
 from tokitai_cli.batch.collect import collect
 from tokitai_cli.batch.collected import BatchCase, Collected
 from tokitai_cli.batch.options import batch_options
+from tokitai_cli.batch.store import holds_batch
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.text import visible
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pytest_plugin.bench import Bench, Served
 from tokitai_cli.pytest_plugin.failure import failure_text, fault_text
 
-_JOURNAL = "journal.jsonl"
-
 
 def is_spec(path: Path, real: Path, roots: list[Path]) -> bool:
     """Whether a file in the folders `roots` is meant: a spec, no copy in the results of a batch."""
     folders = [folder for folder in real.parents if any(map(folder.is_relative_to, roots))]
-    if any((folder / _JOURNAL).is_file() for folder in folders):
+    if any(map(holds_batch, folders)):
         return False
     try:
         return spec.is_spec(path)

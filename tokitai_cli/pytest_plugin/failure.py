@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokitai_cli.batch.summary_rows import worst_element
+from tokitai_cli.batch.index.rows import worst_element
 from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.text import error_line, visible
 from tokitai_cli.model.verdict import Verdict

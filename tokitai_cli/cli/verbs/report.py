@@ -1,4 +1,4 @@
-"""`report FILE.json`."""
+"""`report FILE.json`, or `report DIR` of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS
 
 def report_file(
     file: Annotated[
-        str, typer.Argument(metavar="FILE.json", help="An evidence file, or a batch's index.json.")
+        str, typer.Argument(metavar="FILE", help="Evidence, a batch's index.json or its folder.")
     ],
     format: Annotated[
         str,
@@ -26,11 +26,13 @@ def report_file(
         str | None, typer.Option(metavar="FILE", help="File to write, not stdout.")
     ] = None,
 ) -> None:
-    """Render a report again, from the JSON alone."""
+    """Render a report again, from JSON or a batch's folder alone."""
     from tokitai_cli import batch, pipeline
 
     path = Path(file)
-    if batch.is_index(path):
+    if path.is_dir():
+        data = batch.render_folder(path, format)
+    elif batch.is_index(path):
         data = batch.render_index_file(path, format)
     else:
         data = pipeline.render_file(file, format)

@@ -20,7 +20,7 @@ _MISSING = "the batch stopped before all cases ran, and one that did not may hav
 
 
 class End(msgspec.Struct, frozen=True):
-    """What the journal says of the end, and how many of `begun.total` cases are finished."""
+    """What is kept of the end, and how many of `begun.total` cases are finished."""
 
     begun: Begun
     ended: Ended | None

@@ -1,0 +1,6 @@
+"""What a batch comes to: the index over all specs, and the evidence of each."""
+
+from tokitai_cli.batch.index.files import clear_index, is_index, render_index_file
+from tokitai_cli.batch.index.summary import render_folder, summarise
+
+__all__ = ["clear_index", "is_index", "render_folder", "render_index_file", "summarise"]
