@@ -21,6 +21,7 @@ enum class Status : Word {
 constexpr Word opcode_run = 1;
 constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
 constexpr unsigned char guard_fill = 0xC3;
+constexpr unsigned payload_alignment = 4096;
 
 struct Buffer {
   Kind kind;

@@ -20,20 +20,27 @@ struct DeviceKernel {
   void (*one_thread)(const void* arguments);
 };
 
+// A kernel's argument. Payloads lie at multiples of a page: a compiler that knows leaves out the checks
+// of accesses that cannot be misaligned.
+template <class P>
+inline P cpu_argument(Word word) {
+  if constexpr (std::is_pointer_v<P>)
+    return static_cast<P>(__builtin_assume_aligned(argument_from<P>(word), payload_alignment));
+  else
+    return argument_from<P>(word);
+}
+
 template <auto function>
 struct Starter;
 template <class... P, void (*function)(P...)>
 struct Starter<function> {
   template <size_t... i>
   static void all(const Word* words, Block& block, std::index_sequence<i...>) {
-    loop(block, argument_from<P>(words[i])...);
-  }
-  static void loop(Block& block, P... values) {
-    for_each_thread(block, [=] { function(values...); });
+    for_each_thread<function>(block, cpu_argument<P>(words[i])...);
   }
   template <size_t... i>
   static void one(const Word* words, std::index_sequence<i...>) {
-    function(argument_from<P>(words[i])...);
+    function(cpu_argument<P>(words[i])...);
   }
   static void all_threads(const void* words, Block& block) {
     all(static_cast<const Word*>(words), block, std::index_sequence_for<P...>());
@@ -68,6 +75,34 @@ inline bool explain_address(const unsigned char* address, char* text, size_t siz
     return true;
   }
   return false;
+}
+
+// Where a misaligned access stands, as -fsanitize=alignment tells it (compiler-rt, ubsan_handlers.h).
+struct MisalignedAccess {
+  const char* file;
+  unsigned line, column;
+  const struct {
+    unsigned short kind, info;
+    char name[1];
+  }* type;
+  unsigned char log_alignment, kind;
+};
+
+// A GPU faults there, so the child dies as it does of a null pointer.
+[[noreturn]] inline void die_misaligned(const char* access, const void* address, size_t alignment,
+                                        const char* place) {
+  take_fault();
+  char what[512];
+  snprintf(what, sizeof what, "misaligned %s at %p, which is %zu above a multiple of %zu%s", access,
+           address, size_t(reinterpret_cast<uintptr_t>(address) % alignment), alignment, place);
+  die(SIGBUS, what);
+  abort();
+}
+
+void die_of_misaligned_atomic(const void* address, size_t bytes) {
+  char access[64];
+  snprintf(access, sizeof access, "atomic operation on %zu bytes", bytes);
+  die_misaligned(access, address, bytes, "");
 }
 
 class Device {
@@ -334,3 +369,16 @@ class Device {
 };
 
 }  // namespace tokitai
+
+// What a compiler calls where an address is no multiple of its type's alignment. A sanitizer's runtime
+// that a spec's flags link in has one of its own.
+extern "C" __attribute__((weak, used, noreturn)) void __ubsan_handle_type_mismatch_v1_abort(
+    const tokitai::MisalignedAccess* access, const void* address) {
+  constexpr const char* names[] = {"load of", "store to", "reference to", "access to a member of"};
+  const unsigned known = sizeof names / sizeof *names;
+  char text[256], place[200];
+  snprintf(text, sizeof text, "%s %s", access->kind < known ? names[access->kind] : "use of",
+           access->type->name);
+  snprintf(place, sizeof place, ", in %s:%u", access->file, access->line);
+  tokitai::die_misaligned(text, address, size_t(1) << access->log_alignment, place);
+}

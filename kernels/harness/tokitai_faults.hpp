@@ -81,18 +81,14 @@ inline void explain_memory_fault(const siginfo_t* info, const ucontext_t* contex
     snprintf(text, size, "%s of %p, which is no buffer's", access, info->si_addr);
 }
 
-inline void on_fault(int signal, siginfo_t* info, void* context) {
-  // Of several OS threads that fault, one tells; the others wait for the end.
+// Of several OS threads that fault, one tells; the others wait for the end.
+inline void take_fault() {
   while (__atomic_exchange_n(&faults.taken, 1, __ATOMIC_ACQ_REL)) pause();
-  char what[512] = "", where[512] = "", message[1200];
-  if (signal == SIGSEGV || signal == SIGBUS)
-    explain_memory_fault(info, static_cast<const ucontext_t*>(context), what, sizeof what);
-  else if (signal == SIGFPE)
-    snprintf(what, sizeof what, "division of an integer by zero, or its overflow");
-  else if (signal == SIGILL)
-    snprintf(what, sizeof what, "an instruction that this processor does not have, or a trap");
-  else
-    snprintf(what, sizeof what, "abort or failed assertion (its text is in the log)");
+}
+
+// Answers for the one who has taken the fault, and dies of the signal.
+inline void die(int signal, const char* what) {
+  char where[512] = "", message[1200];
   describe_fault_place(where, sizeof where);
   snprintf(message, sizeof message, "%s: %s%s", signal_name(signal), what, where);
   const Word words[] = {opcode_run, faults.running ? faults.running->number : 0,
@@ -104,6 +100,20 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
   sigaddset(&only, signal);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   raise(signal);
+}
+
+inline void on_fault(int signal, siginfo_t* info, void* context) {
+  take_fault();
+  char what[512] = "";
+  if (signal == SIGSEGV || signal == SIGBUS)
+    explain_memory_fault(info, static_cast<const ucontext_t*>(context), what, sizeof what);
+  else if (signal == SIGFPE)
+    snprintf(what, sizeof what, "division of an integer by zero, or its overflow");
+  else if (signal == SIGILL)
+    snprintf(what, sizeof what, "an instruction that this processor does not have, or a trap");
+  else
+    snprintf(what, sizeof what, "abort or failed assertion (its text is in the log)");
+  die(signal, what);
 }
 
 // An alternate stack for the calling OS thread: the one that overflowed is of no use to a handler.

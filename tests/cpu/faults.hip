@@ -1,4 +1,5 @@
 // Kernels that go wrong, each in one way.
+#include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 
 __global__ void null_write(int* out, size_t null, int block, int thread) {
@@ -77,4 +78,31 @@ __global__ void add_to(int* values, int* work) {
 
 __global__ void counts_blocks(unsigned long long* counter) {
   if (threadIdx.x == 0) atomicAdd(counter, 1ull);
+}
+
+struct __attribute__((packed)) Packed {
+  char tag;
+  int value;
+};
+
+// An access of each kind, any number of bytes above a page.
+__global__ void reaches(unsigned char* bytes, int kind, int offset) {
+  unsigned char* at = bytes + offset;
+  int value = 7;
+  switch (kind) {
+    case 0: reinterpret_cast<float4*>(bytes)[4] = *reinterpret_cast<const float4*>(at); break;
+    case 1: *reinterpret_cast<float4*>(at) = make_float4(1, 2, 3, 4); break;
+    case 2: *reinterpret_cast<int2*>(at) = make_int2(1, 2); break;
+    case 3: *reinterpret_cast<__half2*>(at) = __floats2half2_rn(1, 2); break;
+    case 4: *reinterpret_cast<unsigned*>(at) = 1; break;
+    case 5: *reinterpret_cast<__half*>(at) = __float2half(1); break;
+    case 6: *reinterpret_cast<double*>(at) = 1; break;
+    case 7: atomicAdd(reinterpret_cast<int*>(at), 1); break;
+    case 8: atomicMax(reinterpret_cast<float*>(at), 1.0f); break;
+    case 9: atomicCAS(reinterpret_cast<unsigned long long*>(at), 0ull, 1ull); break;
+    case 10: reinterpret_cast<Packed*>(at)->value = value; break;
+    case 11: memcpy(at, &value, sizeof value); break;
+    case 12: reinterpret_cast<float3*>(at)->z = 1; break;
+    default: *at = 1;
+  }
 }

@@ -36,6 +36,7 @@ KINDS = {"input": 0, "output": 1, "inout": 2, "workspace": 3, "symbol": 4}
 FLAGS = (
     "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno",
     "-fno-strict-aliasing", "-ftls-model=local-exec", "-fdata-sections", "-pthread",
+    "-fsanitize=alignment", "-fno-sanitize-recover=alignment",
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ SIGNATURES: dict[str, list[str]] = {
     "never_written": ["int32*", "int"],
     "add_to": ["int32*", "int32*"],
     "counts_blocks": ["uint64*"],
+    "reaches": ["uint8*", "int", "int"],
 }
 ZEROS = np.zeros(64, np.int32)
 X86 = platform.machine() == "x86_64"
@@ -241,6 +242,43 @@ def fault(child: Child, launch: Launch, death: signal.Signals, schedule: int = 0
     assert child.process.wait(10) == -death
     assert child.receive() is None
     return answer.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "alignment"),
+    [
+        (0, "float4'", 16),
+        (1, "float4'", 16),
+        (2, "int2'", 8),
+        (3, "__half2'", 4),
+        (4, "store to 'unsigned int'", 4),
+        (5, "__half'", 2),
+        (6, "store to 'double'", 8),
+        (7, "atomic operation on 4 bytes", 4),
+        (8, "atomic operation on 4 bytes", 4),
+        (9, "atomic operation on 8 bytes", 8),
+    ],
+)
+def test_misaligned_accesses_are_faults(
+    program: Path, kind: int, words: str, alignment: int
+) -> None:
+    for offset in (0, alignment):
+        with Child(program) as running:
+            right = running.run([out(128, np.uint8)], call("reaches", ("b", 0), kind, offset))
+            assert right.status == 0, right.message
+    above = alignment // 2
+    with Child(program) as running:
+        message = fault(running, call("reaches", ("b", 0), kind, 32 + above), signal.SIGBUS)
+    assert message.startswith("SIGBUS: misaligned ")
+    assert words in message
+    assert f"which is {above} above a multiple of {alignment}" in message
+    assert "kernel reaches, block (0,0,0), thread (0,0,0)" in message
+
+
+@pytest.mark.parametrize(("kind", "offset"), [(10, 2), (11, 1), (11, 3), (12, 4), (13, 1)])
+def test_what_may_lie_anywhere_is_no_fault(child: Child, kind: int, offset: int) -> None:
+    answer = child.run([out(128, np.uint8)], call("reaches", ("b", 0), kind, offset))
+    assert answer.status == 0, answer.message
 
 
 @pytest.mark.parametrize("block", [0, 7, 63])

@@ -370,9 +370,10 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   if (work.failed) free_all_fibers(block);
 }
 
-// The plain loop. `call` is the kernel with its arguments.
-template <class Call>
-inline void for_each_thread(Block& block, Call call) {
+// The plain loop. `values` are the kernel's arguments, no closure: compilers that check the alignment of
+// what a pointer leads to keep a closure in memory.
+template <auto kernel, class... P>
+inline void for_each_thread(Block& block, P... values) {
   const Coordinates extent = blockDim;
   const bool reversed = block.reversed;
   const unsigned step = reversed ? ~0u : 1u;
@@ -385,7 +386,7 @@ inline void for_each_thread(Block& block, Call call) {
         threadIdx = at;
         // The handler of a fault reads threadIdx, so it must be in memory before the kernel runs.
         asm volatile("" : : "r"(&threadIdx) : "memory");
-        call();
+        kernel(values...);
         if (__builtin_expect(block.armed, 0)) return;
       }
     }

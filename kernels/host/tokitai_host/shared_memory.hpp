@@ -151,20 +151,25 @@ struct SharedDamage {
   const unsigned char* at;
 };
 
+// The first of `bytes` that is not `fill`, or null. Values, not a closure: compilers vectorise it.
+TOKITAI_UNSANITIZED inline const unsigned char* first_other(const unsigned char* begin, size_t bytes,
+                                                            unsigned char fill) {
+  unsigned char differing = 0;
+  for (size_t i = 0; i < bytes; i++) differing |= begin[i] ^ fill;
+  if (!differing) return nullptr;
+  while (*begin == fill) begin++;
+  return begin;
+}
+
 // The first damage in the first `reach` bytes of each guard; its array is null where there is none.
 TOKITAI_UNSANITIZED inline SharedDamage shared_damage(unsigned char* shared, size_t dynamic_bytes,
                                                       unsigned char fill, size_t reach) {
   SharedDamage found = {};
-  any_guard(shared, dynamic_bytes,
-            [&](const SharedArray& array, const unsigned char* begin, size_t bytes) {
-              if (bytes > reach) bytes = reach;
-              unsigned char differing = 0;
-              for (size_t i = 0; i < bytes; i++) differing |= begin[i] ^ fill;
-              if (!differing) return false;
-              while (*begin == fill) begin++;
-              found = {&array, begin};
-              return true;
-            });
+  any_guard(shared, dynamic_bytes, [&](const SharedArray& array, unsigned char* begin, size_t bytes) {
+    found = {&array, first_other(begin, bytes < reach ? bytes : reach, fill)};
+    return found.at != nullptr;
+  });
+  if (!found.at) found.array = nullptr;
   return found;
 }
 
