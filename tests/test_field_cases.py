@@ -278,8 +278,9 @@ def test_case_14_one_ulp_under_a_finer_limit(field: Any) -> None:
 def test_case_15_contraction(field: Any) -> None:
     names = ["fused", "unfused", "fused-exact", "unfused-exact"]
     found, cases = field(names, ["normal", "contraction"], n=128)
-    for name in names[:3]:
-        assert cases[name, "contraction"].verdict is VERIFIED, cases[name, "contraction"].reason
+    # The bound takes both, and nothing of that constant output can be told within it.
+    for name, verdict in zip(names, (Verdict.VACUOUS, Verdict.VACUOUS, VERIFIED), strict=False):
+        assert cases[name, "contraction"].verdict is verdict, cases[name, "contraction"].reason
     unfused = cases["unfused-exact", "contraction"]
     assert unfused.verdict is REFUTED
     worst = unfused.outputs[0].checks[0].worst[0]

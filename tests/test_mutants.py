@@ -320,11 +320,20 @@ def test_a_mutant_within_four_bounds_cannot_be_told() -> None:
         assert mutant_status(judged)["zeros"] == status
 
 
-@pytest.mark.parametrize(("ulps", "status"), [(4, "not-eligible"), (5, "rejected")])
-def test_an_exact_reference_is_told_beyond_four_ulp(ulps: int, status: str) -> None:
+@pytest.mark.parametrize(
+    ("metrics", "ulps", "status"),
+    [
+        (["bound"], 4, "not-eligible"),
+        (["bound"], 5, "rejected"),
+        (["bound", "exact"], 1, "rejected"),
+    ],
+)
+def test_an_exact_reference_is_told_beyond_four_ulp_and_by_an_exact_check_at_once(
+    metrics: list[Any], ulps: int, status: str
+) -> None:
     values = np.ones((4, 4))
     expectation = exact_expectation(values, dropped={"near": lambda: values + ulps * 2.0**-10})
-    case = make_case([Check(metric="exact")], shape=(4, 4))
+    case = make_case([Check(metric=metric) for metric in metrics], shape=(4, 4))
     assert mutant_status(judge_array(case, expectation, rounded(values)))["near"] == status
 
 

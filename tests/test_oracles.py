@@ -451,7 +451,7 @@ def test_user_oracle_that_hangs_is_ended() -> None:
         ("too_large_integers", "int8", "values that int8 cannot hold"),
         ("good", "int32", "reference of y is float64, not int32"),
         ("integers", "bool", "reference of y is int64, not bool"),
-        ("error_of_integers", "int8", "int8 outputs are exact and have none"),
+        ("error_of_bools", "bool", "bool outputs are exact and have none"),
     ],
 )
 def test_integer_outputs_are_exact(function: str, dtype: str, words: str) -> None:

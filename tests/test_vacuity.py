@@ -169,6 +169,68 @@ def test_a_reference_that_is_not_the_declared_constant_is_an_error() -> None:
         judge_array(case, exact_expectation(values), rounded(values))
 
 
+# --- dropped terms and flat limits
+
+
+def sums(scale: float) -> tuple[Case, Judgement]:
+    """Sums of 64 terms, whose last one an absolute limit of 0.5 sees where it is large."""
+    values = np.arange(1.0, 9.0).reshape(2, 4) * 64 * scale
+    dropped = {
+        kind: lambda: values - scale for kind in ("last-term-dropped", "heaviest-term-dropped")
+    }
+    case = make_case([Check(metric="abs", limit=0.5)], shape=(2, 4), profile=f"times-{scale:g}")
+    error = np.full(values.shape, 1e-6)
+    judgement = judge_array(
+        case, Expectation(values, error, terms=64, dropped=dropped), rounded(values)
+    )
+    return case, judgement
+
+
+def test_a_dropped_term_counts_per_profile_where_the_checks_are_flat() -> None:
+    large, small = settled(sums(1.0), sums(0.25))
+    assert large.verdict is Verdict.VERIFIED
+    assert small.verdict is Verdict.INCONCLUSIVE
+    assert small.reason == (
+        "y: on the profile times-0.25 flat limits alone would also have passed a wrong output "
+        "(last-term-dropped, heaviest-term-dropped)"
+    )
+    # Another seed of the profile that rejects it excuses it.
+    other = settled(sums(1.0), sums(1.0))
+    assert [one.verdict for one in other] == [Verdict.VERIFIED] * 2
+
+
+@pytest.mark.parametrize(
+    ("checks", "verdict"),
+    [
+        ([Check(metric="abs", limit=1e-3)], Verdict.INCONCLUSIVE),
+        ([Check(metric="ulp", limit=5)], Verdict.INCONCLUSIVE),
+        ([Check(metric="ulp", limit=4)], Verdict.VERIFIED),
+        ([Check(metric="abs", limit=1e-3), Check(metric="exact")], Verdict.VERIFIED),
+    ],
+)
+def test_an_oracle_that_knows_no_terms_needs_checks_that_are_not_flat(
+    checks: list[Check], verdict: Verdict
+) -> None:
+    values = np.random.default_rng(3).standard_normal((4, 8))
+    case = make_case(checks, shape=(4, 8))
+    judgement = judge_array(case, Expectation(values, terms=None), rounded(values))
+    assert mutant_status(judgement)["last-term-dropped"] == "not-known"
+    (record,) = settled((case, judgement))
+    assert record.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "nothing shows that they would see a dropped term" in record.reason
+        # What another shape shows serves here too; an error that is known as well.
+        shown = msgspec.structs.replace(
+            record_with("normal", shape={"n": 65}, told="rejected"),
+            mutants=[msgspec.structs.replace(one, status="rejected") for one in record.mutants],
+        )
+        both = [with_verdict(record, Verdict.VERIFIED), shown]
+        assert settle(both, groups(both))[0].verdict is Verdict.VERIFIED
+        known = Expectation(values, np.abs(values) * 2.0**-12, terms=None)
+        told = judge_array(case, known, rounded(values))
+        assert settled((case, told))[0].verdict is Verdict.VERIFIED
+
+
 # --- groups by hand
 
 

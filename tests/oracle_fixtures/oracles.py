@@ -40,9 +40,9 @@ def too_large_integers(params, inputs, scalars):
     return {"y": np.full(params["n"], 300)}
 
 
-def error_of_integers(params, inputs, scalars):
+def error_of_bools(params, inputs, scalars):
     n = params["n"]
-    return {"y": {"reference": np.zeros(n, dtype=np.int8), "error": np.zeros(n)}}
+    return {"y": {"reference": np.zeros(n, dtype=bool), "error": np.zeros(n)}}
 
 
 def raises(params, inputs, scalars):

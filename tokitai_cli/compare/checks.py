@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -53,6 +54,12 @@ def checks_for(
         for check in case.variant.checks
         if check.output in ("", name) and (not check.profiles or case.profile in check.profiles)
     ]
+
+
+def all_loose(checks: Iterable[ResolvedCheck], reference: Target) -> bool:
+    """Whether limits that no analysis stands behind are all that judges an output."""
+    judging = [check for check in checks if check.judges and not check.of_whole]
+    return all(MEASURES[check.metric].loose(check.limit, reference.form) for check in judging)
 
 
 def _resolve(case: Case, check: Check, reference: Target, replay: Target | None) -> ResolvedCheck:

@@ -19,6 +19,9 @@ from tokitai_cli.numerics import spacing
 
 Values = NDArray[np.float64]
 
+# A limit above so many ulp is no statement of a few roundings.
+_FEW_ULPS = 4.0
+
 NO_BETTER = "the reference is float64 as the output is, and its own error is not known"
 
 
@@ -35,6 +38,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     limit, or "".
     rounded: the element shown is compared with the reference rounded to the output's dtype.
     everywhere: it compares NaN and infinities too, so that it counts all elements.
+    loose: whether a limit is above a few roundings, with no analysis of the computation behind it.
     """
 
     values: Callable[[Compared], Values | None] | None = None
@@ -45,6 +49,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     rounded: bool = False
     everywhere: bool = False
+    loose: Callable[[float, FloatFormat | None], bool] = lambda limit, form: False
 
 
 def no_better(reference: Target) -> bool:
@@ -136,17 +141,23 @@ MEASURES: dict[str, Measure] = {
     ),
     "bound-chained": Measure(values=_over(_chained), unit=_chained, missing=_no_refinement),
     "bound-prob": Measure(values=_over(_probable), unit=_probable, reported=_not_probable),
-    "abs": Measure(values=lambda compared: compared.error, finer=_finer_absolute),
+    "abs": Measure(
+        values=lambda compared: compared.error,
+        finer=_finer_absolute,
+        loose=lambda limit, _: limit > 0,
+    ),
     "rel": Measure(
         values=lambda compared: compared.relative,
         unit=lambda compared: compared.chunk.magnitude,
         finer=lambda limit, _, form: _finer(limit, 2 * form.unit_roundoff, form, "relative"),
+        loose=lambda limit, form: form is None or limit > _FEW_ULPS * 2 * form.unit_roundoff,
     ),
     "ulp": Measure(
         values=lambda compared: compared.ulps,
         unit=lambda compared: compared.chunk.ulp,
         missing=_no_correct_digit,
         finer=lambda limit, _, form: _finer(limit, 1.0, form, ""),
+        loose=lambda limit, _: limit > _FEW_ULPS,
         rounded=True,
     ),
     "exact": Measure(

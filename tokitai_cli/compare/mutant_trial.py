@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import ResolvedCheck, values_of
+from tokitai_cli.compare.checks import ResolvedCheck, all_loose, values_of
 from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.mutants import (
+    DROPPED,
     Mutant,
     Status,
     mutants_of,
@@ -19,8 +20,11 @@ from tokitai_cli.compare.tally import BiasTally, Summary
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.evidence import MutantRecord
+from tokitai_cli.model.metrics import METRICS
 
 FIRST_CHUNK = 1 << 11
+# Elements that may stay unwritten, and the errors that the run's other outputs leave.
+Given = tuple[Mask | None, NDArray[np.float64] | None]
 # A mutant can be told from the reference where it is off by more than this many E (or ulp).
 ELIGIBLE = 4.0
 
@@ -33,16 +37,19 @@ class MutantTrial:
         mutant: Mutant,
         checks: list[ResolvedCheck],
         integer: bool,
-        excused: Mask | None,
-        refined: NDArray[np.float64] | None,
+        given: Given,
     ) -> None:
         self.mutant = mutant
-        self._excused = excused
-        self._refined = refined
+        self._excused, self._refined = given
         self.integer = integer
         self.eligible = False
         self.rejected_by = ""
         self._checks = [check for check in checks if check.judges]
+        # Any other number than the right one is wrong by the word of an exact check.
+        self._exact = any(
+            not METRICS[check.metric].limited and check.against == "reference"
+            for check in self._checks
+        )
         self._biases = {
             place: BiasTally() for place, check in enumerate(self._checks) if check.of_whole
         }
@@ -57,19 +64,25 @@ class MutantTrial:
         if self.settled:
             self.mutant = msgspec.structs.replace(self.mutant, values=None)
 
-    def reference_chunk(self, chunk: Chunk) -> None:
-        """Try the checks against the reference, and ask whether the mutant can be told."""
+    def reference_chunk(self, chunk: Chunk) -> Compared | None:
+        """Try the checks against the reference, and ask whether the mutant can be told.
+
+        Returns what was compared; None where nothing there is wrong.
+        """
         if not self._biases and not self.mutant.touches(chunk.index):
-            return
+            return None
         refined = None if self._refined is None else self._refined[chunk.index]
         excused = part_of(self._excused, chunk)
         compared = Compared(chunk, values_at(self.mutant, chunk), excused, refined)
         if not self.eligible:
             self.eligible = bool(beyond_doubt(compared).any())
+        if self._exact and not self.eligible:
+            self.eligible = bool((compared.rounded_error > 0).any())
         if not self.rejected_by and compared.structure:
             self.rejected_by = "non-finite structure: " + next(iter(compared.structure))
         self._add_bias(compared, "reference")
         self._try(compared, "reference")
+        return compared
 
     def replay_chunk(self, chunk: Chunk, reference: Chunk) -> None:
         """Try the checks against the replay; `reference` is the reference at the same elements.
@@ -109,8 +122,8 @@ class MutantTrial:
     def record(self, output: str) -> MutantRecord:
         """Return the evidence.
 
-        Floats count only where the difference is beyond doubt. Integers are exact: any that a
-        check rejects was wrong, so there a small difference counts as well.
+        Floats count only where the difference is beyond doubt, or where an exact check judges them.
+        Integers are exact: any that a check rejects was wrong, so a small difference counts as well.
         """
         status: Status = self.mutant.status or "not-eligible"
         detail = self.mutant.detail
@@ -149,19 +162,17 @@ def try_mutants(
     summary: Summary,
     expectation: Expectation,
     checks: list[ResolvedCheck],
-    given: tuple[Mask | None, NDArray[np.float64] | None] = (None, None),
+    given: Given = (None, None),
 ) -> list[MutantRecord]:
     """Say what becomes of each mutant of one output. The reference is seen once, by chunks.
 
-    `given`: elements that may stay unwritten, where what a mutant has counts for nothing; and the
-    errors that the run's other outputs leave, for checks that are chained to them.
+    What a mutant has at elements that may stay unwritten counts for nothing.
     The replay, an extra pass, is tried only with what the checks against the reference let through
     in the first chunk, and only where a check judges against it.
     """
     integer = reference.form is None
-    excused, refined = given
     entries = {
-        mutant.kind: MutantTrial(mutant, checks, integer, excused, refined)
+        mutant.kind: MutantTrial(mutant, checks, integer, given)
         for mutant in mutants_of(reference, summary, expectation, checks)
     }
     use_replay = replay is not None and any(
@@ -180,7 +191,11 @@ def try_mutants(
                 break
     for trial in waiting:
         trial.close()
-    return [trial.record(reference.name) for trial in entries.values()]
+    flat = all_loose(checks, reference)
+    return [
+        msgspec.structs.replace(record, flat=flat and record.kind in DROPPED)
+        for record in (trial.record(reference.name) for trial in entries.values())
+    ]
 
 
 def _try_replay(trial: MutantTrial, replay: Target, reference: Target) -> None:

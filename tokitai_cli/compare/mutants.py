@@ -22,13 +22,14 @@ from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.metrics import METRICS
 
-Status = Literal["rejected", "accepted", "not-eligible", "not-applicable"]
+Status = Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
 
 ANCHOR = 16.0
 ANCHOR_RMS = 100.0
 
 _SAMPLE = 4096
-_REDUCTIONS = ("last-term-dropped", "heaviest-term-dropped")
+DROPPED = ("last-term-dropped", "heaviest-term-dropped")
+NOT_KNOWN = "not known: the oracle does not say of what terms the output is a sum"
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ class Mutant(msgspec.Struct, frozen=True):
     kind: str
     detail: str
     values: Callable[[Index], NDArray[Any]] | None
-    status: Literal["", "not-eligible", "not-applicable"] = ""
+    status: Literal["", "not-eligible", "not-known", "not-applicable"] = ""
     only: int | None = None
 
     def touches(self, index: Index) -> bool:
@@ -64,11 +65,11 @@ def mutants_of(
         Mutant("zeros", "all elements 0", lambda index: np.zeros_like(reference[index])),
         _constant_mean(target, summary),
         _roll(target),
-        *(_dropped(target, expectation, kind) for kind in _REDUCTIONS),
+        *(_dropped(target, expectation, kind) for kind in DROPPED),
         *(
             _dropped(target, expectation, kind)
             for kind in expectation.dropped
-            if kind not in _REDUCTIONS
+            if kind not in DROPPED
         ),
         _sign_flipped(target),
         *_non_finite(target, summary),
@@ -79,7 +80,7 @@ def mutants_of(
 
 def _beside_constant(target: Target, made: Sequence[Mutant]) -> Iterator[Mutant]:
     """Leave out the mutants that the constant itself comes out of, where the spec declares one."""
-    same = ["constant-mean", "roll", *_REDUCTIONS]
+    same = ["constant-mean", "roll", *DROPPED]
     if not target.constant:
         same += ["zeros"] if target.dtype == "bool" else ["zeros", "sign-flipped"]
     detail = f"the spec says that the output is the constant {shown(target.constant)}"
@@ -176,8 +177,10 @@ def _changes_anywhere(target: Target, roll: tuple[int, int]) -> bool:
 
 
 def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
-    if kind in _REDUCTIONS:
-        if expectation.terms <= 0 and kind not in expectation.dropped:
+    if kind in DROPPED:
+        if expectation.terms is None and kind not in expectation.dropped:
+            return Mutant(kind, NOT_KNOWN, None, "not-known")
+        if not expectation.terms and kind not in expectation.dropped:
             return Mutant(kind, "the output is no reduction", None, "not-applicable")
         if expectation.terms == 1:
             return Mutant(kind, "the reduction has one term", None, "not-applicable")

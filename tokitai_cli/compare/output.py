@@ -27,6 +27,7 @@ from tokitai_cli.compare.structure import (
 from tokitai_cli.compare.tally import MetricsTally, Summary
 from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.values import bits_of, digests
+from tokitai_cli.compare.zeroed import with_zeroed
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.evidence import (
     CheckRecord,
@@ -162,7 +163,10 @@ def _judged(
     judged = _judge_values(
         buffer, excused, result, (reference, replayed), (checks, refined), summary
     )
-    mutants = try_mutants(reference, replayed, summary, expectation, checks, (excused, refined[0]))
+    given = (excused, refined[0])
+    mutants = try_mutants(reference, replayed, summary, expectation, checks, given)
+    if expectation.terms is None:
+        mutants = with_zeroed(mutants, reference, expectation, checks, given)
     return msgspec.structs.replace(
         judged,
         mutants=mutants,

@@ -6,7 +6,7 @@ whose checks reject nothing but what every check rejects is vacuous by itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,6 +15,8 @@ from tokitai_cli.model.evidence import CaseRecord, GroupRecord, MutantRecord
 from tokitai_cli.model.verdict import PASSED, Stage, Verdict
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
+
+_Members = list[tuple[CaseRecord, MutantRecord]]
 
 _SHOWN = 4
 # Rejected whatever the checks are, or made so that any sharp check rejects it.
@@ -30,14 +32,47 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
     Only cases that passed count: what a refuted case rejects proves nothing of the checks elsewhere.
     A group without such a case has no record.
     """
-    gathered: dict[tuple[Key, str], list[tuple[CaseRecord, MutantRecord]]] = {}
+    gathered: dict[tuple[Key, str], _Members] = {}
     for case in cases:
         if case.verdict not in PASSED:
             continue
-        for mutant in case.mutants:
+        for mutant in (one for one in case.mutants if not one.told):
             key = (_key(case, mutant.output), mutant.kind)
             gathered.setdefault(key, []).append((case, mutant))
-    return [_group(members) for members in gathered.values()]
+    made = [_group(members) for members in gathered.values()]
+    shown = {_kind(group) for group in made if group.status == "rejected"}
+    for members, group in zip(gathered.values(), list(made), strict=True):
+        made += _accepted_by_profile(members, group)
+        if group.status == "not-known" and _is_flat(members) and _kind(group) not in shown:
+            made[made.index(group)] = msgspec.structs.replace(
+                group, status="never-eligible", flat=True
+            )
+    return made
+
+
+def _kind(group: GroupRecord) -> tuple[str, ...]:
+    return (group.op, group.variant, group.output, group.device, group.kind)
+
+
+def _is_flat(members: _Members) -> bool:
+    return any(one.flat for _, one in members)
+
+
+def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[GroupRecord]:
+    """A dropped term that flat limits accept on a profile, though they reject it on another one.
+
+    How much a flat limit sees depends on the size of the values, which is the profile's.
+    """
+    if group.status != "rejected" or not _is_flat(members):
+        return
+    by_profile: dict[str, _Members] = {}
+    for case, one in members:
+        by_profile.setdefault(case.profile, []).append((case, one))
+    for profile, mine in by_profile.items():
+        if any(one.flat and one.status == "accepted" for _, one in mine) and not any(
+            one.status == "rejected" for _, one in mine
+        ):
+            yield msgspec.structs.replace(_group(mine), profile=profile, flat=True)
 
 
 def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
@@ -55,7 +90,12 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
     settled = []
     for case in cases:
         outputs = dict.fromkeys(mutant.output for mutant in case.mutants)
-        found = [one for output in outputs for one in faults.get(_key(case, output), [])]
+        found = [
+            one
+            for output in outputs
+            for one in faults.get(_key(case, output), [])
+            if one.profile in ("", case.profile)
+        ]
         if case.verdict in PASSED and found:
             settled.append(_under(case, Verdict.INCONCLUSIVE, _reason(found)))
         elif case.verdict in PASSED and case.mutants and not _tells(case):
@@ -67,7 +107,8 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
 
 def _tells(case: CaseRecord) -> bool:
     return any(
-        one.status == "rejected" and one.kind not in _ALWAYS_REJECTED for one in case.mutants
+        one.status == "rejected" and one.kind not in _ALWAYS_REJECTED and not one.told
+        for one in case.mutants
     )
 
 
@@ -84,16 +125,18 @@ def _group_key(group: GroupRecord) -> Key:
     return (group.op, group.variant, group.output, shape, group.device)
 
 
-def _group(members: Sequence[tuple[CaseRecord, MutantRecord]]) -> GroupRecord:
+def _group(members: _Members) -> GroupRecord:
     case, mutant = members[0]
     seen = {one.status for _, one in members}
-    status: Literal["rejected", "accepted", "never-eligible", "not-applicable"]
+    status: Literal["rejected", "accepted", "never-eligible", "not-known", "not-applicable"]
     if "rejected" in seen:
         status = "rejected"
     elif "accepted" in seen:
         status = "accepted"
+    elif "not-eligible" in seen:
+        status = "never-eligible"
     else:
-        status = "never-eligible" if "not-eligible" in seen else "not-applicable"
+        status = "not-known" if "not-known" in seen else "not-applicable"
     return GroupRecord(
         op=case.op,
         variant=case.variant,
@@ -114,9 +157,20 @@ def _reason(found: Sequence[GroupRecord]) -> str:
     output = chosen[0].output
     kinds = [group.kind for group in chosen if group.output == output]
     names = ", ".join(kinds[:_SHOWN]) + (", ..." if len(kinds) > _SHOWN else "")
+    profile = chosen[0].profile
+    if accepted and profile:
+        return (
+            f"{output}: on the profile {profile} flat limits alone would also have passed a wrong "
+            f"output ({names})"
+        )
     if accepted:
         return (
             f"{output}: the checks would also have passed a wrong output ({names}), "
             "and no profile here rejects it"
+        )
+    if any(group.flat for group in chosen):
+        return (
+            f"{output}: only flat limits judge it, and nothing shows that they would see a dropped "
+            f"term ({names}): let the oracle give `error` or `wrong`, or say `reduction: none`"
         )
     return f"{output}: no profile here could tell a wrong output from the reference ({names})"

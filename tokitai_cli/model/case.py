@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -127,6 +127,20 @@ class Case(msgspec.Struct, frozen=True):
         return tuple(buffer for buffer in self.buffers if buffer.role in roles)
 
 
+class Zeroed(msgspec.Struct, frozen=True):
+    """An oracle's reference of inputs of which one slice is zero, at every `stride`-th flat position.
+
+    which: "last", or "heaviest", the slice of the largest sum of squares.
+    """
+
+    which: Literal["last", "heaviest"]
+    input: str
+    axis: int
+    index: int
+    stride: int
+    values: NDArray[Any]
+
+
 class Expectation(msgspec.Struct, frozen=True):
     """What an oracle says of one output (bounds.md).
 
@@ -148,12 +162,15 @@ class Expectation(msgspec.Struct, frozen=True):
         computes from another one of its own (bounds.md, the chained check of layernorm). Judged by
         the metric bound-chained, beside `bound`. None where there is no such thing.
     may_be_unwritten: elements that the kernel may leave as they were, or None.
-    terms: number of terms of the reduction behind each element (0: not a reduction).
+    may_be_nan: elements that may be NaN as well as within the error, or None.
+    allowed: further values that are right for an integer output, (choices, *shape), or None.
+    terms: number of terms of the reduction behind each element (0: not a reduction, None: not known).
     dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
         "heaviest-term-dropped"; only those that the oracle can compute. Values are callables
         without arguments, so that nothing is computed before it is judged; each returns the wrong
         reference, or a function from flat positions (a slice or int64) to its float64 values there,
         which spares an array of the output's size.
+    zeroed: what a user's own oracle says of other inputs, with one slice of one of them zero.
     """
 
     reference: NDArray[Any]
@@ -164,9 +181,12 @@ class Expectation(msgspec.Struct, frozen=True):
     error_above: NDArray[np.float64] | None = None
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     may_be_unwritten: NDArray[np.bool_] | None = None
-    terms: int = 0
+    may_be_nan: NDArray[np.bool_] | None = None
+    allowed: NDArray[Any] | None = None
+    terms: int | None = 0
     dropped: Mapping[str, Any] = msgspec.field(default_factory=dict)
     low: NDArray[np.float64] | None = None
+    zeroed: tuple[Zeroed, ...] = ()
 
 
 class Deviations(msgspec.Struct, frozen=True):

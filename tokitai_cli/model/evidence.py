@@ -225,13 +225,18 @@ class MutantRecord(Record, frozen=True, kw_only=True):
     """A wrong output that the checks were tried on.
 
     status: rejected (a check refuses it), accepted (no check does), not-eligible (too close to the
-    reference to be told here), not-applicable (the structure forbids it).
+    reference to be told here), not-known (it cannot be made of what the oracle says), not-applicable
+    (the structure forbids it).
+    flat: the output is judged here by limits that no analysis of the computation stands behind.
+    told: True where it is only shown, and no verdict hangs on it.
     """
 
     output: str
     kind: str
-    status: Literal["rejected", "accepted", "not-eligible", "not-applicable"]
+    status: Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
     detail: str
+    flat: bool = False
+    told: bool = False
 
 
 class RepeatRecord(Record, frozen=True, kw_only=True):
@@ -354,7 +359,9 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     """Vacuity of one group (variant, output, shape, device): what became of each mutant kind.
 
     status: rejected (a verified case rejects it), accepted (accepted and rejected by no verified
-    case), never-eligible (no profile here could tell it), not-applicable.
+    case), never-eligible (no profile here could tell it), not-known, not-applicable.
+    flat: a dropped term of an output that flat limits alone judge. profile: the one that they accept
+    it on though they reject it on another; empty where the record is about all profiles.
     """
 
     op: str = ""
@@ -363,9 +370,11 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     shape: dict[str, int]
     device: str
     kind: str
-    status: Literal["rejected", "accepted", "never-eligible", "not-applicable"]
+    status: Literal["rejected", "accepted", "never-eligible", "not-known", "not-applicable"]
     rejected_by: list[str]
     accepted_by: list[str]
+    flat: bool = False
+    profile: str = ""
 
 
 class AgreementRecord(Record, frozen=True, kw_only=True):

@@ -173,7 +173,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     symbols: dict[Identifier, Buffer] = {}
     scalars: dict[Identifier, ScalarArg] = {}
     replay: str = ""
-    reduction: Reduction | Literal["any"] = "any"
+    reduction: Reduction | Literal["any", "none"] = "any"
     deterministic: bool = True
     flush_to_zero: bool = False
     properties: list[Property] = []

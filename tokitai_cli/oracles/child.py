@@ -1,14 +1,19 @@
 """The process that runs a user's oracle. Started as a script: it imports nothing of the tool.
 
 Reads `request.json` and .npy files in the folder that is its one argument, calls the function and
-writes .npy files and, as its last act, `answer.json`. What the oracle prints goes to stdout.
+writes .npy files and then `answer.json`. What the oracle prints goes to stdout. Where there is time it
+is then asked again, with slices of its inputs zeroed, and `again.json` says what came of it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
+import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +21,21 @@ from typing import Any
 
 REQUEST = "request.json"
 ANSWER = "answer.json"
-PARTS = ("reference", "error", "may_be_unwritten", "low")
+AGAIN = "again.json"
+WRONG = "wrong "
+PARTS = (
+    "reference",
+    "error",
+    "error_below",
+    "error_above",
+    "may_be_unwritten",
+    "may_be_nan",
+    "allowed",
+    "low",
+    "wrong",
+)
+# Elements of an output that are looked at when a slice is zeroed.
+SAMPLE = 1 << 16
 
 
 class FaultError(Exception):
@@ -25,6 +44,7 @@ class FaultError(Exception):
 
 def main(folder: Path) -> None:
     """Serve the one request in `folder`."""
+    start = time.monotonic()
     request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
     if (
         request["packages"] not in sys.path
@@ -35,18 +55,85 @@ def main(folder: Path) -> None:
         answer = {"outputs": _serve(request, folder)}
     except FaultError as fault:
         answer = {"failure": str(fault)}
-    temporary = folder / (ANSWER + ".part")
-    temporary.write_text(json.dumps(answer), encoding="utf-8")
-    temporary.replace(folder / ANSWER)
+    _put(folder / ANSWER, answer)
+    if "outputs" in answer:
+        spent = time.monotonic() - start
+        calls = 1 + len(request["slices"])
+        if spent * calls < request["seconds"]:
+            _put(folder / AGAIN, _ask_again(request, folder))
+
+
+def _put(path: Path, content: Any) -> None:
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(json.dumps(content), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    file = Path(request["file"])
+    function = _load(file, request["function"])
+    told = {"reduction": request["reduction"]} if _takes_reduction(function) else {}
+    result = _guarded(file, lambda: function(request["params"], inputs, request["scalars"], **told))
+    if not isinstance(result, Mapping):
+        raise FaultError(f"returned {type(result).__name__}, not a dict of outputs")
+    return result
+
+
+def _takes_reduction(function: Callable[..., Any]) -> bool:
+    try:
+        return "reduction" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _inputs(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {entry["name"]: _read(entry, folder) for entry in request["inputs"]}
+
+
+def _ask_again(request: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Ask for each slice; one that the oracle cannot do is left out. Nothing that it prints is kept."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    answers = []
+    for number, (which, name, axis) in enumerate(request["slices"]):
+        inputs = _inputs(request, folder)
+        index = _zero(inputs[name], axis, which)
+        with contextlib.suppress(Exception):  # zeros may be no input that the oracle is made for
+            result = _call(request, inputs)
+            files = {one: _sample(number, one, value, folder) for one, value in result.items()}
+            answers.append({"slice": [which, name, axis], "index": index, "outputs": files})
+    return answers
+
+
+def _zero(array: Any, axis: int, which: str) -> int:
+    """Set the last slice, or that of the largest sum of squares, to zero; returns its index."""
+    import numpy as np
+
+    moved = np.moveaxis(array, axis, 0)
+    index: int = moved.shape[0] - 1
+    if which == "heaviest":
+        with np.errstate(all="ignore"):
+            wide = moved.reshape(moved.shape[0], -1).astype(np.float64)
+            index = int(np.argmax(np.square(np.where(np.isfinite(wide), wide, 0.0)).sum(axis=1)))
+    moved[index] = 0
+    return index
+
+
+def _sample(number: int, name: str, value: Any, folder: Path) -> dict[str, Any]:
+    import numpy as np
+
+    reference = np.asarray(value["reference"] if isinstance(value, Mapping) else value)
+    stride = max(1, reference.size // SAMPLE) | 1
+    file = f"again-{number}-{len(name)}-{name}.npy"
+    np.save(folder / file, reference.reshape(-1)[::stride], allow_pickle=False)
+    return {"file": file, "stride": stride}
 
 
 def _serve(request: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
-    file = Path(request["file"])
-    function = _load(file, request["function"])
-    inputs = {entry["name"]: _read(entry, folder) for entry in request["inputs"]}
-    result = _guarded(file, function, request["params"], inputs, request["scalars"])
-    if not isinstance(result, Mapping):
-        raise FaultError(f"returned {type(result).__name__}, not a dict of outputs")
+    result = _call(request, _inputs(request, folder))
     outputs = {}
     for number, (name, value) in enumerate(result.items()):
         if not isinstance(name, str):
@@ -104,18 +191,32 @@ def _write(number: int, name: str, value: Any, folder: Path) -> dict[str, str]:
     if "reference" not in parts:
         raise FaultError(f"returned no reference for {name}")
     files = {}
-    for part, array in parts.items():
+    for part in parts:
         if part not in PARTS:
             raise FaultError(f"returned {part!r} of {name}; known: {', '.join(PARTS)}")
-        if array is None and part != "reference":
-            continue
+    for place, (part, array) in enumerate(_flat(name, parts)):
         if not isinstance(array, np.ndarray):
             raise FaultError(f"{part} of {name} is {type(array).__name__}, not a numpy array")
         if array.dtype.kind not in "biuf":
             raise FaultError(f"{part} of {name} is not numeric but {array.dtype}")
-        files[part] = f"output-{number}-{part}.npy"
+        files[part] = f"output-{number}-{place}.npy"
         np.save(folder / files[part], np.ascontiguousarray(array), allow_pickle=False)
     return files
+
+
+def _flat(name: str, parts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The parts that are given, each wrong output by its own name."""
+    wrong = parts.get("wrong") or {}
+    if not isinstance(wrong, Mapping) or not all(
+        isinstance(one, str) and re.fullmatch("[a-z][a-z0-9-]{0,62}", one) for one in wrong
+    ):
+        raise FaultError(f"wrong of {name} is no dict of names such as 'last-term-dropped'")
+    given = [
+        (part, array)
+        for part, array in parts.items()
+        if part != "wrong" and (array is not None or part == "reference")
+    ]
+    return [*given, *((WRONG + one, array) for one, array in wrong.items())]
 
 
 if __name__ == "__main__":

@@ -100,6 +100,10 @@ def require_fit(case: Case) -> None:
         user.require(case)
     else:
         _find(case, variant.oracle, "oracle").read(case, arrays)
+        if variant.reduction == "none":
+            key = f"variants.{case.variant_name}.reduction"
+            said = f"the oracle {variant.oracle} knows its own reduction"
+            raise SpecError(said, where=Location(file=case.loaded.path, key=key), mend="remove it")
     if variant.replay:
         _replay(case).read(case, arrays)
 

@@ -26,21 +26,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import process
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue
-from tokitai_cli.numerics import spacing
+from tokitai_cli.expressions import evaluate
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue, Zeroed
 from tokitai_cli.oracles import child
+from tokitai_cli.oracles.answer import AnswerError, expectation
 
 if TYPE_CHECKING:
     import ast
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
+_MOST_SLICES = 24
 _ARGUMENTS = 3  # params, inputs, scalars
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
 
@@ -61,7 +64,7 @@ def expect(
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", mend="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
-        _write_request(case, arrays, file, folder)
+        _write_request(case, arrays, file, folder, timeout)
         done = process.run(
             (sys.executable, "-I", str(Path(child.__file__).resolve()), str(folder)),
             env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
@@ -72,9 +75,9 @@ def expect(
         printed = (done.stdout + done.stderr).strip()
         if log is not None and printed:
             log(printed)
-        if done.timed_out:
+        answer = _read_json(folder / child.ANSWER, dict)
+        if done.timed_out and answer is None:
             raise _fault(case, f"gave no answer in {timeout:g} s and was ended", printed)
-        answer = _read_answer(folder)
         if answer is None:
             how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
             raise _fault(case, f"its process ended without an answer ({how})", printed)
@@ -82,8 +85,18 @@ def expect(
             raise _fault(case, str(answer["failure"]), printed)
         outputs = case.buffers_of(Role.OUTPUT, Role.INOUT)
         _check_names(case, set(answer["outputs"]), {plan.name for plan in outputs}, printed)
+        try:
+            found = {
+                plan.name: expectation(plan, answer["outputs"][plan.name], folder)
+                for plan in outputs
+            }
+        except AnswerError as error:
+            raise _fault(case, str(error), mend=error.mend) from None
+        terms = 0 if case.variant.reduction == "none" else None
         return {
-            plan.name: _expectation(case, plan, answer["outputs"][plan.name], folder)
+            plan.name: msgspec.structs.replace(
+                found[plan.name], terms=terms, zeroed=_zeroed(folder, plan)
+            )
             for plan in outputs
         }
 
@@ -133,7 +146,10 @@ def _takes_three(given: ast.arguments) -> bool:
     places = len(given.posonlyargs) + len(given.args)
     needed = places - len(given.defaults)
     enough = places >= _ARGUMENTS or given.vararg is not None
-    return needed <= _ARGUMENTS and enough and None not in given.kw_defaults
+    told = [
+        one.arg for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not value
+    ]
+    return needed <= _ARGUMENTS and enough and set(told) <= {"reduction"}
 
 
 def _misfit(case: Case, message: str, mend: str = "") -> SpecError:
@@ -142,7 +158,7 @@ def _misfit(case: Case, message: str, mend: str = "") -> SpecError:
 
 
 def _write_request(
-    case: Case, arrays: Mapping[str, NDArray[Any]], file: Path, folder: Path
+    case: Case, arrays: Mapping[str, NDArray[Any]], file: Path, folder: Path, timeout: float
 ) -> None:
     inputs = []
     for number, (name, array) in enumerate(arrays.items()):
@@ -158,8 +174,31 @@ def _write_request(
         "scalars": _scalars(case),
         "packages": str(Path(np.__file__).resolve().parent.parent),
         "inputs": inputs,
+        "reduction": _reduction(case),
+        "slices": _slices(arrays),
+        "seconds": timeout,
     }
     (folder / child.REQUEST).write_text(json.dumps(request), encoding="utf-8")
+
+
+def _reduction(case: Case) -> Any:
+    """The variant's claim on the order of additions: a word, or its trees at this shape."""
+    claim = case.variant.reduction
+    if isinstance(claim, str):
+        return claim
+    trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
+    return {"tree": int(evaluate(claim.tree, case.shape)), "outputs": trees}
+
+
+def _slices(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
+    """Slices to ask for: the last and the heaviest along each axis that has more than one."""
+    return [
+        (which, name, axis)
+        for name, array in arrays.items()
+        for axis, extent in enumerate(array.shape)
+        if extent > 1 and array.size
+        for which in ("last", "heaviest")
+    ][:_MOST_SLICES]
 
 
 def _scalars(case: Case) -> dict[str, Any]:
@@ -174,12 +213,13 @@ def _scalars(case: Case) -> dict[str, Any]:
     return values
 
 
-def _read_answer(folder: Path) -> dict[str, Any] | None:
+def _read_json(path: Path, kind: type) -> Any:
+    """Content of a file of the child's; None where it is not there, or no `kind`."""
     try:
-        answer = json.loads((folder / child.ANSWER).read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return answer if isinstance(answer, dict) else None
+    return content if isinstance(content, kind) else None
 
 
 def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> None:
@@ -189,79 +229,22 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
         raise _fault(case, f"returned {', '.join(unknown)}, which is no output", log)
 
 
-def _expectation(
-    case: Case, plan: BufferPlan, parts: Mapping[str, str], folder: Path
-) -> Expectation:
-    loaded: dict[str, NDArray[Any]] = {}
-    for part, file in parts.items():
-        try:
-            array = np.load(folder / file, allow_pickle=False)
-        except (OSError, ValueError) as failure:
-            raise _fault(case, f"{part} of {plan.name} cannot be read: {failure}") from failure
-        if array.shape != plan.shape:
-            raise _fault(
-                case,
-                f"{part} of {plan.name} has shape {list(array.shape)}, not {list(plan.shape)}",
-            )
-        loaded[part] = array
-    reference = _reference(case, plan, loaded["reference"])
-    error = loaded.get("error")
-    if error is not None:
-        _check_error(case, plan, error, reference)
-    unwritten = loaded.get("may_be_unwritten")
-    if unwritten is not None and unwritten.dtype != np.bool_:
-        raise _fault(case, f"may_be_unwritten of {plan.name} is {unwritten.dtype}, not bool")
-    low = loaded.get("low")
-    if low is not None:
-        low = _low(case, plan, low, reference)
-    return Expectation(reference=reference, error=error, may_be_unwritten=unwritten, low=low)
-
-
-def _low(
-    case: Case, plan: BufferPlan, low: NDArray[Any], reference: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Check the low part of a double-double; zero where the reference is not finite."""
-    if plan.dtype != "float64" or low.dtype != np.float64:
-        raise _fault(case, f"low of {plan.name}: only float64 outputs have one, in float64")
-    finite = np.isfinite(reference)
-    half = 0.5 * spacing(reference, FORMATS["float64"])
-    with np.errstate(invalid="ignore"):
-        if not np.all(np.abs(low[finite]) <= half[finite]):
-            raise _fault(
-                case,
-                f"low of {plan.name} has NaN, or values above half an ulp of the reference",
-                mend="let the reference be the nearest float64, and low the rest",
-            )
-    return np.where(finite, low, 0.0)
-
-
-def _reference(case: Case, plan: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:
-    """Check the dtype: float64 for floats, else integers (or bools) that the output can hold."""
-    said = f"reference of {plan.name} is {array.dtype}"
-    if plan.dtype in FORMATS:
-        if array.dtype != np.float64:
-            raise _fault(case, f"{said}, not float64", mend="compute and return float64")
-        return array
-    dtype = numpy_dtype(plan.dtype)
-    if dtype == np.bool_ or array.dtype.kind not in "iu":
-        if array.dtype != dtype:
-            raise _fault(case, f"{said}, not {plan.dtype}")
-        return array
-    limits = np.iinfo(dtype)
-    if array.size and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
-        raise _fault(case, f"{said} with values that {plan.dtype} cannot hold")
-    return array.astype(dtype)
-
-
-def _check_error(
-    case: Case, plan: BufferPlan, error: NDArray[Any], reference: NDArray[Any]
-) -> None:
-    if plan.dtype not in FORMATS:
-        raise _fault(case, f"error of {plan.name}: {plan.dtype} outputs are exact and have none")
-    if error.dtype != np.float64:
-        raise _fault(case, f"error of {plan.name} is {error.dtype}, not float64")
-    if np.any((np.isnan(error) & np.isfinite(reference)) | (error < 0)):
-        raise _fault(case, f"error of {plan.name} has negative values or NaN")
+def _zeroed(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
+    """What the oracle said of an output when it was asked again; nothing where it was not."""
+    found = []
+    for asked in _read_json(folder / child.AGAIN, list) or []:
+        entry = asked["outputs"].get(plan.name)
+        if entry is None:
+            continue
+        values = np.load(folder / entry["file"], allow_pickle=False)
+        wanted = -(-plan.elements // entry["stride"])
+        kinds = "f" if plan.dtype in FORMATS else "b" if plan.dtype == "bool" else "iu"
+        if values.size == wanted and values.dtype.kind in kinds:
+            which, name, axis = asked["slice"]
+            if plan.dtype not in FORMATS:
+                values = values.astype(numpy_dtype(plan.dtype))
+            found.append(Zeroed(which, name, axis, asked["index"], entry["stride"], values))
+    return tuple(found)
 
 
 def _fault(case: Case, message: str, log: str = "", mend: str = "") -> OracleError:

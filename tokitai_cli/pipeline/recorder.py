@@ -39,6 +39,7 @@ _ENVIRONMENT = (
     *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
     *(name for traits in TRAITS.values() for name in (*traits.found_by, *traits.obeyed)),
 )
+_NO_REDUCTION = "that no output is a reduction is the spec's own word: no dropped term was tried"
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -131,9 +132,13 @@ class Recorder:
             for text in variant.non_claims
         ]
         non_claims += [
-            NonClaimRecord(text=_FLUSHED, source=f"variant {name}")
+            NonClaimRecord(text=text, source=f"variant {name}")
             for name, variant in spec.variants.items()
-            if name in variants and variant.flush_to_zero
+            for text, said in (
+                (_FLUSHED, variant.flush_to_zero),
+                (_NO_REDUCTION, variant.reduction == "none"),
+            )
+            if name in variants and said
         ]
         non_claims += [*_unjudged_properties(spec, self.cases), *self.non_claims]
         return evidence.assemble(

@@ -31,6 +31,7 @@ class Rejection(msgspec.Struct, frozen=True):
     rejected: int
     accepted: int
     never_eligible: int
+    not_known: int
     not_applicable: int
 
 
@@ -131,6 +132,7 @@ def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
             rejected=statuses.count("rejected"),
             accepted=statuses.count("accepted"),
             never_eligible=statuses.count("never-eligible"),
+            not_known=statuses.count("not-known"),
             not_applicable=statuses.count("not-applicable"),
         )
         for key, statuses in grouped.items()

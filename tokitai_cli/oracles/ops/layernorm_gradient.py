@@ -219,7 +219,7 @@ def _with_mutants(
     assert expectation.error is not None
     dropped = {
         kind: lambda kind=kind: _without(name, kind, given, expectation.reference).reshape(shape)
-        for kind in (_KINDS if expectation.terms > 1 else ())
+        for kind in (_KINDS if (expectation.terms or 0) > 1 else ())
     }
     return msgspec.structs.replace(
         expectation,
