@@ -20,6 +20,7 @@ from tests.support import (
     make_case,
     make_gemm,
     make_result,
+    mutant_status,
     rounded,
 )
 from tokitai_cli.compare import judge
@@ -550,6 +551,66 @@ def test_zero_over_zero_passes_and_anything_over_zero_does_not() -> None:
     judgement = judge_array(case, exact_expectation(values), wrong)
     assert judgement.verdict is Verdict.REFUTED
     assert judgement.outputs[0].checks[0].value == "inf"
+
+
+def test_an_absolute_and_a_relative_tolerance_together() -> None:
+    values = np.array([[0.0, 1.0, -100.0]])
+    case = make_case([Check(metric="allclose", abs=0.01, rel=0.1)], shape=(1, 3), dtype="float32")
+    within, beyond = (
+        rounded([[0.009, 1.109, -90.0]], "float32"),
+        rounded([[0, 1, -89.9]], "float32"),
+    )
+    assert judge_array(case, exact_expectation(values), within).verdict is Verdict.VERIFIED
+    judgement = judge_array(case, exact_expectation(values), beyond)
+    assert judgement.reason == (
+        "y[0, 2]: got -89.9000015, want -100, error 10.1 exceeds the limit 10 (allclose); "
+        "1 of 3 elements: the last 1 of 3 elements, from flat index 2"
+    )
+    (check,) = judgement.outputs[0].checks
+    assert (check.limit, check.note) == (1.0, "abs 0.01, rel 0.1")
+    loose = make_case([Check(metric="allclose", abs=60.0, rel=0.5)], shape=(1, 3), dtype="float32")
+    zeros = judge_array(loose, exact_expectation(values), rounded(values, "float32"))
+    assert "the limit 120 alone would pass an output of zeros" in zeros.outputs[0].checks[0].note
+
+
+def test_elements_that_may_be_nan_are_numbers_within_the_bound_or_nan() -> None:
+    values, mask = np.array([[1.0, 2.0, 3.0]]), np.array([[True, False, False]])
+    free = exact_expectation(values, may_be_nan=mask)
+    metrics: tuple[Any, ...] = ("bound", "exact")
+    for metric in metrics:
+        case = make_case([Check(metric=metric)], shape=(1, 3))
+        for got, verdict in (
+            ([1, 2, 3], Verdict.VERIFIED),
+            ([NAN, 2, 3], Verdict.VERIFIED),
+            ([1, NAN, 3], Verdict.REFUTED),
+            ([1.5, 2, 3], Verdict.REFUTED),
+            ([INF, 2, 3], Verdict.REFUTED),
+        ):
+            assert judge_array(case, free, rounded([got])).verdict is verdict, (metric, got)
+        assert mutant_status(judge_array(case, free, rounded(values)))["one-nan"] == "rejected"
+
+
+def test_integers_may_have_several_right_values_or_a_tolerance() -> None:
+    values = np.array([[3, 7, 9]], dtype=np.int32)
+    ties = np.array([[[4, 7, 9]], [[3, 7, 1]]], dtype=np.int32)
+    exact, near = (
+        make_case([Check(metric="exact")], shape=(1, 3), dtype="int32"),
+        make_case([Check(metric="bound")], shape=(1, 3), dtype="int32"),
+    )
+    chosen = exact_expectation(values, allowed=ties)
+    within = exact_expectation(values, error=np.array([[1.0, 0.0, 2.0]]))
+    flat = make_case([Check(metric="abs", limit=1)], shape=(1, 3), dtype="int32")
+    for case, expectation, got, verdict in (
+        (exact, chosen, [4, 7, 1], Verdict.VERIFIED),
+        (exact, chosen, [4, 7, 4], Verdict.REFUTED),
+        (near, chosen, [3, 7, 1], Verdict.VERIFIED),
+        (near, within, [2, 7, 11], Verdict.VERIFIED),
+        (near, within, [2, 6, 11], Verdict.REFUTED),
+        (flat, exact_expectation(values), [4, 6, 9], Verdict.VERIFIED),
+        (flat, exact_expectation(values), [5, 6, 9], Verdict.REFUTED),
+    ):
+        judgement = judge_array(case, expectation, as_dtype(got, "int32").reshape(1, 3))
+        assert judgement.verdict is verdict, got
 
 
 def test_the_reason_of_a_bound() -> None:

@@ -374,6 +374,64 @@ def test_user_oracle(dtype: str) -> None:
     assert got.reference.tolist() == (2 * arrays_of(case)["x"].astype(np.float64)).tolist()
 
 
+def test_user_oracle_with_sides_wrong_outputs_and_nan() -> None:
+    case = user_case("sided")
+    logged: list[str] = []
+    got = oracles.expect(case, arrays_of(case), log=logged.append)["y"]
+    x = arrays_of(case)["x"].astype(np.float64)
+    assert got.error is not None
+    assert got.error_below is not None
+    assert got.error_above is not None
+    assert got.may_be_nan is not None
+    np.testing.assert_array_equal(got.error, np.abs(x))
+    np.testing.assert_array_equal(got.error_below, np.abs(x) / 4)
+    np.testing.assert_array_equal(got.may_be_nan, x > 0)
+    assert {name: made().tolist() for name, made in got.dropped.items()} == {
+        "last-term-dropped": (x - 1).tolist(),
+        "halved": (x / 2).tolist(),
+    }
+    assert got.terms is None
+    # What it prints when it is asked again is nobody's.
+    assert logged == ["any"]
+
+
+def test_a_set_of_integers_and_their_error() -> None:
+    got = ask(user_case("choices", dtype="int32"))
+    assert got.allowed is not None
+    assert got.allowed.tolist() == [[1, 2, 3, 4], [2, 3, 4, 5]]
+    assert got.error is not None
+    assert got.error.tolist() == [0.0, 0.5, 1.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("one_side", "y has one of error_below and error_above"),
+        ("both_errors", "y has error beside error_below"),
+        ("wrong_names", "wrong of y is no dict of names such as 'last-term-dropped'"),
+        ("short_wrong", r"wrong output short of y has shape \[1\], not \[4\]"),
+        ("allowed_floats", "allowed of y: only integers have a set of allowed values"),
+    ],
+)
+def test_parts_of_an_answer_that_do_not_fit(function: str, words: str) -> None:
+    with pytest.raises(OracleError, match=words):
+        ask(user_case(function))
+
+
+def test_the_oracle_is_asked_again_with_slices_of_its_inputs_zeroed() -> None:
+    case = user_case("good")
+    x = arrays_of(case)["x"].astype(np.float64)
+    last, heaviest = ask(case).zeroed
+    assert (last.which, last.input, last.axis, last.index, last.stride) == ("last", "x", 0, 3, 1)
+    assert last.values.tolist() == [*(2 * x[:3]), 0.0]
+    assert heaviest.index == int(np.argmax(np.abs(x)))
+    # A slice that the oracle refuses is left out, and one that takes long is not asked for.
+    assert [one.which for one in ask(user_case("summed")).zeroed] == (
+        [] if heaviest.index == 3 else ["heaviest"]
+    )
+    assert ask(user_case("slow"), timeout=1.5).zeroed == ()
+
+
 def test_user_oracle_with_error_and_unwritten_elements() -> None:
     case = user_case("with_error")
     got, x = ask(case), arrays_of(case)["x"]

@@ -352,6 +352,20 @@ def test_constants_that_cannot_be_meant(
         load_text(folder, GOOD.replace(plain, f"{plain}, constant: {constant}"))
 
 
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("{metric: allclose, abs: 1e-3}", "`allclose` needs `rel`"),
+        ("{metric: allclose, abs: 1e-3, rel: 1e-2, limit: 2}", "limit: `allclose` has no limit"),
+        ("{metric: allclose, abs: -1, rel: 1e-2}", "abs: -1.0 is no limit"),
+        ("{metric: abs, abs: 1e-3}", "abs: `abs` has no `abs`"),
+    ],
+)
+def test_tolerances_that_cannot_be_meant(folder: Path, check: str, message: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(message)):
+        load_text(folder, GOOD.replace("{metric: ulp, limit: 1}", check))
+
+
 def test_profile_named_after_a_generator_needs_no_draw(folder: Path) -> None:
     loaded = load_text(folder, GOOD.replace("{draw: normal}", "{}"))
     assert loaded.spec.profiles["normal"].draw is None

@@ -17,6 +17,65 @@ def with_error(params, inputs, scalars):
     return {"y": {"reference": x, "error": np.abs(x) * 2.0**-24, "may_be_unwritten": mask}}
 
 
+def sided(params, inputs, scalars, reduction):
+    x = inputs["x"].astype(np.float64)
+    print(reduction)
+    wrong = {"last-term-dropped": x - 1, "halved": x / 2}
+    below, above = np.abs(x) * 0.25, np.abs(x)
+    return {
+        "y": {
+            "reference": x,
+            "error_below": below,
+            "error_above": above,
+            "may_be_nan": x > 0,
+            "wrong": wrong,
+        }
+    }
+
+
+def one_side(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    return {"y": {"reference": x, "error_below": np.abs(x)}}
+
+
+def both_errors(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    error = np.abs(x)
+    return {"y": {"reference": x, "error": error, "error_below": error, "error_above": error}}
+
+
+def wrong_names(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    return {"y": {"reference": x, "wrong": {"Not a name": x}}}
+
+
+def short_wrong(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    return {"y": {"reference": x, "wrong": {"short": x[:1]}}}
+
+
+def choices(params, inputs, scalars):
+    y = np.arange(params["n"])
+    return {"y": {"reference": y, "allowed": np.stack([y + 1, y + 2]), "error": y * 0.5}}
+
+
+def allowed_floats(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    return {"y": {"reference": x, "allowed": x[None]}}
+
+
+def summed(params, inputs, scalars):
+    x = inputs["x"].astype(np.float64)
+    if not x[-1]:
+        raise ValueError("zero is no input of mine")
+    return {"y": np.full(params["n"], x.sum())}
+
+
+def slow(params, inputs, scalars):
+    time.sleep(0.6)
+    return {"y": inputs["x"].astype(np.float64)}
+
+
 def scaled(params, inputs, scalars):
     return {"y": inputs["x"].astype(np.float64) * scalars["alpha"] + scalars["count"]}
 

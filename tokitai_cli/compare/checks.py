@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable
 from typing import Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.compared import Compared, flat_index
-from tokitai_cli.compare.metric import MEASURES, NO_BETTER, largest_finite, no_better
+from tokitai_cli.compare.metric import MEASURES, NO_BETTER, Tolerances, largest_finite, no_better
 from tokitai_cli.compare.tally import BiasTally
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import hex_bits, index_of, number, shown_short
+from tokitai_cli.compare.values import hex_bits, index_of, number, ratio, shown_short
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.evidence import CheckRecord, ElementRecord
 from tokitai_cli.model.metrics import METRICS
@@ -23,7 +23,7 @@ from tokitai_cli.model.spec import Check
 WORST_ELEMENTS = 8
 
 
-class ResolvedCheck(msgspec.Struct, frozen=True):
+class ResolvedCheck(Tolerances, frozen=True):
     """A check as it is made on one output. `missing` says why it cannot be made at all."""
 
     metric: str
@@ -42,7 +42,7 @@ class ResolvedCheck(msgspec.Struct, frozen=True):
     @property
     def of_whole(self) -> bool:
         """Whether only the whole output has a value of the metric: its mean error."""
-        return MEASURES[self.metric].values is None
+        return MEASURES[self.metric].whole
 
 
 def checks_for(
@@ -69,11 +69,11 @@ def _resolve(case: Case, check: Check, reference: Target, replay: Target | None)
     against_replay = check.against == "replay"
     missing = _missing_replay(replay) if against_replay else measure.missing(reference)
     reported = measure.reported(case, reference)
-    zeros = passes_zeros(limit, reference) if check.metric == "abs" and not missing else ""
+    zeros = "" if missing else passes_zeros(check, reference)
     notes = [_rows_replayed(reference, replay) if against_replay else ""]
     if not against_replay and no_better(reference) and not missing:
         notes.append(NO_BETTER)
-    notes += [reported, measure.note]
+    notes += [reported, measure.note, check.tolerances]
     if not against_replay and not missing and reference.form is not None:
         notes.append(measure.finer(limit, reference, reference.form))
     notes += [zeros, missing]
@@ -85,6 +85,8 @@ def _resolve(case: Case, check: Check, reference: Target, replay: Target | None)
         note="; ".join(filter(None, notes)),
         missing=missing,
         passes_zeros=bool(zeros),
+        abs=check.abs or 0.0,
+        rel=check.rel or 0.0,
     )
 
 
@@ -98,8 +100,14 @@ def _rows_replayed(reference: Target, replay: Target | None) -> str:
     return f"{replay.rows.size} of {reference.shape[0]} rows replayed"
 
 
-def passes_zeros(limit: float, reference: Target) -> str:
+def passes_zeros(check: Check, reference: Target) -> str:
     """Return a warning where an output of zeros would be within the absolute limit, else ""."""
+    limit = float(check.limit)
+    if METRICS[check.metric].tolerances:
+        rest = 1.0 - (check.rel or 0.0)
+        limit = (check.abs or 0.0) / rest if rest > 0 else math.inf
+    elif check.metric != "abs":
+        return ""
     largest = largest_finite(reference)
     if reference.form is None or limit < largest or largest == 0:
         return ""
@@ -111,8 +119,12 @@ def passes_zeros(limit: float, reference: Target) -> str:
 
 def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
     """Return the metric at each element, 0 where the numbers cannot be compared."""
-    compute = MEASURES[check.metric].values
-    values = None if compute is None else compute(compared)
+    measure = MEASURES[check.metric]
+    if measure.values is not None:
+        values = measure.values(compared)
+    else:
+        unit = measure.unit(compared, check)
+        values = None if unit is None else ratio(compared.error, unit)
     if values is None:
         return np.zeros(compared.native.shape)
     if check.against == "replay" and compared.structure_fails is not None:
@@ -124,7 +136,7 @@ def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
 
 def unit_at(check: ResolvedCheck, compared: Compared, position: int) -> float:
     """Return what one unit of the metric is as an absolute error at a position of the chunk."""
-    unit = MEASURES[check.metric].unit(compared)
+    unit = MEASURES[check.metric].unit(compared, check)
     return 1.0 if unit is None else float(unit[position])
 
 

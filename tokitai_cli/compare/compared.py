@@ -119,6 +119,8 @@ class Compared:
             INF_MISSING: ~nan & ~inf & due_inf,
             INF_SIGN: other_sign & (due_inf | (open_inf & ~self._either_sign())),
         }
+        if self.chunk.may_be_nan is not None:
+            found[NAN_UNEXPECTED] &= ~self.chunk.may_be_nan
         if self.skip is not None:
             found = {kind: mask & ~self.skip for kind, mask in found.items()}
         return {kind: mask for kind, mask in found.items() if mask.any()}
@@ -159,7 +161,8 @@ class Compared:
     def error(self) -> NDArray[np.float64]:
         """|got - reference|, 0 where not comparable."""
         if self.chunk.target.form is None:
-            return self._masked(integer_distance(self.native, self.chunk.reference))
+            distances = [integer_distance(self.native, one) for one in self.chunk.choices]
+            return self._masked(np.minimum.reduce(distances))
         return np.abs(self.signed)
 
     @cached_property
@@ -225,6 +228,10 @@ class Compared:
         differs = np.asarray(bits_of(self.native) != bits_of(want))
         if differs.any() and self.chunk.target.form is not None:
             differs &= ~(np.isnan(self.native) & np.isnan(want))
+        for choice in self.chunk.choices[1:]:
+            differs &= self.native != choice
+        if self.chunk.may_be_nan is not None:
+            differs &= ~(np.isnan(self.native) & self.chunk.may_be_nan)
         if self.chunk.classes is not None:
             differs &= self.chunk.classes != MAY_BE_ANYTHING
         if self.skip is not None:

@@ -49,9 +49,15 @@ def reference_target(
         sides=_sides(buffer, expectation),
         refine=expectation.refine,
         low=None if expectation.low is None else np.asarray(expectation.low).reshape(-1),
+        may_be_nan=None if expectation.may_be_nan is None else expectation.may_be_nan.reshape(-1),
+        allowed=None if expectation.allowed is None else _choices(expectation.allowed),
     )
     _check_constant(target)
     return target
+
+
+def _choices(allowed: NDArray[Any]) -> NDArray[Any]:
+    return allowed.reshape(allowed.shape[0], -1)
 
 
 def _check_constant(target: Target) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.compare.compared import Compared
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import ratio, shown_short
+from tokitai_cli.compare.values import shown_short
 from tokitai_cli.dtypes import FloatFormat
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.draws import draws_are_random
@@ -25,13 +25,20 @@ _FEW_ULPS = 4.0
 NO_BETTER = "the reference is float64 as the output is, and its own error is not known"
 
 
+class Tolerances(msgspec.Struct, frozen=True, kw_only=True):
+    """The two numbers of a check that has an absolute and a relative one."""
+
+    abs: float = 0.0
+    rel: float = 0.0
+
+
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """What a check needs of its metric.
 
-    values: the metric at each element of a chunk, 0 where the numbers cannot be compared; None
-    where the oracle does not say what it takes. Without it only the whole output has a value, its
-    mean error.
-    unit: what one unit is as an absolute error, at each element; one by itself.
+    unit: what one unit is as an absolute error, at each element; None for one, or where the oracle
+    does not say it.
+    values: the metric at each element of a chunk, 0 where the numbers cannot be compared; without
+    it the error over the unit. whole: only the whole output has a value, its mean error.
     missing: why no check can make it against this reference, or "".
     reported: why its value is only reported in this case, or "".
     finer: a warning where one ulp of the format, (relative, at the largest value), is above the
@@ -41,8 +48,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     loose: whether a limit is above a few roundings, with no analysis of the computation behind it.
     """
 
+    unit: Callable[[Compared, Tolerances], Values | None] = lambda compared, said: None
     values: Callable[[Compared], Values | None] | None = None
-    unit: Callable[[Compared], Values | None] = lambda compared: None
+    whole: bool = False
     missing: Callable[[Target], str] = lambda reference: ""
     reported: Callable[[Case, Target], str] = lambda case, reference: ""
     finer: Callable[[float, Target, FloatFormat], str] = lambda limit, reference, form: ""
@@ -108,29 +116,11 @@ def _finer_absolute(limit: float, reference: Target, form: FloatFormat) -> str:
     return _finer(limit, ulp, form, f"at {shown_short(largest)}")
 
 
-def _over(unit: Callable[[Compared], Values | None]) -> Callable[[Compared], Values | None]:
-    """Return the error over a unit that the oracle may not give."""
-
-    def values(compared: Compared) -> Values | None:
-        size = unit(compared)
-        return None if size is None else ratio(compared.error, size)
-
-    return values
-
-
-def _bound(compared: Compared) -> Values | None:
+def _bound(compared: Compared, _: Tolerances) -> Values | None:
     bound = compared.chunk.bound_at(compared.signed)
     if bound is None or compared.misrounded is None:
         return bound
     return np.where(compared.misrounded, 0.0, bound)
-
-
-def _chained(compared: Compared) -> Values | None:
-    return compared.bound_chained
-
-
-def _probable(compared: Compared) -> Values | None:
-    return compared.chunk.bound_probable
 
 
 MEASURES: dict[str, Measure] = {
@@ -139,22 +129,29 @@ MEASURES: dict[str, Measure] = {
         unit=_bound,
         missing=_no_error,
     ),
-    "bound-chained": Measure(values=_over(_chained), unit=_chained, missing=_no_refinement),
-    "bound-prob": Measure(values=_over(_probable), unit=_probable, reported=_not_probable),
+    "bound-chained": Measure(
+        unit=lambda compared, _: compared.bound_chained, missing=_no_refinement
+    ),
+    "bound-prob": Measure(
+        unit=lambda compared, _: compared.chunk.bound_probable, reported=_not_probable
+    ),
     "abs": Measure(
         values=lambda compared: compared.error,
         finer=_finer_absolute,
         loose=lambda limit, _: limit > 0,
     ),
     "rel": Measure(
-        values=lambda compared: compared.relative,
-        unit=lambda compared: compared.chunk.magnitude,
+        unit=lambda compared, _: compared.chunk.magnitude,
         finer=lambda limit, _, form: _finer(limit, 2 * form.unit_roundoff, form, "relative"),
         loose=lambda limit, form: form is None or limit > _FEW_ULPS * 2 * form.unit_roundoff,
     ),
+    "allclose": Measure(
+        unit=lambda compared, said: said.abs + said.rel * compared.chunk.magnitude,
+        loose=lambda limit, form: True,
+    ),
     "ulp": Measure(
         values=lambda compared: compared.ulps,
-        unit=lambda compared: compared.chunk.ulp,
+        unit=lambda compared, _: compared.chunk.ulp,
         missing=_no_correct_digit,
         finer=lambda limit, _, form: _finer(limit, 1.0, form, ""),
         loose=lambda limit, _: limit > _FEW_ULPS,
@@ -167,5 +164,5 @@ MEASURES: dict[str, Measure] = {
         rounded=True,
         everywhere=True,
     ),
-    "bias": Measure(),
+    "bias": Measure(whole=True),
 }

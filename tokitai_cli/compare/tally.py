@@ -158,6 +158,8 @@ class Summary(msgspec.Struct):
 
     def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
         """Take in one chunk of the reference; `skip` leaves elements out."""
+        if chunk.may_be_nan is not None:
+            skip = chunk.may_be_nan if skip is None else skip | chunk.may_be_nan
         reference = np.asarray(chunk.reference, dtype=np.float64)
         bound = chunk.bound_or_ulps
         if chunk.classes is None and skip is None:

@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     values are exact, so nothing near the overflow threshold is left open.
     rows: rows of the output that the target stands for (sampled replay), or None for all.
     sides: `error` for values below and above the reference, where the two differ.
-    refine, low: see Expectation. constant: see BufferPlan.
+    refine, low, may_be_nan, allowed: see Expectation. constant: see BufferPlan.
     """
 
     name: str
@@ -57,6 +57,8 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     sides: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     low: NDArray[np.float64] | None = None
+    may_be_nan: NDArray[np.bool_] | None = None
+    allowed: NDArray[Any] | None = None
     constant: float | None = None
 
     @property
@@ -132,6 +134,18 @@ class Chunk:
     def low(self) -> NDArray[np.float64] | None:
         """What the reference lacks, where the oracle goes beyond float64."""
         return None if self.target.low is None else self.target.low[self.where]
+
+    @cached_property
+    def may_be_nan(self) -> NDArray[np.bool_] | None:
+        """Where NaN is right as well as a number."""
+        return None if self.target.may_be_nan is None else self.target.may_be_nan[self.where]
+
+    @cached_property
+    def choices(self) -> list[NDArray[Any]]:
+        """Values of an integer output that are right: the reference, and what else is allowed."""
+        allowed = self.target.allowed
+        more = () if allowed is None else (row[self.where] for row in allowed)
+        return [self.reference, *more]
 
     @cached_property
     def want_native(self) -> NDArray[Any]:

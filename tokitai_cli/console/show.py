@@ -187,7 +187,8 @@ def _property(asked: Property) -> str:
 
 
 def _check(check: Check) -> str:
-    limit = "" if not METRICS[check.metric].limited else f" <= {check.limit:g}"
+    limit = f" <= {check.limit:g}" if METRICS[check.metric].limited else ""
+    limit = f" {check.tolerances}" if check.tolerances else limit
     text = f"{check.metric}{limit} against the {check.against}"
     if check.output:
         text += f", output {check.output}"

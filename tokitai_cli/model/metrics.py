@@ -9,7 +9,9 @@ from typing import Literal
 
 import msgspec
 
-MetricName = Literal["bound", "bound-chained", "bound-prob", "abs", "rel", "ulp", "exact", "bias"]
+MetricName = Literal[
+    "bound", "bound-chained", "bound-prob", "abs", "rel", "allclose", "ulp", "exact", "bias"
+]  # fmt: skip
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +20,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     sentence: what it measures, for reports.
     gating: an output may be judged by it alone. sharp: it sees an error of a few ulp wherever it
     lies, unlike a flat absolute limit. flat: no analysis of the computation stands behind its limit.
-    replay: a check may make it against a replay. integers: it is defined on integers and bools.
-    limited: it has a limit. against_bound: its unit is a bound that the oracle derived.
+    replay: a check may make it against a replay. integers: it is defined on integers; on bools
+    where it has no limit, too.
+    limited: it has a limit. tolerances: it has `abs` and `rel` instead of one.
+    against_bound: its unit is a bound that the oracle derived.
     """
 
     sentence: str
@@ -29,6 +33,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     replay: bool = False
     integers: bool = False
     limited: bool = True
+    tolerances: bool = False
     against_bound: bool = False
 
 
@@ -40,6 +45,7 @@ METRICS: dict[str, Metric] = {
         "subnormal.",
         gating=True,
         sharp=True,
+        integers=True,
         against_bound=True,
     ),
     "bound-chained": Metric(
@@ -51,13 +57,26 @@ METRICS: dict[str, Metric] = {
         "random.",
         against_bound=True,
     ),
-    "abs": Metric(sentence="|got - reference|.", gating=True, flat=True, replay=True),
+    "abs": Metric(
+        sentence="|got - reference|.",
+        gating=True,
+        flat=True,
+        replay=True,
+        integers=True,
+    ),
     "rel": Metric(
         sentence="|got - reference| / |reference|.",
         gating=True,
         sharp=True,
         flat=True,
         replay=True,
+    ),
+    "allclose": Metric(
+        sentence="|got - reference| / (abs + rel |reference|), with the two tolerances of the check.",
+        gating=True,
+        flat=True,
+        replay=True,
+        tolerances=True,
     ),
     "ulp": Metric(
         sentence="|got - reference| in units in the last place of the output's dtype.",

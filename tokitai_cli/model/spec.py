@@ -119,15 +119,23 @@ class Launch(Strict, frozen=True, kw_only=True):
 class Check(Strict, frozen=True, kw_only=True):
     """One comparison of an output: refuted where `metric` exceeds `limit`.
 
-    `output` empty means every output. `profiles` empty means every profile.
+    `abs` and `rel` are the tolerances of allclose. `output` empty means every output, `profiles` empty
+    every profile.
     """
 
     metric: MetricName
     limit: float = 1.0
+    abs: float | None = None
+    rel: float | None = None
     against: Literal["reference", "replay"] = "reference"
     output: str = ""
     profiles: list[str] = []
     why: str = ""
+
+    @property
+    def tolerances(self) -> str:
+        """abs 0.001, rel 0.01; empty for a check that has one limit."""
+        return "" if self.abs is None else f"abs {self.abs:g}, rel {self.rel:g}"
 
 
 class Property(Strict, frozen=True, kw_only=True):

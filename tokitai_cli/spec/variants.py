@@ -262,14 +262,8 @@ def _check_check(
     document: Document, path: KeyPath, spec: Spec, variant: Variant, check: Check
 ) -> None:
     outputs = _outputs(variant)
-    if not math.isfinite(check.limit) or check.limit < 0:
-        message = f"{check.limit} is no limit"
-        raise document.fault((*path, "limit"), message, "write a finite number, 0 or more")
     metric = METRICS[check.metric]
-    if not metric.limited and document.given((*path, "limit")) and check.limit != 0:
-        raise document.fault(
-            (*path, "limit"), f"`{check.metric}` has no limit", "remove it", at_key=True
-        )
+    _check_limits(document, path, check)
     if check.output:
         check_known(document, (*path, "output"), check.output, outputs, "output")
     check_all_known(document, (*path, "profiles"), check.profiles, spec.profiles, "profile")
@@ -281,10 +275,35 @@ def _check_check(
             message = f"`{check.metric}` is defined against the reference alone"
             raise document.fault((*path, "against"), message, "use exact, ulp, abs or rel")
     for name in [check.output] if check.output else outputs:
-        if "float" not in outputs[name].dtype and not metric.integers:
-            message = f"`{check.metric}` on `{name}` of {outputs[name].dtype}"
-            mend = "integers and bools are exact: write metric: exact"
-            raise document.fault((*path, "metric"), message, mend)
+        dtype = outputs[name].dtype
+        if "float" in dtype or (metric.integers and (dtype != "bool" or not metric.limited)):
+            continue
+        message = f"`{check.metric}` on `{name}` of {dtype}"
+        known = "exact" if dtype == "bool" else ", ".join(named(integers=True))
+        raise document.fault((*path, "metric"), message, f"write one of those it has: {known}")
+
+
+def _check_limits(document: Document, path: KeyPath, check: Check) -> None:
+    """Raise SpecError where limit and tolerances are not those of the metric, or no numbers."""
+    metric = METRICS[check.metric]
+    if not metric.limited and document.given((*path, "limit")) and check.limit != 0:
+        message = f"`{check.metric}` has no limit"
+        raise document.fault((*path, "limit"), message, "remove it", at_key=True)
+    if metric.tolerances and document.given((*path, "limit")):
+        mend = "write `abs` and `rel` instead"
+        raise document.fault((*path, "limit"), f"`{check.metric}` has no limit", mend, at_key=True)
+    for key in ("limit", "abs", "rel"):
+        value = getattr(check, key)
+        if value is None and metric.tolerances:
+            mend = "write abs: A and rel: R, for errors up to A + R |reference|"
+            raise document.fault(path, f"`{check.metric}` needs `{key}`", mend)
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            message = f"{value} is no limit"
+            raise document.fault((*path, key), message, "write a finite number, 0 or more")
+        if key != "limit" and value is not None and not metric.tolerances:
+            message = f"`{check.metric}` has no `{key}`"
+            mend = f"write limit: {value:g}, or metric: allclose"
+            raise document.fault((*path, key), message, mend, at_key=True)
 
 
 def _check_properties(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
