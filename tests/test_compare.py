@@ -211,7 +211,10 @@ def test_case_2_elements_never_written_are_told(dtype: str) -> None:
         filled(right, 0x5A, tail),
     )
     assert judgement.verdict is Verdict.REFUTED
-    assert judgement.reason == "y: 64 elements never written, first index [1472]"
+    assert judgement.reason == (
+        "y: 64 elements never written, first index [1472]: "
+        "the last 64 of 1536 elements, from flat index 1472"
+    )
     assert judgement.outputs[0].structure[0].count == 64
     assert judgement.outputs[0].pattern is not None
     assert judgement.outputs[0].pattern.kind == "tail"
@@ -230,7 +233,9 @@ def test_integers_never_written_are_told_though_any_value_is_valid(dtype: str) -
         one.view(right.dtype),
         two.view(right.dtype),
     )
-    assert judgement.reason == "y: 1 element never written, first index [15]"
+    assert judgement.reason == (
+        "y: 1 element never written, first index [15]: the last of 16 elements"
+    )
 
 
 def test_a_right_value_that_equals_one_fill_is_no_fault() -> None:
@@ -279,7 +284,10 @@ def test_elements_that_the_oracle_lets_be_are_excused() -> None:
     # A neighbour is not excused.
     more = (filled(right, 0xA5, (slice(2, 4))), filled(right, 0x5A, slice(2, 4)))
     judgement = judge_array(make_case(), expectation, *more)
-    assert judgement.reason == "y: 8 elements never written, first index [3, 0]"
+    assert judgement.reason == (
+        "y: 8 elements never written, first index [3, 0]: "
+        "the last 8 of 32 elements, from flat index 24 (row 3, column 0)"
+    )
 
 
 def test_an_inout_that_stays_is_compared_with_the_reference() -> None:
@@ -313,15 +321,15 @@ def test_one_fill_alone_says_that_it_cannot_tell() -> None:
     [
         (
             GuardDamage("y", 0, 64, 2, "after"),
-            ("after it: 2 bytes changed", "byte offset 64 (0 bytes after its end", "index 32"),
+            ("y[32]: written behind y, which has 32 elements: at least 1 element changed",),
         ),
         (
             GuardDamage("y", 1, -2, 2, "before"),
-            ("before it", "offset -2 (2 bytes before its start", "index -1", "repetition 1"),
+            ("y[-1]: written in front of y, which has 32 elements", "repetition 1"),
         ),
         (
             GuardDamage("x", 0, 256, 1, "after"),
-            ("x: write outside", "1 byte changed", "element index 64"),
+            ("x[64]: written behind x, which has 64 elements: at least 1 element",),
         ),
     ],
 )
@@ -354,7 +362,10 @@ def test_a_changed_input_refutes() -> None:
     )
     assert judgement.verdict is Verdict.REFUTED
     assert judgement.findings[0].kind == "input-changed"
-    assert "8 bytes changed, the first at byte offset 24 (element index [1, 2])" in judgement.reason
+    assert (
+        judgement.reason
+        == "x[1, 2]: input changed while the kernel ran: at least 2 elements changed"
+    )
 
 
 # --- non-finite structure
@@ -564,7 +575,7 @@ def test_an_absolute_and_a_relative_tolerance_together() -> None:
     judgement = judge_array(case, exact_expectation(values), beyond)
     assert judgement.reason == (
         "y[0, 2]: got -89.9000015, want -100, error 10.1 exceeds the limit 10 (allclose); "
-        "1 of 3 elements: the last 1 of 3 elements, from flat index 2"
+        "1 of 3 elements: the last of 3 elements"
     )
     (check,) = judgement.outputs[0].checks
     assert (check.limit, check.note) == (1.0, "abs 0.01, rel 0.1")
@@ -689,7 +700,7 @@ def test_exact_mode_tells_the_zeros_apart_and_the_others_do_not_case_10() -> Non
     assert judgement.verdict is Verdict.REFUTED
     assert judgement.reason == (
         "y[0, 0]: got 0, want 0, bits 0x8000 are not those of the reference (exact); "
-        "2 of 3 elements"
+        "2 of 3 elements: all zeros"
     )
     record = judgement.outputs[0].checks[0]
     assert (record.value, record.limit, record.exceeding) == (2.0, 0.0, 2)
@@ -756,7 +767,7 @@ def test_rows_that_are_wrong_are_never_hidden_case_13() -> None:
     output = judgement.outputs[0]
     assert output.pattern is not None
     assert output.pattern.kind == "rows"
-    assert output.pattern.detail == "rows 3, 5, 17 to 20, 40, 50, 61 (9 of 64)"
+    assert output.pattern.detail == "whole rows 3, 5, 17 to 20, 40, 50, 61 (9 of 64)"
     assert output.metrics is not None
     assert output.metrics.worst_row in rows
     assert output.checks[0].exceeding == 9 * 64
@@ -1054,9 +1065,9 @@ def failing(shape: tuple[int, ...], *where: Any) -> NDArray[np.bool_]:
         (failing((8, 8), ...), "every-element", "all 64"),
         (failing((1536,), slice(1472, None)), "tail", "the last 64 of 1536 elements"),
         (failing((8, 8), slice(6, None)), "tail", "(row 6, column 0)"),
-        (failing((8, 8), 2), "rows", "rows 2 (1 of 8)"),
-        (failing((40, 24), [3, 4, 5, 30]), "rows", "rows 3 to 5, 30 (4 of 40)"),
-        (failing((24, 40), (slice(None), [3, 30])), "columns", "columns 3, 30 (2 of 40)"),
+        (failing((8, 8), 2), "rows", "whole row 2 (1 of 8)"),
+        (failing((40, 24), [3, 4, 5, 30]), "rows", "whole rows 3 to 5, 30 (4 of 40)"),
+        (failing((24, 40), (slice(None), [3, 30])), "columns", "whole columns 3, 30 (2 of 40)"),
         (
             failing((12, 80), (slice(None), slice(64, None))),
             "tile-edges",
@@ -1065,7 +1076,7 @@ def failing(shape: tuple[int, ...], *where: Any) -> NDArray[np.bool_]:
         (
             failing((12, 64), (slice(None), slice(15, None, 16))),
             "tile-edges",
-            "tile 16: the last of each tile's columns",
+            "tile 16: the last of each tile's columns, every 16th column from column 15",
         ),
         (
             failing((64, 12), slice(0, None, 32)),
@@ -1073,8 +1084,18 @@ def failing(shape: tuple[int, ...], *where: Any) -> NDArray[np.bool_]:
             "tile 32: the first of each tile's rows",
         ),
         (failing((8, 8), (0, 1), (5, 6)), "scattered", "2 of 64 elements, in 2 of 8 rows"),
-        (failing((4, 4, 8), (1, 2)), "rows", "rows 6 (1 of 16)"),
+        (failing((4, 4, 8), (1, 2)), "rows", "whole row 6 (1 of 16)"),
         (failing((16,), 3, 9), "scattered", "2 of 16"),
+        (
+            failing((40, 24), (slice(3, 20, 5), slice(6, None))),
+            "rows",
+            "rows 3, 8, 13, 18, every 5th row from row 3 (4 of 40)",
+        ),
+        (
+            failing((64,), slice(1, None, 2)),
+            "strided",
+            "every 2nd element from element 1 (32 of 64 elements)",
+        ),
     ],
 )
 def test_patterns(mask: NDArray[np.bool_], kind: str, words: str) -> None:
@@ -1082,6 +1103,18 @@ def test_patterns(mask: NDArray[np.bool_], kind: str, words: str) -> None:
     assert pattern is not None
     assert pattern.kind == kind
     assert words in pattern.detail
+
+
+@pytest.mark.parametrize(
+    ("got", "values"),
+    [(0.0, "all zeros"), (-0.0, "all zeros"), (math.nan, "all NaN"), (2.5, "all 2.5"), (None, "")],
+)
+def test_a_pattern_says_what_all_failing_elements_hold(got: float | None, values: str) -> None:
+    mask = failing((8, 8), 2)
+    array = np.where(mask, np.arange(64).reshape(8, 8) if got is None else got, 7.0)
+    pattern = pattern_of(mask.reshape(-1), mask.shape, array.astype(np.float16).reshape(-1))
+    assert pattern is not None
+    assert pattern.values == values
 
 
 def test_no_failure_has_no_pattern() -> None:
@@ -1151,7 +1184,7 @@ def test_the_first_step_that_fails_gives_the_reason() -> None:
         judge_array(case, expectation, wrong).reason,
     ]
     assert "never written" in reasons[0]
-    assert "write outside the buffer" in reasons[1]
+    assert "written behind y" in reasons[1]
     assert "NaN where the reference is a number" in reasons[2]
 
 

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -31,6 +32,7 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
+from tokitai_cli.model.evidence import CaseRecord, FindingRecord, StructureRecord
 from tokitai_cli.model.spec import Buffer, Check, Launch, Param, Profile, Spec, SuiteShape, Variant
 from tokitai_cli.model.text import error_line, visible, visible_block
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -347,3 +349,71 @@ def test_crashed_and_left_out_cases_are_told(capsys: pytest.CaptureFixture[str])
     assert "4 more such cases are in the evidence" in shown
     console.show_summary(samples.sample(Verdict.REFUTED))
     assert "left out: 1 pair of variant and shape" in capsys.readouterr().out
+
+
+def refuted_by(profile: str, over: float, **changes: Any) -> CaseRecord:
+    """A refuted case whose largest error is `over` bounds."""
+    worst = samples.output(
+        passed=False,
+        checks=[samples.check(value=over, passed=False)],
+        metrics=msgspec.structs.replace(samples.METRICS, over_bound=over),
+        **changes,
+    )
+    return samples.case(profile, verdict=Verdict.REFUTED, reason=f"{over} bounds", outputs=[worst])
+
+
+def test_the_case_that_shows_the_fault_best_leads(capsys: pytest.CaptureFixture[str]) -> None:
+    everywhere = StructureRecord(
+        kind="nan-unexpected", count=4096, first=[0, 0], got="nan", want="1", message="NaN"
+    )
+    cases = [
+        refuted_by("first", 3.0),
+        refuted_by("plain", 900.0),
+        refuted_by("nan", 2.0, structure=[everywhere]),
+        refuted_by("last", 5.0),
+    ]
+    for chosen, lead in ((cases, "nan"), (cases[:2], "plain")):
+        found = stage.assemble(samples.parts(chosen))
+        assert f"/{lead}/" in found.reason
+        console.show_summary(found)
+        told = [
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("refuted:")
+        ]
+        assert f"/{lead}/" in told[0]
+        assert "/first/" in told[1]
+
+
+def test_the_table_shows_what_decided(capsys: pytest.CaptureFixture[str]) -> None:
+    nan = StructureRecord(
+        kind="nan-unexpected", count=56, first=[0, 0], got="nan", want="1", message="NaN"
+    )
+    outside = FindingRecord(
+        tool="guards",
+        kind="out-of-bounds-write",
+        message="",
+        kernel="k",
+        location="y[64]",
+        threads="",
+    )
+    fields: dict[str, Any] = {"verdict": Verdict.REFUTED, "reason": "wrong"}
+    cases = [
+        samples.case("nan", outputs=[samples.output(passed=False, structure=[nan])], **fields),
+        samples.case("guard", findings=[outside], **fields),
+        refuted_by("bound", 3.0),
+    ]
+    console.show_summary(stage.assemble(samples.parts(cases)))
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split()[1]: " ".join(line.split()) for line in lines if line.startswith("grad-a")}
+    assert "nan-unexpected of grad_a 56 - " in rows["nan"]
+    assert "out-of-bounds-write at y[64] - - " in rows["guard"]
+    assert "bound of grad_a 3 1 " in rows["bound"]
+
+
+def test_a_run_of_empty_cases_alone_claims_no_check(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = samples.case(
+        outputs=[samples.output(shape=[0, 64], elements=0, checks=[], metrics=None)]
+    )
+    console.show_summary(stage.assemble(samples.parts([empty], groups=[])))
+    out = capsys.readouterr().out
+    assert "nothing was compared" in out
+    assert "every check" not in out

@@ -21,8 +21,8 @@ from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
 PATTERNS = {
-    "some_rows": ("rows", "rows 3, 9 (2 of 32)"),
-    "some_columns": ("columns", "columns 5, 21 to 22 (3 of 100)"),
+    "some_rows": ("rows", "whole rows 3, 9 (2 of 32)"),
+    "some_columns": ("columns", "whole columns 5, 21 to 22 (3 of 100)"),
     "tile_edges": ("tile-edges", "tile 16: the last of each tile's columns"),
     "partial_tile": ("tile-edges", "the partial last tile of columns (100 = "),
     "tail": ("tail", "the last 70 of 3200 elements, from flat index 3130 (row 31, column 30)"),
@@ -76,7 +76,7 @@ def test_the_pattern_of_the_error_is_named(kernel: str, patterns: Evidence) -> N
     assert pattern is not None
     kind, detail = PATTERNS[kernel]
     assert (pattern.kind, detail in pattern.detail) == (kind, True), pattern
-    assert kind in ("every-element", "scattered") or case.reason.endswith(f": {pattern.detail}")
+    assert kind in ("every-element", "scattered") or case.reason.endswith(f": {pattern.words}")
 
 
 def test_the_evidence_has_the_texts_of_all_own_files(patterns: Evidence) -> None:
@@ -108,7 +108,7 @@ def test_a_sweep_names_the_smallest_shape_that_fails(tmp_path: Path) -> None:
     )
     report = (tmp_path / "patterns.md").read_text(encoding="utf-8")
     assert "`some-rows` fails on cpu: `m=32,k=48` (3 of 4 shapes fail)." in report
-    assert "Pattern of the failing elements: rows (rows 3, 9 (2 of 32))." in report
+    assert "Pattern of the failing elements: rows (whole rows 3, 9 (2 of 32))." in report
 
 
 def loaded(folder: Path, case: CaseRecord) -> dict[str, NDArray[Any]]:

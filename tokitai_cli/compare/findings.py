@@ -13,6 +13,7 @@ from tokitai_cli.model.case import (
 )
 from tokitai_cli.model.evidence import CheckRecord, FindingRecord, PatternRecord
 from tokitai_cli.model.metrics import METRICS
+from tokitai_cli.model.text import plural
 
 GUARD_TOOL = "guards"
 INPUT_TOOL = "inputs"
@@ -31,21 +32,14 @@ def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
     return [*found.values(), *inputs]
 
 
-def _bytes(count: int) -> str:
-    return f"{count} byte{'s' if count != 1 else ''}"
-
-
 def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord:
-    width = DTYPES[plan.dtype].nbytes
-    element = damage.offset // width  # floors, so the byte just before the payload is element -1
-    if damage.offset < 0:
-        where = f"{_bytes(-damage.offset)} before its start"
-    else:
-        where = f"{_bytes(damage.offset - plan.nbytes)} after its end"
+    # Floors, so that the byte just in front of the payload is element -1.
+    element = damage.offset // DTYPES[plan.dtype].nbytes
+    side = "in front of" if damage.offset < 0 else "behind"
     message = (
-        f"{plan.name}: write outside the buffer, {damage.side} it: {_bytes(damage.bytes_changed)} "
-        f"changed, the first at byte offset {damage.offset} ({where}; element index {element}, "
-        f"the buffer has {plan.elements}), repetition {damage.repetition}"
+        f"{plan.name}[{element}]: written {side} {plan.name}, which has "
+        f"{plural(plan.elements, 'element')}: {_changed(plan, damage.bytes_changed)}, "
+        f"in repetition {damage.repetition}"
     )
     return FindingRecord(
         tool=GUARD_TOOL,
@@ -61,11 +55,10 @@ def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord
     flat = damage.offset // DTYPES[plan.dtype].nbytes
     inside = 0 <= flat < plan.elements
     place = shown_index(index_of(flat, plan.shape) if inside else [flat])
-    what = "input changed while the kernel ran" if inside else "write outside the input"
-    message = (
-        f"{plan.name}: {what}: {_bytes(damage.bytes_changed)} changed, the first at byte offset "
-        f"{damage.offset} (element index {place})"
-    )
+    side = "in front of" if damage.offset < 0 else "behind"
+    outside = f"written {side} the input, which has {plural(plan.elements, 'element')}"
+    what = "input changed while the kernel ran" if inside else outside
+    message = f"{plan.name}{place}: {what}: {_changed(plan, damage.bytes_changed)}"
     return FindingRecord(
         tool=INPUT_TOOL,
         kind="input-changed" if inside else "out-of-bounds-write",
@@ -76,9 +69,21 @@ def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord
     )
 
 
-def check_reason(
-    output: str, check: CheckRecord, bias: tuple[float, float], pattern: PatternRecord | None
-) -> str:
+def _changed(plan: BufferPlan, changed: int) -> str:
+    """Elements that `changed` bytes take at the least; some may have got the bytes that they had."""
+    return f"at least {plural(-(-changed // DTYPES[plan.dtype].nbytes), 'element')} changed"
+
+
+def place_words(pattern: PatternRecord | None) -> str:
+    """What the pattern adds to a reason: where it is a place, or one value."""
+    if pattern is None:
+        return ""
+    if pattern.kind in ("every-element", "scattered"):
+        return f": {pattern.values}" if pattern.values else ""
+    return f": {pattern.words}"
+
+
+def check_reason(output: str, check: CheckRecord, bias: tuple[float, float]) -> str:
     """Index, got, want, error and limit of the worst element, and how many exceed the limit."""
     label = check.metric if check.against == "reference" else f"{check.metric} against the replay"
     if not check.worst:
@@ -96,10 +101,7 @@ def check_reason(
     else:
         word = "bound" if METRICS[check.metric].against_bound else "limit"
         compared = f"error {shown_short(worst.error)} exceeds the {word} {shown_short(worst.limit)}"
-    text = (
+    return (
         f"{output}{shown_index(worst.index)}: got {shown(worst.got)}, want {shown(worst.want)}, "
         f"{compared} ({label}); {elements_text(check.exceeding or 0, check.elements)}"
     )
-    if pattern is not None and pattern.kind not in ("every-element", "scattered"):
-        text += f": {pattern.detail}"
-    return text

@@ -89,7 +89,7 @@ def judge(
     differing = [output.difference for output in judged if output.difference is not None]
     if case.variant.deterministic:
         for change in differing:
-            text = f"{change.message}; the spec says deterministic"
+            text = f"{change.message}{_orders(result)}; the spec says deterministic"
             failures.append(Failure(STEP_REPEATS, text))
             findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
@@ -138,6 +138,16 @@ def judge_another(
         findings=[*so_far.findings, *findings],
         verdict=Verdict.REFUTED if refuted else so_far.verdict,
         reason=failures[0] if refuted else so_far.reason,
+    )
+
+
+def _orders(result: RunResult) -> str:
+    """What other bits in another order mean; empty where the order is not known or was the same."""
+    if len(set(result.schedules)) < 2:
+        return ""
+    return (
+        "; the repetitions ran in other orders of blocks and threads, and the result depends on "
+        "them: a race, or atomics"
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, checks_for
 from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.expected import reference_target, refined_error, replay_target
-from tokitai_cli.compare.findings import check_reason
+from tokitai_cli.compare.findings import check_reason, place_words
 from tokitai_cli.compare.mutant_trial import try_mutants
 from tokitai_cli.compare.pattern import pattern_of
 from tokitai_cli.compare.structure import (
@@ -227,7 +227,7 @@ def _judge_values(
 
     if unwritten is not None and excused is not None:
         unwritten &= ~excused
-    failures, structure, pattern = _failures(buffer, chosen, unwritten, arrays[0])
+    failures, structure, pattern = _failures(buffer, chosen, unwritten, arrays)
     record = OutputRecord(
         name=buffer.name,
         dtype=buffer.dtype,
@@ -247,24 +247,29 @@ def _equal(left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) 
 
 
 def _failures(
-    buffer: BufferPlan, chosen: Repetition, unwritten: Mask | None, first: NDArray[Any]
+    buffer: BufferPlan, chosen: Repetition, unwritten: Mask | None, arrays: Sequence[NDArray[Any]]
 ) -> tuple[list[Failure], list[StructureRecord], PatternRecord | None]:
-    """Put together what is wrong; `first` are the values of repetition 0."""
+    """Put together what is wrong; `arrays` are the values of each repetition."""
     failures: list[Failure] = []
     structure: list[StructureRecord] = []
     if unwritten is not None and unwritten.any():
-        value = float(first[int(np.argmax(unwritten))])
+        value = float(arrays[0][int(np.argmax(unwritten))])
         structure.append(never_written_failure(buffer, unwritten, value))
-        failures.append(Failure(STEP_UNWRITTEN, f"{buffer.name}: {structure[0].message}"))
         chosen.mark(slice(None), unwritten)
-    pattern = None if chosen.failing is None else pattern_of(chosen.failing, buffer.shape)
+    pattern = None
+    if chosen.failing is not None:
+        got = None if structure else arrays[chosen.number]  # what was not written is a fill
+        pattern = pattern_of(chosen.failing, buffer.shape, got)
+    for one in structure:
+        text = f"{buffer.name}: {one.message}{place_words(pattern)}"
+        failures.append(Failure(STEP_UNWRITTEN, text))
     for one in chosen.structure.records():
         structure.append(one)
-        text = f"{buffer.name}: {one.message}{chosen.shown}"
+        text = f"{buffer.name}: {one.message}{place_words(pattern)}{chosen.shown}"
         failures.append(Failure(STEP_STRUCTURE, text))
     for tally in chosen.failed_checks:
-        text = check_reason(buffer.name, tally.record(), tally.bias.means, pattern)
-        failures.append(Failure(STEP_NUMBERS, text + chosen.shown))
+        text = check_reason(buffer.name, tally.record(), tally.bias.means)
+        failures.append(Failure(STEP_NUMBERS, text + place_words(pattern) + chosen.shown))
     return failures, structure, pattern
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.values import elements_text
+from tokitai_cli.compare.values import elements_text, shown
 from tokitai_cli.model.evidence import PatternRecord
 
 _TILES = (256, 128, 64, 32, 16, 8, 4)
@@ -16,20 +19,38 @@ _DENSE = 0.5
 _SHOWN_RANGES = 6
 
 
-def pattern_of(failing: NDArray[np.bool_], shape: tuple[int, ...]) -> PatternRecord | None:
+def pattern_of(
+    failing: NDArray[np.bool_], shape: tuple[int, ...], got: NDArray[Any] | None = None
+) -> PatternRecord | None:
     """Return the pattern of the flat mask `failing`; None where nothing fails.
 
-    Arrays of more than two axes are seen as a matrix of all but the last axis by the last.
+    Arrays of more than two axes are seen as a matrix of all but the last axis by the last. `got` are
+    the values: where all failing ones are the same, the pattern says so.
     """
     count = int(np.count_nonzero(failing))
     if count == 0:
         return None
+    found = _placed(failing, count, shape)
+    values = "" if got is None or count < 2 else _throughout(got[failing])
+    return msgspec.structs.replace(found, values=values)
+
+
+def _throughout(got: NDArray[Any]) -> str:
+    """The one value that all of `got` have, in words; empty where there are several."""
+    first = got[0]
+    if not (np.isnan(got).all() if np.isnan(first) else (got == first).all()):
+        return ""
+    return "all NaN" if np.isnan(first) else f"all {shown(first)}" if first else "all zeros"
+
+
+def _placed(failing: NDArray[np.bool_], count: int, shape: tuple[int, ...]) -> PatternRecord:
     if count == failing.size:
         return PatternRecord(kind="every-element", detail=f"all {count} elements")
     columns = shape[-1] if len(shape) >= 2 else failing.size
     matrix = failing.reshape(-1, columns)
     found = (
-        _tail(failing, count, columns)
+        _strided(failing, columns)
+        or _tail(failing, count, columns)
         or _tile_edges(matrix, count)
         or _lines(matrix, count, axis=0)
         or _lines(matrix, count, axis=1)
@@ -45,6 +66,8 @@ def _tail(failing: NDArray[np.bool_], count: int, columns: int) -> PatternRecord
     length = failing.size - first
     if not failing[-1] or count < _DENSE * length or first == 0:
         return None
+    if length == 1:
+        return PatternRecord(kind="tail", detail=f"the last of {failing.size} elements")
     detail = f"the last {length} of {failing.size} elements, from flat index {first}"
     if columns < failing.size:
         detail += f" (row {first // columns}, column {first % columns})"
@@ -69,7 +92,7 @@ def _tile_edges(matrix: NDArray[np.bool_], count: int) -> PatternRecord | None:
             edges = _edge_lines(lines, tile)
             due = extent // tile
             if edges and lines.size >= max(2, due - 1) and count >= _DENSE * lines.size * other:
-                detail = f"tile {tile}: the {edges} of each tile's {name}"
+                detail = f"tile {tile}: the {edges} of each tile's {name}{_every(lines, name)}"
                 return PatternRecord(kind="tile-edges", detail=detail)
     return None
 
@@ -83,14 +106,40 @@ def _edge_lines(lines: NDArray[np.intp], tile: int) -> str:
 def _lines(matrix: NDArray[np.bool_], count: int, *, axis: int) -> PatternRecord | None:
     """Find whole rows (axis 0) or columns (axis 1)."""
     extent, other = matrix.shape[axis], matrix.shape[1 - axis]
-    if extent < 2 or other < 2:
+    if extent < 2 or other < 2 or count < 2:
         return None
     lines = np.flatnonzero(matrix.any(axis=1 - axis))
     if lines.size > extent // 2 or count < _DENSE * lines.size * other:
         return None
     name = "rows" if axis == 0 else "columns"
-    detail = f"{name} {ranges(lines)} ({lines.size} of {extent})"
+    whole = "whole " if count == lines.size * other else ""
+    word = name if lines.size > 1 else name.removesuffix("s")
+    detail = f"{whole}{word} {ranges(lines)}{_every(lines, name)} ({lines.size} of {extent})"
     return PatternRecord(kind=name, detail=detail)
+
+
+def _strided(failing: NDArray[np.bool_], columns: int) -> PatternRecord | None:
+    """Find every n-th element of an array of one axis."""
+    words = _every(np.flatnonzero(failing), "elements") if columns == failing.size else ""
+    if not words:
+        return None
+    count = elements_text(int(np.count_nonzero(failing)), failing.size)
+    return PatternRecord(kind="strided", detail=f"{words.removeprefix(', ')} ({count})")
+
+
+def _every(lines: NDArray[np.intp], name: str) -> str:
+    """What regular `lines` are, as in `, every 16th row from row 3`: three or more, evenly apart."""
+    steps = np.diff(lines)
+    if lines.size < 3 or steps[0] < 2 or (steps != steps[0]).any():
+        return ""
+    one = name.removesuffix("s")
+    return f", every {_ordinal(int(steps[0]))} {one} from {one} {lines[0]}"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def _spread(matrix: NDArray[np.bool_]) -> str:

@@ -58,7 +58,7 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     counts = counts_text(evidence.counts)
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
-    blocks.append(Line(evidence.reason, indent=2))
+    blocks.append(Line(view.reason(evidence), indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
     blocks += [Line(str(path), label="report:", indent=2) for path in files]
@@ -109,13 +109,13 @@ def _row(tally: view.Tally, *, several: bool) -> list[str]:
     shape = shape_text(tally.worst.case.shape)
     if tally.shapes > 1:
         shape = f"{tally.shapes} shapes, worst {shape}"
-    output, check = tally.worst.output, tally.worst.check
+    output, decided = tally.worst.output, view.decision(tally.worst)
     cells = [tally.variant, tally.profile] + ([tally.device] if several else [])
     cells += [shape, str(tally.verdict)]
-    if output is None or check is None:
+    if decided is None:
         cells += ["-", "-", "-"]
     else:
-        cells += [f"{check.metric} of {output.name}", number(check.value, 4), number(check.limit)]
+        cells += [decided.words, number(decided.value, 4), number(decided.limit)]
     metrics = None if output is None else output.metrics
     return [*cells, "-" if metrics is None else number(metrics.max_ulp, 4)]
 
@@ -129,7 +129,7 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
             yield Line(_at(one.first), label="first index:", indent=2)
             yield Line(f"{number(one.got, 9)}, want {one.want}", label="got:", indent=2)
         if output.pattern is not None:
-            text = f"{output.pattern.kind} ({output.pattern.detail})"
+            text = f"{output.pattern.kind} ({output.pattern.words})"
             yield Line(text, label="pattern:", indent=2)
     yield from _findings(case)
     if case.verdict is Verdict.BUILD_FAILED:

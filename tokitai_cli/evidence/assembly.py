@@ -12,7 +12,7 @@ import msgspec
 
 from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
 from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model import encoding
+from tokitai_cli.model import encoding, view
 from tokitai_cli.model.evidence import (
     AgreementRecord,
     BuildRecord,
@@ -244,8 +244,8 @@ def _counts(cases: Iterable[CaseRecord]) -> dict[str, int]:
 def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     """Take the worst of the cases and the run's own end."""
     candidates = [
-        Outcome(case.verdict, case.stage, f"{case.id} on {case.device}: {case.reason}")
-        for case in cases
+        Outcome(case.verdict, case.stage, view.headline(case))
+        for case in (*view.troubled(cases), *cases)  # of those that are as bad, the plainest leads
     ]
     if parts.outcome is not None:
         if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):
@@ -258,12 +258,21 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     verdict = worst(candidate.verdict for candidate in candidates)
     chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
     if verdict is Verdict.VERIFIED:
-        passed = sum(case.verdict is Verdict.VERIFIED for case in cases)
-        reason = f"every check of every output passed in {passed} of {len(cases)} cases"
-        if passed < len(cases):
-            reason += f"; {len(cases) - passed} prove nothing (vacuous)"
-        return msgspec.structs.replace(chosen, reason=reason)
+        return msgspec.structs.replace(chosen, reason=_verified_reason(cases))
     return chosen
+
+
+def _verified_reason(cases: Sequence[CaseRecord]) -> str:
+    passed = [case for case in cases if case.verdict is Verdict.VERIFIED]
+    compared = sum(elements(case) > 0 for case in passed)
+    if not compared:
+        return "no output has an element, as the spec expects: nothing was compared"
+    reason = f"every check of every output passed in {compared} of {len(cases)} cases"
+    if compared < len(passed):
+        reason += f"; {len(passed) - compared} have no elements, as the spec expects"
+    if len(passed) < len(cases):
+        reason += f"; {len(cases) - len(passed)} prove nothing (vacuous)"
+    return reason
 
 
 def _conclusive(case: CaseRecord, groups: Iterable[GroupRecord]) -> CaseRecord:

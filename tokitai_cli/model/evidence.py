@@ -194,12 +194,18 @@ class StructureRecord(Record, frozen=True, kw_only=True):
 
 
 class PatternRecord(Record, frozen=True, kw_only=True):
-    """Where the failing elements lie: `kind` is one of every-element, rows, columns, tail,
-    tile-edges, scattered; `detail` says which.
+    """Where the failing elements lie: `kind` is one of every-element, rows, columns, tail, strided,
+    tile-edges, scattered; `detail` says which. `values` says what they hold, if that is one value.
     """
 
     kind: str
     detail: str
+    values: str = ""
+
+    @property
+    def words(self) -> str:
+        """Place and value in words."""
+        return f"{self.detail}, {self.values}" if self.values else self.detail
 
 
 class OutputRecord(Record, frozen=True, kw_only=True):

@@ -32,6 +32,14 @@ class Row(msgspec.Struct, frozen=True):
     check: CheckRecord | None
 
 
+class Decision(msgspec.Struct, frozen=True):
+    """What decided a row, or came nearest to its limit: in words, with value and limit if there are."""
+
+    words: str
+    value: Number | None = None
+    limit: Number | None = None
+
+
 class Tally(msgspec.Struct, frozen=True):
     """Cases of one variant, profile and device: cases and shapes counted, the worst
     verdict, and the row of the case that is nearest to its limit or exceeds it most.
@@ -80,11 +88,46 @@ def cases(evidence: Evidence) -> list[CaseRecord]:
     return [measured(evidence, case) for case in evidence.cases]
 
 
+def headline(case: CaseRecord) -> str:
+    """A case with its reason, as the reason of a run."""
+    return f"{case.id} on {case.device}: {case.reason}"
+
+
+def reason(evidence: Evidence) -> str:
+    """Why the run has its verdict, with what was measured on the case that it names."""
+    named = (case for case in evidence.cases if headline(case) == evidence.reason)
+    return next((headline(measured(evidence, case)) for case in named), evidence.reason)
+
+
 def troubled(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """List the cases that a reader must look at, worst verdict first, else in the order of the run."""
-    return sorted(
-        (case for case in records if case.verdict not in FINE), key=lambda case: case.verdict.rank
-    )
+    """List the cases that a reader must look at, worst verdict first.
+
+    Of one verdict, each variant on a device comes first with the case that shows its fault best; the
+    others follow in the order of the run.
+    """
+    found = [case for case in records if case.verdict not in FINE]
+    best: dict[tuple[Verdict, str, str], CaseRecord] = {}
+    for case in found:
+        place = (case.verdict, case.variant, case.device)
+        if place not in best or _plainness(case) > _plainness(best[place]):
+            best[place] = case
+    leads = {id(case) for case in best.values()}
+    return sorted(found, key=lambda case: (case.verdict.rank, id(case) not in leads))
+
+
+def _plainness(case: CaseRecord) -> tuple[bool, float, float]:
+    """Order of cases by how plainly they show a fault: wrong everywhere (NaN, never written), error
+    over bound (or in ulp), share of elements whose kind is wrong.
+    """
+    shares, errors = [0.0], [0.0]
+    for output in case.outputs:
+        if output.passed or not output.elements:
+            continue
+        shares.append(sum(one.count for one in output.structure) / output.elements)
+        if output.metrics is not None:
+            over, ulp = output.metrics.over_bound, output.metrics.max_ulp
+            errors.append(magnitude(ulp if over is None else over))
+    return max(shares) >= 1, max(errors), max(shares)
 
 
 def telling(records: Iterable[CaseRecord]) -> list[CaseRecord]:
@@ -158,6 +201,31 @@ def rows(case: CaseRecord) -> list[Row]:
     ]
 
 
+def decision(row: Row) -> Decision | None:
+    """What decided the row's case; in a case that passed, the check that came nearest to its limit."""
+    case, output, check = row.case, row.output, row.check
+    if output is None:
+        return None
+    judged = None
+    if check is not None:
+        against = " against the replay" if check.against == "replay" else ""
+        words = f"{check.metric} of {output.name}{against}"
+        judged = Decision(words, check.value, check.limit)
+    if case.verdict not in (*_FAILING, Verdict.EXPECTED_FAILURE):
+        return judged
+    damage = [one for one in case.findings if one.kind != "nondeterministic"]
+    if damage:
+        return Decision(f"{damage[0].kind} at {damage[0].location or damage[0].kernel}")
+    if output.structure:
+        return Decision(f"{output.structure[0].kind} of {output.name}", output.structure[0].count)
+    if check is not None and check.judges and not check.passed:
+        return judged
+    for one in case.properties:
+        if not one.passed:
+            return Decision(f"{one.name} of {one.output}", one.value, one.limit)
+    return Decision(case.findings[0].kind) if case.findings else judged
+
+
 def nearness(case: CaseRecord) -> tuple[bool, bool, float]:
     """Order of cases by how near their worst check is to its limit."""
     found = worst_check(case)
@@ -178,5 +246,7 @@ def tallies(records: Iterable[CaseRecord]) -> list[Tally]:
     return found
 
 
-def _row_severity(row: Row) -> tuple[bool, bool, float]:
-    return (False, False, -1.0) if row.check is None else severity(row.check)
+def _row_severity(row: Row) -> tuple[bool, bool, bool, float]:
+    wrong_kind = row.output is not None and bool(row.output.structure)
+    rest = (False, False, -1.0) if row.check is None else severity(row.check)
+    return (wrong_kind, *rest)

@@ -45,7 +45,7 @@ def _around(record: CaseRecord) -> Iterator[str]:
         yield f"  {worst}"
     for output in record.outputs:
         if output.pattern is not None:
-            yield f"  pattern of {output.name}: {output.pattern.kind} ({output.pattern.detail})"
+            yield f"  pattern of {output.name}: {output.pattern.kind} ({output.pattern.words})"
     if record.reproduced is not None:
         yield f"  again in a fresh child: {'the same' if record.reproduced else 'not the same'}"
 

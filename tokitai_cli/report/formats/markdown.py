@@ -45,6 +45,8 @@ def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
             evidence=found,
             outline=outline(found),
             counts=view.counts(found),
+            reason=view.reason(found),
+            decision=view.decision,
             shape=shape_text,
         )
     )
