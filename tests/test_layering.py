@@ -32,7 +32,6 @@ HOMES = {
     "subprocess": {"process"},
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),
-    "boolean": {"batch"},
     "pytest": {"pytest_plugin"},
     "dask": {"cluster"},
     "distributed": {"cluster"},
