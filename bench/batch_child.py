@@ -40,11 +40,11 @@ def main(words: list[str]) -> None:
     for name in ("begin", "end"):
         setattr(Store, name, _timed("keeping", getattr(Store, name)))
     # Both kinds of results that came together are kept in one go.
-    conductor = vars(sys.modules["tokitai_cli.batch.conduct"])["Conductor"]
+    conductor = vars(sys.modules["tokitai_cli.batch.work.conduct"])["Conductor"]
     conductor._keep = _timed("keeping", conductor._keep)
-    # The composer's own name for it is what it calls.
-    composer = sys.modules["tokitai_cli.batch.composer"]
-    vars(composer)["summarise"] = _timed("summary", vars(composer)["summarise"])
+    # The name that the module itself calls.
+    module = vars(sys.modules["tokitai_cli.batch.run"])
+    module["summarise"] = _timed("summary", module["summarise"])
     start = time.perf_counter()
     outcome = batch.run(options, collected, lambda event: None)
     seconds = time.perf_counter() - start

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tokitai_cli.batch.collect import collect
-from tokitai_cli.batch.collected import Collected
-from tokitai_cli.batch.options import BatchOptions
-from tokitai_cli.batch.queue import TaskQueue
+from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.select.collect import collect
+from tokitai_cli.batch.select.options import BatchOptions
+from tokitai_cli.batch.work.queue import TaskQueue
 from tokitai_cli.cluster import DaskExecutor, TlsFiles
 from tokitai_cli.model.batch import Reply
 from tokitai_cli.model.settings import Settings

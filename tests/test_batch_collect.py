@@ -16,15 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tokitai_cli.batch.fingerprint as prints
+import tokitai_cli.batch.select.fingerprint as prints
 from tests.spec_example import example, write_example
 from tokitai_cli import oracles, plan, resources, spec
-from tokitai_cli.batch.collect import collect
-from tokitai_cli.batch.collected import BatchCase, Collected
-from tokitai_cli.batch.fingerprint import fingerprint, tool_digest
-from tokitai_cli.batch.keyword import MAX_DEPTH, matcher
-from tokitai_cli.batch.options import batch_options
-from tokitai_cli.batch.shard import shard
+from tokitai_cli.batch.select.cases import BatchCase, Collected, shard
+from tokitai_cli.batch.select.collect import collect
+from tokitai_cli.batch.select.fingerprint import fingerprint, tool_digest
+from tokitai_cli.batch.select.keyword import MAX_DEPTH, matcher
+from tokitai_cli.batch.select.options import batch_options
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import SpecError, UsageError
 from tokitai_cli.model.case import Case
@@ -796,7 +795,7 @@ def test_the_tool_is_known_by_its_sources_wherever_they_are(
         monkeypatch.setattr(resources, "_ROOT", data)
         return tool_digest()
 
-    package = Path(prints.__file__).resolve().parent.parent
+    package = prints._PACKAGE
     here = digest(package.parent)
     try:
         data = tmp_path / "tokitai_cli" / "_data"

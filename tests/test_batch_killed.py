@@ -17,7 +17,8 @@ import pytest
 
 from tests import batch_crash, batch_samples
 from tests.test_batch_storage import crash, disk_faults, memory
-from tokitai_cli.batch.store import FILE, Store
+from tokitai_cli.batch.disk import FILE
+from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
 
 __all__ = ["disk_faults", "memory"]

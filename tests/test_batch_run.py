@@ -17,11 +17,11 @@ import yaml
 
 from tests.runs import KERNELS, derived_spec, tokitai
 from tokitai_cli import batch
-from tokitai_cli.batch.conduct import Conductor, expected_seconds
-from tokitai_cli.batch.local import LocalExecutor
-from tokitai_cli.batch.queue import TaskQueue, lot_of
-from tokitai_cli.batch.serve import device_identity, lost
 from tokitai_cli.batch.store import Store
+from tokitai_cli.batch.work.conduct import Conductor, expected_seconds
+from tokitai_cli.batch.work.local import LocalExecutor
+from tokitai_cli.batch.work.queue import TaskQueue, lot_of
+from tokitai_cli.batch.work.serve import device_identity, lost
 from tokitai_cli.errors import StorageError
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Reply, Task
 from tokitai_cli.model.device import DeviceClass, Fact, Probe
@@ -256,8 +256,8 @@ def test_a_case_that_takes_each_worker_down_is_a_fault_and_the_others_go_on(
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'tokitai_cli.batch.worker' in sys.orig_argv:\n"
-        "    from tokitai_cli.batch import serve\n"
+        "if 'tokitai_cli.batch.work.worker' in sys.orig_argv:\n"
+        "    from tokitai_cli.batch.work import serve\n"
         "    whole = serve.CaseServer.serve\n"
         "    def serve_or_die(self, task):\n"
         f"        if task.number == {doomed.number}:\n"

@@ -19,7 +19,8 @@ import pytest
 from tests import batch_samples as batches
 from tests.test_batch_store import batch, newest
 from tokitai_cli.batch import disk
-from tokitai_cli.batch.store import FILE, Store
+from tokitai_cli.batch.disk import FILE
+from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
 
 ROOT = Path(__file__).parent.parent

@@ -16,7 +16,7 @@ import pytest
 from tests.runs import evidence_in, tokitai
 from tests.spec_example import example, write_example
 from tokitai_cli import batch, compare, console, oracles, verify
-from tokitai_cli.batch.serve import CaseServer
+from tokitai_cli.batch.work.serve import CaseServer
 from tokitai_cli.cli import app, main
 from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.evidence import read

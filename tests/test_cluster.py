@@ -31,14 +31,13 @@ from tests.cluster_processes import (
 )
 from tests.spec_example import example, write_example
 from tokitai_cli import resources, spec
-from tokitai_cli.batch.collected import Collected
-from tokitai_cli.batch.queue import TaskQueue
-from tokitai_cli.batch.serve import CaseServer
-from tokitai_cli.cluster import TlsFiles, open_executor, parcel, worker
-from tokitai_cli.cluster.bundles import Bundle, Bundles
-from tokitai_cli.cluster.link import within
-from tokitai_cli.cluster.offers import Loads, Offer, offers
-from tokitai_cli.cluster.parcel import Parcel
+from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.work.queue import TaskQueue
+from tokitai_cli.batch.work.serve import CaseServer
+from tokitai_cli.cluster import TlsFiles, open_executor, spec_archive, worker
+from tokitai_cli.cluster.client import within
+from tokitai_cli.cluster.placement import Bundle, Bundles, Loads, Offer, offers
+from tokitai_cli.cluster.spec_archive import SpecArchive
 from tokitai_cli.errors import ExecutorError, SpecError, StorageError, UsageError
 from tokitai_cli.model.batch import CaseResult, Reply, Task
 from tokitai_cli.model.events import Event, Note
@@ -60,8 +59,8 @@ jobqueue:
 
 
 @pytest.fixture(autouse=True)
-def own_parcels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parcels of a test lie in a folder of its own, in this process and in those that it starts."""
+def own_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives of a test lie in a folder of its own, in this process and in those that it starts."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -236,10 +235,10 @@ def layout(root: Path) -> Path:
     return path
 
 
-def test_a_parcel_has_all_that_a_spec_is_made_of_and_nothing_else(tmp_path: Path) -> None:
-    first, second = (parcel.pack(spec.load(layout(tmp_path / one))) for one in ("x", "y"))
+def test_a_archive_has_all_that_a_spec_is_made_of_and_nothing_else(tmp_path: Path) -> None:
+    first, second = (spec_archive.pack(spec.load(layout(tmp_path / one))) for one in ("x", "y"))
     assert (first.digest, first.data, first.spec) == (second.digest, second.data, second.spec)
-    held = msgspec.msgpack.decode(first.data, type=Parcel)
+    held = msgspec.msgpack.decode(first.data, type=SpecArchive)
     kernels = "b/kernels/"
     assert sorted(held.files) == [
         "a/specs/oracle.py",
@@ -254,21 +253,21 @@ def test_a_parcel_has_all_that_a_spec_is_made_of_and_nothing_else(tmp_path: Path
 
 def test_what_is_unpacked_is_what_was_packed(tmp_path: Path) -> None:
     loaded = spec.load(layout(tmp_path / "x"))
-    packed = parcel.pack(loaded)
-    place = parcel.unpack(packed.data)
-    assert place == parcel.folder() / packed.digest
+    packed = spec_archive.pack(loaded)
+    place = spec_archive.unpack(packed.data)
+    assert place == spec_archive.folder() / packed.digest
     assert spec.load(place / packed.spec).digest == loaded.digest
     source = (place / packed.spec).parent / "vector_add.hip"
     assert source.resolve() == place / "b" / "kernels" / "vector_add.hip"
     assert source.read_bytes() == (loaded.folder / "vector_add.hip").read_bytes()
-    assert stat.S_IMODE(parcel.folder().stat().st_mode) == 0o700
+    assert stat.S_IMODE(spec_archive.folder().stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("op", [name for name, _ in spec.builtin()])
 def test_built_in_specs_travel_with_their_kernels(op: str) -> None:
     loaded = spec.load(spec.find(op))
-    packed = parcel.pack(loaded)
-    there = spec.load(parcel.unpack(packed.data) / packed.spec)
+    packed = spec_archive.pack(loaded)
+    there = spec.load(spec_archive.unpack(packed.data) / packed.spec)
     for name, variant in loaded.spec.variants.items():
         assert there.spec.variants[name] == variant
         source = (there.folder / variant.source).read_bytes()
@@ -301,26 +300,26 @@ def damage_all(place: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [damage_content, damage_extra, damage_missing, damage_link, damage_all]
 )
-def test_a_damaged_parcel_is_made_anew(tmp_path: Path, damage: object) -> None:
-    packed = parcel.pack(spec.load(write_example(tmp_path / "specs")))
-    place = parcel.unpack(packed.data)
+def test_a_damaged_archive_is_made_anew(tmp_path: Path, damage: object) -> None:
+    packed = spec_archive.pack(spec.load(write_example(tmp_path / "specs")))
+    place = spec_archive.unpack(packed.data)
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    stamps = parcel.stamps(place)
+    stamps = spec_archive.stamps(place)
     damage(place)  # type: ignore[operator]
-    assert parcel.stamps(place) != stamps
-    assert parcel.unpack(packed.data) == place
+    assert spec_archive.stamps(place) != stamps
+    assert spec_archive.unpack(packed.data) == place
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["../out", "/out", "a/../../out", "", "a//b", "./a", "a\0b"])
 @pytest.mark.parametrize("where", ["file", "link", "target", "spec"])
-def test_a_parcel_cannot_name_what_is_outside(name: str, where: str) -> None:
+def test_a_archive_cannot_name_what_is_outside(name: str, where: str) -> None:
     files = {"s.yaml": b"x", **({name: b"x"} if where == "file" else {})}
     links = {"link": {name: "s.yaml"}, "target": {"l": name}}.get(where, {})
-    data = msgspec.msgpack.encode(Parcel(name if where == "spec" else "s.yaml", files, links))
+    data = msgspec.msgpack.encode(SpecArchive(name if where == "spec" else "s.yaml", files, links))
     with pytest.raises(StorageError, match="outside of itself"):
-        parcel.unpack(data)
-    assert list(parcel.folder().iterdir()) == []
+        spec_archive.unpack(data)
+    assert list(spec_archive.folder().iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -332,43 +331,43 @@ def test_a_parcel_cannot_name_what_is_outside(name: str, where: str) -> None:
         ({"s": b"", "l": b""}, {"l": "s"}),
     ],
 )
-def test_a_parcel_that_contradicts_itself_is_refused(
+def test_a_archive_that_contradicts_itself_is_refused(
     files: dict[str, bytes], links: dict[str, str]
 ) -> None:
-    with pytest.raises(StorageError, match="a parcel"):
-        parcel.unpack(msgspec.msgpack.encode(Parcel("s", files, links)))
+    with pytest.raises(StorageError, match="an archive"):
+        spec_archive.unpack(msgspec.msgpack.encode(SpecArchive("s", files, links)))
 
 
-def test_parcels_lie_only_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:
-    data = parcel.pack(spec.load(write_example(tmp_path / "specs"))).data
-    base = parcel.folder()
+def test_archives_lie_only_in_a_folder_of_this_user_alone(tmp_path: Path) -> None:
+    data = spec_archive.pack(spec.load(write_example(tmp_path / "specs"))).data
+    base = spec_archive.folder()
     base.chmod(0o755)
     with pytest.raises(StorageError, match="not a folder of this user alone"):
-        parcel.unpack(data)
+        spec_archive.unpack(data)
     base.rmdir()
     base.symlink_to(tmp_path)
     with pytest.raises(StorageError, match="not a folder of this user alone"):
-        parcel.unpack(data)
+        spec_archive.unpack(data)
 
 
 def test_what_cannot_travel_is_told(tmp_path: Path) -> None:
     text = example("spec.yaml")
     absolute = text.replace("source: ", f"source: {tmp_path}/one/")
     with pytest.raises(UsageError, match="absolute path"):
-        parcel.pack(spec.load(write_example(tmp_path / "one", spec=absolute)))
+        spec_archive.pack(spec.load(write_example(tmp_path / "one", spec=absolute)))
     through = write_example(tmp_path / "two", spec=text.replace("source: ", "source: link/../"))
     (tmp_path / "far" / "away").mkdir(parents=True)
     (tmp_path / "two" / "link").symlink_to(tmp_path / "far" / "away")
     (tmp_path / "two" / "vector_add.hip").rename(tmp_path / "far" / "vector_add.hip")
     with pytest.raises(UsageError, match="through a symbolic link"):
-        parcel.pack(spec.load(through))
-    large = write_example(tmp_path / "three", kernel="//" + "x" * parcel.MAX_BYTES)
+        spec_archive.pack(spec.load(through))
+    large = write_example(tmp_path / "three", kernel="//" + "x" * spec_archive.MAX_BYTES)
     with pytest.raises(UsageError, match="larger than the 8 MiB"):
-        parcel.pack(spec.load(large))
+        spec_archive.pack(spec.load(large))
     loaded = spec.load(write_example(tmp_path / "four"))
     loaded.path.write_text("# changed\n" + text)
     with pytest.raises(SpecError, match="was changed"):
-        parcel.pack(loaded)
+        spec_archive.pack(loaded)
 
 
 # Who gets what
@@ -582,7 +581,7 @@ def test_without_any_worker_the_batch_ends_after_a_while(
 
 
 def test_no_scheduler_is_told(small: Collected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokitai_cli.cluster.link.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("tokitai_cli.cluster.client.CONNECT_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with (
@@ -612,7 +611,7 @@ def test_a_worker_with_another_tool_is_refused(started: Processes, small: Collec
 def test_a_worker_whose_tool_changed_refuses_the_task(small: Collected) -> None:
     setup = msgspec.structs.replace(small.setup, tool="0" * 64)
     tasks = msgspec.msgpack.encode([case.task() for case in small.cases])
-    answer = worker.run_tasks(tasks, setup=msgspec.msgpack.encode(setup), parcel=b"")
+    answer = worker.run_tasks(tasks, setup=msgspec.msgpack.encode(setup), archive=b"")
     (reply,) = msgspec.msgpack.decode(answer, type=list[Reply])
     assert reply.result == b""
     assert "cannot take part: it has tokitai" in reply.refused
@@ -666,7 +665,7 @@ def test_tls_end_to_end_and_without_credentials_nothing(
         found = results(drive(executor, small))
     assert {result.record.verdict for result in found.values()} == {Verdict.VERIFIED}
     waited(lambda: not kernels_of(started.running[1].pid))
-    monkeypatch.setattr("tokitai_cli.cluster.link.CONNECT_SECONDS", 2.0)
+    monkeypatch.setattr("tokitai_cli.cluster.client.CONNECT_SECONDS", 2.0)
     strangers = tls_files(tmp_path / "strangers")
     with (
         pytest.raises(ExecutorError, match="no Dask scheduler answers"),

@@ -3,13 +3,13 @@
 Stands on the pipeline, which runs the single case; nothing here knows what a kernel is.
 """
 
-from tokitai_cli.batch.collect import collect
-from tokitai_cli.batch.collected import Collected
-from tokitai_cli.batch.composer import BatchOutcome, merge, run
-from tokitai_cli.batch.executor import Executor
+from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.batch.index import is_index, render_folder, render_index_file
-from tokitai_cli.batch.options import batch_options
-from tokitai_cli.batch.store import holds_batch
+from tokitai_cli.batch.run import BatchOutcome, merge, run
+from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.select.collect import collect
+from tokitai_cli.batch.select.options import batch_options
+from tokitai_cli.batch.work.executor import Executor
 
 __all__ = [
     "BatchOutcome",

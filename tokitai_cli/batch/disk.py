@@ -1,4 +1,4 @@
-"""What a disk or a database that fails means to a user, and the lock of a folder."""
+"""The folder of a batch: whether it can be one, who holds it, and what its failures mean to a user."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from typing import Literal
 from tokitai_cli.errors import Location, StorageError
 from tokitai_cli.evidence import timestamp
 from tokitai_cli.model.text import visible
+
+FILE = "batch.sqlite3"
+# What a folder of an older version holds.
+_OLDER = "journal.jsonl"
 
 Done = Literal["written", "read"]
 
@@ -71,6 +75,35 @@ def foreign(path: Path) -> StorageError:
     """Error of something that tokitai did not write, which is left alone."""
     message, mend = _WORDS[sqlite3.SQLITE_NOTADB]
     return StorageError(message, where=Location(path), mend=mend)
+
+
+def holds_batch(folder: Path) -> bool:
+    """Whether the results of a batch lie in the folder."""
+    return (folder / FILE).is_file() or (folder / _OLDER).is_file()
+
+
+def check_place(file: Path, *, writable: bool) -> None:
+    """Raise StorageError where another thing lies there, or nothing that could be read."""
+    older = file.with_name(_OLDER)
+    if file.exists() and not file.is_file():
+        raise foreign(file)
+    if older.exists() and not file.exists():
+        raise StorageError(
+            f"is of an older version of tokitai ({_OLDER}), which this one does not read",
+            where=Location(file.parent),
+            mend="run the batch again, with another folder for --out",
+        )
+    if not writable and not file.exists():
+        raise no_batch(file.parent, f"it holds no {FILE}")
+
+
+def no_batch(folder: Path, why: str) -> StorageError:
+    """Error of a folder that is to be read as a batch."""
+    return StorageError(
+        f"is not the folder of a batch: {why}",
+        where=Location(folder),
+        mend="give the folder that --out of a batch named",
+    )
 
 
 def make_folder(folder: Path) -> None:

@@ -19,16 +19,13 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from tokitai_cli.batch.disk import foreign, locked, make_folder, told
+from tokitai_cli.batch.disk import FILE, check_place, foreign, locked, make_folder, no_batch, told
 from tokitai_cli.errors import Location, StorageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import Begun, BuildInfo, CaseResult, Done, Ended, Reply
 from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.storage import sha256
 
-FILE = "batch.sqlite3"
-# What a folder of an older version holds.
-_OLDER = "journal.jsonl"
 _APPLICATION = 0x746F6B69
 _VERSION = 1
 # So long a commit waits for somebody who reads.
@@ -69,7 +66,7 @@ class Store:
             if writable:
                 make_folder(path)
                 stack.enter_context(locked(path / "lock"))
-            _check_place(self._file, writable=writable)
+            check_place(self._file, writable=writable)
             with self._told():
                 address = f"{self._file.absolute().as_uri()}?mode={'rwc' if writable else 'rw'}"
                 self._database = sqlite3.connect(
@@ -174,7 +171,7 @@ class Store:
         """The last start of a batch; raises StorageError where none has begun."""
         for (text,) in self._rows("SELECT begun FROM run WHERE number = ?", self._run):
             return self._decoded("the last start", text, Begun)
-        raise _no_batch(self.path, "no batch has begun in it")
+        raise no_batch(self.path, "no batch has begun in it")
 
     def ended(self) -> Ended | None:
         """How the last batch ended; None where it was killed, or still runs."""
@@ -237,7 +234,7 @@ class Store:
         """Settle how the file is used, make its tables where it is new, and refuse another's."""
         if not self._number("PRAGMA schema_version"):
             if not self._writable:
-                raise _no_batch(self.path, f"its {FILE} is empty")
+                raise no_batch(self.path, f"its {FILE} is empty")
             with self.writing():
                 for statement in _TABLES:
                     self._database.execute(statement)
@@ -324,34 +321,6 @@ class Store:
 
     def _told(self) -> contextlib.AbstractContextManager[None]:
         return told(self._file, "written" if self._writable else "read")
-
-
-def holds_batch(folder: Path) -> bool:
-    """Whether the results of a batch lie in the folder."""
-    return (folder / FILE).is_file() or (folder / _OLDER).is_file()
-
-
-def _check_place(file: Path, *, writable: bool) -> None:
-    """Raise StorageError where another thing lies there, or nothing that could be read."""
-    older = file.with_name(_OLDER)
-    if file.exists() and not file.is_file():
-        raise foreign(file)
-    if older.exists() and not file.exists():
-        raise StorageError(
-            f"is of an older version of tokitai ({_OLDER}), which this one does not read",
-            where=Location(file.parent),
-            mend="run the batch again, with another folder for --out",
-        )
-    if not writable and not file.exists():
-        raise _no_batch(file.parent, f"it holds no {FILE}")
-
-
-def _no_batch(folder: Path, why: str) -> StorageError:
-    return StorageError(
-        f"is not the folder of a batch: {why}",
-        where=Location(folder),
-        mend="give the folder that --out of a batch named",
-    )
 
 
 def _values(done: Done) -> list[Any]:

@@ -19,15 +19,14 @@ import dask
 import msgspec
 
 from tokitai_cli import __version__
-from tokitai_cli.batch.collected import Collected
-from tokitai_cli.batch.queue import Lot, TaskQueue, lot_of
-from tokitai_cli.batch.serve import lost
-from tokitai_cli.cluster.bundles import Bundle, Bundles
+from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
+from tokitai_cli.batch.work.serve import lost
+from tokitai_cli.cluster.client import Answer, SchedulerClient, Sent, quiet, within
 from tokitai_cli.cluster.jobs import JobCluster, Profile
-from tokitai_cli.cluster.link import Answer, Link, Sent, quiet, within
-from tokitai_cli.cluster.offers import AHEAD, Loads, Offer
-from tokitai_cli.cluster.parcel import Packed
+from tokitai_cli.cluster.placement import AHEAD, Bundle, Bundles, Loads, Offer
 from tokitai_cli.cluster.security import Address
+from tokitai_cli.cluster.spec_archive import Packed
 from tokitai_cli.errors import ExecutorError
 from tokitai_cli.model.batch import Reply, Setup, Task
 from tokitai_cli.model.device import TRAITS
@@ -41,22 +40,22 @@ _RESUME = "start the batch again with --resume, which repeats nothing that is on
 class DaskExecutor:
     """Executor over the workers of a scheduler, or of jobs that it asks a batch system for.
 
-    parcels: of the specs, by the digest of the spec. wait: seconds without any worker that can run what
+    archives: of the specs, by the digest of the spec. wait: seconds without any worker that can run what
     waits, after which the batch ends; None: 60, and no limit for jobs, which may queue for long.
     """
 
     def __init__(
         self,
         collected: Collected,
-        parcels: Mapping[str, Packed],
+        archives: Mapping[str, Packed],
         target: Address | Profile,
         *,
         listener: Listener,
         wait: float | None = None,
     ) -> None:
         self._setup = collected.setup
-        self._parcels = parcels
-        self._data = {packed.digest: packed.data for packed in parcels.values()}
+        self._archives = archives
+        self._data = {packed.digest: packed.data for packed in archives.values()}
         self._lots = list(dict.fromkeys(lot_of(case.task()) for case in collected.cases))
         self._devices = list(dict.fromkeys(lot[0] for lot in self._lots))
         self._target = target
@@ -65,7 +64,7 @@ class DaskExecutor:
         self._most_losses = int(dask.config.get("distributed.scheduler.allowed-failures"))
         self._token = secrets.token_hex(8)
         self._stack = contextlib.ExitStack()
-        self._link: Link | None = None
+        self._client: SchedulerClient | None = None
         self._jobs: JobCluster | None = None
         self._queue: TaskQueue | None = None
         self._loads = Loads()
@@ -91,7 +90,7 @@ class DaskExecutor:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             stack.enter_context(quiet())
-            data = msgspec.msgpack.encode(_sent_setup(self._setup, self._parcels))
+            data = msgspec.msgpack.encode(_sent_setup(self._setup, self._archives))
             where: Any
             if isinstance(self._target, Address):
                 where = self._target.url
@@ -100,8 +99,10 @@ class DaskExecutor:
                 stack.callback(within, _CLOSE_SECONDS, lambda: jobs.close(_CLOSE_SECONDS))
                 where = jobs.dask
             digest = hashlib.sha256(data).hexdigest()
-            self._link = Link(where, self._target.security, data, digest, self._setup.tool)
-            stack.callback(self._link.close)
+            self._client = SchedulerClient(
+                where, self._target.security, data, digest, self._setup.tool
+            )
+            stack.callback(self._client.close)
             self._stack = stack.pop_all()
         return self
 
@@ -152,13 +153,13 @@ class DaskExecutor:
         return replies
 
     @property
-    def _connected(self) -> Link:
-        assert self._link is not None
-        return self._link
+    def _connected(self) -> SchedulerClient:
+        assert self._client is not None
+        return self._client
 
     @property
     def _offers(self) -> Mapping[str, Offer]:
-        return self._link.offers if self._link is not None else {}
+        return self._client.offers if self._client is not None else {}
 
     def _give(
         self, queue: TaskQueue, address: str, offer: Offer, depth: int, batch: list[Sent]
@@ -186,7 +187,7 @@ class DaskExecutor:
         self._loads.add(address, key, device)
         self._threads[address] = self._offers[address].threads
         data = msgspec.msgpack.encode(tasks)
-        return Sent(key, self._parcels[spec].digest, data, device, address)
+        return Sent(key, self._archives[spec].digest, data, device, address)
 
     def _land(self, key: str) -> Bundle:
         bundle = self._flights.pop(key)
@@ -289,11 +290,11 @@ class DaskExecutor:
         )
 
 
-def _sent_setup(setup: Setup, parcels: Mapping[str, Packed]) -> Setup:
-    """The setup with each spec's path in its parcel, DIGEST/PATH, and no text: the parcel has it."""
+def _sent_setup(setup: Setup, archives: Mapping[str, Packed]) -> Setup:
+    """The setup with each spec's path in its archive, DIGEST/PATH, and no text: the archive has it."""
     places = [
         msgspec.structs.replace(
-            place, path=f"{parcels[place.digest].digest}/{parcels[place.digest].spec}", data=b""
+            place, path=f"{archives[place.digest].digest}/{archives[place.digest].spec}", data=b""
         )
         for place in setup.specs
     ]

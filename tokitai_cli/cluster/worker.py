@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import __version__
-from tokitai_cli.batch.fingerprint import tool_digest
-from tokitai_cli.batch.serve import CaseServer, lost
-from tokitai_cli.cluster import parcel as parcels
+from tokitai_cli.batch.select.fingerprint import tool_digest
+from tokitai_cli.batch.work.serve import CaseServer, lost
+from tokitai_cli.cluster import spec_archive
 from tokitai_cli.errors import StorageError
 from tokitai_cli.model.batch import Reply, Setup, Task
 from tokitai_cli.model.text import error_line
@@ -83,17 +83,17 @@ def describe() -> tuple[str, str, str]:
     return socket.gethostname(), __version__, tool_digest()
 
 
-def run_tasks(tasks: bytes, *, setup: bytes, parcel: bytes) -> bytes:
-    """Serve a list of Tasks with the parcel of their spec, one after the other.
+def run_tasks(tasks: bytes, *, setup: bytes, archive: bytes) -> bytes:
+    """Serve a list of Tasks with the archive of their spec, one after the other.
 
     Everything is MessagePack, the answer a list of Replies. A worker whose tool is not the client's, or
-    that cannot unpack the parcel, answers with one that refuses.
+    that cannot unpack the archive, answers with one that refuses.
     """
     ours, theirs = tool_digest(), msgspec.msgpack.decode(setup, type=_ToolOf).tool
     if ours != theirs:
         return _refused(f"it has tokitai {__version__} ({ours[:12]}), the client has {theirs[:12]}")
     try:
-        _unpack(parcel)
+        _unpack(archive)
         kept = _server(setup)
     except StorageError as error:
         return _refused(str(error))
@@ -117,9 +117,9 @@ def forget(setup: str) -> None:
 
 def _unpack(data: bytes) -> None:
     digest = hashlib.sha256(data).hexdigest()
-    place = parcels.folder() / digest
-    if digest not in _UNPACKED or parcels.stamps(place) != _UNPACKED[digest]:
-        _UNPACKED[digest] = parcels.stamps(parcels.unpack(data))
+    place = spec_archive.folder() / digest
+    if digest not in _UNPACKED or spec_archive.stamps(place) != _UNPACKED[digest]:
+        _UNPACKED[digest] = spec_archive.stamps(spec_archive.unpack(data))
 
 
 def _server(data: bytes) -> _Kept:
@@ -138,8 +138,8 @@ def _server(data: bytes) -> _Kept:
 
 
 def _here(setup: Setup) -> Setup:
-    """The setup with paths of this machine instead of those below `parcel.folder()`."""
-    base = parcels.folder()
+    """The setup with paths of this machine instead of those below `spec_archive.folder()`."""
+    base = spec_archive.folder()
     places = [
         msgspec.structs.replace(place, path=str(_below(base, place.path))) for place in setup.specs
     ]
@@ -149,7 +149,7 @@ def _here(setup: Setup) -> Setup:
 def _below(base: Path, path: str) -> Path:
     found = Path(os.path.normpath(base / path))
     if not found.is_relative_to(base) or found == base:
-        raise StorageError(f"a spec outside of its parcel: {path!r}")
+        raise StorageError(f"a spec outside of its archive: {path!r}")
     return found
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import compare, process
-from tokitai_cli.batch.collected import BatchCase, Collected
-from tokitai_cli.batch.serve import CaseServer
+from tokitai_cli.batch.select.cases import BatchCase, Collected
+from tokitai_cli.batch.work.serve import CaseServer
 from tokitai_cli.model.batch import BuildInfo, CaseResult
 from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.verdict import Verdict

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.batch.collect import collect
-from tokitai_cli.batch.collected import BatchCase, Collected
-from tokitai_cli.batch.options import batch_options
-from tokitai_cli.batch.store import holds_batch
+from tokitai_cli.batch.disk import holds_batch
+from tokitai_cli.batch.select.cases import BatchCase, Collected
+from tokitai_cli.batch.select.collect import collect
+from tokitai_cli.batch.select.options import batch_options
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.text import visible
 from tokitai_cli.model.verdict import Verdict

@@ -27,7 +27,7 @@ MAX_BYTES = 8 << 20
 _ATTEMPTS = 3
 
 
-class Parcel(msgspec.Struct, frozen=True):
+class SpecArchive(msgspec.Struct, frozen=True):
     """Files by relative path, with / between folders.
 
     spec: path of the spec file. links: symbolic links that lead from a path to one of `files`.
@@ -39,7 +39,7 @@ class Parcel(msgspec.Struct, frozen=True):
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """A parcel as it travels. digest: sha256 of `data` in hex; `spec` as in Parcel."""
+    """An archive as it travels. digest: sha256 of `data` in hex; `spec` as in SpecArchive."""
 
     digest: str
     data: bytes
@@ -103,15 +103,15 @@ class _Collector:
         root = os.path.commonpath([path.parent for path in (*self.files, *self._links)])
         names = {path: path.relative_to(root).as_posix() for path in (*self.files, *self._links)}
         try:
-            parcel = Parcel(
+            archive = SpecArchive(
                 spec=names[spec],
                 files={names[path]: self.files[path] for path in sorted(self.files)},
                 links={names[path]: names[self._links[path]] for path in sorted(self._links)},
             )
-            data = msgspec.msgpack.encode(parcel)
+            data = msgspec.msgpack.encode(archive)
         except UnicodeEncodeError:
             raise self._fault("", "a path of its files is no UTF-8 text", "rename it") from None
-        return Packed(hashlib.sha256(data).hexdigest(), data, parcel.spec)
+        return Packed(hashlib.sha256(data).hexdigest(), data, archive.spec)
 
     def _add(self, path: Path, *, quoted: bool) -> None:
         if path in self.files:
@@ -157,11 +157,11 @@ class _Collector:
 
 
 def folder() -> Path:
-    """Folder that this user's parcels are unpacked in, on this machine.
+    """Folder that this user's archives are unpacked in, on this machine.
 
     Made where it is not there. Raises StorageError where it is not this user's alone.
     """
-    base = Path(os.path.realpath(tempfile.gettempdir())) / f"tokitai-parcels-{os.getuid()}"
+    base = Path(os.path.realpath(tempfile.gettempdir())) / f"tokitai-specs-{os.getuid()}"
     try:
         with contextlib.suppress(FileExistsError):
             base.mkdir(mode=0o700)
@@ -177,35 +177,35 @@ def folder() -> Path:
 
 
 def unpack(data: bytes) -> Path:
-    """Folder that holds exactly what the parcel does, below `folder()` and named by its digest.
+    """Folder that holds exactly what the archive does, below `folder()` and named by its digest.
 
     What is there already is compared byte by byte, and made anew where it differs. Raises StorageError
-    where it cannot be written, and for a parcel that names anything outside of itself.
+    where it cannot be written, and for an archive that names anything outside of itself.
     """
     base = folder()
     target = base / hashlib.sha256(data).hexdigest()
-    parcel = msgspec.msgpack.decode(data, type=Parcel)
-    _check_names(parcel)
+    archive = msgspec.msgpack.decode(data, type=SpecArchive)
+    _check_names(archive)
     try:
-        if _holds(target, parcel) or _publish(base, target, parcel):
+        if _holds(target, archive) or _publish(base, target, archive):
             return target
     except OSError as error:
         raise _unusable(base, error) from error
     raise StorageError(f"{target} does not hold what was written into it")
 
 
-def _publish(base: Path, target: Path, parcel: Parcel) -> bool:
-    """Write the parcel beside `target` and rename it; several processes may do so at once."""
+def _publish(base: Path, target: Path, archive: SpecArchive) -> bool:
+    """Write the archive beside `target` and rename it; several processes may do so at once."""
     fresh = process.make_temporary_folder(base, prefix="new-")
     try:
-        _write(fresh, parcel)
+        _write(fresh, archive)
         for _ in range(_ATTEMPTS):
             try:
                 fresh.rename(target)
             except OSError as error:
                 if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
                     raise
-            if _holds(target, parcel):
+            if _holds(target, archive):
                 return True
             _move_aside(target)
         return False
@@ -214,29 +214,29 @@ def _publish(base: Path, target: Path, parcel: Parcel) -> bool:
 
 
 def stamps(target: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """What changes when a file of an unpacked parcel does: paths, inodes, sizes, times."""
+    """What changes when a file of an unpacked archive does: paths, inodes, sizes, times."""
     found = [(path, path.lstat()) for path in sorted(target.rglob("*"))]
     return tuple((str(path), one.st_ino, one.st_size, one.st_mtime_ns) for path, one in found)
 
 
-def _check_names(parcel: Parcel) -> None:
-    """Raise StorageError for paths that lead out of the parcel, or through a link of it."""
-    names = {*parcel.files, *parcel.links}
-    for name in (*names, *parcel.links.values(), parcel.spec):
+def _check_names(archive: SpecArchive) -> None:
+    """Raise StorageError for paths that lead out of the archive, or through a link of it."""
+    names = {*archive.files, *archive.links}
+    for name in (*names, *archive.links.values(), archive.spec):
         parts = name.split("/")
         if not name or "\0" in name or any(part in {"", ".", ".."} for part in parts):
-            raise StorageError(f"a parcel names a path outside of itself: {name!r}")
+            raise StorageError(f"an archive names a path outside of itself: {name!r}")
         above = {str(one) for one in PurePosixPath(name).parents}
         if above & names:
-            raise StorageError(f"a parcel has a file where {name!r} needs a folder")
-    if not {*parcel.links.values(), parcel.spec} <= parcel.files.keys():
-        raise StorageError("a parcel lacks a file that it names")
-    if parcel.files.keys() & parcel.links.keys():
-        raise StorageError("a parcel names a path twice")
+            raise StorageError(f"an archive has a file where {name!r} needs a folder")
+    if not {*archive.links.values(), archive.spec} <= archive.files.keys():
+        raise StorageError("an archive lacks a file that it names")
+    if archive.files.keys() & archive.links.keys():
+        raise StorageError("an archive names a path twice")
 
 
-def _holds(target: Path, parcel: Parcel) -> bool:
-    """Whether the folder holds the files and links of the parcel and nothing else."""
+def _holds(target: Path, archive: SpecArchive) -> bool:
+    """Whether the folder holds the files and links of the archive and nothing else."""
     try:
         there = {
             path.relative_to(target).as_posix()
@@ -245,11 +245,11 @@ def _holds(target: Path, parcel: Parcel) -> bool:
         }
         return (
             not target.is_symlink()
-            and there == {*parcel.files, *parcel.links}
-            and all(_is(target / name, data) for name, data in parcel.files.items())
+            and there == {*archive.files, *archive.links}
+            and all(_is(target / name, data) for name, data in archive.files.items())
             and all(
                 (target / name).readlink() == Path(_target(name, to))
-                for name, to in parcel.links.items()
+                for name, to in archive.links.items()
             )
         )
     except OSError:
@@ -260,11 +260,11 @@ def _is(path: Path, data: bytes) -> bool:
     return not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
 
 
-def _write(fresh: Path, parcel: Parcel) -> None:
-    for name, data in parcel.files.items():
+def _write(fresh: Path, archive: SpecArchive) -> None:
+    for name, data in archive.files.items():
         (fresh / name).parent.mkdir(parents=True, exist_ok=True)
         (fresh / name).write_bytes(data)
-    for name, to in parcel.links.items():
+    for name, to in archive.links.items():
         (fresh / name).parent.mkdir(parents=True, exist_ok=True)
         (fresh / name).symlink_to(_target(name, to))
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tokitai_cli import devices, plan, spec
-from tokitai_cli.batch.collected import BatchCase, BatchSpec, Collected
-from tokitai_cli.batch.find import Found, find, gathered, names, shown
-from tokitai_cli.batch.fingerprint import fingerprint, tool_digest
-from tokitai_cli.batch.keyword import Matcher, matcher
-from tokitai_cli.batch.options import BatchOptions
-from tokitai_cli.batch.shard import numbered, shard
+from tokitai_cli.batch.select.cases import BatchCase, BatchSpec, Collected, numbered, shard
+from tokitai_cli.batch.select.find import Found, find, gathered, names, shown
+from tokitai_cli.batch.select.fingerprint import fingerprint, tool_digest
+from tokitai_cli.batch.select.keyword import Matcher, matcher
+from tokitai_cli.batch.select.options import BatchOptions
 from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, near
 from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
 from tokitai_cli.model.case import Case, LoadedSpec

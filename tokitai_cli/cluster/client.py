@@ -23,7 +23,7 @@ from distributed.client import FutureCancelledError
 
 from tokitai_cli import __version__
 from tokitai_cli.cluster import worker
-from tokitai_cli.cluster.offers import Offer, needs, offers
+from tokitai_cli.cluster.placement import Offer, needs, offers
 from tokitai_cli.errors import ExecutorError
 from tokitai_cli.model.text import error_line
 
@@ -50,16 +50,16 @@ _WAKE = Answer("")
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """Tasks on their way to one worker as bytes, with the digest of their parcel."""
+    """Tasks on their way to one worker as bytes, with the digest of their archive."""
 
     key: str
-    parcel: str
+    archive: str
     data: bytes
     device: str
     address: str
 
 
-class Link:
+class SchedulerClient:
     """A client of a scheduler, for workers that have the tool with the digest `tool`.
 
     offers: workers that do. rejected: why others do not, by address. lost: why the scheduler is gone,
@@ -75,21 +75,21 @@ class Link:
         self._tool = tool
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._futures: dict[str, Future[bytes]] = {}
-        self._parcels: dict[str, Future[bytes]] = {}
+        self._archives: dict[str, Future[bytes]] = {}
         self._setup_digest = setup_digest
         self._client = _connect(target, security)
         self._setup = self._submit("tokitai-setup-" + setup_digest, setup)
         self._watching = self._start(self._watch())
 
-    def send(self, tasks: Sequence[Sent], parcels: Mapping[str, bytes]) -> None:
-        """Hand tasks to the workers that they name; `parcels` are those that may be needed."""
+    def send(self, tasks: Sequence[Sent], archives: Mapping[str, bytes]) -> None:
+        """Hand tasks to the workers that they name; `archives` are those that may be needed."""
         groups: dict[tuple[str, str], list[Sent]] = {}
         for task in tasks:
-            groups.setdefault((task.parcel, task.device), []).append(task)
+            groups.setdefault((task.archive, task.device), []).append(task)
         for (digest, device), group in groups.items():
-            if digest not in self._parcels:
-                key = "tokitai-parcel-" + digest
-                self._parcels[digest] = self._submit(key, parcels[digest])
+            if digest not in self._archives:
+                key = "tokitai-archive-" + digest
+                self._archives[digest] = self._submit(key, archives[digest])
             place = {task.key: [task.address] for task in group}
             annotate: Any = dask.annotate  # type: ignore[attr-defined]
             # One message for all of them, with a look-up of the worker that each is for; the scheduler
@@ -100,7 +100,7 @@ class Link:
                     [task.data for task in group],
                     key=[task.key for task in group],
                     setup=self._setup,
-                    parcel=self._parcels[digest],
+                    archive=self._archives[digest],
                     resources=needs(device),
                     pure=False,
                 )
@@ -131,7 +131,7 @@ class Link:
             with contextlib.suppress(Exception):
                 self._start(self._leave(pending)).result(_END_SECONDS)
         self._futures.clear()
-        self._parcels.clear()
+        self._archives.clear()
         within(_END_SECONDS, lambda: self._client.close(timeout=_END_SECONDS))
 
     def _submit(self, key: str, data: bytes) -> Future[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
-from tokitai_cli.batch.queue import TaskQueue
+from tokitai_cli.batch.work.queue import TaskQueue
 from tokitai_cli.model.batch import Reply
 
 

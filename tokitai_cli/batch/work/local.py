@@ -16,8 +16,8 @@ from typing import Self
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.batch.queue import Lot, TaskQueue, lot_of
-from tokitai_cli.batch.serve import lost
+from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
+from tokitai_cli.batch.work.serve import lost
 from tokitai_cli.errors import ExecutorError
 from tokitai_cli.model.batch import Reply, Setup, Task
 
@@ -97,7 +97,7 @@ class _Worker:
 
 def _import_path() -> str:
     """PYTHONPATH by which a worker imports this very package, and what else the user's has."""
-    own = str(Path(__file__).resolve().parent.parent.parent)
+    own = str(Path(process.__path__[0]).resolve().parent.parent)
     return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH", ""))))
 
 

@@ -16,7 +16,7 @@ from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.settings import Settings
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(resources.__file__).resolve().parent
 # Folders of kernels_dir() that belong to the tool; the shipped kernels are sources like a user's.
 _HARNESS = ("harness", *filter(None, (traits.headers for traits in TRAITS.values())))
 

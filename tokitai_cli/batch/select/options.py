@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import devices
-from tokitai_cli.batch.keyword import matcher
+from tokitai_cli.batch.select.keyword import matcher
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.commands import option_words, settings_words

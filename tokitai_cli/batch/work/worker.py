@@ -1,6 +1,6 @@
 """A worker process: reads tasks from a socket, answers each, and ends when the socket does.
 
-Started as `python -m tokitai_cli.batch.worker DESCRIPTOR GPU`. The first message is the Setup; then
+Started as `python -m tokitai_cli.batch.work.worker DESCRIPTOR GPU`. The first message is the Setup; then
 tasks and replies alternate, all in MessagePack, framed by `multiprocessing.connection`.
 """
 
@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 
 import msgspec
 
-from tokitai_cli.batch.serve import CaseServer, lost
+from tokitai_cli.batch.work.serve import CaseServer, lost
 from tokitai_cli.model.batch import Reply, Setup, Task
 from tokitai_cli.model.text import error_line
 from tokitai_cli.pipeline.faults import save_fault

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import spec
-from tokitai_cli.batch.store import holds_batch
+from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.errors import Location, SpecError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.text import visible

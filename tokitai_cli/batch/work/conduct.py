@@ -14,10 +14,10 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli import evidence
-from tokitai_cli.batch.collected import BatchCase, Collected
-from tokitai_cli.batch.executor import Executor
-from tokitai_cli.batch.queue import TaskQueue
+from tokitai_cli.batch.select.cases import BatchCase, Collected
 from tokitai_cli.batch.store import Store
+from tokitai_cli.batch.work.executor import Executor
+from tokitai_cli.batch.work.queue import TaskQueue
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
 from tokitai_cli.model.events import Note
 from tokitai_cli.model.verdict import UNSETTLED, Verdict

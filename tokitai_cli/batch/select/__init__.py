@@ -1,0 +1,1 @@
+"""What a batch consists of: its options, the specs that it finds, and their cases."""
