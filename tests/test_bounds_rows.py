@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from tests.row_cases import (
     ORDERS,
     Emulation,
+    Singles,
     U,
     arrays_of,
+    changed,
     error_of,
     in_order,
     ratios,
@@ -23,7 +26,7 @@ from tests.row_cases import (
 from tokitai_cli import oracles
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.spec import Draw
+from tokitai_cli.model.spec import Draw, Reduction
 from tokitai_cli.numerics import MUST_BE_FINITE, overflow_class, round_to
 
 PAIRS = [
@@ -146,6 +149,91 @@ def test_column_sum_bounds_are_reached(rows: int) -> None:
     expectations = oracles.expect(near_constant, arrays)
     for output in ("grad_gamma", "grad_beta"):
         assert float(ratios(values[output], expectations[output]).max()) >= 1 / 20
+
+
+def welford(x: Singles, threads: int) -> tuple[Singles, Singles]:
+    """Mean and variance by float32 updates: each thread its columns in turn, then in pairs."""
+    rows, width = x.shape
+    mean, q = np.zeros((2, rows, threads), dtype=np.float32)
+    count = np.zeros(threads, dtype=np.float32)
+    for start in range(0, width, threads):
+        part = x[:, start : start + threads]
+        here = np.s_[:, : part.shape[1]]
+        count[: part.shape[1]] += 1
+        delta = part - mean[here]
+        mean[here] += delta / count[: part.shape[1]]
+        q[here] += delta * (part - mean[here])
+    while threads > 1:
+        threads //= 2
+        (a, b), both = (count[:threads], count[threads:]), count[:threads] + count[threads:]
+        delta, both = mean[:, threads:] - mean[:, :threads], np.maximum(both, 1)
+        mean = mean[:, :threads] + delta * (b / both)
+        q = q[:, :threads] + q[:, threads:] + delta * delta * (a * b / both)
+        count = a + b
+    return mean[:, 0], q[:, 0] / np.float32(width)
+
+
+def welford_faults(case: Case, threads: int, fault: str = "") -> set[str]:
+    """Outputs of an emulated Welford kernel that the oracle refuses."""
+    arrays = arrays_of(case)
+    x = arrays["x"].astype(np.float32)
+    mean, variance = welford(x[:, :-1] if fault == "last column skipped" else x, threads)
+    if fault == "unbiased":
+        variance *= np.float32(x.shape[1] / (x.shape[1] - 1))
+    rstd = np.float32(1) / np.sqrt(variance + np.float32(1e-5))
+    scale, shift = arrays["gamma"].astype(np.float32), arrays["beta"].astype(np.float32)
+    y = (x - mean[:, None]) * rstd[:, None] * scale + shift
+    found = set()
+    for name, got in {"y": y, "mean": mean, "rstd": rstd}.items():
+        want = oracles.expect(case, arrays)[name]
+        distance = got.astype(np.float64) - want.reference
+        sides = (want.error_below, want.error_above) if name == "rstd" else (want.error,) * 2
+        assert sides[0] is not None
+        assert sides[1] is not None
+        if not np.all((-sides[0] <= distance) & (distance <= sides[1])):
+            found.add(name)
+    return found
+
+
+WELFORD = (
+    "normal",
+    "uniform",
+    "large-mean",
+    "tiny-variance",
+    "log-uniform",
+    "constant-rows",
+    "large",
+)
+
+
+@pytest.mark.parametrize("profile", WELFORD)
+def test_welford_stays_within_its_bounds(profile: str) -> None:
+    for seed, (rows, cols) in enumerate([(40, 7), (24, 65), (12, 769), (4, 4099)]):
+        case = row_case("layernorm", "fwd", profile, seed, rows=rows, cols=cols)
+        tree = case.variant.reduction
+        assert isinstance(tree, Reduction)
+        claimed = changed(case, reduction=msgspec.structs.replace(tree, welford=True))
+        assert not welford_faults(claimed, threads_of(case))
+        assert not welford_faults(changed(case, reduction="welford"), 1)
+
+
+@pytest.mark.slow
+def test_welford_stays_within_its_bounds_over_thousands_of_rows() -> None:
+    for profile in WELFORD:
+        case = row_case("layernorm", "fwd", profile, rows=2000, cols=300)
+        assert not welford_faults(changed(case, reduction="welford"), 1)
+
+
+def test_welford_is_not_covered_by_two_passes_and_wrong_ones_are_refused() -> None:
+    case = row_case("layernorm", "fwd", "large-mean", rows=20, cols=769)
+    assert "rstd" in welford_faults(case, 128)
+    plain = case.variant.reduction
+    assert isinstance(plain, Reduction)
+    tree = msgspec.structs.replace(plain, welford=True)
+    for fault in ("last column skipped", "unbiased"):
+        for profile in ("normal", "uniform"):
+            case = row_case("layernorm", "fwd", profile, rows=20, cols=769)
+            assert "rstd" in welford_faults(changed(case, reduction=tree), 128, fault)
 
 
 def faulty_softmax(arrays: Any, fault: str) -> Any:

@@ -153,10 +153,12 @@ class Property(Strict, frozen=True, kw_only=True):
 class Reduction(Strict, frozen=True, kw_only=True):
     """Order of additions that the kernel claims: `tree` gives h, the longest path of additions.
 
-    `outputs` gives it for outputs whose sums are of another length than `tree` says.
+    `outputs` gives it for outputs whose sums are of another length than `tree` says. `welford`: the
+    additions are updates of mean and variance together, of single elements and then of sets in pairs.
     """
 
     tree: Expression
+    welford: bool = False
     outputs: dict[Identifier, Expression] = {}
 
 
@@ -181,7 +183,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     symbols: dict[Identifier, Buffer] = {}
     scalars: dict[Identifier, ScalarArg] = {}
     replay: str = ""
-    reduction: Reduction | Literal["any", "none"] = "any"
+    reduction: Reduction | Literal["any", "none", "welford"] = "any"
     deterministic: bool = True
     flush_to_zero: bool = False
     properties: list[Property] = []

@@ -33,6 +33,12 @@ def unit_of(array: NDArray[Any]) -> float:
     return result
 
 
+def meant_exact(case: Case, names: Iterable[str]) -> bool:
+    """Whether the case draws every one of the arrays so that sums are to be exact."""
+    draws = (draw_of(case.loaded.spec, case.variant, case.profile, name) for name in names)
+    return all(KINDS[draw.kind].exact for draw in draws)
+
+
 def require_exact(
     case: Case,
     names: Iterable[str],
@@ -45,8 +51,7 @@ def require_exact(
 
     names: arrays whose draws make the sums; sums: S of each element; unit: what they are counted in.
     """
-    draws = [draw_of(case.loaded.spec, case.variant, case.profile, name) for name in names]
-    if not reference.size or not all(KINDS[draw.kind].exact for draw in draws):
+    if not reference.size or not meant_exact(case, names):
         return
     form = FORMATS[output.dtype]
     largest, result = float(sums.max()), float(np.abs(reference).max())

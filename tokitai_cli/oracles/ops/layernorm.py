@@ -1,23 +1,13 @@
 """Layer normalisation of rows: float64 reference, error bounds, float32 replay.
 
 Per row of c columns: mu = mean of x, d = x - mu, v = mean of d^2, r = 1 / sqrt(v + eps) with eps as the
-float32 that the kernel gets, y = d r gamma + beta. Kernels take the variance in a second pass, from
-differences to the mean that they stored, and compute y from the stored mean and rstd. Notation:
-u = 2^-24, gamma_k and G(h, k) as in `bounds`, h = additions on the longest path of a row's sum, M1
-= mean of |x|. Every step below multiplies a value by 1 + theta with the stated |theta| (Higham, Accuracy
-and Stability of Numerical Algorithms, 2nd ed., Lemmas 3.1 and 3.3, section 4.2 for sums).
+float32 that the kernel gets, y = d r gamma + beta. Kernels compute y from the mean and rstd that they
+store. Notation: u = 2^-24, gamma_k as in `bounds`. Every step below multiplies a value by 1 + theta
+with the stated |theta| (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Lemmas 3.1 and
+3.3, section 4.2 for sums).
 
-mean: h additions; a division, or a reciprocal and a product: Delta = G(h, 2) M1.
-variance: a mean that is off by delta, |delta| <= Delta, makes the exact mean of squares v + delta^2.
-    Differences to it are rounded once and count twice, squares once, sums h times, the division twice:
-    the computed one lies from v (1 - g) to (v + Delta^2)(1 + g), g = G(h, 5). This is why the bound is
-    one-sided: an error of the mean only ever makes the variance larger (T. F. Chan, G. H. Golub, R. J.
-    LeVeque, "Algorithms for computing the sample variance", Amer. Statist. 37(3), 1983).
-rstd: eps is added with one rounding, of which the root keeps half, and krs = 2 ulp of 2 u each are
-    allowed to rsqrtf (the HIP and CUDA tables stay within that), or division and root with one rounding
-    each: kappa = (2 krs + 1) u + gamma_2. So rlo <= rstd <= rhi with
-        rhi = (1 + kappa) / sqrt(v (1 - g) + eps),  rlo = (1 - kappa) / sqrt((v + Delta^2)(1 + g) + eps),
-    judged on each side; E_r = max(rhi - r, r - rlo) where one number is needed.
+mean, variance, rstd: see `layernorm_rows`; mean lies within Delta, rstd between rlo and rhi, judged on
+    each side; E_r = max(rhi - r, r - rlo) where one number is needed.
 y: xhat = (x - mean) rstd has e_xh = Delta rhi + |d| E_r + gamma_2 (|d| + Delta) rhi, two roundings; the
     product with gamma one more and the sum with beta the last (fused, one less):
         e = |gamma| e_xh (1 + gamma_2) + gamma_2 |gamma d| r + u (|beta| + |gamma| (|d| r + e_xh)).
@@ -42,11 +32,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
-from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
+from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma, is_welford
 from tokitai_cli.oracles.builtin import BuiltIn
+from tokitai_cli.oracles.exact import meant_exact, unit_of
+from tokitai_cli.oracles.ops.layernorm_rows import OVERFLOW, Arguments, Rows, statistics
 from tokitai_cli.oracles.properties import row_mean, row_variance
 from tokitai_cli.oracles.rows import (
     FLOATS,
@@ -63,47 +54,12 @@ from tokitai_cli.oracles.rows import (
     tree_sum,
 )
 
-_RSQRT_ULPS = 2
-_KAPPA = (2 * _RSQRT_ULPS + 1) * UNIT_ROUNDOFF + gamma(2)
-_OVERFLOW = FORMATS["float32"].overflow / 4
 # Relative error of this reference's own mean, with a margin for the order of its additions.
 _OWN_MEAN = 2.0**-50
 _KINDS: tuple[str, ...] = ("last-term-dropped", "heaviest-term-dropped")
 _EPS_DROPPED = "eps-dropped"
 # Share of eps in variance + eps from where on its absence is an error of a percent in y.
 _EPS_MATTERS = 2.0**-6
-
-
-class Arguments(msgspec.Struct, frozen=True):
-    """What the op reads: rows of x, gamma and beta in their own dtypes, eps, and h."""
-
-    x: Array
-    gamma: Array
-    beta: Array
-    eps: float
-    steps: int
-
-
-class Rows(msgspec.Struct, frozen=True):
-    """A block of rows in float64: per element d, per row all the others, as columns [rows, 1].
-
-    finite: rows without NaN and infinities. unknown: rows that are left open. `delta` is Delta.
-    """
-
-    d: Floats
-    mean: Floats
-    variance: Floats
-    rstd: Floats
-    delta: Floats
-    finite: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
-
-    def limits(self, eps: float, steps: int) -> tuple[Floats, Floats]:
-        """Return (rlo, rhi)."""
-        g = compound(steps, 5)
-        high = (1 + _KAPPA) / np.sqrt(self.variance * (1 - g) + eps)
-        low = (1 - _KAPPA) / np.sqrt((self.variance + self.delta**2) * (1 + g) + eps)
-        return low, high
 
 
 def expect(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expectation]:
@@ -119,7 +75,7 @@ def expect(case: Case, arrays: Mapping[str, Array]) -> dict[str, Expectation]:
     mean, rstd = np.zeros((2, count)), np.zeros((4, count))  # reference; errors; sides
     with np.errstate(all="ignore"):
         for part in blocks(count, width):
-            rows = _statistics(given.x[part], given.eps, given.steps)
+            rows = statistics(given.x[part], given)
             y[part], error[part] = _normalised(rows, given)
             mean[:, part], rstd[:, part] = _mean(rows), _rstd(rows, given)
     result = {"y": Expectation(y.reshape(shape), error=error.reshape(shape))}
@@ -180,44 +136,23 @@ def read(
 def _arguments(case: Case, arrays: Mapping[str, Array]) -> tuple[Arguments, dict[str, BufferPlan]]:
     (x, scale, shift), eps, plans = read(case, arrays)
     rows = as_matrix(x)
-    steps = additions(case, rows.shape[1])
-    return Arguments(rows, scale, shift, eps, steps), plans
-
-
-def _statistics(part: Array, eps: float, steps: int) -> Rows:
-    x = part.astype(np.float64)
-    size = np.abs(x)
-    total = size.sum(axis=1, keepdims=True)
-    width = x.shape[1]
-    mean = x.mean(axis=1, keepdims=True)
-    d = np.subtract(x, mean, out=x)
-    squares = np.square(d, out=size)
-    variance = squares.mean(axis=1, keepdims=True)
-    degenerate = (variance + eps == 0) & (total > 0)
-    near = (total >= _OVERFLOW) | (variance * width >= _OVERFLOW)
-    finite = np.isfinite(total)
-    return Rows(
-        d=d,
-        mean=mean,
-        variance=variance,
-        rstd=1.0 / np.sqrt(variance + eps),
-        delta=compound(steps, 2) * (total / width),
-        finite=finite,
-        unknown=finite & (degenerate | near),
-    )
+    welford = is_welford(case)
+    steps = additions(case, rows.shape[1], welford=welford)
+    unit = unit_of(x) if meant_exact(case, ["x"]) else 0.0
+    return Arguments(rows, scale, shift, eps, steps, unit, welford), plans
 
 
 def _mean(rows: Rows) -> Floats:
     """Reference and error of the means."""
     error = np.where(rows.finite, rows.delta, 0.0)
-    overflow = rows.unknown & (rows.delta >= _OVERFLOW * UNIT_ROUNDOFF)
+    overflow = rows.unknown & (rows.delta >= OVERFLOW * UNIT_ROUNDOFF)
     error[overflow] = np.inf
     return np.stack([rows.mean[:, 0], error[:, 0]])
 
 
 def _rstd(rows: Rows, given: Arguments) -> Floats:
     """Reference of the rstds, their error, and the error below and above."""
-    low, high = rows.limits(given.eps, given.steps)
+    low, high = rows.limits(given)
     reference = np.where(rows.finite, rows.rstd, np.nan)
     below, above = reference - low, high - reference
     for side in (below, above):
@@ -247,7 +182,7 @@ def _error(rows: Rows, given: Arguments) -> Floats:
     """Bound of y in front of its last rounding, whatever `rows.delta` is."""
     u, two = UNIT_ROUNDOFF, gamma(2)
     scale = np.abs(given.gamma.astype(np.float64))
-    low, high = rows.limits(given.eps, given.steps)
+    low, high = rows.limits(given)
     spread = np.maximum(high - rows.rstd, rows.rstd - low)
     d = np.abs(rows.d)
     # e_xh = |d| (E_r + gamma_2 rhi) + Delta rhi (1 + gamma_2), then e of the docstring, in place.
@@ -284,7 +219,7 @@ class _Chained:
         x, result = self._given.x, self._error.copy()
         with np.errstate(all="ignore"):
             for part in blocks(*x.shape):
-                rows = _statistics(x[part], self._given.eps, self._given.steps)
+                rows = statistics(x[part], self._given)
                 off = np.abs(stored[part] - self._means[part])[:, None]
                 off += _OWN_MEAN * rows.delta / compound(self._given.steps, 2)
                 closer = np.fmin(rows.delta, off)
