@@ -411,10 +411,10 @@ def test_a_report_of_a_damaged_file_or_to_a_wrong_place(run: Run) -> None:
     done = run("report", file)
     assert done.code == 2
     assert "is damaged" in done.err
-    for name in ("/dev/zero", "."):
+    for name, message in (("/dev/zero", "no plain file"), (".", "not the folder of a batch")):
         done = run("report", name)
         assert done.code == 2
-        assert "no plain file" in done.err
+        assert message in done.err
 
 
 def test_the_cache_is_cleared_in_json_too(run: Run) -> None:

@@ -14,7 +14,7 @@ GROUND = {
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
 ALLOWED: dict[str, set[str]] = {
-    **{room: {"dtypes", "errors", "model", "numerics"} for room in GROUND},
+    **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),
     "report": GROUND,
     "console": GROUND,

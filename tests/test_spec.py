@@ -142,7 +142,7 @@ def test_paths_that_are_no_file(folder: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         spec.load(folder / "a\0b")
     os.mkfifo(folder / "pipe.yaml")
-    with pytest.raises(SpecError, match="neither a file nor a folder"):
+    with pytest.raises(SpecError, match="cannot be read: it is no plain file"):
         spec.load(folder / "pipe.yaml")
 
 

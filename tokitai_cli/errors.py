@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -127,6 +128,31 @@ class ExecutorError(TokitaiError):
     """No worker can run anything: none could be started or reached, or all are of another version."""
 
     exit_code = 2
+
+
+# What a system says where it has no more of something, or where all of a file system is read-only.
+_SCARCE = {
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT),
+    *(errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE, errno.ENAMETOOLONG),
+}
+
+
+def lack_of(error: BaseException | None) -> str:
+    """What of the machine is missing, by `error` or what led to it; empty for a fault of the tool.
+
+    A library that cannot be loaded is one: with too few files or too little memory none can.
+    """
+    found = ""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            found = "there is not enough memory"
+        elif isinstance(error, ImportError):
+            found = f"a part of the tool cannot be loaded: {' '.join(error.msg.split())[:200]}"
+        elif isinstance(error, OSError) and error.errno in _SCARCE:
+            place = f"{error.filename}: " if error.filename else ""
+            found = f"{place}{error.strerror or error}"
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from tokitai_cli import storage
 
 MAX_BYTES = 16 << 20  # of one file
 MAX_FILES = 4096
@@ -42,18 +43,9 @@ def blank(text: str) -> str:
 def read(path: str | Path) -> bytes | None:
     """Bytes of a regular file of at most `MAX_BYTES`; None for anything else."""
     try:
-        # A pipe would wait for a writer where it is opened otherwise.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+        return storage.read_plain(path, MAX_BYTES)
+    except OSError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    return data if len(data) <= MAX_BYTES else None
 
 
 def quoted(data: bytes) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and digests of what files hold."""
+"""Files that are written whole or not at all, read without waiting, and digests of what they hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -42,6 +42,39 @@ def write(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) ->
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def open_plain(path: str | Path) -> BinaryIO:
+    """Open a plain file to read bytes; a pipe or a device, which might give none or no end, is refused.
+
+    Raises OSError, also for a path that cannot be one.
+    """
+    try:
+        # A pipe would wait for a writer where it is opened otherwise.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        # Python makes an error of the kind that belongs to the number.
+        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_plain(path: str | Path, most: int | None = None) -> bytes:
+    """Bytes of a plain file of at most `most`, else of what this machine can take apart.
+
+    Raises OSError for anything else.
+    """
+    if most is None:  # what JSON becomes in Python takes several times its text
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = b"" if size > most else file.read(most + 1)
+    if max(size, len(data)) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    return data
 
 
 def sha256(data: bytes | memoryview) -> str:

@@ -50,7 +50,7 @@ def location() -> Location:
     if known is not None and known.folder.is_dir():
         return known
     try:
-        found = Location(_prepare(base))
+        found = Location(_prepare(process.removable(base)))
     except OSError as error:
         reason = error.strerror or str(error)
         folder = process.make_temporary_folder(prefix="tokitai-builds-")

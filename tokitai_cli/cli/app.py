@@ -11,6 +11,7 @@ import typer
 
 from tokitai_cli import __version__
 from tokitai_cli.cli import options
+from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.cli.verbs import (
     batch,
     cache,
@@ -91,6 +92,7 @@ def _handled(verb: options.Verb) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def run_verb(*args: Any, **kwargs: Any) -> None:
+        answer_for_libraries()
         raise typer.Exit(verb(*args, **kwargs) or 0)
 
     return run_verb

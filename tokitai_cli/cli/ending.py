@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import NoReturn
 
-from tokitai_cli.cli.main import Terminated, interrupted
+from tokitai_cli.cli.main import EXIT_INTERNAL_ERROR, Terminated, interrupted
 
 EXIT_USAGE = 2
-EXIT_INTERNAL_ERROR = 70
 EXIT_BROKEN_PIPE = 141
 # A run makes many objects that last and little garbage: frequent collections only cost time.
 _GC_THRESHOLD = 50_000
@@ -23,16 +25,54 @@ _LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _ASKED_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+# Whether the process is the tool's, and whether its exit codes are.
+_state = {"own": False, "answered": False}
+
+
 def run(argv: Sequence[str] | None) -> int:
-    """Run a command line, that of the process where it is None; returns its exit code."""
+    """Run a command line, that of the process where it is None; returns its exit code.
+
+    Does not return in a process whose `answer_for_libraries` was asked for: that ends here.
+    """
     if argv is None:
         _use_utf8()
+        _state["own"] = True
     code = _exit_code(sys.argv[1:] if argv is None else argv)
     _silence_lost_streams()
     if argv is None:
         for number in _ASKED_TO_END:  # it is ending
             signal.signal(number, signal.SIG_IGN)
+        if _state["answered"]:
+            _leave(code)
     return code
+
+
+def answer_for_libraries() -> None:
+    """From here on a library that ends the process gives the code of a fault of the tool.
+
+    OpenBLAS does so where it gets no memory, with exit code 1, which means refuted. The C library is
+    told to end with another code whatever `exit` was called with; Python itself must not call it then.
+    """
+    if not _state["own"] or _state["answered"]:
+        return
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        register = getattr(library, "__cxa_atexit")
+        register.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        end = ctypes.cast(library._exit, ctypes.c_void_p)
+        _state["answered"] = register(end, EXIT_INTERNAL_ERROR, None) == 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process as Python does, but for the C library's part of it."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        _silence_lost_streams()
+    finally:
+        os._exit(code)
 
 
 def _exit_code(arguments: Sequence[str]) -> int:
@@ -53,9 +93,23 @@ def _exit_code(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for a user
         if interrupt := _interrupt_behind(error):
             return interrupted(interrupt)
-        if isinstance(error, OSError) and error.errno in _LOST and error.filename is None:
-            return _unwritable(error)
-        return _fault(error, arguments)
+        try:
+            return _told(error, arguments)
+        except Exception:  # noqa: BLE001 - there is no memory, or no file can be opened, to tell more
+            _say(f"internal error: {type(error).__name__}")
+            return EXIT_INTERNAL_ERROR
+
+
+def _told(error: Exception, arguments: Sequence[str]) -> int:
+    """Tell what ended the tool: what the machine lacks, or else a fault of its own."""
+    if isinstance(error, OSError) and error.errno in _LOST and error.filename is None:
+        return _unwritable(error)
+    from tokitai_cli.errors import lack_of
+
+    if lack := lack_of(error):
+        _say(f"error: {lack}", "  nothing can run here: see the limits of the shell (ulimit -a)")
+        return EXIT_USAGE
+    return _fault(error, arguments)
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:

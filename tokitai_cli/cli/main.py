@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # as that of `typing`, which takes longer to import than 
 if TYPE_CHECKING:
     from typing import NoReturn
 
+EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -24,14 +25,21 @@ def main(argv: list[str] | None = None) -> NoReturn:
         code = ending.run(argv)
     except KeyboardInterrupt as stop:
         code = interrupted(stop)
+    except Exception as error:  # noqa: BLE001 - not even what tells of an end can be loaded
+        _say(f"internal error: {type(error).__name__}")
+        code = EXIT_INTERNAL_ERROR
     sys.exit(code)
 
 
 def interrupted(stop: KeyboardInterrupt) -> int:
     """Tell of an interrupt that no verb has told of, since none was at work; returns its exit code."""
+    _say("interrupted")
+    return EXIT_TERMINATED if isinstance(stop, Terminated) else EXIT_INTERRUPTED
+
+
+def _say(line: str) -> None:
     try:
-        sys.stderr.write("interrupted\n")
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):  # it is closed
         pass
-    return EXIT_TERMINATED if isinstance(stop, Terminated) else EXIT_INTERRUPTED

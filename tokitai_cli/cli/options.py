@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.model.options import Kind, Option, flag, options_of
 from tokitai_cli.model.text import visible
 from tokitai_cli.report import EVIDENCE_FORMATS
@@ -53,6 +54,7 @@ def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
     if called is not None:
         from tokitai_cli.pipeline.specs import load_op
 
+        answer_for_libraries()
         loaded = load_op(called)
     params = tuple(loaded.spec.params) if loaded is not None else ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import re
@@ -98,9 +97,7 @@ def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
 
 def _load(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is no plain file")
-        return path.read_bytes()
+        return storage.read_plain(path)
     except OSError as error:
         raise EvidenceError(
             f"cannot be read: {error.strerror or error}",
@@ -123,6 +120,9 @@ def _parse(data: bytes, path: Path, line: int = 0) -> dict[str, Any]:
         raise EvidenceError(f"is not JSON: {error.msg}", where=where) from error
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"is not strict JSON: {error}", where=Location(path, line)) from error
+    except MemoryError as error:
+        told = "takes more memory than there is"
+        raise EvidenceError(told, where=Location(path, line)) from error
     if not isinstance(tree, dict):
         raise EvidenceError("is JSON, but no object", where=Location(path, line))
     return tree
@@ -140,11 +140,11 @@ def _finite(token: str) -> float:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    tree = dict(pairs)
-    if len(tree) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+    tree: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in tree:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        tree[key] = value
     return tree
 
 
@@ -157,7 +157,8 @@ def _check_schema(tree: dict[str, Any], path: Path, known: Sequence[str], what: 
     family, _, ours = schema.rpartition("v")
     version = name.removeprefix(f"{family}v") if isinstance(name, str) else ""
     if isinstance(name, str) and name.startswith(family) and version.isdecimal():
-        if int(version) > int(ours):
+        version = version.lstrip("0")
+        if (len(version), version) > (len(ours), ours):
             raise EvidenceError(
                 f"has the newer schema {name}; this version reads {schema}",
                 where=where,

@@ -55,6 +55,14 @@ def visible_block(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_BLOCK)
 
 
+def shortened(text: str, most: int) -> str:
+    """`text`, or its beginning and end with a word on what is left out, `most` characters in all."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[-half:]}"
+
+
 def error_line(error: BaseException) -> str:
     """`error` on one line, as a person reads it."""
     words = " ".join(visible(str(error)).split())

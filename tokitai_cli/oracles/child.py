@@ -22,6 +22,7 @@ from typing import Any
 REQUEST = "request.json"
 ANSWER = "answer.json"
 AGAIN = "again.json"
+MOST_TOLD = 100_000  # characters of what an oracle raised
 WRONG = "wrong "
 PARTS = (
     "reference",
@@ -54,7 +55,7 @@ def main(folder: Path) -> None:
     try:
         answer = {"outputs": _serve(request, folder)}
     except FaultError as fault:
-        answer = {"failure": str(fault)}
+        answer = {"failure": str(fault)[:MOST_TOLD]}
     _put(folder / ANSWER, answer)
     if "outputs" in answer:
         spent = time.monotonic() - start

@@ -30,11 +30,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import process
+from tokitai_cli import process, storage
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue, Zeroed
+from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles import child
 from tokitai_cli.oracles.answer import AnswerError, expectation
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
+_MOST_TOLD = 4000  # characters of what it raised, and of what it printed
+_MOST_ANSWER = 64 << 20
 _MOST_SLICES = 24
 _ARGUMENTS = 3  # params, inputs, scalars
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
@@ -216,7 +219,7 @@ def _scalars(case: Case) -> dict[str, Any]:
 def _read_json(path: Path, kind: type) -> Any:
     """Content of a file of the child's; None where it is not there, or no `kind`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(storage.read_plain(path, _MOST_ANSWER))
     except (OSError, ValueError):
         return None
     return content if isinstance(content, kind) else None
@@ -248,10 +251,10 @@ def _zeroed(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
 
 
 def _fault(case: Case, message: str, log: str = "", mend: str = "") -> OracleError:
-    lines = log.splitlines()[-_LOG_LINES:]
+    lines = shortened(log, _MOST_TOLD).splitlines()[-_LOG_LINES:]
     printed = "\nit printed:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
     return OracleError(
-        f"oracle {case.variant.oracle}: {message}{printed}",
+        f"oracle {case.variant.oracle}: {shortened(message, _MOST_TOLD)}{printed}",
         where=Location(file=case.loaded.path, key=f"variants.{case.variant_name}.oracle"),
         mend=mend,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tokitai_cli.errors import (
     NotRunError,
     OracleError,
     TokitaiError,
+    lack_of,
 )
 from tokitai_cli.model.case import Case, LaunchPlan, RunResult
 from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, LaunchRecord
@@ -92,13 +93,7 @@ class CaseRunner(msgspec.Struct):
                 f"this machine ran out of memory: {_size(case, error)}",
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
-            from tokitai_cli.pipeline.faults import save_fault
-
-            path = save_fault(error, [case.id, lane.device.name])
-            verdict = Verdict.INTERNAL_ERROR
-            reason = (
-                f"a fault of tokitai, {error_line(error)}; log: {path or 'could not be written'}"
-            )
+            verdict, reason = _ended_by(error, [case.id, lane.device.name])
         lane.replace()
         ended = _ended(self._draft(case, lane), verdict, clock.stage, reason)
         return CaseOutcome(ended, seconds=clock.seconds)
@@ -283,6 +278,16 @@ def _failed(draft: CaseRecord, stage: Stage, error: TokitaiError) -> CaseRecord:
 
 def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> CaseRecord:
     return msgspec.structs.replace(draft, verdict=verdict, stage=stage, reason=reason)
+
+
+def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:
+    """Verdict and reason of a case that ended with what no stage expects."""
+    if lack := lack_of(error):
+        return Verdict.NOT_RUN, f"nothing can run here: {lack}"
+    from tokitai_cli.pipeline.faults import save_fault
+
+    path = save_fault(error, what) or "could not be written"
+    return Verdict.INTERNAL_ERROR, f"a fault of tokitai, {error_line(error)}; log: {path}"
 
 
 def _size(case: Case, error: MemoryError) -> str:

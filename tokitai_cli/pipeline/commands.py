@@ -56,10 +56,10 @@ def called(loaded: LoadedSpec) -> str:
     """How a command line names a spec: a built-in one by its op, another by its path from here."""
     op = loaded.spec.op
     builtin = dict(spec.builtin()).get(op) == loaded.path
-    return op if builtin else _from_here(loaded.path)
+    return op if builtin else from_here(loaded.path)
 
 
-def _from_here(path: Path) -> str:
+def from_here(path: Path) -> str:
     """`path` relative to the working folder where it lies under it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokitai_cli import report
+from tokitai_cli import process, report
 from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.options import Kind, Option, flag, options_of
 from tokitai_cli.model.settings import Settings
+from tokitai_cli.model.text import visible
 from tokitai_cli.pipeline.specs import load_op
 from tokitai_cli.plan import Selection, expand_values
 
 # File systems take 255; the longest addition is .NAME.cases.jsonl.RANDOM.tmp.
 MAX_NAME_BYTES = 200
+# Neither a generated source, a Makefile's dependencies nor a line of a log could hold them.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of a text: no system takes a longer path.
+_MAX_BYTES = 4096
 _MENDS = {"repeat": "never-written elements only show under two complementary sentinels"}
 
 # Of an option that takes several: one, several, or text as `expand_values` takes it.
@@ -55,10 +61,13 @@ def run_options(
 
     `shapes` maps params of the op to a value, a list, or text such as "16,64" or "64:256:64".
     """
+    check_surroundings()
     given = checked(verb, options)
     name = given["name"]
     if name is not None and (name != Path(name).name or name.startswith(".")):
         raise UsageError(f"--name {name}: a plain file name without folders")
+    if name is not None and name != visible(name):
+        raise UsageError(f"--name {visible(name)}: a character that no reader sees")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
     check_text(loaded.path)
     name = name or loaded.spec.op
@@ -82,6 +91,16 @@ def run_options(
         build_only=given["build_only"],
         verb=verb,
     )
+
+
+def check_surroundings() -> None:
+    """Raise UsageError or StorageError where nothing can run: the working folder is gone, or TMPDIR."""
+    try:
+        Path.cwd()
+    except OSError:
+        mend = "change to a folder that is there"
+        raise UsageError("the working folder is not there any more", mend=mend) from None
+    process.temporary_base()
 
 
 def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict[str, Any]:
@@ -126,6 +145,11 @@ def _filled(option: Option, word: str) -> str:
     if not word.strip():
         mend = f"write {option.flag} {option.metavar}, or leave the option out"
         raise UsageError(f"{option.flag}: an empty value", mend=mend)
+    if len(word.encode(errors="surrogateescape")) > _MAX_BYTES:
+        raise UsageError(f"{option.flag}: longer than {_MAX_BYTES} bytes")
+    if _CONTROLS.search(word):
+        message = f"{option.flag} {visible(word)}: a line break or another control character"
+        raise UsageError(message)
     return word
 
 
@@ -157,6 +181,9 @@ def check_text(path: Path) -> None:
     except UnicodeEncodeError:
         mend = "rename the folder or file, or run in a UTF-8 locale (LC_ALL=C.UTF-8)"
         raise SpecError("the path is no UTF-8 text", where=Location(path), mend=mend) from None
+    if _CONTROLS.search(str(path)):
+        message = "a line break or another control character in the path"
+        raise SpecError(message, where=Location(path), mend="rename the folder or file")
 
 
 def _shapes(loaded: LoadedSpec, shapes: Mapping[str, Numbers]) -> dict[str, tuple[int, ...]]:

@@ -7,7 +7,9 @@ removes temporary folders, when the tool dies in any way (see `_supervisor`).
 from tokitai_cli.process._child import Child, signal_name
 from tokitai_cli.process._folders import (
     make_temporary_folder,
+    removable,
     remove_temporary_folder,
+    temporary_base,
     temporary_folder,
     terminate_all,
 )
@@ -19,9 +21,11 @@ __all__ = [
     "Child",
     "Completed",
     "make_temporary_folder",
+    "removable",
     "remove_temporary_folder",
     "run",
     "signal_name",
+    "temporary_base",
     "temporary_folder",
     "terminate_all",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tokitai_cli.errors import NotRunError, lack_of
 from tokitai_cli.process._output import Capture, Captured
 from tokitai_cli.process._supervisor import kill_group, supervisor
 
@@ -30,7 +31,7 @@ class Child:
     stdout and stderr are drained while `wait_readable` or `wait` runs. With `merge` both go to
     `output`, else stderr goes to `errors`. `stdin` bytes are fed while waiting.
 
-    Raises OSError where the program cannot be started.
+    Raises OSError where the program cannot be started, and NotRunError where none can.
     """
 
     def __init__(
@@ -48,7 +49,12 @@ class Child:
         self.output = Capture(max_output)
         self.errors = self.output if merge else Capture(max_output)
         self._feed = memoryview(stdin or b"")
-        self._process = _start(argv, env, cwd, pass_fds, stdin is not None, merge)
+        try:
+            self._process = _start(argv, env, cwd, pass_fds, stdin is not None, merge)
+        except OSError as error:
+            if lack := lack_of(error):
+                raise NotRunError(f"no process can be started: {lack}") from error
+            raise
         self.pid = self._process.pid
         self.left_running = False
         _LIVE[self.pid] = self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -11,8 +12,32 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tokitai_cli.errors import StorageError
 from tokitai_cli.process._child import end_all
 from tokitai_cli.process._supervisor import supervisor
+
+# The supervisor removes folders by name, a line each, and none so near to the root of the file system.
+_LEAST_PARTS = 2
+
+
+def temporary_base() -> Path:
+    """The folder for temporary files of the system, or of TMPDIR.
+
+    Raises StorageError where there is none in which temporary folders can be made.
+    """
+    try:
+        return removable(Path(tempfile.gettempdir()))
+    except OSError as error:
+        told = f"there is no folder for temporary files: {error.strerror or error}"
+        raise StorageError(told, mend="set TMPDIR to a folder that can be written") from error
+
+
+def removable(parent: Path) -> Path:
+    """The real path of a folder in which temporary folders can be made. Raises OSError for another."""
+    base = Path(os.path.realpath(parent))
+    if "\n" in str(base) or len(base.parts) < _LEAST_PARTS:
+        raise OSError(errno.EINVAL, f"temporary folders are not made in {str(base)!r}")
+    return base
 
 
 def make_temporary_folder(parent: Path | None = None, prefix: str = "tokitai-") -> Path:
@@ -20,7 +45,7 @@ def make_temporary_folder(parent: Path | None = None, prefix: str = "tokitai-") 
 
     Raises OSError where `parent` (else the system's folder for temporary files) is not writable.
     """
-    base = Path(os.path.realpath(parent if parent is not None else tempfile.gettempdir()))
+    base = removable(Path(tempfile.gettempdir()) if parent is None else parent)
     folder = base / f"{prefix}{os.getpid()}-{secrets.token_hex(6)}"
     # Registered first: a tool that is killed between the two lines leaves nothing behind.
     supervisor.add_folder(folder)

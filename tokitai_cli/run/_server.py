@@ -33,6 +33,8 @@ END_SECONDS = 0.5
 _CHUNK = 1 << 16
 _KILLED = "from outside: by a person, or by the system, which does so where memory runs out"
 _TAIL_LINES = 3
+# Exit code of the system's loader, which ran nothing of the child.
+_NOT_LOADED = 127
 
 
 class Server:
@@ -280,6 +282,8 @@ class Server:
             message = f"the child {how}{detail or ' without an answer'}"
         elif not message:
             message = f"the child closed its pipe{detail}"
+        if self._hello is None and code == _NOT_LOADED:
+            raise NotRunError(f"{message} and could not be loaded{self._log_tail()}") from None
         mend = _KILLED if ended and code == -signal.SIGKILL else ""
         raise ChildCrashedError(message + self._log_tail(), mend=mend) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def find(op: str) -> Path:
     if op in ops:
         return ops[op]
     looks_like_path = "/" in op or op.endswith((".yaml", ".yml"))
-    if looks_like_path or (op and Path(op).exists()):
+    if looks_like_path or os.path.exists(op):  # noqa: PTH110 - false where it can be no path
         return Path(op)
     suggestion = near(op, ops)
     mend = f"{suggestion}; " if suggestion else ""

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import yaml
 
+from tokitai_cli import storage
 from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.spec.document import Document, KeyPath, Place, dotted
 from tokitai_cli.spec.plain import SurpriseError, plain
@@ -24,11 +25,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read_bytes(file: Path) -> bytes:
     """Read the file; raises SpecError where it is no readable file of at most 1 MiB."""
     where = Location(file)
-    if file.exists() and not (file.is_file() or file.is_dir()):
-        # Opening a pipe would wait for a writer.
-        raise SpecError("neither a file nor a folder", where=where, mend="name a spec file")
     try:
-        with file.open("rb") as stream:
+        with storage.open_plain(file) as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         mend = "check the path; `tokitai list` shows the built-in ops"
@@ -37,9 +35,8 @@ def read_bytes(file: Path) -> bytes:
         inside = sorted(path.name for path in file.glob("*.y*ml"))
         mend = f"name a file in it, such as {file / (inside or ['spec.yaml'])[0]}"
         raise SpecError("this is a folder, not a spec file", where=where, mend=mend) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SpecError(f"cannot be read: {reason}", where=where) from None
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", where=where) from None
     if len(data) > MAX_BYTES:
         raise SpecError(
             f"spec file larger than {MAX_BYTES >> 20} MiB",

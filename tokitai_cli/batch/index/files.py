@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import evidence, report
+from tokitai_cli import evidence, report, storage
 from tokitai_cli.errors import EvidenceError, Location, StorageError
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase
 
@@ -54,10 +54,8 @@ class _Head(msgspec.Struct, frozen=True):
 
 def is_index(path: Path) -> bool:
     """Whether the file is the index of a batch, of whatever version; one that cannot be read is none."""
-    if not path.is_file():
-        return False
     try:
-        head = msgspec.json.decode(path.read_bytes(), type=_Head)
+        head = msgspec.json.decode(storage.read_plain(path), type=_Head)
     except (OSError, ValueError, RecursionError):
         return False
     return head.schema.startswith(INDEX_SCHEMA.rstrip("0123456789"))
@@ -83,7 +81,7 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
     decoder = msgspec.json.Decoder(IndexCase)
     count = 0
     try:
-        with beside.open("rb") as lines:
+        with storage.open_plain(beside) as lines:
             for line in lines:
                 count += 1
                 yield decoder.decode(line)

@@ -14,6 +14,7 @@ from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.errors import Location, SpecError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.text import visible
+from tokitai_cli.pipeline.commands import from_here
 from tokitai_cli.pipeline.options import check_text
 from tokitai_cli.pipeline.specs import load
 
@@ -110,8 +111,8 @@ def find(folders: Sequence[Path], out: Path) -> Found:
             if real not in files.named and not spec.is_spec(path):
                 files.skipped.append(f"{shown(path)}: no spec")
                 continue
-            check_text(path)
             loaded = load(path)
+            check_text(loaded.path)
             if twin := specs.get(loaded.digest):
                 raise _same_text(loaded, twin)
         except SpecError as error:
@@ -154,8 +155,7 @@ def names(specs: Sequence[LoadedSpec]) -> tuple[str, ...]:
 
 def shown(path: Path) -> str:
     """`path` as a person reads it: from the working folder where it lies under it, on one line."""
-    here = Path.cwd()
-    return visible(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return visible(from_here(path))
 
 
 def _distinct(given: Sequence[str]) -> Iterator[str]:

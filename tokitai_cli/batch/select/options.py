@@ -16,7 +16,7 @@ from tokitai_cli.batch.select.keyword import matcher
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.commands import option_words, settings_words
-from tokitai_cli.pipeline.options import checked, settings_of
+from tokitai_cli.pipeline.options import check_surroundings, checked, settings_of
 
 MAX_SHARDS = 10_000
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -58,6 +58,7 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
         raise UsageError(
             "no folder is named", mend="name folders with specs in them: tokitai batch ."
         )
+    check_surroundings()
     given = checked("batch", options)
     most = given["max_failures"] or 0
     if given["fail_fast"] and most > 1:
