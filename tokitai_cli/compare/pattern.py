@@ -45,7 +45,8 @@ def _throughout(got: NDArray[Any]) -> str:
 
 def _placed(failing: NDArray[np.bool_], count: int, shape: tuple[int, ...]) -> PatternRecord:
     if count == failing.size:
-        return PatternRecord(kind="every-element", detail=f"all {count} elements")
+        detail = f"all {count} elements" if count > 1 else "the only element"
+        return PatternRecord(kind="every-element", detail=detail)
     columns = shape[-1] if len(shape) >= 2 else failing.size
     matrix = failing.reshape(-1, columns)
     found = (

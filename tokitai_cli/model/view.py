@@ -116,18 +116,22 @@ def troubled(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 
 
 def _plainness(case: CaseRecord) -> tuple[bool, float, float]:
-    """Order of cases by how plainly they show a fault: wrong everywhere (NaN, never written), error
-    over bound (or in ulp), share of elements whose kind is wrong.
+    """Order of cases by how plainly they show a fault: wrong in kind everywhere (NaN, never written),
+    then error over bound (or in ulp) by powers of ten, then the share of wrong elements.
     """
-    shares, errors = [0.0], [0.0]
+    kinds, errors, shares = [0.0], [0.0], [0.0]
     for output in case.outputs:
         if output.passed or not output.elements:
             continue
-        shares.append(sum(one.count for one in output.structure) / output.elements)
+        kinds.append(sum(one.count for one in output.structure) / output.elements)
+        failed = [check.exceeding or 0 for check in output.checks if check.judges]
+        shares.append(min(max(failed, default=0) / output.elements + kinds[-1], 1.0))
         if output.metrics is not None:
             over, ulp = output.metrics.over_bound, output.metrics.max_ulp
             errors.append(magnitude(ulp if over is None else over))
-    return max(shares) >= 1, max(errors), max(shares)
+    largest = max(errors)
+    size = math.floor(math.log10(largest)) if 0 < largest < math.inf else largest
+    return max(kinds) >= 1, size, max(shares)
 
 
 def telling(records: Iterable[CaseRecord]) -> list[CaseRecord]:
