@@ -249,6 +249,12 @@ def _small() -> dict[str, Tree]:
         found[f"scaled-rows-{fault}"] = _block(
             "scaled_rows", "scaled_rows", fault, launch, inputs={"x": same}, outputs={"y": same}
         )
+    for fault in ("right", "into-next-row"):
+        launch = {"grid": ["rows"], "block": [2], "args": ["x", "y", "rows", "columns"]}
+        found[f"paired-rows-{fault}"] = _block(
+            "paired_rows", "scaled_rows", fault, launch,
+            inputs=matrix, outputs={"y": _array("float32", "rows", "columns")},
+        )  # fmt: skip
     for fault in ("right", "uncleared"):
         draw = {"kind": "index-uniform", "below": 16}
         launch = {"grid": [1], "block": [64], "args": ["x", "counts", "n"]}

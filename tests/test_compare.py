@@ -1164,10 +1164,18 @@ def test_every_repetition_is_judged_on_its_own() -> None:
 
 def test_schedules_are_recorded() -> None:
     values = ramp(4, 8)
+    same, other = rounded(values), rounded(values)
+    other[0, 1] = 9
+    names = ("natural", "reverse", "seed 7")
     judgement = judge_array(
-        make_case(), exact_expectation(values), rounded(values), schedules=("natural", "seed 7")
+        make_case(), exact_expectation(values), same, same, other, schedules=names
     )
-    assert judgement.repeats.schedules == ["natural", "seed 7"]
+    assert judgement.repeats.schedules == list(names)
+    assert judgement.repeats.differing_schedules == ["natural", "seed 7"]
+    judgement = judge_array(make_case(), exact_expectation(values), same, same, schedules=names[:2])
+    assert judgement.repeats.differing_schedules == []
+    judgement = judge_array(make_case(), exact_expectation(values), same, other)
+    assert judgement.repeats.differing_schedules == []
 
 
 def test_the_first_step_that_fails_gives_the_reason() -> None:

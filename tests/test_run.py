@@ -347,12 +347,13 @@ def test_the_words_of_a_request() -> None:
     assert words[35:] == [4, 0, 1, 1, 0x3C00, 2, 2**64 - 2, 0, 0]
 
 
-def test_schedules_begin_natural_and_are_all_different() -> None:
+def test_schedules_begin_natural_and_reversed_and_are_all_different() -> None:
     seeds = schedule_seeds(50, 3)
-    assert seeds[0] == 0
+    assert seeds[:2] == (0, 2**64 - 1)
+    assert schedule_seeds(1, 3) == (0,)
     assert len(set(seeds)) == 50
     assert all(0 <= seed < 2**64 for seed in seeds)
-    assert schedule_seeds(50, 4)[1:] != seeds[1:]
+    assert schedule_seeds(50, 4)[2:] != seeds[2:]
     assert sentinels(5) == (0xA5, 0x5A, 0x00, 0xFF, 0xA5)
 
 

@@ -63,6 +63,7 @@ VARIANTS = {
     "warp64": ["-DTOKITAI_WARP_SIZE=64"],
     "ucontext-softwarehalf": ["-DTOKITAI_UCONTEXT", "-DTOKITAI_SOFTWARE_HALF"],
 }
+REVERSE = 2**64 - 1
 SEEDS = [(0xA5, 0), (0x5A, 1), (0xA5, 2), (0x5A, 3)]
 
 
@@ -561,23 +562,35 @@ def test_what_a_kernel_prints_reaches_the_log(child: Child) -> None:
 
 
 def test_seeded_schedules_vary_the_order_of_blocks(child: Child) -> None:
-    schedule = [(1, 0), *((1, seed) for seed in range(1, 6)), (1, 3)]
+    schedule = [(1, 0), *((1, seed) for seed in range(1, 6)), (1, REVERSE)]
     buffers = [out(64, np.int32), Buffer("inout", np.zeros(1, np.int32))]
     answer = launch(child, "order_of_blocks", buffers, grid=(64,), block=(32,), schedule=schedule)
     orders = [repetition[0] for repetition in answer.results]
     assert all(sorted(order.tolist()) == list(range(64)) for order in orders)
-    # Two OS threads take blocks in turn, so that neighbours may be a few places apart.
-    assert np.abs(orders[0] - np.arange(64)).max() < 16
+    assert np.array_equal(orders[0], np.arange(64))
+    assert np.array_equal(orders[-1], np.arange(64)[::-1])
     assert all(np.abs(order - np.arange(64)).max() > 16 for order in orders[1:6])
+
+
+@pytest.mark.parametrize("seed", [0, REVERSE])
+def test_neighbours_of_a_large_grid_keep_their_order(child: Child, seed: int) -> None:
+    """Two OS threads take blocks in turn, four at a time or more."""
+    buffers = [out(1024, np.int32), Buffer("inout", np.zeros(1, np.int32))]
+    answer = launch(
+        child, "order_of_blocks", buffers, grid=(1024,), block=(32,), schedule=[(1, seed)]
+    )
+    order = answer.results[0][0][:: -1 if seed else 1]
+    assert np.count_nonzero(np.diff(order) > 0) >= 3 / 4 * 1024 - 1
 
 
 def test_seeded_schedules_vary_the_order_of_warps_and_keep_warps_together(child: Child) -> None:
     size, warps = warp_size(child), 512 // warp_size(child)
-    schedule = [(1, 0), *((1, seed) for seed in range(1, 9)), (1, 3)]
+    schedule = [(1, 0), *((1, seed) for seed in range(1, 9)), (1, 3), (1, REVERSE)]
     answer = launch(child, "order_of_warps", [out(512, np.int32)], block=(512,), schedule=schedule)
     orders = [repetition[0] for repetition in answer.results]
     assert np.array_equal(orders[0], np.arange(512))
     assert np.array_equal(orders[3], orders[9])  # the same seed
+    assert np.array_equal(orders[10], np.arange(512)[::-1])
     assert len({order.tobytes() for order in orders[1:9]}) == 8
     directions = set()
     for order in orders:

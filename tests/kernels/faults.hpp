@@ -36,6 +36,7 @@ enum Fault {
   kShortShuffle,
   kShortMax,
   kHalfPartial,
+  kIntoNextRow,
 };
 
 __device__ inline float wide(__half value) { return __half2float(value); }

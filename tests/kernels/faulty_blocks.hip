@@ -18,6 +18,14 @@ __global__ void wave_sums(const float* x, float* y, int fault) {
   y[blockIdx.x] = total;
 }
 
+// Rows times their first value, two values a thread; a row of an odd length ends in the middle of a pair.
+__global__ void paired_rows(const float* x, float* y, int rows, int columns, int fault) {
+  const int row = blockIdx.x, end = (fault == kIntoNextRow ? rows : row + 1) * columns;
+  for (int c = 2 * threadIdx.x; c < columns; c += 2 * blockDim.x)
+    for (int i = row * columns + c; i < row * columns + c + 2 && i < end; ++i)
+      y[i] = x[i] * x[row * columns];
+}
+
 // y[r,:] = x[r,:] * x[r,0] for x [rows, 64], four rows per block through one shared factor; grid
 // (rows / 4), block (64).
 __global__ void scaled_rows(const float* x, float* y, int fault) {

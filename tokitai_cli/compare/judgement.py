@@ -152,12 +152,16 @@ def _orders(result: RunResult) -> str:
 
 
 def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord:
+    repetitions = (0, min(change.repetition for change in differing)) if differing else ()
     return RepeatRecord(
         repetitions=len(result.outputs),
         sentinels=[f"0x{fill & 0xFF:02x}" for fill in result.sentinels],
         schedules=list(result.schedules),
         differing_outputs=[change.output for change in differing],
         bitwise_equal=not differing,
+        differing_schedules=[result.schedules[number] for number in repetitions]
+        if result.schedules
+        else [],
     )
 
 

@@ -169,6 +169,7 @@ class Difference(msgspec.Struct, frozen=True):
     """An output whose bits differ between repetitions: the first one that differs from 0."""
 
     output: str
+    repetition: int
     message: str
 
 
@@ -202,5 +203,5 @@ def difference(
                 f"{elements_text(count, buffer.elements)}, first {place}: "
                 f"{hex_bits(arrays[0][first])} and {hex_bits(arrays[repetition][first])}"
             )
-            return Difference(buffer.name, message)
+            return Difference(buffer.name, repetition, message)
     return None

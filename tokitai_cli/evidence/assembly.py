@@ -194,7 +194,9 @@ def _split(case: CaseRecord) -> tuple[CaseRecord, MeasuredRecord | None]:
     )
     repeats = case.repeats
     if repeats is not None:
-        repeats = msgspec.structs.replace(repeats, differing_outputs=[], bitwise_equal=None)
+        repeats = msgspec.structs.replace(
+            repeats, differing_outputs=[], differing_schedules=[], bitwise_equal=None
+        )
     kept = msgspec.structs.replace(
         case,
         reason=_stable_reason(case),

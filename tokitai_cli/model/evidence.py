@@ -248,7 +248,9 @@ class MutantRecord(Record, frozen=True, kw_only=True):
 class RepeatRecord(Record, frozen=True, kw_only=True):
     """Repetitions: how many, with what sentinels and schedules, and which outputs changed bits.
 
-    differing_outputs, bitwise_equal: None: volatile.
+    differing_outputs, differing_schedules, bitwise_equal: None: volatile. differing_schedules: orders of
+    blocks, warps and threads in the first two repetitions whose bits differ; empty where the device
+    chooses the order.
     """
 
     repetitions: int
@@ -256,6 +258,7 @@ class RepeatRecord(Record, frozen=True, kw_only=True):
     schedules: list[str]
     differing_outputs: list[str]
     bitwise_equal: bool | None
+    differing_schedules: list[str] = []
 
 
 class FindingRecord(Record, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ LENGTH = struct.Struct("<Q")
 _RUN = 1
 _ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
 _SENTINELS = (0xA5, 0x5A, 0x00, 0xFF)
+# Of blocks, warps and threads.
+_REVERSE = 2**64 - 1
 STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
 STATUS_LOST, STATUS_BARRIER, STATUS_FAULT = 4, 5, 6
 
@@ -55,12 +57,12 @@ def sentinels(repetitions: int) -> tuple[int, ...]:
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
-    """Schedule seed of each repetition: natural order first, then others, each its own.
+    """Schedule seed of each repetition: natural order, its exact reverse, then others, each its own.
 
     The mix is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014, fig. 17).
     """
-    seeds = [0]
-    for turn in range(1, repetitions):
+    seeds = [0, _REVERSE]
+    for turn in range(2, repetitions):
         word = (seed + turn * 0x9E3779B97F4A7C15) % 2**64
         word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
         word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) % 2**64
@@ -69,8 +71,9 @@ def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
 
 
 def schedule_names(seeds: Sequence[int]) -> tuple[str, ...]:
-    """Orders of blocks and warps in words."""
-    return tuple(f"seed {seed:#018x}" if seed else "natural" for seed in seeds)
+    """Orders of blocks, warps and threads in words."""
+    names = {0: "natural", _REVERSE: "reverse"}
+    return tuple(names.get(seed, f"seed {seed:#018x}") for seed in seeds)
 
 
 def run_request(

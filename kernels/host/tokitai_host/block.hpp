@@ -66,6 +66,9 @@ enum class Seen : unsigned char { after_thread, after_block, after_launch };
 
 constexpr u64 no_index = ~0ull;
 
+// Seeds that name an order of blocks, warps and threads; all others draw one.
+constexpr u64 natural_order = 0, reverse_order = ~0ull;
+
 // One launch, shared by the OS threads that work on it.
 struct Work {
   const char* kernel;
@@ -155,12 +158,12 @@ TOKITAI_UNSANITIZED inline void release_barrier(Block& block) {
   block.barrier_parity ^= 1;
 }
 
-// A warp with a lane that can run, or -1: the next in order, or a random one in a seeded schedule.
+// A warp with a lane that can run, or -1: the next in order, which may be the reverse, or a random one.
 TOKITAI_UNSANITIZED inline int other_warp(Block& block, unsigned after) {
   int chosen = -1;
   unsigned count = 0;
   for (unsigned i = 1; i <= block.warp_count; i++) {
-    const unsigned w = (after + i) % block.warp_count;
+    const unsigned w = (block.reversed ? after + block.warp_count - i : after + i) % block.warp_count;
     if (!block.warps[w].runnable) continue;
     if (!block.seeded) return int(w);
     if (next_random(block.random) % ++count == 0) chosen = int(w);
@@ -188,8 +191,8 @@ TOKITAI_UNSANITIZED inline int next_thread(Block& block, unsigned w) {
       return -1;
     }
     release_barrier(block);
-    // From the last warp on, so that the natural order starts again with warp 0.
-    other = other_warp(block, block.warp_count - 1);
+    // From the last warp on, so that the natural order starts again with warp 0, the reverse with the last.
+    other = other_warp(block, block.reversed ? 0 : block.warp_count - 1);
   }
   return int(unsigned(other) * warp_size + lane_in(block, block.warps[other].runnable));
 }
@@ -338,10 +341,10 @@ TOKITAI_UNSANITIZED inline bool block_reserve(Block& block, unsigned threads) {
 TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   Work& work = *block.work;
   block.armed = false;
-  block.seeded = work.seed != 0;
+  block.seeded = work.seed != natural_order && work.seed != reverse_order;
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
   // One bit of the seed, so that a schedule is either way in all of its blocks.
-  block.reversed = block.seeded && (mixed(work.seed) & 1);
+  block.reversed = block.seeded ? mixed(work.seed) & 1 : work.seed == reverse_order;
   block.watched = work.watched == linear_index;
   // Blocks in front of the one that is watched may have written into guards as well.
   if (block.watched) fill_guards(block.shared, work.dynamic_bytes, work.fill);

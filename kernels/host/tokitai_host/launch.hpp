@@ -54,7 +54,7 @@ inline u64 greatest_common_divisor(u64 a, u64 b) {
   return a;
 }
 
-// Seeded order of the blocks: i -> (factor * i + offset) mod total is a permutation where factor
+// Order of the blocks: i -> (factor * i + offset) mod total is a permutation where factor
 // and total have no common divisor, and needs no memory.
 struct BlockOrder {
   u64 factor, offset, total;
@@ -62,7 +62,8 @@ struct BlockOrder {
 };
 
 inline BlockOrder block_order(u64 seed, u64 total) {
-  if (seed == 0 || total < 2) return {1, 0, total};
+  if (seed == natural_order || total < 2) return {1, 0, total};
+  if (seed == reverse_order) return {total - 1, total - 1, total};
   u64 state = mixed(seed) | 1;
   BlockOrder order = {next_random(state) % total, next_random(state) % total, total};
   while (greatest_common_divisor(order.factor, total) != 1) order.factor = next_random(state) % total;
@@ -124,13 +125,24 @@ inline void pool_grow(unsigned count) {
   }
 }
 
-inline void launch(Work& work) {
-  work.total = u64(work.grid.x) * work.grid.y * work.grid.z;
+// OS threads that share a launch, and how many blocks each takes at a time. The natural order and its
+// reverse are kept from one block to the next: a small grid has one OS thread, a larger one no chunk of
+// a single block.
+inline unsigned share(Work& work) {
+  constexpr u64 chunks_per_thread = 16, largest_chunk = 64, least_ordered = 4, small = 1 << 14;
+  const bool ordered = work.seed == natural_order || work.seed == reverse_order;
+  const bool alone = ordered && work.total * work.block.x * work.block.y * work.block.z <= small;
   unsigned threads = work.total < pool.threads ? unsigned(work.total) : pool.threads;
-  if (work.watched != no_index) threads = 1;
-  constexpr u64 chunks_per_thread = 16, largest_chunk = 64;
+  if (alone || work.watched != no_index) threads = 1;
   work.chunk = work.total / (threads * chunks_per_thread) + 1;
   if (work.chunk > largest_chunk) work.chunk = largest_chunk;
+  if (ordered && work.chunk < least_ordered) work.chunk = least_ordered;
+  return threads;
+}
+
+inline void launch(Work& work) {
+  work.total = u64(work.grid.x) * work.grid.y * work.grid.z;
+  const unsigned threads = share(work);
   work.next = 0;
   unsigned others = threads - 1;
   if (others > pool.started) others = pool.started;
