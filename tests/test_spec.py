@@ -92,6 +92,23 @@ def test_there_is_a_bad_spec_for_every_kind_of_fault() -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "mend"),
+    [
+        (("dtype: float32", "dtype: fp16"), "did you mean float16?"),
+        (("dtype: float32", "dtype: half"), "did you mean float16?"),
+        (("dtype: float32", "dtype: bf16"), "did you mean bfloat16?"),
+        (("dtype: float32", "dtype: double"), "did you mean float64?"),
+        (("draw: normal", "draw: gaussian"), "did you mean normal?"),
+        (("draw: normal", "draw: {kind: gauss}"), "did you mean normal?"),
+    ],
+)
+def test_other_names_of_things_are_known(folder: Path, change: tuple[str, str], mend: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load_text(folder, GOOD.replace(*change, 1))
+    assert caught.value.mend == mend
+
+
+@pytest.mark.parametrize(
     ("key", "place"),
     [
         ("variants.main.profiles", "variants.main.profiles: an empty list"),

@@ -155,10 +155,30 @@ def lack_of(error: BaseException | None) -> str:
     return found
 
 
+# What people call things that have another name here, and that no likeness of letters finds.
+_MEANT = {
+    other: names
+    for others, names in (
+        (("gaussian", "gauss", "randn"), ("normal",)),
+        (("rand", "random"), ("uniform", "normal")),
+        (("fp16", "half", "f16", "__half"), ("float16",)),
+        (("bf16", "hip_bfloat16", "__nv_bfloat16"), ("bfloat16",)),
+        (("fp32", "single", "float", "f32"), ("float32",)),
+        (("fp64", "double", "f64"), ("float64",)),
+        (("gpu",), ("cuda", "rocm")),
+        (("amd", "hip", "amdgpu"), ("rocm",)),
+        (("nvidia", "nv"), ("cuda",)),
+        (("host",), ("cpu",)),
+    )
+    for other in others
+}
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """Text that suggests the nearest known names, for the `mend` of an error."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    meant = [name for name in names if name in _MEANT.get(word.lower(), ())]
+    close = meant or difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(names) if names else ""
