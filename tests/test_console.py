@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.cli.options import param_help
 from tokitai_cli.console import output
 from tokitai_cli.console.blocks import Block, Column, Line, Table
+from tokitai_cli.console.summary import summary
 from tokitai_cli.errors import BuildError, Location, SpecError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceClass, Fact, Probe
@@ -163,6 +165,41 @@ def test_hostile_text_reaches_no_terminal(screen: Terminal) -> None:
     assert text.count("[bold red]x[/]") >= 4
     assert ":smile:" in text
     assert text.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[?25h" in text
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (60, "worst check, value, limit, max ulp"),
+        (80, "max ulp"),
+        (100, ""),
+    ],
+)
+def test_a_narrow_terminal_leaves_columns_out_before_it_crops(
+    width: int, left_out: str, screen: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    record = samples.refuted(
+        variant="grad-a-with-a", profile="exact-int-ramp", shape={"m": 16, "n": 64}
+    )
+    output.emit(summary(stage.assemble(samples.parts([record])), []), screen)
+    text = re.sub("\x1b\\[[0-9;]*m", "", screen.getvalue())
+    table = text[: text.index("refuted: ")]
+    for name in ("grad-a-with-a", "exact-int-ramp", "m=16,n=64", "refuted"):
+        assert name in table
+    assert ("no room here for " in table) == bool(left_out)
+    assert left_out in table
+    assert max(map(len, table.splitlines())) <= width
+
+
+def test_what_is_left_over_goes_to_the_columns_that_can_use_it() -> None:
+    columns = [Column("a"), Column("b", wide=True), Column("c", wide=True, spare=1)]
+    rows = [["name", "four words of five", "and some more"]]
+    assert output.fitting(columns, rows, 60) == {0: 4, 1: 18, 2: 13}
+    assert output.fitting(columns, rows, 30) == {0: 4, 1: 10, 2: 8}
+    assert output.fitting(columns, rows, 17) == {0: 4, 1: 8}
+    assert output.fitting(columns, rows, 10) == {0: None, 1: None}
 
 
 def test_no_color_is_honoured(screen: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,8 +134,8 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     if len(index.failures) > len(shown):
         more = len(index.failures) - len(shown)
         blocks.append(Line(f"{more} more in the index", FAINT))
-    columns = [Column("spec", wide=True), Column("verdict"), Column("cases", wide=True)]
-    columns += [Column("evidence", wide=True)]
+    columns = [Column("spec", wide=True), Column("verdict"), Column("cases", wide=True, spare=1)]
+    columns += [Column("evidence", wide=True, spare=2)]
     rows = [
         [one.name, str(one.verdict), counts_text(one.counts) or "-", ", ".join(one.evidence[:2])]
         for one in index.specs

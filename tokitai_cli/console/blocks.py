@@ -20,11 +20,15 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column's heading; `right` for numbers, `wide` for text that may be folded."""
+    """A column's heading; `right` for numbers, `wide` for text that may be folded between words.
+
+    spare: where a terminal is too narrow the columns of the largest go first; those of 0 stay.
+    """
 
     heading: str
     right: bool = False
     wide: bool = False
+    spare: int = 0
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -6,10 +6,20 @@ Rich costs tens of milliseconds to import, and is not touched where the stream i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TextIO
 
-from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, STRONG, Block, Line, Table
+from tokitai_cli.console.blocks import (
+    BAD,
+    DOUBTFUL,
+    FAINT,
+    GOOD,
+    STRONG,
+    Block,
+    Column,
+    Line,
+    Table,
+)
 from tokitai_cli.model.text import visible
 
 if TYPE_CHECKING:
@@ -100,15 +110,49 @@ def _styled_table(block: Table, console: Console) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    rows = [[visible(cell) for cell in row] for row in block.rows]
+    widths = fitting(block.columns, rows, console.width)
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style=_COLOURS[STRONG])
-    for column in block.columns:
-        table.add_column(
-            Text(column.heading),
-            justify="right" if column.right else "left",
-            overflow="fold",
-            no_wrap=not column.wide,
-        )
-    styles = block.styles or [""] * len(block.rows)
-    for row, style in zip(block.rows, styles, strict=True):
-        table.add_row(*(Text(visible(cell)) for cell in row), style=_COLOURS.get(style, ""))
+    for at, width in widths.items():
+        column = block.columns[at]
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(Text(column.heading), justify=justify, overflow="fold", width=width)
+    styles = block.styles or [""] * len(rows)
+    for row, style in zip(rows, styles, strict=True):
+        table.add_row(*(Text(row[at]) for at in widths), style=_COLOURS.get(style, ""))
     console.print(table)
+    left_out = [one.heading for at, one in enumerate(block.columns) if at not in widths]
+    if left_out:
+        console.print(styled(Line(f"no room here for {', '.join(left_out)}", FAINT)))
+
+
+def fitting(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int
+) -> dict[int, int | None]:
+    """Width of each column that is shown, by its place; None where Rich has to fold within words.
+
+    Spare columns are left out until the others have room: for their longest cell, or for the longest
+    word of those that are folded, which share what is left over.
+    """
+    texts = [[column.heading, *(row[at] for row in rows)] for at, column in enumerate(columns)]
+    whole = [max(map(len, cells)) for cells in texts]
+    least = [
+        max((len(word) for cell in cells for word in cell.split()), default=0)
+        if column.wide
+        else whole[at]
+        for at, (column, cells) in enumerate(zip(columns, texts, strict=True))
+    ]
+    kept = list(range(len(columns)))
+    # A space at both edges, three between columns.
+    while (left := room - sum(least[at] + 3 for at in kept) + 1) < 0:
+        at = max(kept, key=lambda at: columns[at].spare)
+        if not columns[at].spare:
+            return dict.fromkeys(kept)
+        kept.remove(at)
+    widths: dict[int, int | None] = {at: least[at] for at in kept}
+    hungry = sorted((whole[at] - least[at], at) for at in kept)
+    for number, (more, at) in enumerate(hungry):
+        share = min(more, left // (len(hungry) - number))
+        widths[at] = least[at] + share
+        left -= share
+    return widths

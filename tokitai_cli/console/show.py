@@ -81,7 +81,15 @@ def show_doctor(found: Diagnosis) -> None:
     if facts:
         blocks += [
             Line(""),
-            Table([Column(word) for word in ("device", "fact", "value", "read from")], facts),
+            Table(
+                [
+                    Column("device"),
+                    Column("fact"),
+                    Column("value", wide=True),
+                    Column("read from", wide=True, spare=1),
+                ],
+                facts,
+            ),
         ]
     lacks = [(probe.device, probe.missing, probe.mend) for probe in found.devices if probe.missing]
     lacks += [(lack.name, "missing", lack.mend) for lack in found.lacks]
@@ -99,7 +107,8 @@ def show_ops(specs: Iterable[LoadedSpec]) -> None:
         params = " ".join(f"{name}={param.default}" for name, param in spec.params.items())
         for name, variant in spec.variants.items():
             rows.append([spec.op, name, params, variant.title or spec.title])
-    columns = [Column(word) for word in ("op", "variant", "parameters", "title")]
+    columns = [Column("op"), Column("variant"), Column("parameters", wide=True)]
+    columns += [Column("title", wide=True, spare=1)]
     emit([Table(columns, rows)], sys.stdout)
 
 
@@ -111,12 +120,13 @@ def show_spec(loaded: LoadedSpec) -> None:
     blocks += [Line(str(loaded.path), label="spec:"), Line(loaded.digest, label="sha256:")]
     if spec.params:
         rows = [_param(name, param) for name, param in spec.params.items()]
-        headings = ("parameter", "default", "min", "max", "multiple of", "")
-        blocks += [Line(""), Table([Column(word) for word in headings], rows)]
+        headings = ("parameter", "default", "min", "max", "multiple of")
+        columns = [Column(word) for word in headings] + [Column("", wide=True)]
+        blocks += [Line(""), Table(columns, rows)]
     for name, variant in spec.variants.items():
         blocks += [Line(""), *_variant(name, variant)]
     rows = [[name, profile.help] for name, profile in spec.profiles.items()]
-    blocks += [Line(""), Table([Column("profile"), Column("")], rows)]
+    blocks += [Line(""), Table([Column("profile"), Column("", wide=True)], rows)]
     for name, shapes in spec.suites.items():
         blocks += [Line(""), Line(f"suite {name}", STRONG)]
         for one in shapes:
@@ -215,7 +225,11 @@ def show_cache(listing: CacheListing) -> None:
             ]
             for entry in entries
         ]
-        columns = [Column(word, right=word == "MiB") for word in headings]
+        spare = {"built": 1, "device": 2}
+        columns = [
+            Column(word, right=word == "MiB", wide=word == "state", spare=spare.get(word, 0))
+            for word in headings
+        ]
         styles = [DOUBTFUL if entry.damage else NORMAL for entry in entries]
         blocks.append(Table(columns, rows, styles))
     emit(blocks, sys.stdout)

@@ -71,8 +71,8 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     for evidence, files in runs:
         if evidence.verdict not in view.FINE:
             blocks += [*summary(evidence, files), Line("")]
-    columns = [Column("op"), Column("verdict"), Column("cases", wide=True)]
-    columns += [Column("evidence", wide=True)]
+    columns = [Column("op"), Column("verdict"), Column("cases", wide=True, spare=1)]
+    columns += [Column("evidence", wide=True, spare=2)]
     rows = [
         [
             evidence.name,
@@ -96,10 +96,10 @@ def _table(tallies: Sequence[view.Tally]) -> Table:
     columns += [
         Column("shape", wide=True),
         Column("verdict"),
-        Column("worst check", wide=True),
-        Column("value", right=True),
-        Column("limit", right=True),
-        Column("max ulp", right=True),
+        Column("worst check", wide=True, spare=1),
+        Column("value", right=True, spare=2),
+        Column("limit", right=True, spare=3),
+        Column("max ulp", right=True, spare=4),
     ]
     rows = [_row(tally, several=several) for tally in tallies]
     return Table(columns, rows, [verdict_style(tally.verdict) for tally in tallies])
