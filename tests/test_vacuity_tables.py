@@ -111,7 +111,7 @@ def section(op: str, variant: str) -> str:
     for output in dict.fromkeys(row.output for row in rows_of(op, variant)):
         rows = [row for row in rows_of(op, variant) if row.output == output]
         kinds = list(dict.fromkeys(one.kind for row in rows for one in row.mutants))
-        shape = shape_text(dict(case.shape), list(case.loaded.spec.params))
+        shape = shape_text(case.shape)
         lines += [f"## {op}, {variant}: {output} at {shape}", ""]
         lines += ["| profile | check | " + " | ".join(kinds) + " |"]
         lines += ["|---|---|" + ":-:|" * len(kinds)]

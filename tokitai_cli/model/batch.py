@@ -265,10 +265,7 @@ class Cell(Record, frozen=True, kw_only=True):
 
 
 class SpecSummary(Record, frozen=True, kw_only=True):
-    """What became of one spec. evidence: files, as paths from the index. counts by verdict.
-
-    params: order in which shapes are shown.
-    """
+    """What became of one spec. evidence: files, as paths from the index. counts by verdict."""
 
     name: str
     op: str
@@ -277,7 +274,6 @@ class SpecSummary(Record, frozen=True, kw_only=True):
     verdict: Verdict
     counts: dict[str, int]
     evidence: list[str]
-    params: list[str] = msgspec.field(default_factory=list)
 
 
 class BatchIndex(Record, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tokitai_cli.model.verdict import Verdict
@@ -90,8 +90,6 @@ def number(value: Number | None, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
-def shape_text(shape: dict[str, int], params: Sequence[str] = ()) -> str:
-    """m=64,n=64 in the order of `params`, others after them; a dash where there is no parameter."""
-    ordered = [name for name in params if name in shape]
-    ordered += [name for name in shape if name not in params]
-    return ",".join(f"{name}={shape[name]}" for name in ordered) or "-"
+def shape_text(shape: Mapping[str, int]) -> str:
+    """m=64,n=64, in the order that the shape was made in; a dash where there is no parameter."""
+    return ",".join(f"{name}={value}" for name, value in shape.items()) or "-"

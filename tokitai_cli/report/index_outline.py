@@ -93,7 +93,7 @@ def _table(spec: SpecSummary, cells: list[Cell], *, join: bool, room: int) -> Ma
     grid: dict[tuple[str, str, str], dict[str, list[Cell]]] = {}
     for cell in cells:
         device = f"{cell.device}, {cell.arch}" if len(archs[cell.device]) > 1 else cell.device
-        shape = "" if join else shape_text(cell.shape, spec.params)
+        shape = "" if join else shape_text(cell.shape)
         column = "" if wide else cell.profile
         row = grid.setdefault((cell.variant, shape, device), {})
         row.setdefault(column, []).append(cell)

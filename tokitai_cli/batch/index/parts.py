@@ -121,7 +121,8 @@ class PartWriter:
             done, result = self._store.result(number)
             seen(done, result)
             devices[done.device_record] = None
-            record = _checked(done, result.record)
+            record = result.record
+            _check_place(done, record)
             recorder.case(
                 CaseOutcome(
                     record,
@@ -149,11 +150,6 @@ class PartWriter:
         outcome = self._end.outcome(unfinished, worst(case.verdict for case in recorder.cases))
         return recorder.finish(list(builds.values()), [], outcome, past)
 
-    def params(self, entry: SpecEntry) -> list[str]:
-        """Order in which shapes of a spec are shown."""
-        self._open(entry)
-        return list(self._loaded.spec.params)
-
     def _open(self, entry: SpecEntry) -> None:
         if entry is self._entry:
             return
@@ -168,11 +164,8 @@ class PartWriter:
         return evidence.source_record(path, self._store.source(digest))
 
 
-def _checked(done: Done, record: CaseRecord) -> CaseRecord:
-    """`record` with its shape in the order of the spec's params, which JSON does not keep.
-
-    Raises StorageError where it is not the record of that case.
-    """
+def _check_place(done: Done, record: CaseRecord) -> None:
+    """Raise StorageError where `record` is not that of the case that was done."""
     said = (record.spec, record.variant, record.shape, record.profile, record.seed, record.device)
     asked = (done.spec, done.variant, done.shape, done.profile, done.seed, done.device)
     if said != asked:
@@ -180,4 +173,3 @@ def _checked(done: Done, record: CaseRecord) -> CaseRecord:
             f"the result of {done.id} is that of {record.key}",
             mend="run the batch again without --resume",
         )
-    return msgspec.structs.replace(record, shape=done.shape)

@@ -187,7 +187,6 @@ class _Summary:
             verdict=worst(verdicts),
             counts=self.rows.counts(one.place),
             evidence=one.files,
-            params=self._writer.params(one.entry),
         )
 
     def _joined_devices(self) -> dict[str, DeviceRecord]:
