@@ -42,6 +42,7 @@ KERNELS_OF = {
     ("softmax", "fwd"): ("softmax_fwd",),
     ("softmax", "grad"): ("softmax_grad",),
     ("layernorm", "fwd"): ("layernorm_fwd<__half>",),
+    ("layernorm", "fwd-eps"): ("layernorm_fwd<__half>",),
     ("layernorm", "bwd"): ("layernorm_bwd_rows", "layernorm_bwd_columns"),
 }
 SOURCES = {"gemm-bw": "faulty_gemm.hip"}
@@ -60,6 +61,7 @@ OWN_FAULTS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
         ("y", "no-eps"),
         ("y", "unbiased"),
     ),
+    ("layernorm", "fwd-eps"): (("y", "fixed-eps"), ("y", "no-eps")),
     ("layernorm", "bwd"): (
         ("grad_x", "last-term"),
         ("grad_x", "last-square"),
@@ -70,6 +72,8 @@ OWN_FAULTS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
         ("grad_beta", "last-term"),
     ),
 }
+# Variants that are another one with another setting: they are tried with their own faults alone.
+AGAIN = {("layernorm", "fwd-eps")}
 LONGEST_ROW = 256
 FLAT = [{"metric": "abs", "limit": 1e-2}]
 FLAT_RELATIVE = [*FLAT, {"metric": "rel", "limit": 1e-2}]
@@ -109,7 +113,8 @@ def every_fault(op: str, variant: str) -> dict[str, tuple[str, str]]:
     one = shipped(op)["variants"][variant]
     outputs = [*one.get("outputs", {}), *one.get("inout", {})]
     pairs = [("", "right")]
-    pairs += [(output, fault) for output in outputs for fault in STORE]
+    if (op, variant) not in AGAIN:
+        pairs += [(output, fault) for output in outputs for fault in STORE]
     pairs += OWN_FAULTS[op, variant]
     return {named(variant, output, fault, outputs): (output, fault) for output, fault in pairs}
 
@@ -117,7 +122,7 @@ def every_fault(op: str, variant: str) -> dict[str, tuple[str, str]]:
 def profiles_of(op: str, variant: str) -> list[str]:
     """Profiles of the shipped variant whose name `variant` starts with."""
     tree = shipped(op)
-    (name,) = (name for name in tree["variants"] if variant.startswith(name))
+    name = max((name for name in tree["variants"] if variant.startswith(name)), key=len)
     return list(tree["variants"][name].get("profiles", tree["profiles"]))
 
 
@@ -193,6 +198,12 @@ def _layernorm() -> tuple[dict[str, Tree], Tree]:
     found["bwd-grad-x-half-statistics"] = half
     found["bwd-grad-beta-half-sum"] = faulty("layernorm", "bwd", "half-sum", "grad_beta")
     found["bwd-grad-x-no-barrier"] = faulty("layernorm", "bwd", "no-barrier", "grad_x")
+    for fault in ("right", "last-term", "unbiased", "no-merge"):
+        welford = faulty("layernorm", "fwd", fault)
+        welford["launches"][0]["kernel"] = "layernorm_welford"
+        found[f"fwd-two-pass-welford-{fault}"] = copy.deepcopy(welford)
+        welford["reduction"]["welford"] = True
+        found[f"fwd-welford-{fault}"] = welford
     for fault in ("right", "one-pass"):
         single = faulty("layernorm", "fwd", fault)
         single["inputs"]["x"]["dtype"] = "float32"

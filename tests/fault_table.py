@@ -25,6 +25,7 @@ WORDS = {
     "no-projection": "term with xhat left out",
     "no-eps": "eps left out",
     "unbiased": "variance over cols - 1",
+    "fixed-eps": "eps written into the kernel",
     "half-exponentials": "exponentials rounded to float16",
 }
 # A fault's words where they mean something of their own.
@@ -174,6 +175,15 @@ def _layernorm() -> list[Trial]:
         trial("no fault, float32 x", "single-right", VERIFIED, 64, 16, *means),
         trial(one_pass, "fwd-one-pass", REFUTED, 5, 769, "large-mean"),
         trial("no fault", "fwd-right", VERIFIED, 5, 769),
+        trial("no fault, Welford's updates", "fwd-welford-right", VERIFIED, 5, 769),
+        trial("no fault, Welford's updates, claimed to be two passes", "fwd-two-pass-welford-right",
+              REFUTED, 64, 300, "large-mean"),
+        trial("Welford's updates, last column left out", "fwd-welford-last-term", REFUTED, 6, 300),
+        trial("Welford's updates, unbiased variance", "fwd-welford-unbiased", REFUTED, 6, 300),
+        trial("Welford's updates, merged without the distance of the means",
+              "fwd-welford-no-merge", REFUTED, 6, 300),
+        trial("eps written into the kernel", "fwd-eps-y-fixed-eps", REFUTED, 6, 65),
+        trial("no fault", "fwd-eps-right", VERIFIED, 6, 65),
         trial(race, "fwd-no-barrier", REFUTED, 6, 300, "normal", cuda=UNSEEN, repeat=8),
         trial(race, "bwd-grad-x-no-barrier", REFUTED, 6, 300, "normal", cuda=UNSEEN, repeat=8),
         trial("no fault", "bwd-right", VERIFIED, 6, 65, repeat=8),

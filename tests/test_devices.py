@@ -233,3 +233,11 @@ def test_all_leaves_none_out(empty: Path) -> None:
     program(empty, "c++")
     found = {device.name: found.available for device, found in devices.choose("all", OPTIONS)}
     assert found == {"rocm": False, "cuda": False, "gfx": False, "cpu": True}
+
+
+@pytest.mark.parametrize(
+    ("arch", "limit"), [("", 65536), ("gfx942:xnack-", 65536), ("gfx950:sramecc+", 163840)]
+)
+def test_shared_memory_on_the_cpu_device_is_that_of_the_architecture(arch: str, limit: int) -> None:
+    recipe = devices.get("cpu").recipe(DeviceOptions(arch=arch), {}, ())
+    assert f"-DTOKITAI_SHARED_LIMIT={limit}" in recipe.command

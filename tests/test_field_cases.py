@@ -89,6 +89,8 @@ def gathered(kernel: str) -> Entry:
 def variants() -> dict[str, Entry]:
     short = vectors("float32", "doubled", "doubled", BOUND)
     short["launches"][0]["grid"] = ["n // 64 - 1"]
+    through_both = vectors("float32", "doubled_through<16000>", "doubled", BOUND)
+    through_both["launches"][0]["shared"] = 4096
     return {
         "zeros-flat": rows_of("float32", "zeros", "softmax", FLAT, "element"),
         "zeros-relative": rows_of(
@@ -99,6 +101,9 @@ def variants() -> dict[str, Entry]:
             "element",
         ),
         "doubled": vectors("float32", "doubled", "doubled", BOUND),
+        "shared-64000": vectors("float32", "doubled_through<16000>", "doubled", BOUND),
+        "shared-64000-and-more": through_both,
+        "shared-100000": vectors("float32", "doubled_through<25000>", "doubled", BOUND),
         "doubled-short": short,
         "next-ulp": vectors("float16", "next", "same", [{"metric": "ulp", "limit": 1}]),
         "next-abs": vectors("float16", "next", "same", [{"metric": "abs", "limit": 1e-8}]),
@@ -453,3 +458,18 @@ def test_case_23_every_change_builds_anew_and_damage_is_noted(
     notes = evidence_in(tmp_path, "vector-add")["volatile"]["notes"]
     assert any("damaged" in note for note in notes)
     assert cached()
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [("shared-100000", "100000 bytes of static and 0"),
+     ("shared-64000-and-more", "64000 bytes of static and 4096")],
+)  # fmt: skip
+def test_static_and_dynamic_shared_memory_count_together(
+    variant: str, words: str, spec: Path, tmp_path: Path
+) -> None:
+    evidence = run(spec, tmp_path, variant=[variant], profile=["normal"])
+    assert evidence.verdict is Verdict.CRASHED
+    assert f"{words} bytes of dynamic shared memory; the limit is 65536" in evidence.reason
+    small = run(spec, tmp_path, variant=["shared-64000"], profile=["normal"])
+    assert small.verdict is not Verdict.CRASHED

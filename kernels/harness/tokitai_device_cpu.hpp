@@ -18,6 +18,7 @@ namespace tokitai {
 struct DeviceKernel {
   void (*all_threads)(const void* arguments, Block& block);
   void (*one_thread)(const void* arguments);
+  const void* (*address)();  // the function's own
 };
 
 // A kernel's argument. Payloads lie at multiples of a page: a compiler that knows leaves out the checks
@@ -48,7 +49,8 @@ struct Starter<function> {
   static void one_thread(const void* words) {
     one(static_cast<const Word*>(words), std::index_sequence_for<P...>());
   }
-  static constexpr DeviceKernel kernel = {all_threads, one_thread};
+  static const void* address() { return reinterpret_cast<const void*>(function); }
+  static constexpr DeviceKernel kernel = {all_threads, one_thread, address};
 };
 
 template <class T>
@@ -287,7 +289,7 @@ class Device {
   }
 
   // Limits of AMD GPUs (HIP programming guide): 1024 threads a block, a grid of less than 2^32
-  // threads in each dimension, 64 KiB of shared memory.
+  // threads in each dimension, and shared memory as --arch has it (64 KiB).
   static bool launch_is_valid(const Program& program, Case& request, const Launch& launch) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
     bool valid = true;
@@ -306,10 +308,12 @@ class Device {
           kernel.name, (unsigned long long)launch.grid[0], (unsigned long long)launch.grid[1],
           (unsigned long long)launch.grid[2], (unsigned long long)launch.block[0],
           (unsigned long long)launch.block[1], (unsigned long long)launch.block[2], block_limit);
-    if (launch.shared_bytes > shared_limit)
+    const size_t own = static_shared_bytes(kernel.device->address());
+    if (launch.shared_bytes + own > shared_limit)
       return request.fail(Status::runtime_error,
-                          "kernel %s asks for %llu bytes of dynamic shared memory; the limit is %zu",
-                          kernel.name, (unsigned long long)launch.shared_bytes, shared_limit);
+                          "kernel %s needs %zu bytes of static and %llu bytes of dynamic shared memory; "
+                          "the limit is %zu",
+                          kernel.name, own, (unsigned long long)launch.shared_bytes, shared_limit);
     return true;
   }
 

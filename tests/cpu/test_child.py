@@ -217,7 +217,10 @@ def test_empty_buffers(child: Child) -> None:
         (Launch(13, (0,), (32,), [("b", 0)]), "grid (0,1,1)"),
         (Launch(13, (1, 1, 1), (32, 0), [("b", 0)]), "block (32,0,1)"),
         (Launch(13, (2**32,), (1,), [("b", 0)]), "grid (4294967296,1,1)"),
-        (call("counts_blocks", ("b", 0), shared=65537), "65537 bytes of dynamic shared memory"),
+        (
+            call("counts_blocks", ("b", 0), shared=65537),
+            "0 bytes of static and 65537 bytes of dynamic shared memory",
+        ),
     ],
 )
 def test_impossible_launches_are_runtime_errors(child: Child, launch: Launch, message: str) -> None:

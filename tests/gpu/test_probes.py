@@ -278,6 +278,24 @@ def test_layouts_of_rocm(
     assert recipe.environment["ROCM_PATH"] == str(root)
 
 
+def test_the_probe_says_for_which_architectures_libraries_are_there(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = machine.parent / "rocm-x"
+    program(root / "bin", "hipcc")
+    folder = root / "amdgcn" / "bitcode"
+    for name in ("ocml", *(f"oclc_isa_version_{arch}" for arch in ("1030", "90a", "900"))):
+        program(folder, f"{name}.bc")
+    monkeypatch.setenv("ROCM_PATH", str(root))
+    found = probe("rocm", arch="gfx1101")
+    assert facts(found, "builds for") == [("gfx900, gfx90a, gfx1030", str(folder))]
+    assert f"no device library for gfx1101 in {folder}" in found.missing
+    assert found.mend.endswith("compiles here for gfx900 or gfx90a or gfx1030, with --arch")
+    known = probe("rocm", arch="gfx90a:xnack-")
+    assert "device library" not in known.missing
+    assert known.mend.endswith("--build-only compiles here")
+
+
 def test_amdclang_serves_where_there_is_no_hipcc(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,8 @@ enum Fault {
   kShortMax,
   kHalfPartial,
   kIntoNextRow,
+  kFixedEps,
+  kNoMerge,
 };
 
 __device__ inline float wide(__half value) { return __half2float(value); }

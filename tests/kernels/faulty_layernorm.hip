@@ -37,12 +37,55 @@ __global__ void layernorm_fwd(const T* input, const __half* gamma, const __half*
   }
   variance /= fault == kUnbiased ? cols - 1 : cols;
   if (fault == kOnePass) variance -= mean * mean;
+  if (fault == kFixedEps) eps = 1e-5f;
   const float rstd = rsqrtf(fault == kNoEps ? variance : variance + eps);
   if (threadIdx.x == 0) {
     store(mean_out, 0, row, 1, rows, mean, in(fault, output, 1));
     store(rstd_out, 0, row, 1, rows, rstd, in(fault, output, 2));
   }
   for (int j = threadIdx.x; j < cols; j += step) {
+    const float value = (wide(x[j]) - mean) * rstd * wide(gamma[j]) + wide(beta[j]);
+    store(y, row, j, rows, cols, value, in(fault, output, 0));
+  }
+}
+
+// The same by Welford's updates: each thread its columns in turn, then in pairs.
+__global__ void layernorm_welford(const __half* input, const __half* gamma, const __half* beta,
+                                  __half* y, float* mean_out, float* rstd_out, int cols, float eps,
+                                  int fault, int output) {
+  __shared__ float means[kMostThreads], squares[kMostThreads], counts[kMostThreads];
+  const int row = blockIdx.x, rows = gridDim.x, step = blockDim.x, thread = threadIdx.x;
+  const __half* x = input + static_cast<size_t>(row) * cols;
+  float mean = 0.0f, square = 0.0f, count = 0.0f;
+  for (int j = thread; j < cols; j += step) {
+    if (fault == kLastTerm && j == cols - 1) continue;
+    count += 1.0f;
+    const float delta = wide(x[j]) - mean;
+    mean += delta / count;
+    square += delta * (wide(x[j]) - mean);
+  }
+  means[thread] = mean, squares[thread] = square, counts[thread] = count;
+  __syncthreads();
+  for (int half = step / 2; half > 0; half /= 2) {
+    if (thread < half) {
+      const float a = counts[thread], b = counts[thread + half], both = a + b;
+      const float delta = means[thread + half] - means[thread];
+      if (b > 0.0f) {
+        means[thread] += delta * (b / both);
+        squares[thread] += squares[thread + half];
+        if (fault != kNoMerge) squares[thread] += delta * delta * (a * b / both);
+        counts[thread] = both;
+      }
+    }
+    __syncthreads();
+  }
+  mean = means[0];
+  const float rstd = rsqrtf(squares[0] / (fault == kUnbiased ? cols - 1 : cols) + eps);
+  if (thread == 0) {
+    store(mean_out, 0, row, 1, rows, mean, in(fault, output, 1));
+    store(rstd_out, 0, row, 1, rows, rstd, in(fault, output, 2));
+  }
+  for (int j = thread; j < cols; j += step) {
     const float value = (wide(x[j]) - mean) * rstd * wide(gamma[j]) + wide(beta[j]);
     store(y, row, j, rows, cols, value, in(fault, output, 0));
   }

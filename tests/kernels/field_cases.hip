@@ -140,3 +140,13 @@ __global__ void not_numbers(const float* x, float* y, int n) {
     if (i == 0) printf("{\"status\":\"pass\"}\nall good \033[32m");
     if (i < n) y[i] = i % 2 ? NAN : INFINITY;
 }
+
+// y = 2 x with the factor read from a static shared array.
+template <int words>
+__global__ void doubled_through(const float* x, float* y, int n) {
+  __shared__ float room[words];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int j = threadIdx.x; j < words; j += blockDim.x) room[j] = 2.0f;
+  __syncthreads();
+  if (i < n) y[i] = room[words - 1] * x[i];
+}

@@ -16,6 +16,9 @@ from tokitai_cli.devices.programs import answer, first_program, read_text
 DRIVER = Path("/dev/kfd")
 # Topology of the kernel driver amdkfd: one folder per CPU or GPU, with a file of properties.
 NODES = Path("/sys/class/kfd/kfd/topology/nodes")
+# Bytes of local data share that a block may have, where they are more than the 64 KiB of all others
+# (AMD, CDNA 4 Instruction Set Architecture, 1.2).
+_MORE_SHARED = {"gfx950": 160 << 10}
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 _FOLDERS = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
@@ -74,6 +77,11 @@ def shown(found: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent,
             kept.append(found[int(word)])
         found = tuple(kept)
     return found
+
+
+def shared_limit(arch: str) -> int:
+    """Bytes of shared memory that a block may have on an architecture, such as gfx90a:xnack-."""
+    return _MORE_SHARED.get(arch.partition(":")[0], 64 << 10)
 
 
 def overridden(value: str) -> str:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import (
     child_environment,
     compiler_environment,
@@ -108,6 +109,7 @@ class CpuDevice:
             "-pthread",
             "-DTOKITAI_DEVICE_CPU=1",
             f"-DTOKITAI_WARP_SIZE={warp_size}",
+            f"-DTOKITAI_SHARED_LIMIT={amd.shared_limit(options.arch)}",
             "-c",
             *source_words(self.name, "c++", defines, (*flags, *_CHECKED)),
             "-o",

@@ -42,13 +42,14 @@ class Vendor(msgspec.Struct, frozen=True):
         *,
         buildable: bool,
         alone: bool,
+        only: str = "",
     ) -> Probe:
         """Probe of a machine that has `facts` and lacks what is not empty of `lacks`.
 
-        alone: there is no GPU, so that building is all that may work.
+        alone: there is no GPU, so that building is all that may work; `only` says for what.
         """
         told = ", ".join(filter(None, lacks))
-        only = "; --build-only compiles here" if buildable and alone else ""
+        builds = f"; --build-only compiles here{only}" if buildable and alone else ""
         missing = f"{self.runtime} is unavailable; {told}; "
         missing += f"{self.maker} device evidence remains inadmissible"
         return Probe(
@@ -59,5 +60,5 @@ class Vendor(msgspec.Struct, frozen=True):
             arch=arch,
             facts=tuple(facts),
             missing=missing if told else "",
-            mend=f"{self.mend}{only}" if told else "",
+            mend=f"{self.mend}{builds}" if told else "",
         )

@@ -49,6 +49,8 @@ _BELOW = (
     "lib/llvm/lib/clang/*/lib/amdgcn/bitcode/oc[km]l.bc",
     "lib/*/amdgcn/bitcode/oc[km]l.bc",
 )
+# In front of the architecture in a library's name: oclc_isa_version_90a.bc.
+_ISA = "oclc_isa_version_"
 _CALLED = ("clang", "lld", "ld", "as")
 _MENDS = (
     (r"cannot find (?:ROCm|HIP) (?:device library|device libraries|runtime)",
@@ -81,9 +83,20 @@ class RocmDevice:
         facts.append(Fact("arch", arch, source))
         no_driver = "" if amd.DRIVER.exists() else "no AMD GPU driver (/dev/kfd)"
         no_gpu = _AMD.no_gpu(options, len(agents), "no AMD GPU")
-        lacks = (wrong, no_driver, no_gpu, _NO_COMPILER if compiler is None else "")
+        archs, folder = ((), "") if compiler is None else _libraries(compiler[0])
+        if archs:
+            facts.append(Fact("builds for", ", ".join(archs), folder))
+        known = wrong or not archs or arch.partition(":")[0] in archs
+        lacks = (
+            *(wrong, no_driver, no_gpu),
+            _NO_COMPILER if compiler is None else "",
+            "" if known else f"no device library for {arch} in {folder}",
+        )
+        only = "" if known else f" for {' or '.join(archs[-3:])}, with --arch"
         alone = bool(no_driver or no_gpu)
-        return _AMD.probe(arch, facts, lacks, buildable=compiler is not None, alone=alone)
+        return _AMD.probe(
+            arch, facts, lacks, buildable=compiler is not None, alone=alone, only=only
+        )
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
@@ -202,6 +215,23 @@ def _link_flags(compiler: Path, root: Path) -> tuple[str, ...]:
 
 def _has_runtime(folder: Path) -> bool:
     return (folder / "lib" / "libamdhip64.so").exists()
+
+
+def _libraries(compiler: Path) -> tuple[tuple[str, ...], str]:
+    """Architectures that a compiler has device libraries for, oldest first, and the libraries' folder.
+
+    None where they lie in no known place.
+    """
+    for path in _wrapped(compiler, compiler.resolve().parent.parent):
+        if path.name == "ocml.bc":
+            found = [one.stem.removeprefix(_ISA) for one in path.parent.glob(f"{_ISA}*.bc")]
+            return tuple(f"gfx{name}" for name in sorted(found, key=_age)), str(path.parent)
+    return (), ""
+
+
+def _age(name: str) -> tuple[int, str]:
+    """Order of architectures: their last two digits are minor and stepping."""
+    return len(name.partition("-")[0]), name
 
 
 def _wrapped(compiler: Path, root: Path) -> list[Path]:

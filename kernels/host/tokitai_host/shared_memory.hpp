@@ -12,12 +12,13 @@
 #include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fiber.hpp"
 
-// Local data share of a block: 64 KiB on every AMD GPU up to gfx942 and gfx12.
+// Local data share of a block: 64 KiB on AMD GPUs, but where the device says more.
 #ifndef TOKITAI_SHARED_LIMIT
 #define TOKITAI_SHARED_LIMIT 65536
 #endif
@@ -47,8 +48,13 @@ struct SharedLayout {
   SharedArray* arrays;  // by offset
   size_t count, marker, dynamic;
   const char* missing;  // why arrays and guards are not known
+  const Elf64_Sym* symbols;
+  size_t symbol_count;
+  const char* names;
+  const unsigned char* base;  // what the symbols' addresses count from
 };
-inline SharedLayout shared_layout = {nullptr, 0, 0, SIZE_MAX, "the executable was not read"};
+inline SharedLayout shared_layout = {nullptr, 0, 0, SIZE_MAX, "the executable was not read",
+                                     nullptr, 0, nullptr, nullptr};
 
 // How much of a guard is looked at after every block; what lies farther, after every launch.
 constexpr size_t near_bytes = 1024;
@@ -79,6 +85,9 @@ inline void read_symbols(const unsigned char* file, SharedLayout& layout) {
     const auto* symbols = reinterpret_cast<const Elf64_Sym*>(file + sections[s].sh_offset);
     const auto* names = reinterpret_cast<const char*>(file + sections[sections[s].sh_link].sh_offset);
     const size_t count = sections[s].sh_size / sizeof(Elf64_Sym);
+    layout.symbols = symbols, layout.symbol_count = count, layout.names = names;
+    if (header.e_type == ET_DYN)
+      layout.base = reinterpret_cast<const unsigned char*>(getauxval(AT_PHDR)) - header.e_phoff;
     size_t guarded = 0;
     for (size_t i = 0; i < count; i++)
       guarded += ELF64_ST_TYPE(symbols[i].st_info) == STT_TLS && symbols[i].st_size >> 32;
@@ -102,6 +111,27 @@ inline void find_shared_arrays(SharedLayout& layout) {
   if (!layout.marker)
     layout.missing = layout.arrays ? "shared arrays were built without guards"
                                    : "the executable has no symbols (-s takes them away)";
+}
+
+// Bytes of the arrays that a kernel declares in its own body. Their names hold the function's (Itanium
+// C++ ABI, 5.1.6); which functions a kernel calls is not known, so that theirs are not counted.
+inline size_t static_shared_bytes(const void* kernel) {
+  const SharedLayout& layout = shared_layout;
+  const char* owner = nullptr;
+  for (size_t i = 0; i < layout.symbol_count && !owner; i++)
+    if (ELF64_ST_TYPE(layout.symbols[i].st_info) == STT_FUNC &&
+        layout.base + layout.symbols[i].st_value == kernel)
+      owner = layout.names + layout.symbols[i].st_name;
+  if (!owner || strncmp(owner, "_Z", 2) != 0) return 0;
+  const size_t length = strlen(owner + 2);
+  size_t bytes = 0;
+  for (size_t i = 0; i < layout.count; i++) {
+    const char* name = layout.arrays[i].symbol;
+    if (strncmp(name, "_ZZ", 3) == 0 && strncmp(name + 3, owner + 2, length) == 0 &&
+        name[3 + length] == 'E')
+      bytes += layout.arrays[i].bytes;
+  }
+  return bytes;
 }
 
 // The copy of thread-local storage that the calling OS thread has.

@@ -16,9 +16,10 @@ y, chained: y comes from the mean that the kernel stored, which is judged itself
     little use on rows whose mean is large beside their spread.
 Exponent range: float16 rows neither overflow float32 nor do their squares underflow against eps. A row
     of wider inputs whose sum of |x| or of squares comes near float32's threshold is left open.
-Not finite (IEEE 754-2019, 6.1 and 7.2): the mean follows the sum. A row with NaN or an infinity has NaN
-    or infinity minus infinity among its differences: rstd and y are NaN. Where gamma is infinite and the
-    sign of a difference is not certain, y is left open.
+Not finite (IEEE 754-2019, 6.1 and 7.2): the mean follows the sum; that of updates, where a row holds an
+    infinity, is left open, as infinity minus infinity comes after it unless it is the last. A row with
+    NaN or an infinity has NaN or infinity minus infinity among its differences: rstd and y are NaN.
+    Where gamma is infinite and the sign of a difference is not certain, y is left open.
 v + eps = 0: a row of zeros has mean 0, rstd infinite and y NaN (0 times infinity); another constant row
     may have a mean that is off, and is left open.
 """
@@ -147,7 +148,11 @@ def _mean(rows: Rows) -> Floats:
     error = np.where(rows.finite, rows.delta, 0.0)
     overflow = rows.unknown & (rows.delta >= OVERFLOW * UNIT_ROUNDOFF)
     error[overflow] = np.inf
-    return np.stack([rows.mean[:, 0], error[:, 0]])
+    reference = rows.mean.copy()
+    if rows.drift is not None:  # updates turn an infinity into NaN, but for the last one
+        open_ = np.isinf(reference)
+        reference[open_], error[open_] = 0.0, np.inf
+    return np.stack([reference[:, 0], error[:, 0]])
 
 
 def _rstd(rows: Rows, given: Arguments) -> Floats:
