@@ -35,7 +35,8 @@ from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEntry
-from tokitai_cli.model.evidence import CaseRecord, FactRecord, MutantRecord
+from tokitai_cli.model.evidence import CaseRecord, FactRecord
+from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.report.index_outline import outline_index
 

@@ -34,7 +34,8 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
-from tokitai_cli.model.evidence import CaseRecord, FindingRecord, StructureRecord
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import FindingRecord, StructureRecord
 from tokitai_cli.model.spec import Buffer, Check, Launch, Param, Profile, Spec, SuiteShape, Variant
 from tokitai_cli.model.text import error_line, visible, visible_block
 from tokitai_cli.model.verdict import Stage, Verdict

@@ -21,7 +21,8 @@ from tokitai_cli import resources
 from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.evidence import Outcome, statements, tool
 from tokitai_cli.model import view
-from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence, ExaminationRecord
+from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence
+from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 
 EVERY = list(Verdict)

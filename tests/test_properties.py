@@ -17,7 +17,8 @@ from tokitai_cli import evidence, oracles, report, resources, spec
 from tokitai_cli.compare.properties import PropertyJudgement, judge_property
 from tokitai_cli.errors import SpecError
 from tokitai_cli.model.case import Case, Expectation, StatedProperty
-from tokitai_cli.model.evidence import CaseRecord, PropertyRecord
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import PropertyRecord
 from tokitai_cli.model.spec import Property
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import round_to

@@ -24,7 +24,8 @@ from tests.support import (
 from tokitai_cli.compare import Judgement, groups, settle
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Case, Expectation
-from tokitai_cli.model.evidence import CaseRecord, MutantRecord
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.verdict import Stage, Verdict
 

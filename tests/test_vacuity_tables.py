@@ -17,7 +17,7 @@ from tests.support import make_result
 from tokitai_cli import compare, inputs, oracles, plan, spec
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import Case, Role
-from tokitai_cli.model.evidence import MutantRecord
+from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict

@@ -16,7 +16,7 @@ from tokitai_cli.compare.tally import BiasTally
 from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.values import hex_bits, index_of, number, ratio, shown_short
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.evidence import CheckRecord, ElementRecord
+from tokitai_cli.model.judged import CheckRecord, ElementRecord
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Check
 

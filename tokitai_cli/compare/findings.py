@@ -11,7 +11,7 @@ from tokitai_cli.model.case import (
     InputDamage,
     RunResult,
 )
-from tokitai_cli.model.evidence import CheckRecord, FindingRecord, PatternRecord
+from tokitai_cli.model.judged import CheckRecord, FindingRecord, PatternRecord
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.text import plural
 

@@ -28,7 +28,7 @@ from tokitai_cli.model.case import (
     RunResult,
     StatedProperty,
 )
-from tokitai_cli.model.evidence import (
+from tokitai_cli.model.judged import (
     FindingRecord,
     MutantRecord,
     OutputRecord,

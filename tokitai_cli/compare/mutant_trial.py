@@ -19,7 +19,7 @@ from tokitai_cli.compare.mutants import (
 from tokitai_cli.compare.tally import BiasTally, Summary
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import Expectation
-from tokitai_cli.model.evidence import MutantRecord
+from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.metrics import METRICS
 
 FIRST_CHUNK = 1 << 11

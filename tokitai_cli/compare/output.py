@@ -29,7 +29,7 @@ from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.values import bits_of, digests
 from tokitai_cli.compare.zeroed import with_zeroed
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
-from tokitai_cli.model.evidence import (
+from tokitai_cli.model.judged import (
     CheckRecord,
     MutantRecord,
     OutputRecord,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.values import elements_text, shown
-from tokitai_cli.model.evidence import PatternRecord
+from tokitai_cli.model.judged import PatternRecord
 
 _TILES = (256, 128, 64, 32, 16, 8, 4)
 

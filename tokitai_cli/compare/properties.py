@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.compare.values import number, shown, shown_index, shown_short
 from tokitai_cli.model.case import Deviations, StatedProperty
-from tokitai_cli.model.evidence import PropertyRecord
+from tokitai_cli.model.judged import PropertyRecord
 
 Outputs = Mapping[str, NDArray[Any]]
 

@@ -25,7 +25,7 @@ from tokitai_cli.compare.values import (
 )
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import BufferPlan, Role, RunResult
-from tokitai_cli.model.evidence import StructureRecord
+from tokitai_cli.model.judged import StructureRecord
 from tokitai_cli.model.text import plural
 
 NEVER_WRITTEN = "never-written"

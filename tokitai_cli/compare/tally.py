@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokitai_cli.compare.compared import Compared, flat_index
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.compare.values import number, ratio
-from tokitai_cli.model.evidence import MetricsRecord
+from tokitai_cli.model.judged import MetricsRecord
 from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE
 
 _BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond

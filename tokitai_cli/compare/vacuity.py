@@ -11,7 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.model.evidence import CaseRecord, GroupRecord, MutantRecord
+from tokitai_cli.model.evidence import CaseRecord, GroupRecord
+from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.verdict import PASSED, Stage, Verdict
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]

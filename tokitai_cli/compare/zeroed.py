@@ -16,7 +16,7 @@ from tokitai_cli.compare.mutant_trial import Given, MutantTrial
 from tokitai_cli.compare.mutants import DROPPED, Mutant
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import Expectation, Zeroed
-from tokitai_cli.model.evidence import MutantRecord
+from tokitai_cli.model.judged import MutantRecord
 
 KIND = "slice-zeroed"
 # A slice stands for a term where it changes at least so much of the output.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
 from tokitai_cli.model import view
-from tokitai_cli.model.evidence import CaseRecord, Evidence, Number
+from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.judged import Number
 from tokitai_cli.model.text import counts_text, number, plural, shape_text
 from tokitai_cli.model.verdict import Verdict, worst
 

@@ -14,7 +14,7 @@ from typing import Literal
 from tokitai_cli.devices.programs import answer, first_program
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import TRAITS, Sanitizer
-from tokitai_cli.model.evidence import FindingRecord
+from tokitai_cli.model.judged import FindingRecord
 
 _NAME = TRAITS["cuda"].sanitizer
 _Kind = Literal["memory", "races", "initialisation", "barriers"]

@@ -23,11 +23,11 @@ from tokitai_cli.model.evidence import (
     LeftOutRecord,
     MeasuredRecord,
     NonClaimRecord,
-    OutputRecord,
     SourceRecord,
     ToolRecord,
     VolatileRecord,
 )
+from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import PASSED, Stage, Verdict, worst
 

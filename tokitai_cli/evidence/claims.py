@@ -9,13 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from tokitai_cli.evidence.left_open import left_open
 from tokitai_cli.model.device import TRAITS, DeviceClass
-from tokitai_cli.model.evidence import (
-    CaseRecord,
-    Evidence,
-    ExaminationRecord,
-    GateRecord,
-    NonClaimRecord,
-)
+from tokitai_cli.model.evidence import CaseRecord, Evidence, GateRecord, NonClaimRecord
+from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.verdict import Verdict
 
 _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}

@@ -15,7 +15,8 @@ from tokitai_cli import storage
 from tokitai_cli.errors import EvidenceError, Location
 from tokitai_cli.evidence.upgrade import READABLE, upgraded
 from tokitai_cli.model.encoding import case_to_json, sealed, to_json, tree_digest
-from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence, Record
+from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
+from tokitai_cli.model.judged import Record
 
 MOST_CASES_INSIDE = 1000
 

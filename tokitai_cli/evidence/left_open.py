@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord, OutputRecord
+from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord
+from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.verdict import PASSED
 from tokitai_cli.model.view import LEFT_OPEN
 

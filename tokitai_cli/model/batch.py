@@ -11,7 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, Record, ToolRecord
+from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
+from tokitai_cli.model.judged import Record
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import FindingRecord
+    from tokitai_cli.model.judged import FindingRecord
 
 
 class DeviceClass(enum.StrEnum):

@@ -9,21 +9,24 @@ that is not deterministic this includes what was measured on its outputs: fields
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Meta
 
+from tokitai_cli.model.judged import (
+    ExaminationRecord,
+    FindingRecord,
+    MutantRecord,
+    Number,
+    OutputRecord,
+    PropertyRecord,
+    Record,
+    RepeatRecord,
+)
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage, Verdict
 
 EVIDENCE_SCHEMA = "tokitai/evidence/v2"
-
-Number = float | Annotated[str, Meta(pattern="^(nan|inf|-inf)$")]
-
-
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of every object of an evidence file. All fields are always written."""
 
 
 class ToolRecord(Record, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ class BuildRecord(Record, frozen=True, kw_only=True):
     code_object: list[FactRecord]
     notes: list[str]
     failed: list[str]
-    header_texts: dict[str, str] = {}
+    header_texts: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class InputRecord(Record, frozen=True, kw_only=True):
@@ -119,187 +122,6 @@ class LaunchRecord(Record, frozen=True, kw_only=True):
     block: list[int]
     shared_bytes: int
     args: list[str]
-
-
-class ElementRecord(Record, frozen=True, kw_only=True):
-    """One element: `got_bits` are its bytes in hex (most significant first), `want_hex` float.hex."""
-
-    index: list[int]
-    got: Number
-    want: Number
-    error: Number
-    limit: Number
-    got_bits: str
-    want_hex: str
-
-
-class CheckRecord(Record, frozen=True, kw_only=True):
-    """One check: the largest value of the metric, the limit and how many elements exceed it.
-
-    `judges` is False where the value is only reported (bound-prob off the random profiles).
-    `worst` are the worst elements, worst first; `note` warns, e.g. of a limit finer than one ulp.
-    `passes_zeros` says that an output of zeros would be within the limit throughout.
-    value, exceeding, fraction: None: volatile.
-    """
-
-    metric: str
-    against: Literal["reference", "replay"]
-    limit: Number
-    value: Number | None
-    passed: bool
-    judges: bool
-    elements: int
-    exceeding: int | None
-    fraction: float | None
-    worst: list[ElementRecord]
-    note: str
-    passes_zeros: bool = False
-
-
-class MetricsRecord(Record, frozen=True, kw_only=True):
-    """Error of an output against the reference over its finite elements.
-
-    ulp is in the output's dtype; bias is the mean error in ulp, signed and in the direction of the
-    reference's sign; over_bound is the largest error / bound. The histogram counts errors against
-    the rounded reference by power of two: the key "0" counts exact elements, "1" those of at most
-    1 ulp, "2" of at most 2, "4" of at most 4, and so on; worst_row is the row (first axis) with
-    the largest mean error over bound (in ulp where there is no bound), None without an error.
-    open_elements: those of which the oracle knows nothing (its error is infinite): any value passes.
-    """
-
-    max_abs: Number
-    max_rel: Number
-    max_ulp: Number
-    over_bound: Number | None
-    over_bound_probable: Number | None
-    bias_ulp: Number
-    bias_outward_ulp: Number
-    exact_elements: int
-    ulp_histogram: dict[str, int]
-    worst_row: int | None
-    open_elements: int = 0
-
-
-class StructureRecord(Record, frozen=True, kw_only=True):
-    """A failure in front of the numbers: dtype or shape, never-written elements, or non-finite
-    structure. `kind` names it, `first` is the first element's index.
-    """
-
-    kind: str
-    count: int
-    first: list[int]
-    got: Number
-    want: str
-    message: str
-
-
-class PatternRecord(Record, frozen=True, kw_only=True):
-    """Where the failing elements lie: `kind` is one of every-element, rows, columns, tail, strided,
-    tile-edges, scattered; `detail` says which. `values` says what they hold, if that is one value.
-    """
-
-    kind: str
-    detail: str
-    values: str = ""
-
-    @property
-    def words(self) -> str:
-        """Place and value in words."""
-        return f"{self.detail}, {self.values}" if self.values else self.detail
-
-
-class OutputRecord(Record, frozen=True, kw_only=True):
-    """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
-    spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
-    structure, metrics, pattern: None: volatile. sha256: empty: volatile.
-    """
-
-    name: str
-    dtype: str
-    shape: list[int]
-    elements: int
-    passed: bool
-    structure: list[StructureRecord]
-    checks: list[CheckRecord]
-    metrics: MetricsRecord | None
-    pattern: PatternRecord | None
-    non_finite: str = ""
-    sha256: list[str] = []
-
-
-class MutantRecord(Record, frozen=True, kw_only=True):
-    """A wrong output that the checks were tried on.
-
-    status: rejected (a check refuses it), accepted (no check does), not-eligible (too close to the
-    reference to be told here), not-known (it cannot be made of what the oracle says), not-applicable
-    (the structure forbids it).
-    flat: the output is judged here by limits that no analysis of the computation stands behind.
-    told: True where it is only shown, and no verdict hangs on it.
-    """
-
-    output: str
-    kind: str
-    status: Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
-    detail: str
-    flat: bool = False
-    told: bool = False
-
-
-class RepeatRecord(Record, frozen=True, kw_only=True):
-    """Repetitions: how many, with what sentinels and schedules, and which outputs changed bits.
-
-    differing_outputs, differing_schedules, bitwise_equal: None: volatile. differing_schedules: orders of
-    blocks, warps and threads in the first two repetitions whose bits differ; empty where the device
-    chooses the order.
-    """
-
-    repetitions: int
-    sentinels: list[str]
-    schedules: list[str]
-    differing_outputs: list[str]
-    bitwise_equal: bool | None
-    differing_schedules: list[str] = []
-
-
-class FindingRecord(Record, frozen=True, kw_only=True):
-    """Something found beside the numbers: guard damage, changed inputs, a sanitizer's report."""
-
-    tool: str
-    kind: str
-    message: str
-    kernel: str
-    location: str
-    threads: str
-
-
-class ExaminationRecord(Record, frozen=True, kw_only=True):
-    """Something that was looked at beside the numbers in a case, whether or not it found anything.
-
-    kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
-    inside the kernel watched), races (each pair of accesses ordered or reported), initialisation
-    (reads of what nothing wrote), barriers (who comes to them). `tool` looked, `scope` says at what.
-    """
-
-    kind: Literal["guards", "inputs", "memory", "races", "initialisation", "barriers"]
-    tool: str
-    scope: str
-
-
-class PropertyRecord(Record, frozen=True, kw_only=True):
-    """An identity of the outputs: its value, its derived limit and whether it holds.
-
-    value and limit are those of the place that is nearest to its limit or exceeds it most, which
-    `detail` names. runs: 2 where the outputs of another run, on changed inputs, are compared.
-    value: None: volatile.
-    """
-
-    name: str
-    output: str
-    value: Number | None
-    limit: Number
-    passed: bool
-    detail: str
-    runs: int = 1
 
 
 class ArrayRecord(Record, frozen=True, kw_only=True):
@@ -356,7 +178,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     saved_arrays: list[ArrayRecord]
     reproduced: bool | None = None
     deterministic: bool = True
-    examined: list[ExaminationRecord] = []
+    examined: list[ExaminationRecord] = msgspec.field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -460,9 +282,9 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     kernel_logs: dict[str, str]
     environment: dict[str, str]
     notes: list[str]
-    measured: dict[str, MeasuredRecord] = {}
-    oracle_logs: dict[str, str] = {}
-    agreement: list[AgreementRecord] = []
+    measured: dict[str, MeasuredRecord] = msgspec.field(default_factory=dict)
+    oracle_logs: dict[str, str] = msgspec.field(default_factory=dict)
+    agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
 
 
 class CasesFileRecord(Record, frozen=True, kw_only=True):
@@ -505,4 +327,4 @@ class Evidence(Record, frozen=True, kw_only=True):
     volatile: VolatileRecord
     cases_file: CasesFileRecord | None = None
     settings: Settings | None = None
-    agreement: list[AgreementRecord] = []
+    agreement: list[AgreementRecord] = msgspec.field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tokitai_cli.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import Number
+    from tokitai_cli.model.judged import Number
 
 # What has no picture though Unicode calls it printable: joiners, fillers, variation selectors.
 _BLANK = frozenset(

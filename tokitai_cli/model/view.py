@@ -7,14 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tokitai_cli.model.evidence import (
-    CaseRecord,
-    CheckRecord,
-    ElementRecord,
-    Evidence,
-    Number,
-    OutputRecord,
-)
+from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.judged import CheckRecord, ElementRecord, Number, OutputRecord
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 

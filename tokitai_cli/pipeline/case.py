@@ -24,7 +24,8 @@ from tokitai_cli.errors import (
     lack_of,
 )
 from tokitai_cli.model.case import Case, LaunchPlan, RunResult
-from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, LaunchRecord
+from tokitai_cli.model.evidence import CaseRecord, LaunchRecord
+from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.settings import MIN_REPEAT
 from tokitai_cli.model.spec import KnownBug
 from tokitai_cli.model.text import error_line

@@ -26,7 +26,8 @@ from tokitai_cli.model.device import (
     Traits,
 )
 from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, RunPlanned
-from tokitai_cli.model.evidence import CaseRecord, ExaminationRecord, FindingRecord
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.case import CaseOutcome, CaseRunner
 from tokitai_cli.pipeline.composer import Preparation, RunOutcome, finish, silent

@@ -5,14 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.model import view
-from tokitai_cli.model.evidence import (
-    CaseRecord,
-    CheckRecord,
-    Evidence,
-    GroupRecord,
-    Number,
-    OutputRecord,
-)
+from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
+from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.verdict import Verdict
 

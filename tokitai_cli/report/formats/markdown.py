@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
     from tokitai_cli.model.batch import BatchIndex, IndexCase
-    from tokitai_cli.model.evidence import Evidence, Number
+    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.model.judged import Number
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$]")
 # What opens a heading, a list, a rule or an underline at the start of a block.
