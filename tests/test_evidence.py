@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests import evidence_samples as samples
+from tests.support import make_spec
 from tokitai_cli import evidence as stage
 from tokitai_cli import resources
 from tokitai_cli.errors import EvidenceError, UsageError
@@ -23,7 +24,9 @@ from tokitai_cli.evidence import Outcome, statements, tool
 from tokitai_cli.model import view
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence
 from tokitai_cli.model.judged import ExaminationRecord
+from tokitai_cli.model.spec import ScalarArg
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.pipeline.untried import untried
 
 EVERY = list(Verdict)
 VALIDATOR = jsonschema.Draft202012Validator(stage.schema())
@@ -560,3 +563,18 @@ def test_the_commit_outside_a_checkout_or_without_git(monkeypatch: pytest.Monkey
     assert tool.commit({}) == ""
     monkeypatch.setattr(resources, "checkout", lambda: Path("/"))
     assert tool.commit({"PATH": "/nowhere"}) == "unknown"
+
+
+def test_profiles_and_settings_that_were_not_tried_are_named() -> None:
+    scalars = {
+        "eps": ScalarArg(dtype="float32", value=1e-5),
+        "width": ScalarArg(dtype="int32", value="n"),
+    }
+    spec = make_spec(scalars=scalars, defines={"TILE": 16}).spec
+    ran = msgspec.structs.replace(samples.case(profile="uniform"), variant="only")
+    never = msgspec.structs.replace(ran, profile="special", outputs=[])
+    texts = [one.text for one in untried(spec, [ran, never])]
+    assert texts == [
+        "profiles of op only that were not tried: normal, constant, biased, cancelling, special",
+        "settings of op only other than those tried (TILE = 16, eps = 1e-05)",
+    ]

@@ -31,6 +31,7 @@ from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.commands import rerun_run
 from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.untried import untried
 
 _FLUSHED = (
     "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
@@ -140,7 +141,8 @@ class Recorder:
             )
             if name in variants and said
         ]
-        non_claims += [*_unjudged_properties(spec, self.cases), *self.non_claims]
+        non_claims += [*_unjudged_properties(spec, self.cases), *untried(spec, self.cases)]
+        non_claims += self.non_claims
         return evidence.assemble(
             Parts(
                 name=self._options.name,
