@@ -1,26 +1,53 @@
-"""Every test session has a build cache of its own, shared by its workers."""
+"""Builds last from one test session to the next, and the longest tests start first."""
 
 from __future__ import annotations
 
-import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+BUILDS = Path(__file__).parent.parent / ".pytest_cache" / "builds"
+_DAY = 86_400.0
+# By what they take, the longest first: a long one at the end leaves a worker alone with it.
+LONG = (
+    "test_ziglang.py",
+    "test_faults.py",
+    "test_vacuity_tables.py",
+    "test_ci_recipes.py",
+    "test_batch_run.py",
+    "test_cluster.py",
+    "test_tool_killed.py",
+    "test_child_faults.py",
+    "test_pytest_plugin.py",
+)
+
 # A test that waits for a core has done nothing wrong.
 settings.register_profile("tokitai", deadline=None)
 settings.load_profile("tokitai")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+
+
 @pytest.fixture(scope="session", autouse=True)
-def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    folder = base / "build-cache"
+def build_cache() -> Iterator[Path]:
+    """A build is named by all that goes into it, so that one of an earlier session serves as well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TOKITAI_CACHE", str(folder))
+        patch.setenv("TOKITAI_CACHE", str(BUILDS))
         patch.delenv("SOURCE_DATE_EPOCH", raising=False)
-        yield folder
+        yield BUILDS
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remove builds that are older than a week; what is still in use is built again."""
+    if hasattr(session.config, "workerinput"):
+        return
+    for path in BUILDS.glob("*/artifacts/*"):
+        if path.stat().st_mtime < time.time() - 7 * _DAY:
+            shutil.rmtree(path, ignore_errors=True)
