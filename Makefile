@@ -8,11 +8,12 @@ comma := ,
 EXTRAS := test$(if $(COMPILER),,$(comma)cpu)
 STAMP := $(VENV)/.installed-$(if $(COMPILER),host,zig)
 
-.PHONY: verify test lint fmt types bench clean help
+.PHONY: verify test test-all lint fmt types bench clean help
 
 help:
 	@echo "make verify   set up, run the main job, print where the report is"
-	@echo "make test     set up, lint, types, all tests"
+	@echo "make test     set up, lint, types, the tests that take no minutes"
+	@echo "make test-all set up, lint, types, all tests, and which lines they ran"
 	@echo "make lint     ruff and mypy only"
 	@echo "make fmt      format the sources"
 	@echo "make bench    measure, ratios side by side"
@@ -38,7 +39,10 @@ fmt: $(STAMP)
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -69,7 +69,6 @@ def check_whole(path: Path, acknowledged: set[int]) -> dict[int, str]:
     return logs
 
 
-@pytest.mark.slow
 def test_killed_at_each_operation_on_the_disk(memory: Path, disk_faults: dict[str, str]) -> None:
     crash(disk_faults, "points", memory)
     told = {int(path.stem): path.read_text().split() for path in memory.glob("*.told")}

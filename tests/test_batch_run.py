@@ -227,7 +227,6 @@ def test_every_result_is_on_disk_before_it_is_counted(
     assert all(position <= written for position, written in seen)
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(collected: batch.Collected, tmp_path: Path) -> None:
     executor = LocalExecutor(collected.setup, workers=2)
     killed: list[int] = []
@@ -247,7 +246,6 @@ def test_a_worker_that_is_killed_costs_nothing(collected: batch.Collected, tmp_p
     assert {one.verdict for one in done.values()} == {Verdict.VERIFIED}
 
 
-@pytest.mark.slow
 def test_a_case_that_takes_each_worker_down_is_a_fault_and_the_others_go_on(
     collected: batch.Collected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,7 +318,6 @@ def wait_for_cases(out: Path, count: int) -> None:
 SEEDS = "0,1,2,3,4,5,6,7"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_batch_that_was_stopped_goes_on_where_it_was(
     tmp_path: Path, number: signal.Signals
@@ -352,7 +349,6 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
     assert len(after) == 160
 
 
-@pytest.mark.slow
 def test_what_a_result_depends_on_makes_it_stale(tmp_path: Path) -> None:
     specs, out = tmp_path / "specs", tmp_path / "out"
     source = tmp_path / "kernel.hip"

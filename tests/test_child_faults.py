@@ -103,7 +103,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(tmp_path_factory.mktemp("children"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", FAULTS)
 def test_the_verdict_on_a_child_that_goes_wrong_case_24(kernel: str, whole: Run) -> None:
     verdict, words = FAULTS[kernel]
@@ -112,7 +111,6 @@ def test_the_verdict_on_a_child_that_goes_wrong_case_24(kernel: str, whole: Run)
     assert words in case["reason"]
 
 
-@pytest.mark.slow
 def test_the_run_around_them_is_whole(whole: Run) -> None:
     """Worst verdict, exit code, JSON on stdout and in the file, nothing left behind."""
     done = whole.done
@@ -148,7 +146,6 @@ def test_a_null_write_an_endless_loop_and_a_right_kernel_case_24(tmp_path: Path)
     assert place.is_clean()
 
 
-@pytest.mark.slow
 def test_a_kernel_that_does_not_compile_fails_alone(tmp_path: Path) -> None:
     """Variants share a build; those that can be built still share one."""
     place = Place.under(tmp_path / "place")

@@ -72,6 +72,22 @@ def started(tmp_path: Path) -> Iterator[Processes]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A scheduler with two workers, of which one offers cuda, and the folder of their build caches.
+
+    For tests that end none of them.
+    """
+    folder = tmp_path_factory.mktemp("pair")
+    own = {"TMPDIR": str(folder)}
+    with processes(folder) as running:
+        address = running.scheduler(env=own)
+        running.worker(address, env={**own, "TOKITAI_CACHE": str(folder / "one")})
+        cuda = {**own, "TOKITAI_CACHE": str(folder / "two"), "PATH": "/usr/bin:/bin"}
+        running.worker(address, "--resources", "cuda=1", env=cuda)
+        yield address, folder
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Collected:
     write_example(tmp_path / "specs")
@@ -457,15 +473,14 @@ def test_cases_of_a_lost_bundle_are_tried_one_by_one(small: Collected) -> None:
 # On real schedulers and workers
 
 
-@pytest.mark.slow
 def test_verdicts_are_those_of_a_local_worker_and_every_worker_has_its_own_cache(
-    started: Processes, tmp_path: Path
+    pair: tuple[str, Path],
 ) -> None:
     cases = gemm(seeds=2)
-    address = started.scheduler()
-    for name in ("one", "two"):
-        started.worker(address, env={"TOKITAI_CACHE": str(tmp_path / name)})
+    address, folder = pair
     with open_executor(cases, scheduler=address, tls=None) as executor:
+        while executor.workers < 2:
+            executor.collect(0.1)
         replies = drive(executor, cases)
     found = results(replies)
     with CaseServer(cases.setup) as local:
@@ -476,10 +491,9 @@ def test_verdicts_are_those_of_a_local_worker_and_every_worker_has_its_own_cache
         # The sources lie elsewhere on a worker, and so the build has another key.
         assert msgspec.structs.replace(got, build=want.record.build) == want.record
     for name in ("one", "two"):
-        assert list((tmp_path / name).rglob("manifest*")), f"worker {name} built nothing"
+        assert list((folder / name).rglob("manifest*")), f"worker {name} built nothing"
 
 
-@pytest.mark.slow
 def test_cases_of_a_worker_that_is_killed_run_elsewhere_once(started: Processes) -> None:
     cases = gemm(seeds=5)
     address = started.scheduler()
@@ -500,7 +514,6 @@ def test_cases_of_a_worker_that_is_killed_run_elsewhere_once(started: Processes)
     assert {result.record.verdict for result in found.values()} == {Verdict.VERIFIED}
 
 
-@pytest.mark.slow
 def test_a_case_that_takes_every_worker_down_is_lost_and_the_others_are_not(
     started: Processes, tmp_path: Path
 ) -> None:
@@ -529,35 +542,30 @@ def test_a_case_that_takes_every_worker_down_is_lost_and_the_others_are_not(
     assert all("was lost while it ran this case (attempts: 1)" in reason for reason in reasons)
 
 
-@pytest.mark.slow
-def test_a_device_that_no_worker_offers_is_told_and_ends_the_batch(started: Processes) -> None:
-    cases = gemm(device="cuda")
-    address = started.scheduler()
-    started.worker(address, "--resources", "rocm=1")
+def test_a_device_that_no_worker_offers_is_told_and_ends_the_batch(
+    pair: tuple[str, Path],
+) -> None:
+    cases = gemm(device="rocm")
     notes: list[Event] = []
     queue = waiting(cases)
     with (
         open_executor(
-            cases, scheduler=address, tls=None, listener=notes.append, wait=8.0
+            cases, scheduler=pair[0], tls=None, listener=notes.append, wait=6.0
         ) as executor,
         pytest.raises(
-            ExecutorError, match=r"no worker offers cuda after 8 s .*--resources 'cuda=1'"
+            ExecutorError, match=r"no worker offers rocm after 6 s .*--resources 'rocm=1'"
         ),
     ):
         drive(executor, cases, queue=queue)
     assert len(queue) == len(cases.cases)
     assert len(notes) == len(set(map(str, notes)))
     assert isinstance(notes[-1], Note)
-    assert "no worker offers cuda" in notes[-1].text
+    assert "no worker offers rocm" in notes[-1].text
 
 
-@pytest.mark.slow
-def test_cases_of_a_gpu_go_to_the_worker_that_offers_it(started: Processes) -> None:
+def test_cases_of_a_gpu_go_to_the_worker_that_offers_it(pair: tuple[str, Path]) -> None:
     cases = gemm(device="cuda")
-    address = started.scheduler()
-    started.worker(address)
-    started.worker(address, "--resources", "cuda=1", env={"PATH": "/usr/bin:/bin"})
-    with open_executor(cases, scheduler=address, tls=None) as executor:
+    with open_executor(cases, scheduler=pair[0], tls=None) as executor:
         while executor.workers < 2:
             executor.collect(0.1)
         queue = waiting(cases)
@@ -568,7 +576,6 @@ def test_cases_of_a_gpu_go_to_the_worker_that_offers_it(started: Processes) -> N
     assert Verdict.INTERNAL_ERROR not in {result.record.verdict for result in found.values()}
 
 
-@pytest.mark.slow
 def test_without_any_worker_the_batch_ends_after_a_while(
     started: Processes, small: Collected
 ) -> None:
@@ -591,17 +598,14 @@ def test_no_scheduler_is_told(small: Collected, monkeypatch: pytest.MonkeyPatch)
         pass
 
 
-@pytest.mark.slow
-def test_a_worker_with_another_tool_is_refused(started: Processes, small: Collected) -> None:
+def test_a_worker_with_another_tool_is_refused(pair: tuple[str, Path], small: Collected) -> None:
     other = msgspec.structs.replace(
         small, setup=msgspec.structs.replace(small.setup, tool="0" * 64)
     )
-    address = started.scheduler()
-    started.worker(address)
     notes: list[Event] = []
     found = rf"no worker can take part.*on {socket.gethostname()} is tokitai .*not .*000000000000"
     with (
-        open_executor(other, scheduler=address, tls=None, listener=notes.append) as executor,
+        open_executor(other, scheduler=pair[0], tls=None, listener=notes.append) as executor,
         pytest.raises(ExecutorError, match=found),
     ):
         drive(executor, other)
@@ -617,7 +621,6 @@ def test_a_worker_whose_tool_changed_refuses_the_task(small: Collected) -> None:
     assert "cannot take part: it has tokitai" in reply.refused
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("who", ["scheduler", "worker"])
 def test_where_the_tool_is_not_installed_is_told(
     started: Processes, small: Collected, tmp_path: Path, who: str
@@ -635,7 +638,6 @@ def test_where_the_tool_is_not_installed_is_told(
         drive(executor, small)
 
 
-@pytest.mark.slow
 def test_a_scheduler_that_dies_ends_the_batch_and_nothing_hangs(started: Processes) -> None:
     cases = gemm(seeds=5)
     address = started.scheduler()
@@ -652,7 +654,6 @@ def test_a_scheduler_that_dies_ends_the_batch_and_nothing_hangs(started: Process
         drive(executor, cases, kill)
 
 
-@pytest.mark.slow
 def test_tls_end_to_end_and_without_credentials_nothing(
     started: Processes, small: Collected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -706,7 +707,6 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
                 os.killpg(int(job.name), signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_jobs_of_a_profile_serve_the_batch_over_tls_and_are_cancelled(
     small: Collected, tmp_path: Path, fake_slurm: Path
 ) -> None:
@@ -724,7 +724,6 @@ def test_jobs_of_a_profile_serve_the_batch_over_tls_and_are_cancelled(
     assert not list(tmp_path.glob(".dask-jobqueue*")), "keys are left behind"
 
 
-@pytest.mark.slow
 def test_a_job_that_is_not_taken_is_told(
     small: Collected, tmp_path: Path, fake_slurm: Path
 ) -> None:

@@ -35,7 +35,6 @@ def test_all_runs_every_op_and_lists_them(tmp_path: Path) -> None:
     assert lines[-1] == f"all: inconclusive ({len(OPS)} ops)"
 
 
-@pytest.mark.slow
 def test_every_quick_suite_is_verified(tmp_path: Path) -> None:
     done = tokitai("verify", "--all", "--device", "cpu", "--out", tmp_path)
     assert done.returncode == 0, done.stdout

@@ -196,7 +196,6 @@ def test_single_faults(op: str, specs: Specs, tmp_path: Path) -> None:
     documented(f"{op}: single faults", [head, "|---|---|---|---|---|---|", *map(row_of, trials)])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not devices.get("cuda").probe(DeviceOptions()).available, reason="no NVIDIA GPU here"
 )
@@ -360,7 +359,6 @@ def test_a_read_far_outside_is_named(specs: Specs, tmp_path: Path) -> None:
     assert "in kernel warmed_up" in case.reason
 
 
-@pytest.mark.slow
 def test_fast_math_stands_in_the_report_and_masked_rows_are_judged(
     specs: Specs, tmp_path: Path
 ) -> None:

@@ -328,7 +328,6 @@ def test_a_worker_of_xdist_tells_it_by_a_test_that_fails(place: Path) -> None:
 # --- processes, and the price of being installed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["-n", "1"]], ids=["alone", "xdist"])
 def test_an_interrupt_leaves_no_process(words: list[str], tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")

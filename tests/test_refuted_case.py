@@ -158,7 +158,6 @@ def test_the_rerun_command_gives_the_same_case(tmp_path: Path, patterns: Evidenc
     assert [one["sha256"] for one in again["inputs"]] == [one.sha256 for one in case.inputs]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 @pytest.mark.parametrize(
     ("variant", "words"),

@@ -40,10 +40,7 @@ KERNELS = (
     "aborts", "leaves", "prints",
 )  # fmt: skip
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CPU.probe(OPTIONS).buildable, reason="no C++ compiler"),
-]
+pytestmark = pytest.mark.skipif(not CPU.probe(OPTIONS).buildable, reason="no C++ compiler")
 
 
 def case_of(*kernels: str, count: int = COUNT, n: int | None = None) -> Case:

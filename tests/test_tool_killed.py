@@ -40,7 +40,6 @@ def ended(tool: subprocess.Popen[str], how: signal.Signals) -> tuple[int, str]:
     return tool.returncode, output
 
 
-@pytest.mark.slow
 def test_killed_while_it_compiles(tmp_path: Path) -> None:
     """Each signal in its turn on one cache, which then serves the run that is left alone."""
     place = Place.under(tmp_path / "place", own_cache=True)
@@ -61,7 +60,6 @@ def test_killed_while_it_compiles(tmp_path: Path) -> None:
     assert "rebuilt" not in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", SIGNALS, ids=lambda how: how.name)
 def test_killed_while_a_kernel_runs(how: signal.Signals, tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")
@@ -87,7 +85,6 @@ def test_killed_while_a_kernel_runs(how: signal.Signals, tmp_path: Path) -> None
     assert "from the cache" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_child_that_is_killed_from_outside(tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")
     spec = spec_in(tmp_path, ["right", "waits", "right_again"])
@@ -103,7 +100,6 @@ def test_a_child_that_is_killed_from_outside(tmp_path: Path) -> None:
     assert place.is_clean()
 
 
-@pytest.mark.slow
 def test_an_oracle_is_ended_with_the_tool(tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")
     spec = spec_in(tmp_path, ["right"])

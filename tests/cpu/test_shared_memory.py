@@ -19,8 +19,6 @@ ARRAYS = ("of_file", "pairs", "items", "items", "rows", "dynamic shared memory")
 SIZES = (32, 32, 256, 16, 30, 48)
 DYNAMIC = 5
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:

@@ -25,8 +25,6 @@ OPS = ("gemm-bw", "embedding", "softmax", "layernorm")
 TARGETS = (("cuda", "sm_90"), ("rocm", "gfx1030"), ("rocm", "gfx90a"))
 MISSING = {"cuda": "no nvcc with a host compiler", "rocm": "no hipcc (Debian's package: hipcc)"}
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(params=TARGETS, ids=lambda target: target[1])
 def target(request: pytest.FixtureRequest) -> tuple[str, str]:
