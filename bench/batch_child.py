@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import batch
-from tokitai_cli.batch.store import Store
+from tokitai_cli.results.store import Store
 
 _SPENT = {"keeping": 0.0, "summary": 0.0, "keeping_cpu": 0.0, "summary_cpu": 0.0}
 

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from tests import evidence_samples as samples
-from tokitai_cli.batch.store import Store
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import (
     Begun,
@@ -24,6 +23,7 @@ from tokitai_cli.model.batch import (
 from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.text import shape_text
+from tokitai_cli.results.store import Store
 
 SPEC_TEXT = """\
 schema: tokitai/spec/v1

@@ -17,9 +17,9 @@ import pytest
 
 from tests import batch_crash, batch_samples
 from tests.test_batch_storage import crash, disk_faults, memory
-from tokitai_cli.batch.disk import FILE
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
+from tokitai_cli.results.disk import FILE
+from tokitai_cli.results.store import Store
 
 __all__ = ["disk_faults", "memory"]
 

@@ -17,11 +17,11 @@ from tokitai_cli import evidence
 from tokitai_cli.batch.index import summarise
 from tokitai_cli.batch.index.files import read_cases
 from tokitai_cli.batch.merge import merge
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.model.batch import Begun, Ended
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.results.store import Store
 
 RERUN = "tokitai batch specs --seed 0 --device cpu --shard {} --out reports/s{}"
 PROFILES = ("normal", "uniform", "large", "constant")

@@ -17,7 +17,6 @@ import yaml
 
 from tests.runs import KERNELS, derived_spec, tokitai
 from tokitai_cli import batch
-from tokitai_cli.batch.store import Store
 from tokitai_cli.batch.work.conduct import Conductor, expected_seconds
 from tokitai_cli.batch.work.local import LocalExecutor
 from tokitai_cli.batch.work.queue import TaskQueue, lot_of
@@ -26,6 +25,7 @@ from tokitai_cli.errors import StorageError
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Reply, Task
 from tokitai_cli.model.device import DeviceClass, Fact, Probe
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.results.store import Store
 
 
 def task(number: int, *, device: str = "cpu", variant: str = "v", spec: str = "s") -> Task:

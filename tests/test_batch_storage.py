@@ -18,10 +18,10 @@ import pytest
 
 from tests import batch_samples as batches
 from tests.test_batch_store import batch, newest
-from tokitai_cli.batch import disk
-from tokitai_cli.batch.disk import FILE
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
+from tokitai_cli.results import disk
+from tokitai_cli.results.disk import FILE
+from tokitai_cli.results.store import Store
 
 ROOT = Path(__file__).parent.parent
 

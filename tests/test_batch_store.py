@@ -13,12 +13,12 @@ import pytest
 from tests import batch_samples as batches
 from tests import evidence_samples as samples
 from tests.batch_crash import begin, sample
-from tokitai_cli.batch.disk import FILE
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import CaseResult, Reply
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.results.disk import FILE
+from tokitai_cli.results.store import Store
 
 
 def batch(path: Path, *numbers: int) -> Path:

@@ -31,7 +31,6 @@ from tokitai_cli.batch.index.files import (
     render_index_file,
 )
 from tokitai_cli.batch.index.rows import MOST_CELLS
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEntry
@@ -39,6 +38,7 @@ from tokitai_cli.model.evidence import CaseRecord, FactRecord
 from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.report.index_outline import outline_index
+from tokitai_cli.results.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
 SPEC = batches.digest_of(batches.SPEC_TEXT)

@@ -19,9 +19,10 @@ ALLOWED: dict[str, set[str]] = {
     "report": GROUND,
     "console": GROUND,
     "pipeline": GROUND | STAGES | {"report"},
-    "batch": GROUND | STAGES | {"pipeline", "report"},
+    "results": GROUND | {"evidence"},
+    "batch": GROUND | STAGES | {"pipeline", "report", "results"},
     "cluster": GROUND | STAGES | {"pipeline", "batch"},
-    "pytest_plugin": GROUND | STAGES | {"pipeline", "batch"},
+    "pytest_plugin": GROUND | STAGES | {"pipeline", "batch", "results"},
     "cli": GROUND | STAGES | {"pipeline", "report", "console", "batch", "cluster"},
 }
 HOMES = {
@@ -30,6 +31,7 @@ HOMES = {
     "yaml": {"spec"},
     "jinja2": {"report", "build"},
     "subprocess": {"process"},
+    "sqlite3": {"results", "batch"},
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),
     "pytest": {"pytest_plugin"},

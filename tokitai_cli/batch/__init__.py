@@ -3,7 +3,6 @@
 Stands on the pipeline, which runs the single case; nothing here knows what a kernel is.
 """
 
-from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.batch.index import is_index, render_folder, render_index_file
 from tokitai_cli.batch.run import BatchOutcome, merge, run
 from tokitai_cli.batch.select.cases import Collected
@@ -17,7 +16,6 @@ __all__ = [
     "Executor",
     "batch_options",
     "collect",
-    "holds_batch",
     "is_index",
     "merge",
     "render_folder",

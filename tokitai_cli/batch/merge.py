@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.batch.index import summarise
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import Location, StorageError, UsageError
 from tokitai_cli.model.batch import BatchIndex, Begun, Ended, SpecEntry
 from tokitai_cli.model.text import plural
+from tokitai_cli.results import Store, holds_batch
 
 
 class Shard(msgspec.Struct, frozen=True):

@@ -14,13 +14,13 @@ from tokitai_cli.batch.index import clear_index, summarise
 from tokitai_cli.batch.merge import merge as merge_shards
 from tokitai_cli.batch.select.cases import BatchSpec, Collected
 from tokitai_cli.batch.select.options import BatchOptions, rerun_words, selection_words
-from tokitai_cli.batch.store import Store
 from tokitai_cli.batch.work.conduct import Conductor, Listener
 from tokitai_cli.batch.work.executor import Executor
 from tokitai_cli.batch.work.local import LocalExecutor
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, Begun
 from tokitai_cli.model.events import Note
+from tokitai_cli.results import Store
 
 
 class BatchOutcome(msgspec.Struct, frozen=True):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.batch.select.cases import BatchCase, Collected
 from tokitai_cli.batch.select.collect import collect
 from tokitai_cli.batch.select.options import batch_options
@@ -18,6 +17,7 @@ from tokitai_cli.model.text import visible
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pytest_plugin.bench import Bench, Served
 from tokitai_cli.pytest_plugin.failure import failure_text, fault_text
+from tokitai_cli.results import holds_batch
 
 
 def is_spec(path: Path, real: Path, roots: list[Path]) -> bool:

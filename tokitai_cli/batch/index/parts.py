@@ -14,7 +14,6 @@ import msgspec
 from tokitai_cli import evidence, spec
 from tokitai_cli.batch.index.devices import DeviceBook, Place
 from tokitai_cli.batch.index.end import End
-from tokitai_cli.batch.store import Store
 from tokitai_cli.errors import StorageError
 from tokitai_cli.model.batch import BuildInfo, CaseResult, Done, SpecEntry
 from tokitai_cli.model.case import LoadedSpec
@@ -24,6 +23,7 @@ from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.recorder import Chosen, Past, Recorder
 from tokitai_cli.plan import Selection
+from tokitai_cli.results import Store
 
 # A file of so many cases is still opened by editors, and is all that a summary holds at a time.
 MOST_CASES = 250

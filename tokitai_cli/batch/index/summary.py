@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokitai_cli import evidence, report
-from tokitai_cli.batch.disk import make_folder
 from tokitai_cli.batch.index import rows
 from tokitai_cli.batch.index.devices import DeviceBook, Place
 from tokitai_cli.batch.index.end import End
@@ -21,11 +20,11 @@ from tokitai_cli.batch.index.files import (
     render_index_file,
 )
 from tokitai_cli.batch.index.parts import Part, PartWriter, parts
-from tokitai_cli.batch.store import Store
 from tokitai_cli.model import view
 from tokitai_cli.model.batch import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, Evidence
 from tokitai_cli.model.verdict import Verdict, worst
+from tokitai_cli.results import Store, make_folder
 
 
 def summarise(store: Store, *, formats: Sequence[str] = ("md",)) -> BatchIndex:

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import spec
-from tokitai_cli.batch.disk import holds_batch
 from tokitai_cli.errors import Location, SpecError, UsageError
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.text import visible
 from tokitai_cli.pipeline.commands import from_here
 from tokitai_cli.pipeline.options import check_text
 from tokitai_cli.pipeline.specs import load
+from tokitai_cli.results import holds_batch
 
 _SUFFIXES = (".yaml", ".yml")
 

@@ -19,11 +19,11 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from tokitai_cli.batch.disk import FILE, check_place, foreign, locked, make_folder, no_batch, told
 from tokitai_cli.errors import Location, StorageError
 from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import Begun, BuildInfo, CaseResult, Done, Ended, Reply
 from tokitai_cli.model.evidence import DeviceRecord
+from tokitai_cli.results.disk import FILE, check_place, foreign, locked, make_folder, no_batch, told
 from tokitai_cli.storage import sha256
 
 _APPLICATION = 0x746F6B69
