@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bench._runs import Line, compiled, interleaved, seconds_of
-from tokitai_cli import pipeline
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Stage
+from tokitai_cli.pipeline.options import run_options
+from tokitai_cli.pipeline.run import verify
 
 SIZE = 1024
 ROUNDS = 3
@@ -21,7 +22,7 @@ _DEVICE_STAGES = (Stage.BUILD, Stage.RUN)
 
 
 def measure(folder: Path) -> Iterator[Line]:
-    """Seconds of `pipeline.verify` less those of the device's stages, in this process."""
+    """Seconds of `verify` less those of the device's stages, in this process."""
     os.environ["TOKITAI_CACHE"] = str(folder / "cache")
     naive = compiled("gemm.c", folder / "oracle", "-O2")
     wide = compiled("gemm.c", folder / "oracle-double", "-O2", "-DDOUBLE_INPUTS=1")
@@ -59,7 +60,7 @@ def measure(folder: Path) -> Iterator[Line]:
 
 
 def _verify(folder: Path, size: int) -> Evidence:
-    options = pipeline.run_options(
+    options = run_options(
         "gemm-bw",
         shapes={"m": size, "n": size, "k": size},
         variant=["grad-a"],
@@ -67,7 +68,7 @@ def _verify(folder: Path, size: int) -> Evidence:
         device="cpu",
         out=folder / "reports",
     )
-    return pipeline.verify(options).evidence
+    return verify(options).evidence
 
 
 def _matmul(operand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:

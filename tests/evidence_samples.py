@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.compare import settle
 from tokitai_cli.evidence import Outcome, Parts, assemble
 from tokitai_cli.model.evidence import (
     ArrayRecord,
@@ -435,9 +436,11 @@ def _inconclusive() -> Parts:
     )
     groups = [
         group(),
-        group(kind="roll", status="accepted", rejected_by=[], accepted_by=["constant"]),
+        group(
+            op="gemm-bw", kind="roll", status="accepted", rejected_by=[], accepted_by=["constant"]
+        ),
     ]
-    return parts([constant], groups=groups)
+    return parts(settle([constant], groups), groups=groups)
 
 
 def runs() -> dict[Verdict, Parts]:

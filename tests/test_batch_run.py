@@ -475,7 +475,7 @@ def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str
 
     outcome = batch.run(options, collected, change)
     assert outcome.index.verdict is Verdict.NOT_RUN
-    assert "was changed while the batch ran" in outcome.index.reason
+    assert "was changed while it was verified" in outcome.index.reason
     changed.write_bytes(before)
     resumed = msgspec.structs.replace(options, resume=True)
     again = batch.run(resumed, collected, lambda event: None)

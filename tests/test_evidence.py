@@ -129,18 +129,6 @@ def test_a_verified_empty_case_opens_no_claim() -> None:
     assert not any(one.opened for one in evidence.claims)
 
 
-@pytest.mark.parametrize("status", ["accepted", "never-eligible"])
-def test_a_vacuous_group_makes_a_verified_run_inconclusive(status: str) -> None:
-    groups = [samples.group(status=status, rejected_by=[])]
-    evidence = stage.assemble(samples.parts([samples.case()], groups=groups))
-    assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert evidence.counts == {"inconclusive": 1}
-    assert "'zeros' of grad_a" in evidence.reason
-    assert not gate(evidence, "numerical-agreement")
-    other = [samples.group(status=status, rejected_by=[], shape={"m": 1, "n": 1, "k": 1})]
-    assert stage.assemble(samples.parts([samples.case()], groups=other)).verdict is Verdict.VERIFIED
-
-
 def test_a_case_must_refer_to_what_is_recorded() -> None:
     with pytest.raises(ValueError, match="refers to device 'gpu'"):
         stage.assemble(samples.parts([samples.case(device="gpu")]))

@@ -12,10 +12,10 @@ import pytest
 
 from tests.runs import KERNELS, evidence_in, run, verdicts
 from tests.spec_example import example, write_example
-from tokitai_cli import pipeline
 from tokitai_cli.cli import app
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline.specs import load_op
 
 ORACLES = Path(__file__).parent / "oracle_fixtures"
 FLAT = [{"metric": "abs", "limit": 1e-2}]
@@ -405,7 +405,7 @@ def test_case_28_surprises_of_yaml_are_errors_with_their_place(
 @pytest.mark.parametrize(("written", "meant"), [("1e-2", 0.01), ("1e5", 1e5), ("2.5e0", 2.5)])
 def test_case_28_numbers_are_read_as_meant(written: str, meant: float, tmp_path: Path) -> None:
     text = example("spec.yaml").replace("limit: 1}", f"limit: {written}}}")
-    loaded = pipeline.load_op(str(write_example(tmp_path, spec=text)))
+    loaded = load_op(str(write_example(tmp_path, spec=text)))
     limits = {check.metric: check.limit for check in loaded.spec.variants["main"].checks}
     assert limits["ulp"] == meant
 

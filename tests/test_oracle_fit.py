@@ -8,8 +8,9 @@ import pytest
 
 from tests.runs import tokitai
 from tests.spec_example import example, write_example
-from tokitai_cli import pipeline, spec
+from tokitai_cli import spec
 from tokitai_cli.errors import SpecError
+from tokitai_cli.pipeline.specs import load_op
 
 SOFTMAX = """\
 schema: tokitai/spec/v1
@@ -58,7 +59,7 @@ def test_a_builtin_oracle_that_does_not_fit(tmp_path: Path, old: str, new: str, 
     path.write_text(SOFTMAX.replace(old, new))
     spec.load(path)
     with pytest.raises(SpecError, match=words) as caught:
-        pipeline.load_op(str(path))
+        load_op(str(path))
     assert caught.value.where is not None
     assert (caught.value.where.file, caught.value.where.line > 0) == (path, True)
 
@@ -67,12 +68,12 @@ def test_arrays_larger_than_memory_and_shapes_that_only_a_suite_takes(tmp_path: 
     (tmp_path / "k.hip").touch()
     path = tmp_path / "spec.yaml"
     path.write_text(SOFTMAX)
-    pipeline.load_op(str(path))
+    load_op(str(path))
     suite = "suites:\n  quick:\n    - {shape: {r: 1}}\n"
     wrong = SOFTMAX.replace("    checks:", '    requires: ["r < 8"]\n    checks:')
     path.write_text(wrong.replace("softmax.fwd", "softmax.grad") + suite)
     with pytest.raises(SpecError, match="reads g, s"):
-        pipeline.load_op(str(path))
+        load_op(str(path))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_arrays_larger_than_memory_and_shapes_that_only_a_suite_takes(tmp_path: 
 def test_a_users_oracle_that_cannot_be_called(tmp_path: Path, text: str, words: str) -> None:
     path = write_example(tmp_path, oracle=text)
     with pytest.raises(SpecError, match=words) as caught:
-        pipeline.load_op(str(path))
+        load_op(str(path))
     where = caught.value.where
     assert where is not None
     line = next(n for n, one in enumerate(example("spec.yaml").split("\n"), 1) if "oracle:" in one)
@@ -114,7 +115,7 @@ def test_a_users_oracle_that_cannot_be_called(tmp_path: Path, text: str, words: 
 def test_what_a_users_oracle_may_define_in_another_way_is_let_pass(
     tmp_path: Path, text: str
 ) -> None:
-    pipeline.load_op(str(write_example(tmp_path, oracle=text)))
+    load_op(str(write_example(tmp_path, oracle=text)))
 
 
 def test_show_and_verify_refuse_alike_and_write_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from tokitai_cli.model.case import LoadedSpec
     from tokitai_cli.model.events import Listener
-    from tokitai_cli.pipeline import RunOutcome
+    from tokitai_cli.pipeline.run import RunOutcome
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "verify"]
@@ -24,7 +24,8 @@ def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options:
     Returns the evidence and the files that hold it. Raises UsageError and SpecError (see
     `tokitai_cli.errors`) for what cannot be run at all; every other failure is a verdict.
     """
-    from tokitai_cli import pipeline
+    from tokitai_cli.pipeline import run
+    from tokitai_cli.pipeline.options import run_options
 
-    resolved = pipeline.run_options(op, **options)
-    return pipeline.verify(resolved, *([] if listener is None else [listener]))
+    resolved = run_options(op, **options)
+    return run.verify(resolved, *([] if listener is None else [listener]))

@@ -39,6 +39,7 @@ class StandIn:
         recipe = devices.get("cpu").recipe(options, defines, flags)
         kernels = resources.kernels_dir()
         dropped = {"-DTOKITAI_DEVICE_CPU=1", f"-I{kernels / 'host'}"}
+        dropped |= {"-fsanitize=alignment", "-fno-sanitize-recover=alignment"}
         kept = [word for word in recipe.command if word not in dropped]
         more = [f'-DTOKITAI_BUILT_FOR="{BUILT_FOR}"', f"-I{HEADERS}", f"-I{kernels / 'host'}"]
         return msgspec.structs.replace(

@@ -19,7 +19,8 @@ from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline import run_options, sanitize
+from tokitai_cli.pipeline.options import run_options
+from tokitai_cli.pipeline.sanitize import sanitize
 
 pytestmark = pytest.mark.gpu
 

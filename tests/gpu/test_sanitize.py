@@ -13,7 +13,8 @@ from tokitai_cli.devices import compute_sanitizer, registry
 from tokitai_cli.errors import InadmissibleError, UsageError
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline import run_options, sanitize
+from tokitai_cli.pipeline.options import run_options
+from tokitai_cli.pipeline.sanitize import sanitize
 
 REPORTS = Path(__file__).parent / "sanitizer_reports"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")

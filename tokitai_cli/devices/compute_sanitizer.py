@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from tokitai_cli.devices.programs import answer, first_program
+from tokitai_cli.devices.watched import Watched
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import TRAITS, Sanitizer
 from tokitai_cli.model.judged import FindingRecord
@@ -66,20 +67,28 @@ def sanitizers() -> tuple[Sanitizer, ...]:
         )
     program = str(found[0])
     version = answer([program, "--version"])
-    return tuple(
-        Sanitizer(
-            tool=f"{_NAME} {tool}",
-            kind=kind,
-            scope=scope,
-            prefix=(
-                *(program, "--tool", tool, *options),
-                *("--print-limit", str(_LIMIT), "--log-file", "{log}"),
-            ),
-            options=child,
-            read=lambda text, tool=tool: read_report(text, tool),  # type: ignore[misc]
-            version=version,
-        )
-        for tool, kind, scope, options, child in _TOOLS
+    return tuple(_tool(program, version, *row) for row in _TOOLS)
+
+
+def _tool(
+    program: str,
+    version: str,
+    tool: str,
+    kind: _Kind,
+    scope: str,
+    options: tuple[str, ...],
+    of_child: tuple[str, ...],
+) -> Sanitizer:
+    limit = ("--print-limit", str(_LIMIT), "--log-file", "{log}")
+    prefix = (program, "--tool", tool, *options, *limit)
+    return Sanitizer(
+        tool=f"{_NAME} {tool}",
+        kind=kind,
+        scope=scope,
+        program=program,
+        version=version,
+        under=lambda device, folder: Watched(device, prefix, of_child, folder),
+        read=lambda text: read_report(text, tool),
     )
 
 

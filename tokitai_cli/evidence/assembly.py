@@ -77,13 +77,11 @@ def assemble(parts: Parts) -> Evidence:
     _check_references(parts)
     # 1. A case that says verified without a record that supports it is a fault of the tool.
     cases = [_supported(case, parts.builds) for case in parts.cases]
-    # 2. Nor can it stand where its group could not have been refuted.
-    cases = [_conclusive(case, parts.groups) for case in cases]
-    # 3. What may differ between two equal runs leaves the part that the digest covers.
+    # 2. What may differ between two equal runs leaves the part that the digest covers.
     split = [_split(case) for case in cases]
     measured = {case.key: record for case, record in split if record is not None}
     cases = [case for case, _ in split]
-    # 4. The verdict, from the cases.
+    # 3. The verdict, from the cases.
     outcome = _outcome(cases, parts)
     draft = Evidence(
         schema="tokitai/evidence/v2",
@@ -111,14 +109,14 @@ def assemble(parts: Parts) -> Evidence:
         agreement=list(parts.agreement),
     )
     draft = _normal(draft, cases_are=parts.read_back)
-    # 5. What can be said of it.
+    # 4. What can be said of it.
     draft = msgspec.structs.replace(
         draft,
         statements=statements(draft),
         claims=gates(draft),
         non_claims=list(map(encoding.normal, merged([*parts.non_claims, *own_non_claims(draft)]))),
     )
-    # 6. The digest, last. All but the specs' own words was normal, and what is made of that is too.
+    # 5. The digest, last. All but the specs' own words was normal, and what is made of that is too.
     return encoding.sealed(draft)
 
 
@@ -275,24 +273,3 @@ def _verified_reason(cases: Sequence[CaseRecord]) -> str:
     if len(passed) < len(cases):
         reason += f"; {len(cases) - len(passed)} prove nothing (vacuous)"
     return reason
-
-
-def _conclusive(case: CaseRecord, groups: Iterable[GroupRecord]) -> CaseRecord:
-    """`case`, or inconclusive where its group shows a wrong output that no verified case could tell."""
-    if case.verdict is not Verdict.VERIFIED:
-        return case
-    said = {
-        "accepted": "would have passed every check",
-        "never-eligible": "could not be told by any profile here",
-    }
-    place = (case.variant, case.shape, case.device)
-    faults = [
-        f"the wrong output {group.kind!r} of {group.output} {said[group.status]}"
-        for group in groups
-        if group.status in said and (group.variant, group.shape, group.device) == place
-    ]
-    if not faults:
-        return case
-    return msgspec.structs.replace(
-        case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason="; ".join(faults)
-    )

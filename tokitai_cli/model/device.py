@@ -174,19 +174,19 @@ class Sanitizer(msgspec.Struct, frozen=True):
     """One tool that watches a kernel while it runs.
 
     tool: its name as findings and evidence give it. kind, scope: what it looks at, as in
-    ExaminationRecord. prefix: argv in front of the child's own, with {log} for the file that it
-    writes. options: further options of the child. read: its log to findings; raises ValueError where
-    the log shows that the tool itself did not work to its end, with its words.
-    version: what the program says of itself.
+    ExaminationRecord. program: path; version: what it says of itself. under: the device as it builds
+    and runs for the tool, with a log NAME.log of each child in the folder, by name in their order. read:
+    a log to findings; raises ValueError where it shows that the tool itself did not work to its end,
+    with its words.
     """
 
     tool: str
     kind: Literal["memory", "races", "initialisation", "barriers"]
     scope: str
-    prefix: tuple[str, ...]
-    options: tuple[str, ...]
-    read: Callable[[str], tuple[FindingRecord, ...]]
+    program: str
     version: str
+    under: Callable[[Device, Path], Device]
+    read: Callable[[str], tuple[FindingRecord, ...]]
 
 
 class Device(Protocol):

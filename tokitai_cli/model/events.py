@@ -68,3 +68,7 @@ class Note(msgspec.Struct, frozen=True):
 
 Event = RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
 Listener = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """A listener that tells nobody."""

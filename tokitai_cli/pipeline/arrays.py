@@ -14,25 +14,23 @@ from tokitai_cli import run
 from tokitai_cli.model.case import Case, RunResult
 from tokitai_cli.model.evidence import ArrayRecord
 from tokitai_cli.numerics import array_sha256
-from tokitai_cli.pipeline.lane import Lane
-from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.device_session import DeviceSession
 from tokitai_cli.pipeline.prepare import Prepared
 
 
 def save_arrays(
     folder: Path,
     case: Case,
-    lane: Lane,
+    device: DeviceSession,
     ready: Prepared,
     result: RunResult | None,
-    options: RunOptions,
 ) -> tuple[list[ArrayRecord], str]:
     """Save NAME.npy of inputs, got (per repetition) and want under `folder`; the child's request too.
 
     Returns what was saved, with the files' names relative to the folder's parent, and the debugger's
     command line. What .npy cannot name, such as bfloat16, is saved exactly as float32.
     """
-    place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{lane.device.name}")
+    place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{device.name}")
     place.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, NDArray[Any]] = {f"in_{n}": array for n, array in ready.arrays.items()}
     arrays |= {f"want_{name}": one.reference for name, one in ready.expectations.items()}
@@ -40,10 +38,10 @@ def save_arrays(
     for repetition, got in enumerate(outputs):
         arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}
     saved = [_save(place / f"{name}.npy", array, folder.parent) for name, array in arrays.items()]
-    artifact = lane.built(case).artifact
+    artifact = device.built(case).artifact
     assert artifact is not None
     debug = run.debug_command(
-        lane.device.launch_command(artifact.path, options.settings),
+        device.launch_command(artifact),
         artifact.request,
         case,
         ready.arrays,

@@ -3,282 +3,249 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from numpy.typing import NDArray
 
-from tokitai_cli import plan, run
+from tokitai_cli import build, compare, oracles, plan, run
 from tokitai_cli.compare import Judgement
-from tokitai_cli.errors import (
-    BuildError,
-    ChildCrashedError,
-    ChildError,
-    ChildTimeoutError,
-    InadmissibleError,
-    NotRunError,
-    OracleError,
-    TokitaiError,
-    lack_of,
-)
-from tokitai_cli.model.case import Case, LaunchPlan, RunResult
-from tokitai_cli.model.evidence import CaseRecord, LaunchRecord
-from tokitai_cli.model.judged import ExaminationRecord
+from tokitai_cli.errors import ChildError, SpecError, TokitaiError, lack_of
+from tokitai_cli.model.case import Case, RunResult, StatedProperty
+from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.settings import MIN_REPEAT
-from tokitai_cli.model.spec import KnownBug
 from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
-from tokitai_cli.pipeline.commands import rerun_case
-from tokitai_cli.pipeline.lane import Lane
+from tokitai_cli.pipeline.case_record import draft, ended, failed, in_light_of_bugs, judged
+from tokitai_cli.pipeline.device_session import DeviceSession
 from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.prepare import Clock, Prepared, Refusal
-from tokitai_cli.pipeline.trial import tried
+from tokitai_cli.pipeline.prepare import Clock, Preparation, Prepared, Refusal
 
-_VERDICTS: dict[type[TokitaiError], Verdict] = {
-    BuildError: Verdict.BUILD_FAILED,
-    ChildCrashedError: Verdict.CRASHED,
-    ChildTimeoutError: Verdict.TIMED_OUT,
-    InadmissibleError: Verdict.INADMISSIBLE,
-    NotRunError: Verdict.NOT_RUN,
-    OracleError: Verdict.INCONCLUSIVE,
-}
-_KNOWN_FAILURES = {
-    Verdict.REFUTED,
-    Verdict.CRASHED,
-    Verdict.TIMED_OUT,
-    Verdict.BUILD_FAILED,
-    Verdict.INCONCLUSIVE,
-}
+Outputs = Mapping[str, NDArray[Any]]
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What the cases of one spec run with.
+
+    sources: path in the spec by sha256, of what the run began with. oracles: name -> identity. arrays:
+    where those of failing cases are kept, None where they are not. with_outputs: the outputs of the
+    first repetition are asked for.
+    """
+
+    options: RunOptions
+    sources: Mapping[str, str]
+    oracles: Mapping[str, str]
+    arrays: Path | None = None
+    with_outputs: bool = False
 
 
 class CaseOutcome(msgspec.Struct, frozen=True):
     """Record of a case, and what of it differs from run to run.
 
-    outputs: those of the first repetition, in a run on all devices.
+    outputs: those of the first repetition, where they were asked for.
     """
 
     record: CaseRecord
     times_ns: tuple[int, ...] = ()
     log: str = ""
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
-    outputs: Mapping[str, NDArray[Any]] | None = None
+    outputs: Outputs | None = None
     oracle_log: str = ""
 
 
-class CaseRunner(msgspec.Struct):
-    """Runs cases with one set of options; `folder` is where arrays of failing cases are kept."""
+def run_case(
+    subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+) -> CaseOutcome:
+    """Verdict of the case on the device. `prepared` is asked only when it is needed.
 
-    options: RunOptions
-    folder: Path
+    Whatever goes wrong in one case is that case's verdict, and others can run.
+    """
+    attempt = _Attempt(subject, case, device, prepared)
+    try:
+        outcome = attempt.outcome()
+        # Looked at afterwards too: an oracle is read by the process that runs it.
+        _check_unchanged(subject, case, device)
+        return outcome
+    except TokitaiError as error:
+        record = failed(attempt.draft, attempt.clock.stage, error)
+    except MemoryError as error:
+        needed = run.size_text(plan.memory_bytes(case, MIN_REPEAT))
+        reason = f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
+        reason = f"this machine ran out of memory: {reason}"
+        record = ended(attempt.draft, Verdict.NOT_RUN, attempt.clock.stage, reason)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
+        verdict, reason = _ended_by(error, [case.id, device.name])
+        record = ended(attempt.draft, verdict, attempt.clock.stage, reason)
+    device.replace()
+    return CaseOutcome(record, seconds=attempt.clock.seconds)
 
-    def run(
-        self, case: Case, lane: Lane, prepared: Callable[[Clock], Prepared | Refusal]
-    ) -> CaseOutcome:
-        """Verdict of the case on the lane's device. `prepared` is asked only when it is needed.
 
-        Whatever goes wrong in one case is that case's verdict; the run goes on.
-        """
-        clock = Clock()
-        try:
-            return self._run(case, lane, prepared, clock)
-        except TokitaiError as error:
-            lane.replace()
-            ended = _failed(self._draft(case, lane), clock.stage, error)
-            return CaseOutcome(ended, seconds=clock.seconds)
-        except MemoryError as error:
-            verdict, reason = (
-                Verdict.NOT_RUN,
-                f"this machine ran out of memory: {_size(case, error)}",
-            )
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
-            verdict, reason = _ended_by(error, [case.id, lane.device.name])
-        lane.replace()
-        ended = _ended(self._draft(case, lane), verdict, clock.stage, reason)
-        return CaseOutcome(ended, seconds=clock.seconds)
+def stopped(subject: Subject, case: Case, device: str) -> CaseOutcome:
+    """Outcome of a case that was being tried when the run was stopped."""
+    reason = "the run was stopped during this case"
+    record = draft(case, device, subject.options)
+    return CaseOutcome(ended(record, Verdict.INTERRUPTED, Stage.RUN, reason))
 
-    def stopped(self, case: Case, lane: Lane) -> CaseOutcome:
-        """Outcome of a case that was being tried when the run was stopped."""
-        reason = "the run was stopped during this case"
-        return CaseOutcome(_ended(self._draft(case, lane), Verdict.INTERRUPTED, Stage.RUN, reason))
 
-    def _run(
-        self,
-        case: Case,
-        lane: Lane,
-        prepared: Callable[[Clock], Prepared | Refusal],
-        clock: Clock,
-    ) -> CaseOutcome:
-        draft = self._draft(case, lane)
-        if not lane.probe.available:
-            return CaseOutcome(_ended(draft, Verdict.INADMISSIBLE, Stage.PROBE, _missing(lane)))
-        built = clock.timed(Stage.BUILD, lambda: lane.built(case))
-        draft = msgspec.structs.replace(draft, build=built.key)
+def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outputs | None:
+    """What the device gives for the case in its first repetition; None where it does not come to it."""
+    if not device.probe.available:
+        return None
+    ready, artifact = prepared(Clock()), device.built(case).artifact
+    if isinstance(ready, Refusal) or artifact is None:
+        return None
+    try:
+        return _copied(device.serve(case, ready, artifact).outputs[0])
+    except TokitaiError:
+        device.replace()
+        return None
+
+
+class _Attempt:
+    """A case on its way; `draft` is its record so far, and `clock` knows the stage."""
+
+    def __init__(
+        self, subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+    ) -> None:
+        self._subject = subject
+        self._case = case
+        self._device = device
+        self._prepared = prepared
+        self.clock = Clock()
+        self.draft = draft(case, device.name, subject.options)
+
+    def outcome(self) -> CaseOutcome:
+        """Outcome with the record in the light of the spec's known bugs."""
+        case, device, clock = self._case, self._device, self.clock
+        if not device.probe.available:
+            probe = device.probe
+            missing = f"{probe.missing} ({probe.mend})" if probe.mend else probe.missing
+            return CaseOutcome(ended(self.draft, Verdict.INADMISSIBLE, Stage.PROBE, missing))
+        built = clock.timed(Stage.BUILD, lambda: device.built(case))
+        self.draft = msgspec.structs.replace(self.draft, build=built.key)
         if built.artifact is None:
-            reason = str(built.error)
-            ended = _ended(draft, Verdict.BUILD_FAILED, Stage.BUILD, reason)
-            return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
+            return self._known(
+                ended(self.draft, Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
+            )
         with contextlib.suppress(ChildError):  # told when it is to serve
-            lane.start(built.artifact)  # its device comes up while the case is prepared
-        ready = prepared(clock)
+            device.start(built.artifact)  # its device comes up while the case is prepared
+        ready = self._prepared(clock)
+        self.draft = msgspec.structs.replace(self.draft, inputs=ready.records)
         if isinstance(ready, Refusal):
-            draft = msgspec.structs.replace(draft, inputs=ready.records)
-            ended = _failed(draft, ready.stage, ready.error)
-            return CaseOutcome(self._known(ended, case, lane), seconds=clock.seconds)
-        draft = msgspec.structs.replace(draft, inputs=ready.records)
-        outcome = self._served(case, lane, ready, draft, clock)
-        record = self._known(outcome.record, case, lane)
-        return msgspec.structs.replace(outcome, record=record, oracle_log=ready.log)
+            return self._known(failed(self.draft, ready.stage, ready.error))
+        return self._served(ready, built.artifact)
 
-    def _served(
-        self, case: Case, lane: Lane, ready: Prepared, draft: CaseRecord, clock: Clock
-    ) -> CaseOutcome:
-        artifact = lane.built(case).artifact
-        assert artifact is not None
+    def _served(self, ready: Prepared, artifact: build.Artifact) -> CaseOutcome:
+        device, clock = self._device, self.clock
         try:
-            result, judgement = tried(case, lane, ready, artifact, clock)
+            result, judgement = self._tried(ready, artifact)
         except TokitaiError as error:
-            lane.replace()
-            ended = _failed(draft, clock.stage, error)
+            device.replace()
+            record = failed(self.draft, clock.stage, error)
             if isinstance(error, ChildError):
-                ended = self._kept(ended, case, lane, ready, None)
-            return CaseOutcome(ended, seconds=clock.seconds)
-        record = _judged(draft, judgement)
-        outputs = self._compared(result)
+                record = self._kept(record, ready, None)
+            return self._known(record, oracle_log=ready.log)
+        record = judged(self.draft, judgement)
+        outputs = _copied(result.outputs[0]) if self._subject.with_outputs else None
         log, times = result.log, result.times_ns
         if judgement.verdict is not Verdict.VERIFIED:
-            record = self._kept(record, case, lane, ready, result)
-            lane.replace()
+            record = self._kept(record, ready, result)
+            device.replace()
         if judgement.verdict is Verdict.REFUTED:
-            again = clock.timed(Stage.RUN, lambda: _again(case, lane, ready))
+            again = clock.timed(Stage.RUN, lambda: self._again(ready, artifact))
             record = msgspec.structs.replace(record, reproduced=again)
-        return CaseOutcome(record, times, log, seconds=clock.seconds, outputs=outputs)
+        return self._known(record, times_ns=times, log=log, outputs=outputs, oracle_log=ready.log)
 
-    def _compared(self, result: RunResult) -> dict[str, NDArray[Any]] | None:
-        """Copy the outputs, where those of other devices will be compared with them."""
-        if self.options.device != "all":
-            return None
-        return {name: array.copy() for name, array in result.outputs[0].items()}
+    def _known(self, record: CaseRecord, **more: Any) -> CaseOutcome:
+        record = in_light_of_bugs(record, self._case, self._device.probe)
+        return CaseOutcome(record, seconds=self.clock.seconds, **more)
 
-    def _kept(
-        self, record: CaseRecord, case: Case, lane: Lane, ready: Prepared, result: RunResult | None
-    ) -> CaseRecord:
+    def _tried(
+        self, ready: Prepared, artifact: build.Artifact, clock: Clock | None = None
+    ) -> tuple[RunResult, Judgement]:
+        """Result of the case's own run, and the judgement of all its runs.
+
+        Properties that compare two runs are tried where everything else holds. Raises as
+        `DeviceSession.serve` and `compare.judge` do; the clock's stage then says where.
+        """
+        case, clock = self._case, clock or self.clock
+        serve = functools.partial(self._device.serve, case, artifact=artifact)
+        result = clock.timed(Stage.RUN, lambda: serve(ready))
+        judgement = clock.timed(
+            Stage.COMPARE,
+            lambda: compare.judge(
+                case, ready.expectations, ready.replays, result, ready.properties
+            ),
+        )
+        waiting = [stated for stated in ready.properties if stated.changed]
+        if not waiting or judgement.verdict is not Verdict.VERIFIED:
+            return result, judgement
+        # What a child gave back is gone with its next case.
+        kept = tuple(map(_copied, result.outputs))
+        for stated in waiting:
+            changed = msgspec.structs.replace(ready, arrays={**ready.arrays, **stated.changed})
+            try:
+                another = clock.timed(Stage.RUN, functools.partial(serve, changed))
+            except ChildError as error:
+                _raise_in(stated, error)
+            judge = functools.partial(compare.judge_another, case, judgement, stated)
+            judgement = clock.timed(Stage.COMPARE, functools.partial(judge, kept, another))
+        return msgspec.structs.replace(result, outputs=kept), judgement
+
+    def _again(self, ready: Prepared, artifact: build.Artifact) -> bool:
+        """Whether a fresh child refutes the case too; a child that now fails is another failure."""
+        try:
+            _, judgement = self._tried(ready, artifact, Clock())
+        except TokitaiError:
+            return False
+        finally:
+            self._device.replace()
+        return judgement.verdict is Verdict.REFUTED
+
+    def _kept(self, record: CaseRecord, ready: Prepared, result: RunResult | None) -> CaseRecord:
         """Keep the arrays of a failing case, where that was asked for."""
-        if not self.options.save_arrays:
+        if self._subject.arrays is None:
             return record
         try:
-            saved, debug = save_arrays(self.folder, case, lane, ready, result, self.options)
+            saved, debug = save_arrays(
+                self._subject.arrays, self._case, self._device, ready, result
+            )
         except OSError as error:  # the verdict stands without them
             reason = f"{record.reason}; its arrays are not saved: {error.strerror or error}"
             return msgspec.structs.replace(record, reason=reason)
         return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
 
-    def _draft(self, case: Case, lane: Lane) -> CaseRecord:
-        return draft(case, lane.device.name, self.options)
 
-    def _known(self, record: CaseRecord, case: Case, lane: Lane) -> CaseRecord:
-        """The record with its verdict seen in the light of the spec's known bugs."""
-        for bug in case.loaded.spec.known_bugs:
-            if not _applies(bug, case, lane):
-                continue
-            if record.verdict in _KNOWN_FAILURES:
-                verdict, what = Verdict.EXPECTED_FAILURE, f"known bug, {record.verdict}"
-            elif record.verdict is Verdict.VERIFIED:
-                verdict, what = Verdict.UNEXPECTED_PASS, "passed, but is listed as a known bug"
-            else:
-                return record
-            return msgspec.structs.replace(
-                record,
-                verdict=verdict,
-                known_bug=bug.reason,
-                reason=f"{what}: {record.reason or bug.reason}",
-            )
-        return record
+def _copied(outputs: Outputs) -> dict[str, NDArray[Any]]:
+    return {name: array.copy() for name, array in outputs.items()}
 
 
-def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
-    """Record of a case that has not come to an end, which is a fault of the tool until it has."""
-    return CaseRecord(
-        id=case.id,
-        op=case.loaded.spec.op,
-        variant=case.variant_name,
-        shape=dict(case.shape),
-        profile=case.profile,
-        seed=case.seed,
-        device=device,
-        spec=case.loaded.digest,
-        build="",
-        verdict=Verdict.INTERNAL_ERROR,
-        stage=Stage.PLAN,
-        reason="the case did not come to an end",
-        inputs=[],
-        launches=[_launch(launch) for launch in case.launches],
-        outputs=[],
-        properties=[],
-        mutants=[],
-        repeats=None,
-        findings=[],
-        replay_fraction=None,
-        known_bug="",
-        rerun=rerun_case(case, device, options),
-        debug="",
-        saved_arrays=[],
-        deterministic=case.variant.deterministic,
-    )
+def _check_unchanged(subject: Subject, case: Case, device: DeviceSession) -> None:
+    """Raise SpecError where oracle or source are not those that the run began with.
+
+    Its results would be kept as those of another text.
+    """
+    variant = case.variant
+    oracle = subject.oracles.get(variant.oracle, "")
+    if oracle and oracles.is_user(variant.oracle):
+        found = oracles.identity(variant, case.loaded.folder)
+        if found != oracle:
+            raise _changed(subject, variant.oracle)
+    expected = [digest for digest, path in subject.sources.items() if path == variant.source]
+    if not expected or not device.probe.available:
+        return
+    built = device.built(case).record
+    if built.source_sha256 and built.source_sha256 not in expected:
+        raise _changed(subject, variant.source)
 
 
-def _judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
-    return msgspec.structs.replace(
-        draft,
-        verdict=judgement.verdict,
-        stage=judgement.stage,
-        reason=judgement.reason,
-        outputs=judgement.outputs,
-        properties=judgement.properties,
-        mutants=judgement.mutants,
-        repeats=judgement.repeats,
-        findings=judgement.findings,
-        replay_fraction=judgement.replay_fraction,
-        examined=[
-            ExaminationRecord(
-                kind="guards",
-                tool="guard bands",
-                scope="a page in front of and behind every output, in-out and workspace buffer",
-            ),
-            ExaminationRecord(
-                kind="inputs",
-                tool="byte comparison",
-                scope="every input with its guard pages, after the last repetition",
-            ),
-        ],
-    )
-
-
-def _again(case: Case, lane: Lane, ready: Prepared) -> bool | None:
-    """Whether a fresh child refutes the case too; a child that now fails is another failure."""
-    artifact = lane.built(case).artifact
-    assert artifact is not None
-    try:
-        _, judgement = tried(case, lane, ready, artifact, Clock())
-    except TokitaiError:
-        return False
-    finally:
-        lane.replace()
-    return judgement.verdict is Verdict.REFUTED
-
-
-def _failed(draft: CaseRecord, stage: Stage, error: TokitaiError) -> CaseRecord:
-    """The record with the error's verdict; a spec that does not fit its oracle, say, has none."""
-    for kind, verdict in _VERDICTS.items():
-        if isinstance(error, kind):
-            return _ended(draft, verdict, stage, str(error))
-    return _ended(draft, Verdict.NOT_RUN, Stage.SPEC, str(error))
-
-
-def _ended(draft: CaseRecord, verdict: Verdict, stage: Stage, reason: str) -> CaseRecord:
-    return msgspec.structs.replace(draft, verdict=verdict, stage=stage, reason=reason)
+def _changed(subject: Subject, what: str) -> SpecError:
+    name = subject.options.called or subject.options.loaded.path.name
+    return SpecError(f"{name}: {what} was changed while it was verified", mend="run it again")
 
 
 def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:
@@ -291,38 +258,7 @@ def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:
     return Verdict.INTERNAL_ERROR, f"a fault of tokitai, {error_line(error)}; log: {path}"
 
 
-def _size(case: Case, error: MemoryError) -> str:
-    needed = run.size_text(plan.memory_bytes(case, MIN_REPEAT))
-    return f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
-
-
-def _missing(lane: Lane) -> str:
-    probe = lane.probe
-    return f"{probe.missing} ({probe.mend})" if probe.mend else probe.missing
-
-
-def _applies(bug: KnownBug, case: Case, lane: Lane) -> bool:
-    """Whether every field that the bug names has this case's value."""
-    pairs: list[tuple[Any, Any]] = [
-        (bug.variant, case.variant_name),
-        (bug.device, lane.device.name),
-        (bug.arch, lane.probe.arch),
-        (bug.profile, case.profile),
-    ]
-    return all(not want or want == have for want, have in pairs) and all(
-        case.shape.get(name) == value for name, value in bug.shape.items()
-    )
-
-
-def _launch(launch: LaunchPlan) -> LaunchRecord:
-    return LaunchRecord(
-        kernel=launch.kernel,
-        grid=list(launch.grid),
-        block=list(launch.block),
-        shared_bytes=launch.shared_bytes,
-        args=[
-            getattr(arg, "buffer", None)
-            or f"{getattr(arg, 'name', '')}={getattr(arg, 'shown', '')}"
-            for arg in launch.args
-        ],
-    )
+def _raise_in(stated: StatedProperty, error: ChildError) -> NoReturn:
+    """The child's failure again, with which of the runs it was."""
+    said = f"in the run for {stated.name}, with {stated.change}: {error.message}"
+    raise type(error)(said, where=error.where, mend=error.mend) from error

@@ -14,6 +14,7 @@ from tokitai_cli import inputs, oracles, plan, run
 from tokitai_cli.errors import NotRunError, TokitaiError
 from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
 from tokitai_cli.model.evidence import InputRecord
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage
 
 _T = TypeVar("_T")
@@ -60,7 +61,23 @@ class Refusal(msgspec.Struct, frozen=True):
     records: list[InputRecord]
 
 
-def prepare(
+class Preparation:
+    """Prepares a case when it is first asked for, and keeps the result for other devices."""
+
+    def __init__(self, case: Case, settings: Settings) -> None:
+        self.case = case
+        self._settings = settings
+        self._result: Prepared | Refusal | None = None
+
+    def __call__(self, clock: Clock) -> Prepared | Refusal:
+        """What the case needs; drawn and computed the first time, and timed then."""
+        if self._result is None:
+            settings = self._settings
+            self._result = _prepare(self.case, settings.repeat, clock, settings.timeout)
+        return self._result
+
+
+def _prepare(
     case: Case, repetitions: int, clock: Clock, oracle_timeout: float
 ) -> Prepared | Refusal:
     """Draw the arrays and ask the oracle; memory is checked before anything is allocated.

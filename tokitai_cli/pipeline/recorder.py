@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -12,12 +12,11 @@ from tokitai_cli import compare, evidence, oracles, storage
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import TRAITS, Device, Fact, Probe
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.evidence import (
     CaseRecord,
     DeviceRecord,
     Evidence,
-    FactRecord,
     GroupRecord,
     LeftOutRecord,
     NonClaimRecord,
@@ -89,13 +88,12 @@ class Recorder:
         self._stages: dict[str, dict[str, float]] = {}
         self.agreements = Agreements()
 
-    def device(self, device: Device, probe: Probe) -> None:
-        """Record a device as it was found."""
-        self.devices[device.name] = device_record(device, probe)
-
-    def told(self, device: str, facts: Iterable[Fact]) -> None:
-        """Add what a device's runtime told to what was found of it before."""
-        self.devices[device] = with_told(self.devices[device], facts)
+    def device(self, record: DeviceRecord) -> None:
+        """Record a device, or what became known of it since."""
+        known = self.devices.get(record.name, record)
+        told = {(fact.name, fact.source) for fact in known.facts}
+        new = [fact for fact in record.facts if (fact.name, fact.source) not in told]
+        self.devices[record.name] = msgspec.structs.replace(record, facts=[*known.facts, *new])
 
     def case(self, outcome: CaseOutcome) -> None:
         """Record a case that came to its end."""
@@ -123,26 +121,6 @@ class Recorder:
         groups = compare.groups(self.cases)
         self.cases = _settled(self.cases, groups, past.missing if past is not None else "")
         loaded = self._options.loaded
-        spec = loaded.spec
-        variants = {case.variant for case in self.cases} or set(spec.variants)
-        non_claims = [NonClaimRecord(text=text, source="spec") for text in spec.non_claims]
-        non_claims += [
-            NonClaimRecord(text=text, source=f"variant {name}")
-            for name, variant in spec.variants.items()
-            if name in variants
-            for text in variant.non_claims
-        ]
-        non_claims += [
-            NonClaimRecord(text=text, source=f"variant {name}")
-            for name, variant in spec.variants.items()
-            for text, said in (
-                (_FLUSHED, variant.flush_to_zero),
-                (_NO_REDUCTION, variant.reduction == "none"),
-            )
-            if name in variants and said
-        ]
-        non_claims += [*_unjudged_properties(spec, self.cases), *untried(spec, self.cases)]
-        non_claims += self.non_claims
         return evidence.assemble(
             Parts(
                 name=self._options.name,
@@ -160,7 +138,7 @@ class Recorder:
                 devices=self.devices,
                 groups=groups,
                 left_out=left_out,
-                non_claims=non_claims,
+                non_claims=[*_non_claims(loaded.spec, self.cases), *self.non_claims],
                 outcome=outcome,
                 agreement=self.agreements.records(deterministic=True),
                 read_back=past is not None,
@@ -187,31 +165,6 @@ class Recorder:
             environment={name: set_here[name] for name in _ENVIRONMENT if name in set_here},
             notes=[*self.notes, *notes],
         )
-
-
-def device_record(device: Device, probe: Probe) -> DeviceRecord:
-    """Evidence of a device as it was found."""
-    return DeviceRecord(
-        name=device.name,
-        device_class=probe.device_class,
-        available=probe.available,
-        arch=probe.arch,
-        facts=[FactRecord(name=f.name, value=f.value, source=f.source) for f in probe.facts],
-        missing=probe.missing,
-        mend=probe.mend,
-        non_claims=list(device.non_claims),
-    )
-
-
-def with_told(record: DeviceRecord, facts: Iterable[Fact]) -> DeviceRecord:
-    """`record` with what the device's runtime told, where that is new."""
-    known = {(fact.name, fact.source) for fact in record.facts}
-    more = [
-        FactRecord(name=fact.name, value=fact.value, source=fact.source)
-        for fact in facts
-        if (fact.name, fact.source) not in known
-    ]
-    return msgspec.structs.replace(record, facts=[*record.facts, *more]) if more else record
 
 
 def choose(cases: Iterable[Case]) -> Chosen:
@@ -245,6 +198,20 @@ def _settled(
         else new
         for old, new in zip(cases, settled, strict=True)
     ]
+
+
+def _non_claims(spec: Spec, cases: Sequence[CaseRecord]) -> Iterator[NonClaimRecord]:
+    """What the spec and the variants that ran do not claim."""
+    ran = {case.variant for case in cases} or set(spec.variants)
+    for text in spec.non_claims:
+        yield NonClaimRecord(text=text, source="spec")
+    for name, variant in spec.variants.items():
+        if name in ran:
+            own = ((_FLUSHED, variant.flush_to_zero), (_NO_REDUCTION, variant.reduction == "none"))
+            for text in (*variant.non_claims, *(text for text, said in own if said)):
+                yield NonClaimRecord(text=text, source=f"variant {name}")
+    yield from _unjudged_properties(spec, cases)
+    yield from untried(spec, cases)
 
 
 def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:

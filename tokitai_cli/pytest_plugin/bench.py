@@ -6,12 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import compare, process
+from tokitai_cli import compare, devices, process
 from tokitai_cli.batch.select.cases import BatchCase, Collected
-from tokitai_cli.batch.work.serve import CaseServer
-from tokitai_cli.model.batch import BuildInfo, CaseResult
-from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.batch.work.serve import notes_into, subject_of
+from tokitai_cli.model import encoding
+from tokitai_cli.model.batch import BuildInfo
+from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline.case import Subject
+from tokitai_cli.pipeline.session import Session
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -27,89 +30,78 @@ class Served(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct):
     """What is known of one spec file: its cases by group, and results by number."""
 
-    collected: Collected
+    subject: Subject
     groups: dict[str, list[BatchCase]]
-    served: dict[int, Served]
+    served: dict[int, Served] = msgspec.field(default_factory=dict)
+    judged: dict[str, list[GroupRecord]] = msgspec.field(default_factory=dict)
 
 
 class Bench:
     """Results of cases, each run once, with the one child that serves them.
 
     Whether a case is vacuous depends on the others of its group (what differs in profile and seed):
-    some other one may reject the wrong output that it accepts. They are run as far as they are
-    needed, so that a verdict depends neither on what -k and --lf select nor on how xdist spreads the
-    items.
+    another one may reject the wrong output that it accepts, or accept one that it does not have. So
+    the whole group is run for the first of them, and a verdict depends neither on what -k and --lf
+    select nor on how xdist spreads the items.
     """
 
     def __init__(self) -> None:
         self._files: dict[Path, _File] = {}
-        self._server: CaseServer | None = None
-        self._serving: Path | None = None
+        self._session: Session | None = None
+        self._notes: list[str] = []
 
     def add(self, path: Path, collected: Collected) -> None:
         """Make the cases of a spec file known."""
+        if not collected.cases:
+            return
+        setup = collected.setup
+        ((place, one),) = zip(setup.specs, collected.specs, strict=True)
         groups: dict[str, list[BatchCase]] = {}
         for case in collected.cases:
             groups.setdefault(case.group, []).append(case)
-        self._files[path] = _File(collected, groups, {})
+        self._files[path] = _File(subject_of(setup, place, one.loaded), groups)
 
     def settled(self, path: Path, case: BatchCase) -> Served:
-        """Result of the case with its verdict in its group.
-
-        Cases of the group that ran already are asked first, and no more than it takes: a case whose
-        own checks reject every wrong output needs none. Where even the whole group rejects some
-        wrong output nowhere, the case is inconclusive, as in the evidence of a run.
-        """
+        """Result of the case with its verdict in its group, as in the evidence of a run."""
         file = self._files[path]
-        own = self._served(path, file, case)
-        others = [one for one in file.groups[case.group] if one.number != case.number]
-        others.sort(key=lambda one: one.number not in file.served)
-        members = [own.record]
-        while True:
-            record = compare.settle(members, compare.groups(members))[0]
-            if record.verdict is not Verdict.INCONCLUSIVE or own.record.verdict != Verdict.VERIFIED:
-                break
-            if not others:
-                break
-            members.append(self._served(path, file, others.pop(0)).record)
+        own = self._served(file, case)
+        if own.record.verdict is not Verdict.VERIFIED:
+            return own  # nothing in its group changes that
+        if case.group not in file.judged:
+            group = [self._served(file, one).record for one in file.groups[case.group]]
+            file.judged[case.group] = compare.groups(group)
+        (record,) = compare.settle([own.record], file.judged[case.group])
         return msgspec.structs.replace(own, record=record)
 
     def close(self) -> None:
         """End the child, and whatever else is still at work."""
-        if self._server is not None:
-            self._server.__exit__(None, None, None)
-            self._server = None
+        if self._session is not None:
+            self._session.close()
             process.terminate_all()
 
-    def _served(self, path: Path, file: _File, case: BatchCase) -> Served:
+    def _served(self, file: _File, case: BatchCase) -> Served:
         if case.number not in file.served:
-            served = self._serve(path, file, case)
+            served = self._serve(file.subject, case)
             if served.record.verdict is Verdict.VERIFIED:
                 served = msgspec.structs.replace(served, record=_slim(served.record), log="")
             file.served[case.number] = served
         return file.served[case.number]
 
-    def _serve(self, path: Path, file: _File, case: BatchCase) -> Served:
-        reply = self._server_of(path, file).serve(case.task())
-        result = msgspec.json.decode(reply.result, type=CaseResult)
-        failed = result.record.verdict is Verdict.BUILD_FAILED
+    def _serve(self, subject: Subject, case: BatchCase) -> Served:
+        if self._session is None:  # all files have the same settings
+            self._session = Session(subject.options.settings, notes_into(self._notes))
+        device = self._session.device(devices.get(case.device))
+        outcome = self._session.run(subject, case.case, device)
+        failed = outcome.record.verdict is Verdict.BUILD_FAILED
+        notes = tuple(self._notes)
+        self._notes.clear()
         return Served(
-            record=result.record,
-            log=result.log,
-            oracle_log=result.oracle_log,
-            build=reply.builds.get(reply.build) if failed else None,
-            notes=tuple(reply.notes),
+            record=encoding.normal(outcome.record),
+            log=outcome.log,
+            oracle_log=outcome.oracle_log,
+            build=device.built(case.case).info if failed else None,
+            notes=notes,
         )
-
-    def _server_of(self, path: Path, file: _File) -> CaseServer:
-        """The server of the file's cases; the child of another file's is ended, since a GPU may be
-        too small for two.
-        """
-        if self._server is None or self._serving != path:
-            if self._server is not None:
-                self._server.__exit__(None, None, None)
-            self._server, self._serving = CaseServer(file.collected.setup), path
-        return self._server
 
 
 def _slim(record: CaseRecord) -> CaseRecord:

@@ -1,10 +1,11 @@
 """Answers tasks in a worker process: one case at a time, from build to verdict.
 
-The same code serves a local worker, a worker of a cluster and the pytest plugin.
+The same code serves a local worker and a worker of a cluster.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import devices, oracles, plan
+from tokitai_cli import devices, plan
 from tokitai_cli.errors import SpecError, TokitaiError
 from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
@@ -22,13 +23,12 @@ from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS, Probe
 from tokitai_cli.model.events import Event, Listener, Note
-from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.pipeline.case import CaseOutcome, CaseRunner, draft
-from tokitai_cli.pipeline.composer import Preparation
-from tokitai_cli.pipeline.lane import Lane
+from tokitai_cli.pipeline.case import CaseOutcome, Subject
+from tokitai_cli.pipeline.case_record import draft, ended
+from tokitai_cli.pipeline.device_session import DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.recorder import device_record, with_told
+from tokitai_cli.pipeline.session import Session
 from tokitai_cli.pipeline.specs import load
 
 # A GPU's place among those of its machine says nothing of its kind.
@@ -46,48 +46,43 @@ class CaseServer:
         self._places = {place.digest: place for place in setup.specs}
         self._gpu = gpu
         self._host = socket.gethostname()
-        self._runners: dict[str, CaseRunner] = {}
-        self._lanes: dict[str, Lane] = {}
+        self._subjects: dict[str, Subject] = {}
         self._notes: list[str] = []
+        settings = msgspec.structs.replace(setup.settings, gpu=gpu)
+        self._session = Session(settings, notes_into(self._notes))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for lane in self._lanes.values():
-            lane.replace()
+        self._session.close()
 
     def serve(self, task: Task) -> Reply:
         """Verdict of the task's case, or that the result on disk is still fresh.
 
-        A spec that does not fit its oracle ends as `not-run` in the stage `spec`. Raises SpecError
-        where the spec itself is not there, and OSError where the worker cannot go on.
+        Raises SpecError where the spec itself is not there, and OSError where the worker cannot go on.
         """
-        runner = self._runner(task.spec)
-        options = runner.options
-        case = plan.case_of(
-            options.loaded, task.variant, task.shape, task.profile, task.seed, empty=task.empty
-        )
-        lane = self._lane(task.device, options)
-        identity = device_identity(lane.probe)
-        if task.have_build and lane.probe.available and identity == task.have_device:
-            built = lane.built(case)
-            if built.key == task.have_build:
-                return Reply(
-                    number=task.number, fresh=True, build=built.key, device_identity=identity
-                )
-        place = self._places[task.spec]
-        try:
-            outcome = runner.run(case, lane, Preparation(case, options))
-            # Looked at afterwards too: an oracle is read by the process that runs it.
-            _check_unchanged(place, case, lane)
-        except TokitaiError as error:
-            outcome = _not_run(case, task.device, options, error)
-        return self._reply(task, outcome, lane, identity)
+        subject = self._subject(task.spec)
+        case = case_of(task, subject.options.loaded)
+        device = self._session.device(devices.get(task.device))
+        identity = device_identity(device.probe)
+        if task.have_build and device.probe.available and identity == task.have_device:
+            with contextlib.suppress(TokitaiError):  # told by the run
+                if device.built(case).key == task.have_build:
+                    return Reply(
+                        number=task.number,
+                        fresh=True,
+                        build=task.have_build,
+                        device_identity=identity,
+                    )
+        outcome = self._session.run(subject, case, device)
+        return self._reply(task, outcome, device, identity)
 
-    def _reply(self, task: Task, outcome: CaseOutcome, lane: Lane, identity: str) -> Reply:
+    def _reply(
+        self, task: Task, outcome: CaseOutcome, session: DeviceSession, identity: str
+    ) -> Reply:
         record = outcome.record
-        device = with_told(device_record(lane.device, lane.probe), lane.told)
+        device = session.record
         device_digest = hashlib.sha256(msgspec.json.encode(device)).hexdigest()
         result = CaseResult(
             record=record,
@@ -101,8 +96,9 @@ class CaseServer:
         )
         builds = {}
         if record.build and record.build not in task.known:
-            builds = {b.key: b.info for b in lane.builds if b.key == record.build}
-        notes, self._notes = self._notes, []
+            builds = {b.key: b.info for b in session.builds if b.key == record.build}
+        notes = list(self._notes)
+        self._notes.clear()
         return Reply(
             number=task.number,
             result=encoding.line(result),
@@ -117,51 +113,26 @@ class CaseServer:
             notes=notes,
         )
 
-    def _runner(self, digest: str) -> CaseRunner:
-        if digest not in self._runners:
+    def _subject(self, digest: str) -> Subject:
+        if digest not in self._subjects:
             place = self._places[digest]
-            options = run_options(self._setup, place, load_place(place), gpu=self._gpu)
-            arrays = Path(self._setup.arrays or ".") / options.name
-            self._runners[digest] = CaseRunner(options, arrays)
-        return self._runners[digest]
-
-    def _lane(self, name: str, options: RunOptions) -> Lane:
-        if name not in self._lanes:
-            device = devices.get(name)
-            probe = device.probe(options.settings)
-            self._lanes[name] = Lane(device, probe, options, self._listener())
-        return self._lanes[name]
-
-    def _listener(self) -> Listener:
-        def listen(event: Event) -> None:
-            if isinstance(event, Note):
-                self._notes.append(event.text)
-
-        return listen
+            self._subjects[digest] = subject_of(self._setup, place, load_place(place), self._gpu)
+        return self._subjects[digest]
 
 
-def _check_unchanged(place: SpecPlace, case: Case, lane: Lane) -> None:
-    """Raise SpecError where oracle or source are not those that the batch was put together from.
+def notes_into(notes: list[str]) -> Listener:
+    """A listener that adds what a user should know to `notes`."""
 
-    Its results would be kept as those of another text.
-    """
-    variant = case.variant
-    oracle = place.oracles.get(variant.oracle, "")
-    if oracle and oracles.identity(variant, case.loaded.folder) != oracle:
-        raise _changed(place, variant.oracle)
-    expected = [digest for digest, path in place.sources.items() if path == variant.source]
-    if not expected or not lane.probe.available:
-        return
-    built = lane.built(case).record
-    if built.source_sha256 and built.source_sha256 not in expected:
-        raise _changed(place, variant.source)
+    def listen(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+
+    return listen
 
 
-def _changed(place: SpecPlace, what: str) -> SpecError:
-    return SpecError(
-        f"{place.called}: {what} was changed while the batch ran",
-        mend="run the batch again; --resume keeps what is still fresh",
-    )
+def case_of(task: Task, loaded: LoadedSpec) -> Case:
+    """The case that a task names."""
+    return plan.case_of(loaded, task.variant, task.shape, task.profile, task.seed, empty=task.empty)
 
 
 def load_place(place: SpecPlace) -> LoadedSpec:
@@ -172,16 +143,17 @@ def load_place(place: SpecPlace) -> LoadedSpec:
     return loaded
 
 
-def run_options(setup: Setup, place: SpecPlace, loaded: LoadedSpec, *, gpu: int = 0) -> RunOptions:
-    """Options of the cases of one spec."""
-    return RunOptions(
+def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0) -> Subject:
+    """What the cases of one spec run with."""
+    options = RunOptions(
         loaded=loaded,
         selection=plan.Selection(),
         settings=msgspec.structs.replace(setup.settings, gpu=gpu),
         name=loaded.spec.op,
-        save_arrays=bool(setup.arrays),
         called=place.called,
     )
+    arrays = Path(setup.arrays) / options.name if setup.arrays else None
+    return Subject(options, place.sources, place.oracles, arrays)
 
 
 def device_identity(probe: Probe) -> str:
@@ -200,27 +172,20 @@ def device_identity(probe: Probe) -> str:
 def lost(task: Task, setup: Setup, reason: str) -> Reply:
     """Reply to a task that took its worker down each time: a fault that no kernel has a part in."""
     place = next(place for place in setup.specs if place.digest == task.spec)
-    options = run_options(setup, place, load_place(place))
-    case = plan.case_of(
-        options.loaded, task.variant, task.shape, task.profile, task.seed, empty=task.empty
-    )
-    record = msgspec.structs.replace(
-        draft(case, task.device, options),
-        verdict=Verdict.INTERNAL_ERROR,
-        stage=Stage.RUN,
-        reason=reason,
-    )
+    options = subject_of(setup, place, load_place(place)).options
+    case = case_of(task, options.loaded)
+    drafted = draft(case, task.device, options)
+    record = ended(drafted, Verdict.INTERNAL_ERROR, Stage.RUN, reason)
     device = devices.get(task.device)
-    unknown = DeviceRecord(
-        name=device.name,
+    probe = Probe(
+        device=device.name,
         device_class=device.traits.device_class,
         available=False,
+        buildable=False,
         arch="",
-        facts=[],
         missing="the worker was lost",
-        mend="",
-        non_claims=list(device.non_claims),
     )
+    unknown = device_record(device, probe)
     digest = hashlib.sha256(msgspec.json.encode(unknown)).hexdigest()
     result = CaseResult(
         record=record,
@@ -240,13 +205,3 @@ def lost(task: Task, setup: Setup, reason: str) -> Reply:
         device=digest,
         devices={digest: unknown},
     )
-
-
-def _not_run(case: Case, device: str, options: RunOptions, error: TokitaiError) -> CaseOutcome:
-    record = msgspec.structs.replace(
-        draft(case, device, options),
-        verdict=Verdict.NOT_RUN,
-        stage=Stage.SPEC,
-        reason=str(error),
-    )
-    return CaseOutcome(record)

@@ -14,13 +14,14 @@ def cache(
     json: Json = False,
 ) -> None:
     """Show the build cache, or clear it."""
-    from tokitai_cli import console, pipeline
+    from tokitai_cli import console
+    from tokitai_cli.pipeline import survey
 
     if clear and json:
-        typer.echo(pipeline.cleared_json())
+        typer.echo(survey.cleared_json())
     elif clear:
-        console.show_cleared(pipeline.clear_cache())
+        console.show_cleared(survey.clear_cache())
     elif json:
-        typer.echo(pipeline.cache_json())
+        typer.echo(survey.cache_json())
     else:
-        console.show_cache(pipeline.cache_contents())
+        console.show_cache(survey.cache_contents())

@@ -27,7 +27,8 @@ def report_file(
     ] = None,
 ) -> None:
     """Render a report again, from JSON or a batch's folder alone."""
-    from tokitai_cli import batch, pipeline
+    from tokitai_cli import batch
+    from tokitai_cli.pipeline.files import render_file, write_report
 
     path = Path(file)
     if path.is_dir():
@@ -35,8 +36,8 @@ def report_file(
     elif batch.is_index(path):
         data = batch.render_index_file(path, format)
     else:
-        data = pipeline.render_file(file, format)
+        data = render_file(file, format)
     if out is None:
         sys.stdout.buffer.write(data)
     else:
-        pipeline.write_report(out, data)
+        write_report(out, data)

@@ -19,11 +19,12 @@ def verb(words: Sequence[str]) -> options.Verb:
 
 def _sanitize(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
     """Run an op under the device's sanitizer: memory, races, uninitialised reads, barriers."""
-    from tokitai_cli import pipeline
+    from tokitai_cli.pipeline.sanitize import sanitize
+    from tokitai_cli.pipeline.specs import load_op
 
-    loaded = pipeline.load_op(op) if isinstance(op, str) else op
+    loaded = load_op(op) if isinstance(op, str) else op
     # Beside the evidence of `verify`, not over it.
     given["name"] = f"{loaded.spec.op}-sanitize" if given["name"] is None else given["name"]
     if given["suite"] is None and not shapes and "quick" in loaded.spec.suites:
         given["suite"] = "quick"
-    return run_op("sanitize", pipeline.sanitize, loaded, shapes, given)
+    return run_op("sanitize", sanitize, loaded, shapes, given)

@@ -11,6 +11,6 @@ def schema(
     what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
 ) -> None:
     """Print the JSON Schema of spec files, evidence or the index of a batch."""
-    from tokitai_cli import pipeline
+    from tokitai_cli.pipeline.survey import schema_text
 
-    typer.echo(pipeline.schema_text(what))
+    typer.echo(schema_text(what))

@@ -11,11 +11,12 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 def list_ops(json: Json = False) -> None:
     """List the built-in ops, their variants and parameters."""
-    from tokitai_cli import console, pipeline
+    from tokitai_cli import console
+    from tokitai_cli.pipeline.survey import builtin_specs, listing_json
 
-    specs = pipeline.builtin_specs()
+    specs = builtin_specs()
     if json:
-        typer.echo(pipeline.listing_json(specs))
+        typer.echo(listing_json(specs))
     else:
         console.show_ops(specs)
 
@@ -24,6 +25,7 @@ def show(
     op: Annotated[str, typer.Argument(metavar="OP", help="A built-in op, or a spec file's path.")],
 ) -> None:
     """Show an op's contract: kernels, shapes, checks, profiles."""
-    from tokitai_cli import console, pipeline
+    from tokitai_cli import console
+    from tokitai_cli.pipeline.specs import load_op
 
-    console.show_spec(pipeline.load_op(op))
+    console.show_spec(load_op(op))

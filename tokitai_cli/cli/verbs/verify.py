@@ -12,8 +12,8 @@ from tokitai_cli.errors import UsageError
 if TYPE_CHECKING:
     from tokitai_cli.model.case import LoadedSpec
     from tokitai_cli.model.events import Listener
-    from tokitai_cli.pipeline import RunOutcome
     from tokitai_cli.pipeline.options import RunOptions
+    from tokitai_cli.pipeline.run import RunOutcome
 
     Work = Callable[[RunOptions, Listener], RunOutcome]
 
@@ -25,14 +25,14 @@ def verb(words: Sequence[str]) -> options.Verb:
 
 def _verify(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
     """Verify the kernels of an op and write the evidence."""
-    from tokitai_cli import pipeline
+    from tokitai_cli.pipeline.run import verify
 
     if given["all"]:
         return _run_all(op, **given)
     if not op:
         mend = "name one, or write --all for every built-in op; see `tokitai verify --help`"
         raise UsageError("missing argument 'OP'", mend=mend)
-    return run_op("verify", pipeline.verify, op, shapes, given)
+    return run_op("verify", verify, op, shapes, given)
 
 
 def run_op(
@@ -43,14 +43,15 @@ def run_op(
     given: Mapping[str, Any],
 ) -> int:
     """Do the `work` with what the command line gave, show what came of it, return the exit code."""
-    from tokitai_cli import console, pipeline
+    from tokitai_cli import console, evidence
+    from tokitai_cli.pipeline.options import run_options
 
     given, front = options.split(verb, given)
-    resolved = pipeline.run_options(op, shapes=shapes, verb=verb, **given)
+    resolved = run_options(op, shapes=shapes, verb=verb, **given)
     with console.Progress(quiet=front["quiet"]) as progress:
         outcome = work(resolved, progress)
     if front["json"]:
-        sys.stdout.write(pipeline.evidence_json(outcome.evidence))
+        sys.stdout.write(evidence.to_json(outcome.evidence))
     console.show_summary(outcome.evidence, outcome.files, to_stderr=front["json"])
     if outcome.ended_by is not None:
         raise outcome.ended_by
@@ -59,8 +60,9 @@ def run_op(
 
 def _run_all(op: str | LoadedSpec, **given: Any) -> int:
     """Verify every built-in op, show the ops that need a look and then the index of all."""
-    from tokitai_cli import console, pipeline
+    from tokitai_cli import console
     from tokitai_cli.model.verdict import worst
+    from tokitai_cli.pipeline.run import verify_all
 
     if op:
         raise UsageError("--all is every built-in op: no OP goes with it")
@@ -70,7 +72,7 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
             raise UsageError(f"--{option} is for one op, not for --all", mend=mend)
     given, front = options.split("verify", given)
     with console.Progress(quiet=front["quiet"]) as progress:
-        outcomes = pipeline.verify_all(progress, **given)
+        outcomes = verify_all(progress, **given)
     console.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
     if outcomes[-1].ended_by is not None:
         raise outcomes[-1].ended_by

@@ -65,8 +65,7 @@ struct Call {
   void (*function)(P...);
   std::tuple<P...> values;
   static void all_threads(const void* call, tokitai::Block& block) {
-    const Call& self = *static_cast<const Call*>(call);
-    tokitai::for_each_thread(block, [&] { std::apply(self.function, self.values); });
+    tokitai::for_each_thread<one_thread>(block, call);
   }
   static void one_thread(const void* call) {
     const Call& self = *static_cast<const Call*>(call);

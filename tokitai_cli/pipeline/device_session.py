@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from types import TracebackType
+from collections.abc import Iterable
 
 import msgspec
 
@@ -13,9 +13,9 @@ from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
 from tokitai_cli.model.device import Device, Fact, Probe, Recipe
 from tokitai_cli.model.events import Listener
-from tokitai_cli.model.evidence import BuildRecord
+from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.prepare import Prepared
 
 # A compilation may take as long as this many cases, and this many seconds in any case.
@@ -54,43 +54,41 @@ class Built(msgspec.Struct, frozen=True):
         )
 
 
-class Lane:
-    """Context manager: builds for one device, and serves cases with one child at a time.
+class DeviceSession:
+    """Builds for one device, and serves cases with one child at a time.
 
-    `end_timeout` is how long, in seconds, a child may take to end by itself. `told` are the facts that
-    the device's runtime gave once a child was up.
+    `end_timeout` is how long, in seconds, a child may take to end by itself.
     """
 
     def __init__(
         self,
         device: Device,
         probe: Probe,
-        options: RunOptions,
+        settings: Settings,
         listener: Listener,
         *,
         end_timeout: float = run.END_SECONDS,
     ) -> None:
         self.device = device
         self.probe = probe
-        self._options = options
+        self._settings = settings
         self._listener = listener
         self._end_timeout = end_timeout
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
         self._used: dict[str, Built] = {}
         self._server: run.Server | None = None
         self._serving = ""
-        self.told: tuple[Fact, ...] = ()
+        self._told: tuple[Fact, ...] = ()
 
-    def __enter__(self) -> Lane:
-        return self
+    @property
+    def name(self) -> str:
+        """The device's name."""
+        return self.device.name
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.replace()
+    @property
+    def record(self) -> DeviceRecord:
+        """Evidence of the device as it was found, and of what its runtime told once a child was up."""
+        return device_record(self.device, self.probe, self._told)
 
     @property
     def builds(self) -> tuple[Built, ...]:
@@ -106,6 +104,10 @@ class Lane:
         self._used[found.key] = found
         return found
 
+    def launch_command(self, artifact: build.Artifact) -> tuple[str, ...]:
+        """Argv of the child that serves `artifact`."""
+        return self.device.launch_command(artifact.path, self._settings)
+
     def start(self, artifact: build.Artifact) -> run.Server:
         """The child that serves `artifact`, started where it is not there; it is not waited for.
 
@@ -113,10 +115,9 @@ class Lane:
         """
         if self._server is None or not self._server.alive or self._serving != artifact.key:
             self.replace()
-            settings = self._options.settings
             self._server = run.Server(
-                self.device.launch_command(artifact.path, settings),
-                self.device.launch_environment(settings),
+                self.launch_command(artifact),
+                self.device.launch_environment(self._settings),
                 artifact.request,
                 end_timeout=self._end_timeout,
                 wait=False,
@@ -125,10 +126,10 @@ class Lane:
         return self._server
 
     def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
-        """Run the case in the lane's child. Raises ChildError, NotRunError, InadmissibleError."""
-        settings = self._options.settings
+        """Run the case in the child. Raises ChildError, NotRunError, InadmissibleError."""
+        settings = self._settings
         server = self.start(artifact)
-        self.told = server.hello.facts
+        self._told = server.hello.facts
         return server.run(
             case,
             prepared.arrays,
@@ -166,10 +167,8 @@ class Lane:
     def _build(self, case: Case, request: HarnessRequest) -> Built:
         recipe: Recipe | None = None
         try:
-            recipe = self.device.recipe(
-                self._options.settings, dict(request.defines), build.flags_of(case)
-            )
-            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._options.settings.timeout)
+            recipe = self.device.recipe(self._settings, dict(request.defines), build.flags_of(case))
+            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._settings.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             artifact = build.build(request, recipe, listener=self._listener, timeout=limit)
@@ -177,5 +176,24 @@ class Lane:
             record = build.failed_record(request, recipe, error)
             # By content, so that it is the same failure in another run and on another machine.
             content = hashlib.sha256(msgspec.json.encode(record)).hexdigest()
-            return Built(f"failed-{self.device.name}-{content[:16]}", record, None, error)
+            return Built(f"failed-{self.name}-{content[:16]}", record, None, error)
         return Built(artifact.key, artifact.record, artifact, None)
+
+
+def device_record(device: Device, probe: Probe, told: Iterable[Fact] = ()) -> DeviceRecord:
+    """Evidence of a device: what was found of it, and what is new of what its runtime `told`."""
+    known = {(fact.name, fact.source) for fact in probe.facts}
+    new = [fact for fact in told if (fact.name, fact.source) not in known]
+    return DeviceRecord(
+        name=device.name,
+        device_class=probe.device_class,
+        available=probe.available,
+        arch=probe.arch,
+        facts=[
+            FactRecord(name=fact.name, value=fact.value, source=fact.source)
+            for fact in (*probe.facts, *new)
+        ],
+        missing=probe.missing,
+        mend=probe.mend,
+        non_claims=list(device.non_claims),
+    )
