@@ -710,7 +710,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 def of(case: Case, **ingredients: Any) -> str:
     given: dict[str, Any] = {
-        "device": "cpu",
+        "devices": ("cpu",),
         "settings": Settings(),
         "spec": "5",
         "tool": "7",
@@ -722,7 +722,8 @@ def of(case: Case, **ingredients: Any) -> str:
 @pytest.mark.parametrize(
     "ingredients",
     [
-        {"device": "cuda"},
+        {"devices": ("cuda",)},
+        {"devices": ("cpu", "gfx")},
         {"spec": "6"},
         {"tool": "8"},
         {"oracle": ""},

@@ -13,10 +13,13 @@ import pytest
 from tests import test_wrong_kernels as wrongs
 from tests.gpu.stand_in_device import StandIn
 from tests.runs import run
-from tokitai_cli import report
+from tests.test_batch_run import Scripted
+from tokitai_cli import batch, report
+from tokitai_cli.batch.work.serve import CaseServer
 from tokitai_cli.compare import apart
 from tokitai_cli.devices import registry
 from tokitai_cli.evidence import read
+from tokitai_cli.model.batch import Reply, Task
 from tokitai_cli.model.verdict import Verdict
 
 NAN, INF = math.nan, math.inf
@@ -86,6 +89,33 @@ def test_all_devices_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = report.render(again, "md").decode()
     assert "## Agreement between devices" in text
     assert "| `whole-float16` | `y` | `rocm, cpu` | 1 | 1 | 1536 | 0 | none |" in text
+
+
+def test_a_batch_ends_with_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a worker of the GPU alone, as where others run the cpu device."""
+    monkeypatch.setitem(registry._DEVICES, "rocm", StandIn())
+    spec = wrongs.spec_in(tmp_path)
+    chosen = ["whole-float16", "rounds", "unstable", "tail-float16"]
+    alone = run(spec, tmp_path, device="all", variant=chosen, repeat=2)
+    out = tmp_path / "out"
+    options = batch.batch_options([str(spec)], device="all", variant=chosen, out=str(out))
+    collected = batch.collect(options)
+    with CaseServer(collected.setup) as gpu, CaseServer(collected.setup) as cpu:
+
+        def serve(task: Task) -> Reply:
+            return (gpu if task.device == "rocm" else cpu).serve(task)
+
+        outcome = batch.run(
+            options, collected, lambda event: None, executor=lambda: Scripted(serve)
+        )
+    (name,) = (name for name in outcome.index.specs[0].evidence if name.endswith(".json"))
+    evidence = read(out / name)
+    assert evidence.agreement == alone.agreement
+    unstable = [record.variant for record in evidence.volatile.agreement]
+    assert unstable == ["unstable"]
+    assert outcome.index.agreement == [*evidence.agreement, *evidence.volatile.agreement]
+    text = (out / "index.md").read_text(encoding="utf-8")
+    assert "| `wrongs/whole-float16` | `y` | `rocm, cpu` | 1 | 1 | 1536 | 0 | none |" in text
 
 
 def test_one_device_has_no_such_table(tmp_path: Path) -> None:

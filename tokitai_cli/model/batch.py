@@ -11,7 +11,13 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
+from tokitai_cli.model.evidence import (
+    AgreementRecord,
+    BuildRecord,
+    CaseRecord,
+    DeviceRecord,
+    ToolRecord,
+)
 from tokitai_cli.model.judged import Record
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
@@ -53,6 +59,7 @@ class Task(Record, frozen=True, kw_only=True):
     """One case on one device. `number` counts the cases of the batch from 0.
 
     spec: digest of the spec file. empty: the suite says that nothing is computed at this shape.
+    beside: devices whose outputs are compared with those of this one.
     have_build, have_device: build key and device identity of a result that is on disk; a worker that
     would build and run the same answers that it is still fresh. known: digests of the build and
     device records that need not be sent again.
@@ -66,6 +73,7 @@ class Task(Record, frozen=True, kw_only=True):
     seed: int
     empty: bool
     device: str
+    beside: tuple[str, ...] = ()
     have_build: str = ""
     have_device: str = ""
     known: tuple[str, ...] = ()
@@ -91,7 +99,7 @@ class CaseResult(Record, frozen=True, kw_only=True):
 
     The verdict is that of the case by itself; whether its group was vacuous is settled when the group
     is whole. device: digest of the device's record.
-    seconds per stage; times_ns of the launch sequences.
+    seconds per stage; times_ns of the launch sequences. agreement: with the devices beside it.
     """
 
     schema: Literal["tokitai/batch-case/v1"] = "tokitai/batch-case/v1"
@@ -103,6 +111,7 @@ class CaseResult(Record, frozen=True, kw_only=True):
     oracle_log: str
     host: str
     finished: str
+    agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
 
 
 class Reply(Record, frozen=True, kw_only=True):
@@ -282,7 +291,8 @@ class BatchIndex(Record, frozen=True, kw_only=True):
 
     counts by verdict over finished cases; not_started: cases that were selected and not run. kept:
     results of an earlier run that were still fresh. shards: those that were joined. builds: by key, in
-    words. failures: worst first, the worst of them where there are very many; `counts` has them all.
+    words. agreement: of devices with each other, over all specs. failures: worst first, the worst of
+    them where there are very many; `counts` has them all.
     cases_file: an IndexCase a line, in the order of the plan.
     """
 
@@ -306,6 +316,7 @@ class BatchIndex(Record, frozen=True, kw_only=True):
     hosts: list[str]
     failures: list[Failure]
     matrix: list[Cell]
+    agreement: list[AgreementRecord]
     cases_file: str
     notes: list[str]
     started: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,54 +16,62 @@ from tokitai_cli.model.evidence import AgreementRecord
 Outputs = Mapping[str, NDArray[Any]]
 
 
+def agreement(case: Case, given: Mapping[str, Outputs | None]) -> list[AgreementRecord]:
+    """What devices (by name) wrote in their first repetition of the case, where they did, by pairs."""
+    outputs = {device: arrays for device, arrays in given.items() if arrays is not None}
+    return [
+        _record(case, name, (left, right), array, outputs[right][name])
+        for left, right in itertools.combinations(outputs, 2)
+        for name, array in outputs[left].items()
+    ]
+
+
 class Agreements:
-    """Collects a record for every variant, output and pair of devices."""
+    """Joins the records of cases to one for every variant, output and pair of devices."""
 
     def __init__(self) -> None:
-        self._records: dict[tuple[str, str, str, str], AgreementRecord] = {}
-        self._settled: dict[str, bool] = {}
+        self._records: dict[tuple[str, ...], tuple[AgreementRecord, bool]] = {}
 
-    def add(self, case: Case, given: Mapping[str, Outputs | None]) -> None:
-        """Compare what devices (by name) wrote in their first repetition of the case, where they did."""
-        outputs = {device: arrays for device, arrays in given.items() if arrays is not None}
-        self._settled[case.variant_name] = case.variant.deterministic
-        for left, right in itertools.combinations(outputs, 2):
-            for name, array in outputs[left].items():
-                found = compare.apart(array, outputs[right][name])
-                key = (case.variant_name, name, left, right)
-                known = self._records.get(key) or AgreementRecord(
-                    op=case.loaded.spec.op,
-                    variant=case.variant_name,
-                    output=name,
-                    devices=[left, right],
-                    unit="1" if array.dtype.kind in "iub" else "ulp",
-                    cases=0,
-                    equal_cases=0,
-                    elements=0,
-                    differing=0,
-                    largest=0.0,
-                    where="",
-                )
-                self._records[key] = _with(known, found, case.id)
+    def add(self, records: Iterable[AgreementRecord], *, deterministic: bool) -> None:
+        """Take in records of a variant that is, or is not, declared deterministic."""
+        for record in records:
+            key = (record.op, record.variant, record.output, *record.devices)
+            known = self._records.get(key)
+            joined = record if known is None else _joined(known[0], record)
+            self._records[key] = (joined, deterministic)
 
     def records(self, *, deterministic: bool) -> list[AgreementRecord]:
         """Records of the variants that are, or are not, declared deterministic."""
-        return [
-            record
-            for (variant, *_), record in self._records.items()
-            if self._settled[variant] is deterministic
-        ]
+        return [record for record, is_so in self._records.values() if is_so is deterministic]
 
 
-def _with(known: AgreementRecord, found: compare.Apart, where: str) -> AgreementRecord:
-    largest = float(known.largest)
-    farther = found.differing and (found.largest > largest or not known.where)
+def _record(
+    case: Case, output: str, devices: tuple[str, str], left: NDArray[Any], right: NDArray[Any]
+) -> AgreementRecord:
+    found = compare.apart(left, right)
+    return AgreementRecord(
+        op=case.loaded.spec.op,
+        variant=case.variant_name,
+        output=output,
+        devices=list(devices),
+        unit="1" if left.dtype.kind in "iub" else "ulp",
+        cases=1,
+        equal_cases=int(found.differing == 0),
+        elements=found.elements,
+        differing=found.differing,
+        largest=compare.number(found.largest),
+        where=case.id if found.differing else "",
+    )
+
+
+def _joined(known: AgreementRecord, more: AgreementRecord) -> AgreementRecord:
+    farther = more.where and (float(more.largest) > float(known.largest) or not known.where)
     return msgspec.structs.replace(
         known,
-        cases=known.cases + 1,
-        equal_cases=known.equal_cases + (found.differing == 0),
-        elements=known.elements + found.elements,
-        differing=known.differing + found.differing,
-        largest=compare.number(max(largest, found.largest)),
-        where=where if farther else known.where,
+        cases=known.cases + more.cases,
+        equal_cases=known.equal_cases + more.equal_cases,
+        elements=known.elements + more.elements,
+        differing=known.differing + more.differing,
+        largest=more.largest if farther else known.largest,
+        where=more.where if farther else known.where,
     )

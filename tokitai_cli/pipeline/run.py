@@ -17,6 +17,7 @@ from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, 
 from tokitai_cli.model.evidence import DeviceRecord, Evidence
 from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.pipeline.agreement import agreement
 from tokitai_cli.pipeline.case import CaseOutcome, Subject, stopped
 from tokitai_cli.pipeline.device_session import Built, device_record
 from tokitai_cli.pipeline.files import choose_folder, write_files
@@ -162,7 +163,9 @@ class Run:
         met = {place.device: self._met(lot, place) for place in places}
         for at, one in enumerate(lot):
             given = {device: outcomes[at].outputs for device, outcomes in met.items()}
-            self._recorder.agreements.add(one.case, given)
+            self._recorder.agreements.add(
+                agreement(one.case, given), deterministic=one.case.variant.deterministic
+            )
 
     def _met(self, lot: Lot, place: Place) -> list[CaseOutcome]:
         """Outcomes of the cases on one device, in all passes."""

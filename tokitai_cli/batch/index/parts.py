@@ -132,6 +132,7 @@ class PartWriter:
                     oracle_log=result.oracle_log,
                 )
             )
+            recorder.agreements.add(result.agreement, deterministic=record.deterministic)
             if record.build and record.build not in builds:
                 builds[record.build] = self._store.build(record.build)
         joined = self._book.joined(devices)

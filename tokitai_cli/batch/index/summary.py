@@ -24,6 +24,7 @@ from tokitai_cli.model import view
 from tokitai_cli.model.batch import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, Evidence
 from tokitai_cli.model.verdict import Verdict, worst
+from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.results import Store, make_folder
 
 
@@ -100,6 +101,7 @@ class _Summary:
         }
         self._writer = PartWriter(store, self._book, self._end)
         self._names = FileNames()
+        self._agreements = Agreements()
         self._builds: dict[str, str] = {}
         self._hosts: set[str] = set()
         self._devices: dict[str, None] = {}
@@ -127,6 +129,9 @@ class _Summary:
             fine = row.verdict in view.FINE
             failure = None if fine else rows.failure(found, row, case)
             self.rows.add(mine.place, done.number, row, failure)
+        for settled in (True, False):
+            records = found.agreement if settled else found.volatile.agreement
+            self._agreements.add(records, deterministic=settled)
         for key, build in found.builds.items():
             self._builds[key] = build_words(build)
 
@@ -167,6 +172,11 @@ class _Summary:
             hosts=sorted(self._hosts),
             failures=self.rows.failures(),
             matrix=matrix,
+            agreement=[
+                one
+                for settled in (True, False)
+                for one in self._agreements.records(deterministic=settled)
+            ],
             cases_file=CASES,
             notes=[*notes, *filter(None, [note])],
             started=begun.started,

@@ -27,7 +27,7 @@ class BatchCase(msgspec.Struct, frozen=True):
     id: NAME/variant/shape/profile/seed@device, with `name` as in SpecEntry. fingerprint: sha256 of
     all that its result depends on and that is known without a build. group: what is judged for
     vacuity together (spec, variant, shape, device). weight: estimated seconds, or another measure of
-    size that grows with them.
+    size that grows with them. beside: devices whose outputs are compared with those of this one.
     """
 
     id: str
@@ -38,6 +38,7 @@ class BatchCase(msgspec.Struct, frozen=True):
     fingerprint: str
     group: str
     weight: float
+    beside: tuple[str, ...] = ()
 
     def task(self) -> Task:
         """What a worker is told of it."""
@@ -51,6 +52,7 @@ class BatchCase(msgspec.Struct, frozen=True):
             seed=case.seed,
             empty=case.expect_empty,
             device=self.device,
+            beside=self.beside,
         )
 
     def done(self, reply: Reply) -> Done:

@@ -15,6 +15,7 @@ from tokitai_cli.batch.select.options import BatchOptions
 from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, near
 from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
 from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.pipeline.commands import called
 from tokitai_cli.pipeline.recorder import Chosen, choose
@@ -81,6 +82,7 @@ class _Collector:
         self._wanted = wanted
         self._tool = tool_digest()
         self.devices = chosen
+        self._beside = _beside(chosen)
         self.faults = list(found.faults)
         self.skipped = [*found.skipped, *_unknown_names(found.specs, options)]
         self.specs: list[BatchSpec] = []
@@ -120,14 +122,16 @@ class _Collector:
                     fingerprint=self._fingerprint(case, device, made),
                     group=group,
                     weight=weights[group],
+                    beside=self._beside.get(device, ()),
                 )
             )
         self.specs.append(_batch_spec(name, loaded, made, len(kept)))
 
     def _fingerprint(self, case: Case, device: str, made: Chosen) -> str:
         oracle = made.oracles.get(case.variant.oracle, "")
-        settings = self._options.settings
-        return fingerprint(case, device, settings, case.loaded.digest, self._tool, oracle)
+        settings, beside = self._options.settings, self._beside.get(device, ())
+        found = (device, *beside)
+        return fingerprint(case, found, settings, case.loaded.digest, self._tool, oracle)
 
     def _pick(self, loaded: LoadedSpec) -> list[Case]:
         """Cases of what was asked for and the spec knows, each once. Raises SpecError."""
@@ -175,6 +179,14 @@ def _devices(options: BatchOptions) -> tuple[str, ...]:
     if options.device == "all":
         pairs = [pair for pair in pairs if pair[1].available] or pairs
     return tuple(device.name for device, _ in pairs)
+
+
+def _beside(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Devices that each of several is compared with: those of which a machine has few come last, since
+    their workers have the others too.
+    """
+    ordered = sorted(names, key=lambda name: TRAITS[name].exclusive)
+    return {name: tuple(ordered[:at]) for at, name in enumerate(ordered)}
 
 
 def _check_size(loaded: LoadedSpec, selection: plan.Selection) -> None:

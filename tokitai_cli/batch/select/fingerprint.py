@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,13 +22,13 @@ _HARNESS = ("harness", *filter(None, (traits.headers for traits in TRAITS.values
 
 
 def fingerprint(
-    case: Case, device: str, settings: Settings, spec: str, tool: str, oracle: str
+    case: Case, devices: Sequence[str], settings: Settings, spec: str, tool: str, oracle: str
 ) -> str:
-    """Sha256 in hex over canonical JSON of what the case's result on `device` depends on.
+    """Sha256 in hex over canonical JSON of what the case's result on the first of `devices` depends on.
 
-    spec: digest of the spec file. tool: `tool_digest()`. oracle: its identity, empty where it cannot
-    be read. Where files lie, which GPU and how many threads work has no part in it, and neither have
-    kernel and compiler: the build key speaks of those.
+    devices: it, and those beside it. spec: digest of the spec file. tool: `tool_digest()`. oracle: its
+    identity, empty where it cannot be read. Where files lie, which GPU and how many threads work has no
+    part in it, and neither have kernel and compiler: the build key speaks of those.
     """
     content = (
         spec,
@@ -37,7 +37,7 @@ def fingerprint(
         case.profile,
         case.seed,
         case.expect_empty,
-        device,
+        devices,
         settings.anywhere,
         tool,
         oracle,

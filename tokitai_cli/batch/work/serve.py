@@ -23,11 +23,14 @@ from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS, Probe
 from tokitai_cli.model.events import Event, Listener, Note
+from tokitai_cli.model.evidence import AgreementRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.pipeline.case import CaseOutcome, Subject
+from tokitai_cli.pipeline.agreement import agreement
+from tokitai_cli.pipeline.case import CaseOutcome, Subject, outputs_of
 from tokitai_cli.pipeline.case_record import draft, ended
 from tokitai_cli.pipeline.device_session import DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.prepare import Preparation
 from tokitai_cli.pipeline.session import Session
 from tokitai_cli.pipeline.specs import load
 
@@ -75,11 +78,24 @@ class CaseServer:
                         build=task.have_build,
                         device_identity=identity,
                     )
-        outcome = self._session.run(subject, case, device)
-        return self._reply(task, outcome, device, identity)
+        prepared = Preparation(case, self._setup.settings)
+        asked = msgspec.structs.replace(subject, with_outputs=bool(task.beside))
+        outcome = self._session.run(asked, case, device, prepared)
+        met = {task.device: outcome.outputs}
+        if outcome.outputs is not None:
+            for name in task.beside:
+                other = self._session.device(devices.get(name))
+                met[name] = outputs_of(case, other, prepared)
+        apart = agreement(case, {name: met[name] for name in devices.names() if name in met})
+        return self._reply(task, outcome, device, identity, apart)
 
     def _reply(
-        self, task: Task, outcome: CaseOutcome, session: DeviceSession, identity: str
+        self,
+        task: Task,
+        outcome: CaseOutcome,
+        session: DeviceSession,
+        identity: str,
+        apart: list[AgreementRecord],
     ) -> Reply:
         record = outcome.record
         device = session.record
@@ -93,6 +109,7 @@ class CaseServer:
             oracle_log=outcome.oracle_log,
             host=self._host,
             finished=timestamp(os.environ),
+            agreement=apart,
         )
         builds = {}
         if record.build and record.build not in task.known:

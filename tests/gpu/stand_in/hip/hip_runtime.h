@@ -37,6 +37,11 @@ struct hipDeviceProp_t {
   size_t totalGlobalMem, sharedMemPerBlock;
 };
 
+// What the cpu device's harness has besides, and a GPU's has not.
+namespace tokitai {
+[[noreturn]] inline void die_of_misaligned_atomic(const void*, size_t) { abort(); }
+}  // namespace tokitai
+
 namespace stand_in {
 
 inline hipError_t last = hipSuccess;
