@@ -157,9 +157,7 @@ def _compiler(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
 
 def _findings(case: CaseRecord) -> Iterator[Block]:
     for finding in case.findings[:FINDINGS_SHOWN]:
-        place = ", ".join(filter(None, (finding.kernel, finding.location)))
-        text = f"{finding.message} ({place})" if place else finding.message
-        yield Line(text, label=f"{finding.tool}, {finding.kind}:", indent=2)
+        yield Line(finding.words, label=f"{finding.tool}, {finding.kind}:", indent=2)
     if len(case.findings) > FINDINGS_SHOWN:
         yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
 

@@ -167,6 +167,12 @@ class FindingRecord(Record, frozen=True, kw_only=True):
     location: str
     threads: str
 
+    @property
+    def words(self) -> str:
+        """The message, with kernel and place."""
+        place = ", ".join(filter(None, (self.kernel, self.location)))
+        return f"{self.message} ({place})" if place else self.message
+
 
 class ExaminationRecord(Record, frozen=True, kw_only=True):
     """Something that was looked at beside the numbers in a case, whether or not it found anything.

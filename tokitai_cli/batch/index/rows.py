@@ -191,7 +191,7 @@ def worst_element(case: CaseRecord) -> str:
             value, limit = number(item.value, 9), number(item.limit)
             return f"property {item.name} of {item.output}: {value}, limit {limit}; {item.detail}"
     for finding in case.findings:
-        return " ".join(filter(None, (finding.message, finding.kernel, finding.location)))
+        return finding.words
     return ""
 
 
