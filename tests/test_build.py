@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -24,7 +25,7 @@ from tokitai_cli.build.compiler import first_errors
 from tokitai_cli.build.headers import read_depfile, shadows
 from tokitai_cli.build.scan import launches_on_host, scan
 from tokitai_cli.build.shared import dynamic_shared_names
-from tokitai_cli.errors import BuildError, SpecError
+from tokitai_cli.errors import BuildError, NotRunError, SpecError
 from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildStarted, Event
@@ -392,6 +393,28 @@ def test_a_compiler_that_takes_too_long_is_ended(bench: Bench) -> None:
     recipe = msgspec.structs.replace(base, command=(str(script), *base.command[1:]))
     with pytest.raises(BuildError, match="was ended after 0 s"):
         build_stage.build(harness_request(bench.case()), recipe, timeout=0.3)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "said",
+    [
+        "harness.cpp:50:1: fatal error: error writing to cc.s: No space left on device",
+        "g++: fatal error: Killed signal terminated program cc1plus",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 0 bytes",
+        "virtual memory exhausted: Cannot allocate memory",
+        "SIGKILL (killed)",
+    ],
+)
+def test_what_a_compiler_lacks_is_no_fault_of_the_kernel(bench: Bench, said: str) -> None:
+    script = bench.folder / "failing"
+    end = "kill -9 $$" if said.startswith("SIGKILL") else f"echo '{said}' >&2; exit 1"
+    script.write_text(f"#!/bin/sh\n{end}\n")
+    script.chmod(0o755)
+    base = bench.recipe()
+    recipe = msgspec.structs.replace(base, command=(str(script), *base.command[1:]))
+    with pytest.raises(NotRunError, match=re.escape(said)):
+        build_stage.build(harness_request(bench.case()), recipe)
 
 
 @needs_compiler

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli import process
 from tokitai_cli.build.scan import Finding, launches_on_host
-from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.errors import BuildError, Location, NotRunError
 from tokitai_cli.model.device import TRAITS, Recipe
 
 # A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
@@ -18,6 +19,16 @@ _ERROR = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: (?:fatal )?error: (?P<text>.*)$",
     re.MULTILINE,
 )
+# What compilers, linkers and the C library say where the machine has no more for them.
+_LACK = re.compile(
+    r"^.*(?:No space left on device|Disk quota exceeded|[Cc]annot allocate memory|std::bad_alloc"
+    r"|(?:virtual memory exhausted|out of memory|memory exhausted)\b.*|Too many open files"
+    r"|Resource temporarily unavailable|File too large|(?:File size|CPU time) limit exceeded"
+    r"|Killed signal terminated program).*$",
+    re.MULTILINE,
+)
+# By the system, where memory or the time that a limit allows ran out.
+_ENDED_FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ}
 _LINK_ERROR = re.compile(
     r"^.*(?:undefined reference to|undefined symbol|ld: error|: error: ).*$", re.M
 )
@@ -65,10 +76,20 @@ def failure(
     text: str,
     findings: Sequence[Finding],
     log_path: Path,
-) -> BuildError:
-    """Make the error to raise for a compiler that failed: first errors, place, and what may mend it."""
+) -> BuildError | NotRunError:
+    """Make the error to raise for a compiler that failed: first errors, place, and what may mend it.
+
+    A NotRunError where the machine had no space, memory or processes for it.
+    """
     log = done.stdout + done.stderr
     name = recipe.compiler.name
+    found = _LACK.search(log)
+    lack = found.group().strip() if found else ""
+    if done.returncode in _ENDED_FROM_OUTSIDE and not done.timed_out:
+        lack = process.signal_name(done.returncode)
+    if lack:
+        mend = f"the compiler's output: {log_path}"
+        return NotRunError(f"{name} could not work here: {lack}", mend=mend)
     where = None
     if done.timed_out:
         message = f"{name} was ended after {done.seconds:.0f} s"
