@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +19,12 @@ import pytest
 from tests.runs import tokitai
 from tests.spec_example import write_example
 from tokitai_cli.batch.index.files import CASES, read_cases
-from tokitai_cli.build import cache
+from tokitai_cli.build import cache, store
 from tokitai_cli.cli.main import main
 from tokitai_cli.errors import EvidenceError, OracleError, lack_of
 from tokitai_cli.evidence import read
 from tokitai_cli.oracles import user
+from tokitai_cli.pipeline import survey
 from tokitai_cli.process import Child
 
 LONG = "9" * 5000
@@ -129,6 +131,36 @@ def test_a_tmpdir_that_cannot_be_used_is_said(folder: str, spec: Path) -> None:
     done = tokitai("verify", spec, *ONE, env={"TMPDIR": folder, "TOKITAI_CACHE": "/proc/nope"})
     assert done.returncode == 2
     assert "no folder for temporary files: temporary folders are not made in" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("verify", "spec.yaml", *ONE), ("list",)])
+def test_a_machine_that_is_read_only_is_told_in_one_line(
+    words: tuple[str, ...],
+    spec: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory")
+
+    def broken() -> None:
+        raise TypeError("of the tool itself")
+
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setenv("TOKITAI_CACHE", "/proc/nope")
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nope")
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+    monkeypatch.setattr(survey, "builtin_specs", broken)
+    monkeypatch.setattr(store, "_opened", {})
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    shown = capsys.readouterr().err
+    if words == ("list",):  # a fault, and no place for its traceback
+        assert end.value.code == 70
+        assert shown == "internal error: TypeError: of the tool itself\n"
+    else:
+        assert end.value.code == 2
+        assert "there is no folder for temporary files: No usable temporary directory" in shown
 
 
 def test_a_cache_that_cannot_be_used_is_not_needed(

@@ -26,8 +26,9 @@ def save_fault(error: BaseException, what: Sequence[str]) -> Path | None:
         f"{list(what)}\n\n{''.join(traceback.format_exception(error))}"
     )
     name = f"fault-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-"
-    for folder in (platformdirs.user_state_path("tokitai") / "faults", Path(tempfile.gettempdir())):
+    for place in (lambda: platformdirs.user_state_path("tokitai") / "faults", tempfile.gettempdir):
         try:
+            folder = Path(place())
             folder.mkdir(parents=True, exist_ok=True)
             descriptor, path = tempfile.mkstemp(prefix=name, suffix=".log", dir=folder)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:

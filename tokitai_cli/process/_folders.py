@@ -43,9 +43,9 @@ def removable(parent: Path) -> Path:
 def make_temporary_folder(parent: Path | None = None, prefix: str = "tokitai-") -> Path:
     """Make a folder, mode 0700, that is removed when the tool ends in any way.
 
-    Raises OSError where `parent` (else the system's folder for temporary files) is not writable.
+    Raises OSError where the folder cannot be made, and StorageError where none can be anywhere.
     """
-    base = removable(Path(tempfile.gettempdir()) if parent is None else parent)
+    base = temporary_base() if parent is None else removable(parent)
     folder = base / f"{prefix}{os.getpid()}-{secrets.token_hex(6)}"
     # Registered first: a tool that is killed between the two lines leaves nothing behind.
     supervisor.add_folder(folder)
