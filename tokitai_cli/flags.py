@@ -12,29 +12,28 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-MACRO = re.compile(r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*")
+# Patterns are compiled where a spec has flags; most have none.
+MACRO = r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*"
 MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserved"
-_FORM = re.compile(r"-[^\s{}]+")
-_MACRO_FLAG = re.compile(r"-[DU](?P<name>[^=(]*)")
+_FORM = r"-[^\s{}]+"
+_MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")
-_WITH_PATH = re.compile(
-    r"(?P<option>-I|-isystem|-iquote|-idirafter|-include|-imacros|-L)(?P<path>[^=-].*)"
-)
+_WITH_PATH = r"(?P<option>-I|-isystem|-iquote|-idirafter|-include|-imacros|-L)(?P<path>[^=-].*)"
 # -f flags by which a compiler reads or writes a further file, or loads code of others.
-_FILES = re.compile(
+_FILES = (
     r"-f(?:plugin|pass-plugin|dump|profile|auto-profile|branch-prob|modul|prebuilt|pch|implicit-module"
     r"|save-opt|opt-info|stack-usage|callgraph-info|time-trace|crash|compare-debug|use-ld|ld-path"
     r"|sanitize-\w*list|xray|thinlto|embed-offload|offload|syntax-only|working-dir|diagnostics-.*file"
     r"|diagnostics-format|memory-profile|cs-profile|proc-stat|api-notes).*"
 )
-_FAMILIES = re.compile(
+_FAMILIES = (
     r"-(?:[DUOLlWfm].+|O|g[0-9a-z]*(?:-[a-z0-9-]+)?|std=.+|ansi|pthread|pedantic(?:-errors)?|w|G"
     r"|nostdinc(?:\+\+)?|rdynamic|static(?:-lib[a-z]+)?|no-pie|pie"
     r"|-param=.+|-expt-[a-z-]+|-gpu-[a-z-]+=.+|-maxrregcount=\d+|-use_fast_math|-default-stream=.+"
     r"|use_fast_math|(?:fmad|ftz|prec-div|prec-sqrt)=.+|lineinfo)"
 )
-_PASSED_ON = re.compile(r"-W[apl],.*|-Xlinker.*|-Xassembler.*|-Xclang.*|-mllvm.*")
-_LINKER = re.compile(
+_PASSED_ON = r"-W[apl],.*|-Xlinker.*|-Xassembler.*|-Xclang.*|-mllvm.*"
+_LINKER = (
     r"-Wl(?:,-z,[a-z-]+|,--?(?!T|script|plugin|R|retain|version-script|dynamic-list|Map|o)"
     r"[A-Za-z][^,/@]*)+"
 )
@@ -44,19 +43,21 @@ _MEND = "give options such as -O2, -ffast-math, -Iinclude, -lNAME or -DNAME=VALU
 def fault(flag: str) -> tuple[str, str]:
     """What is wrong with a flag of a spec, and the mend; empty texts where nothing is."""
     shown = f"the compiler flag {flag!r}"
-    if not _FORM.fullmatch(flag):
+    if not re.fullmatch(_FORM, flag):
         return (
             f"{flag!r} is no flag",
             "one flag an entry, starting with -, without spaces and braces",
         )
-    macro = _MACRO_FLAG.match(flag)
-    if macro is not None and not MACRO.fullmatch(macro["name"]):
+    macro = re.match(_MACRO_FLAG, flag)
+    if macro is not None and not re.fullmatch(MACRO, macro["name"]):
         return f"{shown} names no macro of your own", MACRO_RULE
-    if _WITH_PATH.fullmatch(flag):
+    if re.fullmatch(_WITH_PATH, flag):
         return "", ""
-    if _FILES.fullmatch(flag) or (_PASSED_ON.fullmatch(flag) and not _LINKER.fullmatch(flag)):
+    if re.fullmatch(_FILES, flag) or (
+        re.fullmatch(_PASSED_ON, flag) and not re.fullmatch(_LINKER, flag)
+    ):
         return f"{shown} may read or write files that the tool cannot know of", _MEND
-    if not _FAMILIES.fullmatch(flag):
+    if not re.fullmatch(_FAMILIES, flag):
         return f"{shown} cannot be given in a spec", _MEND
     return "", ""
 
@@ -65,7 +66,7 @@ def resolved(flags: Iterable[str], folder: Path) -> tuple[str, ...]:
     """`flags` with relative paths of headers and libraries made absolute; they start at `folder`."""
 
     def absolute(flag: str) -> str:
-        match = _WITH_PATH.fullmatch(flag)
+        match = re.fullmatch(_WITH_PATH, flag)
         if match is None:
             return flag
         return match["option"] + os.path.abspath(folder / match["path"])  # noqa: PTH100 - links stay

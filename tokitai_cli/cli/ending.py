@@ -37,6 +37,7 @@ def run(argv: Sequence[str] | None) -> int:
     if argv is None:
         _use_utf8()
         _state["own"] = True
+        gc.disable()  # what is loaded lasts
     code = _exit_code(sys.argv[1:] if argv is None else argv)
     _silence_lost_streams()
     if argv is None:
@@ -45,6 +46,14 @@ def run(argv: Sequence[str] | None) -> int:
         if _state["answered"]:
             _leave(code)
     return code
+
+
+def collect_garbage() -> None:
+    """From here on, all that is loaded left out: for the work of a verb that may be long."""
+    if _state["own"]:
+        gc.freeze()
+        gc.set_threshold(_GC_THRESHOLD)
+        gc.enable()
 
 
 def answer_for_libraries() -> None:
@@ -78,7 +87,6 @@ def _leave(code: int) -> NoReturn:
 def _exit_code(arguments: Sequence[str]) -> int:
     """Exit code of a command line, however it ends."""
     try:
-        gc.set_threshold(_GC_THRESHOLD)
         _open_standard_streams()
         signal.signal(signal.SIGTERM, _terminate)
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored

@@ -23,13 +23,14 @@ MOST_CASES_INSIDE = 1000
 _T = TypeVar("_T", bound=Record)
 
 
-def write_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+def write_file(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> None:
     """Write a file so that `path` holds either what it held or all of `data`, maybe in pieces.
 
-    Raises EvidenceError where the folder or the file cannot be written.
+    durable: it outlives a loss of power from here on. Raises EvidenceError where the folder or the
+    file cannot be written.
     """
     try:
-        storage.write(path, data)
+        storage.write(path, data, durable=durable)
     except OSError as error:
         raise EvidenceError(
             f"cannot be written: {error.strerror or error}",

@@ -64,7 +64,8 @@ def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path
     for kind in options.formats:
         if kind != "json":
             other = folder / report.file_name(options.name, kind)
-            evidence.write_file(other, report.render(found, kind, cache=_template_cache()))
+            text = report.render(found, kind, cache=_template_cache())
+            evidence.write_file(other, text, durable=False)  # it can be made again from the JSON
             files.append(other)
     return tuple(files)
 

@@ -172,7 +172,7 @@ def _check_value(document: Document, at: KeyPath, value: float, dtype: str, what
 def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     for name, value in variant.defines.items():
         here = (*path, "defines", name)
-        if not flags.MACRO.fullmatch(name):
+        if not re.fullmatch(flags.MACRO, name):
             message = f"`{name}` cannot be a define"
             raise document.fault(here, message, flags.MACRO_RULE, at_key=True)
         check_expression(document, here, value, spec.params)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tokitai_cli.cli import options
+from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.cli.verbs.merge import show_index
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.options import flag
@@ -37,6 +38,7 @@ def _batch(folders: list[str], **given: Any) -> int:
     given, front = options.split("batch", given)
     resolved = batch.batch_options(folders, **given)
     _check_executor(front, resolved.device)
+    collect_garbage()
     collected = batch.collect(resolved)
     if front["dry_run"]:
         return _list(collected, to_json=front["json"])

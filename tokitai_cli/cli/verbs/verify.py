@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.cli import options
+from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def run_op(
 
     given, front = options.split(verb, given)
     resolved = run_options(op, shapes=shapes, verb=verb, **given)
+    collect_garbage()
     with console.Progress(quiet=front["quiet"]) as progress:
         outcome = work(resolved, progress)
     if front["json"]:
@@ -71,6 +73,7 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
             mend = "each op writes NAME.json of its own into --out"
             raise UsageError(f"--{option} is for one op, not for --all", mend=mend)
     given, front = options.split("verify", given)
+    collect_garbage()
     with console.Progress(quiet=front["quiet"]) as progress:
         outcomes = verify_all(progress, **given)
     console.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
