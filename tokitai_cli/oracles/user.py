@@ -98,7 +98,7 @@ def expect(
         terms = 0 if case.variant.reduction == "none" else None
         return {
             plan.name: msgspec.structs.replace(
-                found[plan.name], terms=terms, zeroed=_zeroed(folder, plan)
+                found[plan.name], own=True, terms=terms, zeroed=_zeroed(folder, plan)
             )
             for plan in outputs
         }
