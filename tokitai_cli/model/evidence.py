@@ -180,6 +180,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     reproduced: bool | None = None
     deterministic: bool = True
     examined: list[ExaminationRecord] = msgspec.field(default_factory=list)
+    workspaces: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def key(self) -> str:
