@@ -19,10 +19,10 @@ import pytest
 
 from tests.run_cases import integer, make_case, make_cases
 from tokitai_cli import build as build_stage
-from tokitai_cli import flags, process, resources
+from tokitai_cli import flags, process, resources, sources
 from tokitai_cli.build import Artifact, cache, failed_record, harness_request, store
 from tokitai_cli.build.compiler import first_errors
-from tokitai_cli.build.headers import read_depfile, shadows
+from tokitai_cli.build.inputs import read_depfile, shadows
 from tokitai_cli.build.scan import launches_on_host, scan
 from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.errors import BuildError, NotRunError, SpecError
@@ -320,7 +320,7 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
 ) -> None:
     (tmp_path / "other.hpp").write_text("extern __shared__ double included[];\n")
     (tmp_path / "k.hip").write_text(text)
-    assert dynamic_shared_names(tmp_path / "k.hip") == names
+    assert dynamic_shared_names(sources.own_texts(tmp_path / "k.hip")) == names
 
 
 @needs_compiler

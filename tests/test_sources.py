@@ -102,7 +102,7 @@ def test_headers_that_include_each_other_are_read_once(tmp_path: Path) -> None:
         *("-O2", "-Ofast", "-ffast-math", "-ffp-contract=off", "-fsanitize=address", "-fopenmp"),
         *("-march=native", "-munsafe-fp-atomics", "-Wall", "-Wno-unused", "-std=c++20", "-g"),
         *("-DX", "-DX=1", "-DX(a)=a", "-UNDEBUG", "-Iinclude", "-isystem/opt/x", "-Llib", "-lm"),
-        *("-l:mine.o", "-includeown.h", "-pthread", "--param=max-unroll-times=2", "-Wl,-z,now"),
+        *("-l:mine.o", "-iquotea", "-pthread", "--param=max-unroll-times=2", "-Wl,-z,now"),
         *("--expt-relaxed-constexpr", "-use_fast_math", "-fmad=false"),
     ],
 )
@@ -114,9 +114,9 @@ def test_flags_of_a_spec(flag: str) -> None:
     ("flag", "words"),
     [
         *((flag, "is no flag") for flag in ("", "x", "@flags", "-O2 -g", "-I{output}", "a.o", "-")),
-        *((flag, "cannot be given") for flag in ("-S", "-E", "-c", "-oa", "-MD", "-MFa", "-xc")),
-        *((flag, "cannot be given") for flag in ("-specs=a", "--specs=a", "-Ba", "-shared", "-v")),
-        *((flag, "cannot be given") for flag in ("--sysroot=a", "--config=a", "-save-temps")),
+        *((flag, "cannot be given") for flag in ("-S", "-E", "-c", "-oa", "-MD", "-xc")),
+        *((flag, "cannot be given") for flag in ("-specs=a", "--specs=a", "-Ba", "-MFa", "-v")),
+        *((flag, "cannot be given") for flag in ("--sysroot=a", "--config=a", "-includeown.h")),
         *((flag, "cannot know") for flag in ("-fplugin=a.so", "-fpass-plugin=a.so", "-fuse-ld=mine")),
         *((flag, "cannot know") for flag in ("-fprofile-use=a", "-fdump-tree-all", "-Wp,-include,a")),
         *((flag, "cannot know") for flag in ("-Wa,-Ia", "-Wl,-T,a", "-Wl,@a", "-Wl,a.o", "-Xlinker")),
@@ -130,7 +130,7 @@ def test_flags_that_are_refused(flag: str, words: str) -> None:
 
 
 def test_paths_in_flags_start_at_the_folder() -> None:
-    given = ["-Iinclude", "-I/opt/x", "-L../lib", "-includeown.h", "-lm", "-DI=a", "-O2"]
+    given = ["-Iinclude", "-I/opt/x", "-L../lib", "-iquoteown", "-lm", "-DI=a", "-O2"]
     assert flags.resolved(given, Path("/a/b")) == (
-        *("-I/a/b/include", "-I/opt/x", "-L/a/lib", "-include/a/b/own.h", "-lm", "-DI=a", "-O2"),
+        *("-I/a/b/include", "-I/opt/x", "-L/a/lib", "-iquote/a/b/own", "-lm", "-DI=a", "-O2"),
     )

@@ -18,7 +18,7 @@ MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserv
 _FORM = r"-[^\s{}]+"
 _MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")
-_WITH_PATH = r"(?P<option>-I|-isystem|-iquote|-idirafter|-include|-imacros|-L)(?P<path>[^=-].*)"
+_WITH_PATH = r"(?P<option>-I|-isystem|-iquote|-idirafter|-L)(?P<path>[^=-].*)"
 # -f flags by which a compiler reads or writes a further file, or loads code of others.
 _FILES = (
     r"-f(?:plugin|pass-plugin|dump|profile|auto-profile|branch-prob|modul|prebuilt|pch|implicit-module"
@@ -83,3 +83,27 @@ def include_folders(command: Sequence[str]) -> list[Path]:
         if option is not None:
             folders.append(Path(word[len(option) :] or next(words, ".")))
     return folders
+
+
+def libraries(command: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Folders that a command's -l libraries are looked for in first, and the names of their files."""
+    names: list[str] = []
+    for word in command:
+        if word.startswith("-l:"):
+            names.append(word[3:])
+        elif word.startswith("-l"):
+            names += [f"lib{word[2:]}.so", f"lib{word[2:]}.a"]
+    return [Path(word[2:]) for word in command if word.startswith("-L/")], names
+
+
+def macros(command: Iterable[str]) -> list[str]:
+    """Names that a command defines or undefines, but for the tool's own."""
+    given = [word for word in command if word.startswith(("-D", "-U")) and "TOKITAI" not in word]
+    found = (re.match(_MACRO_FLAG, word) for word in given)
+    names = (match["name"] for match in found if match is not None)
+    return list(dict.fromkeys(name for name in names if re.fullmatch(MACRO, name)))
+
+
+def of_code(given: Iterable[str]) -> tuple[str, ...]:
+    """Flags that decide how code is made: all but macros and what headers and libraries are found by."""
+    return tuple(flag for flag in given if not re.match(r"-(?:[DUILl]|i|Wl,)", flag))

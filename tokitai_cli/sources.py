@@ -27,6 +27,8 @@ _INCLUDED = re.compile(
 )
 _PROBED = re.compile(rb'__has_(?:include(?:_next)?|embed)\s*\(\s*(["<])([^">\n]+)[">]')
 
+_ASSEMBLED = re.compile(rb'\.incbin\b|["\s]\.include\b')
+
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 # A name, qualified or not, and for a template the brackets around its arguments.
 _KERNEL = re.compile(rf"(?:::)?{_NAME}(?:::{_NAME})*(?: *<(?P<arguments>.*)>)?")
@@ -58,6 +60,12 @@ def quoted(data: bytes) -> list[str]:
 def probed(data: bytes) -> set[str]:
     """Names of files that the text asks for by `__has_include` and its like."""
     return {os.fsdecode(match[2]) for match in _PROBED.finditer(data)}
+
+
+def assembled_line(data: bytes) -> int:
+    """Line on which an assembler is told to take in a file, 0 where none is."""
+    match = _ASSEMBLED.search(data)
+    return data.count(b"\n", 0, match.start()) + 1 if match else 0
 
 
 def own_texts(source: Path) -> Iterator[str]:

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <limits.h>
+#include <string.h>
 
 #include <type_traits>
 #include <utility>
 
-#include "tokitai_case.hpp"
+#include "tokitai_program.hpp"
+
+struct __half;  // of hip_fp16.h, which a source may leave out
 
 namespace tokitai {
 
@@ -111,10 +114,6 @@ constexpr Parameter parameter(Argument kind) {
   } else {
     return {kind, INT64_MIN, ~Word(0)};
   }
-}
-
-inline bool is_in_range(const Parameter& parameter, int64_t value) {
-  return value >= parameter.lowest && (value < 0 || Word(value) <= parameter.highest);
 }
 
 struct NoSuchParameter {};

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "tokitai_frames.hpp"
+#include "tokitai_program.hpp"
 
 namespace tokitai {
 
 enum class Kind : Word { input, output, inout, workspace, symbol };
 enum class Fill : Word { nothing, repetition_byte, zero, content };
-enum class Argument : Word { buffer, scalar, integer };
 enum class Status : Word {
   ok,
   runtime_error,
@@ -19,9 +19,7 @@ enum class Status : Word {
 };
 
 constexpr Word opcode_run = 1;
-constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
 constexpr unsigned char guard_fill = 0xC3;
-constexpr unsigned payload_alignment = 4096;
 
 struct Buffer {
   Kind kind;
@@ -121,34 +119,6 @@ inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
   return buffer.front <= buffer.region &&
          lies_inside(request, offset, buffer.bytes, buffer.front, buffer.back);
 }
-
-// Signature of a kernel as the harness was generated for it.
-struct Parameter {
-  Argument kind;
-  int64_t lowest;  // range of the kernel's own type, for an integer
-  Word highest;
-};
-
-struct KernelEntry {
-  const char* name;
-  unsigned parameter_count;
-  const Parameter* parameters;
-  const struct DeviceKernel* device;  // how this kind of device starts it
-};
-
-struct SymbolEntry {
-  const char* name;
-  Word bytes;
-  const void* device;  // what this kind of device finds the symbol by
-};
-
-// The tables of the generated harness.
-struct Program {
-  const KernelEntry* kernels;
-  unsigned kernel_count;
-  const SymbolEntry* symbols;
-  unsigned symbol_count;
-};
 
 inline bool launch_is_sound(const Program& program, const Case& request, const Launch& launch) {
   if (launch.kernel >= program.kernel_count) return false;

@@ -9,55 +9,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tokitai_arguments.hpp"
 #include "tokitai_faults.hpp"
 #include "tokitai_host/launch.hpp"
+#include "tokitai_starter_cpu.hpp"
 
 namespace tokitai {
-
-struct DeviceKernel {
-  void (*all_threads)(const void* arguments, Block& block);
-  void (*one_thread)(const void* arguments);
-  const void* (*address)();  // the function's own
-};
-
-// A kernel's argument. Payloads lie at multiples of a page: a compiler that knows leaves out the checks
-// of accesses that cannot be misaligned.
-template <class P>
-inline P cpu_argument(Word word) {
-  if constexpr (std::is_pointer_v<P>)
-    return static_cast<P>(__builtin_assume_aligned(argument_from<P>(word), payload_alignment));
-  else
-    return argument_from<P>(word);
-}
-
-template <auto function>
-struct Starter;
-template <class... P, void (*function)(P...)>
-struct Starter<function> {
-  template <size_t... i>
-  static void all(const Word* words, Block& block, std::index_sequence<i...>) {
-    for_each_thread<function>(block, cpu_argument<P>(words[i])...);
-  }
-  template <size_t... i>
-  static void one(const Word* words, std::index_sequence<i...>) {
-    function(cpu_argument<P>(words[i])...);
-  }
-  static void all_threads(const void* words, Block& block) {
-    all(static_cast<const Word*>(words), block, std::index_sequence_for<P...>());
-  }
-  static void one_thread(const void* words) {
-    one(static_cast<const Word*>(words), std::index_sequence_for<P...>());
-  }
-  static const void* address() { return reinterpret_cast<const void*>(function); }
-  static constexpr DeviceKernel kernel = {all_threads, one_thread, address};
-};
-
-template <class T>
-const void* symbol_address(T& symbol) {
-  return &symbol;
-}
-#define TOKITAI_SYMBOL_ADDRESS(name) tokitai::symbol_address(name)
 
 inline void describe_fault_place(char* text, size_t size) {
   if (current_block == no_block)

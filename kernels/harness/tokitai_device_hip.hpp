@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "tokitai_arguments.hpp"
 #include "tokitai_faults.hpp"
+#include "tokitai_starter_hip.hpp"
 
 // Text of a macro's value: the runtime's own name of a call, where a header gives it another one.
 #define TOKITAI_TEXT_OF(text) #text
@@ -27,39 +27,6 @@ struct Outcome {
   hipError_t error;
   const char* call;
 };
-
-struct DeviceKernel {
-  hipError_t (*start)(const Word* arguments, dim3 grid, dim3 block, size_t shared_bytes);
-  hipError_t (*allow_shared)(size_t bytes);
-};
-
-template <auto function>
-struct Starter;
-template <class... P, void (*function)(P...)>
-struct Starter<function> {
-  template <size_t... i>
-  static void launch(const Word* words, dim3 grid, dim3 block, size_t shared_bytes,
-                     std::index_sequence<i...>) {
-    (void)words;
-    hipLaunchKernelGGL(function, grid, block, shared_bytes, nullptr, argument_from<P>(words[i])...);
-  }
-  static hipError_t start(const Word* words, dim3 grid, dim3 block, size_t shared_bytes) {
-    launch(words, grid, block, shared_bytes, std::index_sequence_for<P...>());
-    return hipGetLastError();
-  }
-  // More dynamic shared memory than every kernel may have is to be asked for.
-  static hipError_t allow_shared(size_t bytes) {
-    return hipFuncSetAttribute(reinterpret_cast<const void*>(function),
-                               hipFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
-  }
-  static constexpr DeviceKernel kernel = {start, allow_shared};
-};
-
-template <class T>
-const void* symbol_address(T& symbol) {
-  return &symbol;
-}
-#define TOKITAI_SYMBOL_ADDRESS(name) tokitai::symbol_address(name)
 
 // What a signal's handler can say: kernels run elsewhere, so it came from the runtime or the source's
 // own host code.

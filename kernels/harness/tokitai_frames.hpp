@@ -9,11 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tokitai_program.hpp"
+
 namespace tokitai {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words travel as they lie in memory");
 
-using Word = uint64_t;
 constexpr Word frame_limit = Word(1) << 20;
 
 // Exit codes of the child itself; a signal or 0 (end of the request pipe) are the others.

@@ -1,8 +1,10 @@
 // The server of docs/internals/protocol.md, the same for every device: reads run requests, has the device
-// carry them out, answers. The generated harness calls `serve` with its tables.
+// carry them out, answers. It is a unit of its own, so that no macro of a kernel's source can touch it.
 #pragma once
 
-#include "tokitai_arguments.hpp"
+#include <hip/hip_runtime.h>
+
+#include "tokitai_case.hpp"
 
 // The host headers that stand for HIP's say that they are there.
 #ifdef TOKITAI_DEVICE_CPU
@@ -12,6 +14,10 @@
 #endif
 
 namespace tokitai {
+
+inline bool is_in_range(const Parameter& parameter, int64_t value) {
+  return value >= parameter.lowest && (value < 0 || Word(value) <= parameter.highest);
+}
 
 // Every integer must fit the kernel's own parameter before anything runs.
 inline bool arguments_fit(const Program& program, Case& request) {

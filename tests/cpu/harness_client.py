@@ -109,6 +109,25 @@ def compile_errors(
     return done.stderr
 
 
+def tool_files() -> list[Path]:
+    """Every file of host headers and harness."""
+    return sorted([*HOST.rglob("*.h*"), *HARNESS.glob("*.hpp"), *HARNESS.glob("*.cpp")])
+
+
+def server(flags: Sequence[str]) -> Path:
+    """Object of the unit that serves kernels, built once for its files and flags."""
+    command = [*_command(flags), "-c", str(HARNESS / "tokitai_server.cpp")]
+    digest = hashlib.sha256(repr(command).encode())
+    for path in tool_files():
+        digest.update(path.read_bytes())
+    made = BUILT / f"{digest.hexdigest()[:24]}.o"
+    if not made.exists():
+        with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
+            subprocess.run([*command, "-o", f"{scratch}/server.o"], check=True)
+            Path(scratch, "server.o").replace(made)
+    return made
+
+
 def build(
     source: Path,
     kernels: Mapping[str, Sequence[str]],
@@ -119,8 +138,7 @@ def build(
     text = render(source, kernels, symbols)
     command = _command(flags)
     digest = hashlib.sha256(repr((text, command)).encode())
-    parts = [*HOST.rglob("*.h*"), *HARNESS.glob("*.hpp"), *(ROOT / "tests").rglob("*.hip"), source]
-    for path in sorted(parts):
+    for path in (*tool_files(), *sorted((ROOT / "tests").rglob("*.hip")), source):
         digest.update(path.read_bytes())
     BUILT.mkdir(parents=True, exist_ok=True)
     program = BUILT / digest.hexdigest()[:24]
@@ -134,7 +152,8 @@ def build(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             guard_shared_arrays(compiled, SharedGuards(front=256, back=768, last=65536))
-            command = [compiler(), "-pthread", *flags, str(compiled), "-o", str(made)]
+            command = [compiler(), "-pthread", *flags, str(compiled), str(server(flags))]
+            command += ["-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             made.replace(program)

@@ -40,10 +40,13 @@ class StandIn:
         kernels = resources.kernels_dir()
         dropped = {"-DTOKITAI_DEVICE_CPU=1", f"-I{kernels / 'host'}"}
         dropped |= {"-fsanitize=alignment", "-fno-sanitize-recover=alignment"}
-        kept = [word for word in recipe.command if word not in dropped]
         more = [f'-DTOKITAI_BUILT_FOR="{BUILT_FOR}"', f"-I{HEADERS}", f"-I{kernels / 'host'}"]
+        command, server = (
+            (words[0], *more, *(word for word in words[1:] if word not in dropped))
+            for words in (recipe.command, recipe.server)
+        )
         return msgspec.structs.replace(
-            recipe, device=self.name, arch=BUILT_FOR, command=(kept[0], *more, *kept[1:])
+            recipe, device=self.name, arch=BUILT_FOR, command=command, server=server
         )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:

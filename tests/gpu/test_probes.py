@@ -306,12 +306,13 @@ def test_amdclang_serves_where_there_is_no_hipcc(
     (root / "lib" / "libamdhip64.so").write_text("")
     monkeypatch.setenv("ROCM_PATH", str(root))
     recipe = devices.get("rocm").recipe(OPTIONS, {}, ())
-    words = recipe.command
-    assert words[0] == str(root / "bin" / "amdclang++")
+    words = recipe.link
+    assert words[0] == recipe.command[0] == str(root / "bin" / "amdclang++")
+    assert f"--rocm-path={root}" in recipe.command
     assert {"--hip-link", f"--rocm-path={root}", "-lamdhip64", f"-L{root / 'lib'}"} <= {*words}
-    assert words.index("{source}") < words.index("-lamdhip64")
+    assert words.index("{object}") < words.index("-lamdhip64")
     program(root / "bin", "hipcc")
-    assert "--hip-link" not in devices.get("rocm").recipe(OPTIONS, {}, ()).command
+    assert "--hip-link" not in devices.get("rocm").recipe(OPTIONS, {}, ()).link
 
 
 def test_a_hipcc_that_was_asked_for_is_never_replaced(

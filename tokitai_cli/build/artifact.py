@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import flags, process, resources
+from tokitai_cli import flags, process
 from tokitai_cli.build import entries, store
-from tokitai_cli.build.compiler import COMPILE_SECONDS, command_of, compile_in, failure
+from tokitai_cli.build.compiler import COMPILE_SECONDS
 from tokitai_cli.build.harness import harness_context, harness_text, template_digest
-from tokitai_cli.build.headers import (
-    Digests,
-    probed,
-    read_depfile,
-    shadows,
-    stamp,
-)
 from tokitai_cli.build.identity import identify
-from tokitai_cli.build.scan import Finding, refuse
+from tokitai_cli.build.inputs import Digests, Manifest
+from tokitai_cli.build.scan import refuse
+from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
-from tokitai_cli.model.events import BuildFinished, BuildRunning, BuildStarted, Listener
-from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
+from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
+from tokitai_cli.model.evidence import BuildRecord
 from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.storage import data_sha256, file_sha256, sha256
+from tokitai_cli.storage import data_sha256
 
-# Names inside the build's own folder, so that the recorded command is the same on every run.
-_DEPFILE = "child.d"
-_OBJECT = "child.o"
-# Variables that say where things lie, not what is built; what they lead to is in the key by itself.
-_PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
 _ATTEMPTS = 2
 
 
@@ -54,22 +43,6 @@ class Artifact(msgspec.Struct, frozen=True):
     log_path: Path
 
 
-class _Job(msgspec.Struct, frozen=True):
-    """One build with everything that is known before the compiler runs."""
-
-    request: HarnessRequest
-    recipe: Recipe
-    place: store.Location
-    source: bytes
-    findings: list[Finding]
-    compiler: CompilerRecord
-    first_key: str
-
-    @property
-    def log_path(self) -> Path:
-        return self.place.part("logs") / f"{self.first_key[:32]}.log"
-
-
 def build(
     request: HarnessRequest,
     recipe: Recipe,
@@ -85,13 +58,13 @@ def build(
     """
     start = time.monotonic()
     try:
-        job = _prepare(request, recipe)
+        job = _prepare(request, recipe, timeout, listener)
         found, note = entries.find(job.place, job.first_key, Digests())
         cached = found is not None
         if found is None:
             if listener is not None:
                 listener(BuildStarted(recipe.device, str(request.source), recipe.notice))
-            found = _compile(job, timeout, listener)
+            found = _compile(job)
     except OSError as error:
         raise BuildError(
             f"the build cache cannot be used: {error}",
@@ -127,7 +100,9 @@ def failed_record(request: HarnessRequest, recipe: Recipe | None, error: BuildEr
     )
 
 
-def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
+def _prepare(
+    request: HarnessRequest, recipe: Recipe, timeout: float, listener: Listener | None
+) -> Job:
     try:
         source = request.source.read_bytes()
     except OSError as error:
@@ -137,25 +112,22 @@ def _prepare(request: HarnessRequest, recipe: Recipe) -> _Job:
     findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
     place = store.location()
     compiler = identify(recipe)
+    context = harness_context(request, flags.macros(recipe.command))
     first_key = data_sha256(
         {
-            "format": store.FORMAT,
             "source": [str(request.source), source],
-            "harness": [template_digest(), harness_context(request)],
+            "harness": [template_digest(), context],
             "defines": request.defines,
-            "command": [recipe.command, recipe.link, recipe.shared_guards],
-            "environment": {
-                name: value for name, value in recipe.environment.items() if name not in _PLACES
-            },
-            "features": recipe.resolved_features,
-            "compiler": compiler,
-            "device": [recipe.device, recipe.arch],
+            "command": [recipe.command, recipe.link, recipe.server, recipe.shared_guards],
+            **circumstances(recipe, compiler),
         }
     )
-    return _Job(request, recipe, place, source, findings, compiler, first_key)
+    return Job(
+        request, recipe, place, source, findings, compiler, first_key, context, timeout, listener
+    )
 
 
-def _compile(job: _Job, timeout: float, listener: Listener | None) -> entries.Found:
+def _compile(job: Job) -> entries.Found:
     """Compile in a temporary folder and publish it.
 
     A file that changed while the compiler ran could leave an artifact under the digest of another
@@ -165,98 +137,24 @@ def _compile(job: _Job, timeout: float, listener: Listener | None) -> entries.Fo
         folder = process.make_temporary_folder(job.place.part("tmp"), prefix="build-")
         try:
             started_ns = time.time_ns()
-            text = harness_text(job.request)
+            text = harness_text(job.context)
             (folder / entries.HARNESS).write_text(text, encoding="utf-8")
             job.log_path.unlink(missing_ok=True)
-            command, printed = _run_compiler(job, folder, timeout, listener)
-            manifest = _manifest(job, folder, command)
-            if _changed_since(job, manifest, started_ns):
+            made = make(job, folder)
+            if _changed_since(job, made.manifest, started_ns):
                 continue
-            (folder / _DEPFILE).unlink()
-            record = _record(job, folder, command, manifest, printed)
-            return entries.publish(job.place, folder, job.first_key, manifest, record)
+            record = record_of(job, folder, made, job.request.source, job.source)
+            return entries.publish(job.place, folder, job.first_key, made.manifest, record)
         finally:
             process.remove_temporary_folder(folder)
     raise BuildError(
-        "the kernel source or one of its headers keeps changing while it is compiled",
+        "the kernel source or a file that it takes in keeps changing while it is compiled",
         where=Location(job.request.source),
     )
 
 
-def _run_compiler(
-    job: _Job, folder: Path, timeout: float, listener: Listener | None
-) -> tuple[tuple[str, ...], str]:
-    """Compile in `folder`, and link; returns the commands and what the compiler printed."""
-    recipe = job.recipe
-    made = _OBJECT if recipe.link else entries.ARTIFACT
-    command = command_of(
-        recipe.command, {"source": entries.HARNESS, "output": made, "depfile": _DEPFILE}
-    )
-    printed = _run_step(job, folder, command, made, timeout, listener)
-    if not recipe.link:
-        return command, printed
-    if recipe.shared_guards is not None:
-        from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
-
-        guard_shared_arrays(folder / made, recipe.shared_guards)
-    link = command_of(recipe.link, {"object": made, "output": entries.ARTIFACT})
-    printed += _run_step(job, folder, link, entries.ARTIFACT, timeout, listener)
-    (folder / made).unlink()
-    return (*command, "&&", *link), printed
-
-
-def _run_step(
-    job: _Job,
-    folder: Path,
-    command: tuple[str, ...],
-    made: str,
-    timeout: float,
-    listener: Listener | None,
-) -> str:
-    """Run one command of a build, which makes the file `made`; returns what it printed."""
-
-    def waiting(seconds: float) -> None:
-        if listener is not None:
-            listener(BuildRunning(job.recipe.device, str(job.request.source), seconds))
-
-    done = compile_in(folder, job.recipe, command, job.log_path, timeout, waiting)
-    if done.returncode != 0 or not (folder / made).is_file():
-        raise failure(
-            done,
-            job.recipe,
-            command,
-            source=job.request.source,
-            text=job.source.decode("utf-8", "replace"),
-            findings=job.findings,
-            log_path=job.log_path,
-        )
-    return done.stdout + done.stderr
-
-
-def _manifest(job: _Job, folder: Path, command: tuple[str, ...]) -> entries.Manifest:
-    depfile = folder / _DEPFILE
-    if not depfile.is_file():
-        raise BuildError(f"{job.recipe.compiler.name} wrote no list of headers", command=command)
-    own = {folder / entries.HARNESS, job.request.source}
-    used = read_depfile(depfile.read_text(encoding="utf-8", errors="surrogateescape"), folder)
-    headers = [path for path in used if path not in own]
-    digests = Digests()
-    folders = [job.request.source.parent, *flags.include_folders(command)]
-    foreign = [
-        path for path in headers if not any(path.is_relative_to(folder) for folder in folders)
-    ]
-    ours = [path for path in headers if path not in foreign]
-    present, absent = probed([job.request.source, *ours], folders)
-    names = dict.fromkeys([*map(str, headers), *sorted(present)])
-    return entries.Manifest(
-        headers={name: digests.of(name) for name in names},
-        absent=sorted({*shadows(headers, folders), *absent}),
-        stamps={str(path): stamp(str(path)) for path in foreign},
-    )
-
-
-def _changed_since(job: _Job, manifest: entries.Manifest, started_ns: int) -> bool:
-    """Whether the source, or a header, was written while the compiler ran."""
+def _changed_since(job: Job, manifest: Manifest, started_ns: int) -> bool:
+    """Whether the source, or what was read besides, was written while the compiler ran."""
     if job.request.source.read_bytes() != job.source:
         return True
     finished_ns = time.time_ns()
@@ -264,54 +162,3 @@ def _changed_since(job: _Job, manifest: entries.Manifest, started_ns: int) -> bo
         started_ns <= os.stat(path).st_mtime_ns <= finished_ns  # noqa: PTH116 - hundreds of files
         for path in manifest.headers
     )
-
-
-def _record(
-    job: _Job,
-    folder: Path,
-    command: tuple[str, ...],
-    manifest: entries.Manifest,
-    printed: str,
-) -> BuildRecord:
-    artifact = folder / entries.ARTIFACT
-    facts = [FactRecord(name="bytes", value=str(artifact.stat().st_size), source="file system")]
-    if job.recipe.resolved_features:
-        facts.append(
-            FactRecord(
-                name="cpu-features", value=job.recipe.resolved_features, source="/proc/cpuinfo"
-            )
-        )
-    if job.recipe.inspect is not None:
-        facts += [
-            FactRecord(name=fact.name, value=fact.value, source=fact.source)
-            for fact in job.recipe.inspect(artifact, printed)
-        ]
-    return BuildRecord(
-        device=job.recipe.device,
-        arch=job.recipe.arch,
-        source=str(job.request.source),
-        source_sha256=sha256(job.source),
-        harness_sha256=file_sha256(folder / entries.HARNESS),
-        headers=manifest.headers,
-        command=list(command),
-        compiler=job.compiler,
-        defines=dict(job.request.defines),
-        artifact_sha256=file_sha256(artifact),
-        code_object=facts,
-        notes=[],
-        failed=[],
-        header_texts=_header_texts(manifest),
-    )
-
-
-def _header_texts(manifest: entries.Manifest) -> dict[str, str]:
-    """Texts of the user's own headers: those that came neither with the compiler nor with this tool."""
-    shipped = resources.kernels_dir()
-    texts = {}
-    for path, digest in manifest.headers.items():
-        if path not in manifest.stamps and not Path(path).is_relative_to(shipped):
-            with contextlib.suppress(OSError):
-                data = Path(path).read_bytes()
-                if sha256(data) == digest:
-                    texts[path] = data.decode("utf-8", "replace")
-    return texts

@@ -11,10 +11,16 @@ from tokitai_cli import process
 from tokitai_cli.build.scan import Finding, launches_on_host
 from tokitai_cli.errors import BuildError, Location, NotRunError
 from tokitai_cli.model.device import TRAITS, Recipe
+from tokitai_cli.model.harness import HarnessRequest
 
 # A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
 COMPILE_SECONDS = 900.0
 _FIRST_ERRORS = 5
+_PLACEHOLDER = re.compile(r"\{(source|object|server|output|depfile|assembled)\}")
+# What a line of the harness stands for, by its name in a #line.
+_HARNESS_LINE = re.compile(
+    r"tokitai:(?:kernels\[(?P<kernel>\d+)\](?P<key>[\w.\[\]]*)|(?P<other>[\w.]+))"
+)
 _ERROR = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: (?:fatal )?error: (?P<text>.*)$",
     re.MULTILINE,
@@ -38,9 +44,7 @@ def command_of(words: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...
     """Return a recipe's argv with its placeholders replaced."""
 
     def fill(word: str) -> str:
-        return re.sub(
-            r"\{(source|object|output|depfile)\}", lambda match: names[match.group(1)], word
-        )
+        return _PLACEHOLDER.sub(lambda match: names[match.group(1)], word)
 
     return tuple(fill(word) for word in words)
 
@@ -72,7 +76,7 @@ def failure(
     recipe: Recipe,
     command: tuple[str, ...],
     *,
-    source: Path,
+    request: HarnessRequest,
     text: str,
     findings: Sequence[Finding],
     log_path: Path,
@@ -81,7 +85,7 @@ def failure(
 
     A NotRunError where the machine had no space, memory or processes for it.
     """
-    log = done.stdout + done.stderr
+    log = _as_keys(done.stdout + done.stderr, request.places)
     name = recipe.compiler.name
     found = _LACK.search(log)
     lack = found.group().strip() if found else ""
@@ -103,18 +107,33 @@ def failure(
         if match:
             column = int(match["column"] or 0)
             where = Location(Path(match["file"]), int(match["line"]), column)
+            if match["file"].startswith("variants."):
+                where = Location(key=match["file"])
             message = match["text"]
         else:
             message = errors[0] if errors else f"{name} failed with exit code {done.returncode}"
     return BuildError(
         message,
         where=where,
-        mend=_told_mend(recipe, log) or _mend(recipe.device, source, text, findings),
+        mend=_told_mend(recipe, log) or _mend(recipe.device, request.source, text, findings),
         log=log,
         log_path=log_path,
         first_errors=errors,
         command=command,
     )
+
+
+def _as_keys(log: str, places: Sequence[str]) -> str:
+    """A compiler's output with the spec's keys for lines of the harness."""
+
+    def key(match: re.Match[str]) -> str:
+        if match["kernel"] is None:
+            variant = places[0].partition(".launches")[0] if places else "variants"
+            return f"{variant}.{match['other']}"
+        number = int(match["kernel"])
+        return (places[number] if number < len(places) else "variants") + match["key"]
+
+    return _HARNESS_LINE.sub(key, log)
 
 
 def first_errors(log: str) -> tuple[str, ...]:

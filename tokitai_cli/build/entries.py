@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.build.headers import Digests, stamp
+from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.build.store import Location
 from tokitai_cli.model.evidence import BuildRecord
 from tokitai_cli.storage import data_sha256, encode, file_sha256, write
@@ -18,27 +18,6 @@ from tokitai_cli.storage import data_sha256, encode, file_sha256, write
 ARTIFACT = "child"
 HARNESS = "harness.cpp"
 _RECORD = "record.json"
-
-
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What must hold for an artifact to fit: digests of headers, and files that must not exist.
-
-    `stamps` are size and mtime (ns) of the headers that come with the compiler. As for the compiler
-    itself, equal ones spare reading the file: it is some two hundred files in every warm run.
-    """
-
-    headers: dict[str, str]
-    absent: list[str]
-    stamps: dict[str, list[int]]
-
-    def holds(self, digests: Digests) -> bool:
-        """Whether every header is as it was and nothing shadows one."""
-        stamps = self.stamps
-        for path, want in self.headers.items():
-            known = stamps.get(path)
-            if not (known and stamp(path) == known) and digests.of(path) != want:
-                return False
-        return not any(os.path.exists(path) for path in self.absent)  # noqa: PTH110 - as above
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,8 +51,7 @@ def find(store: Location, first_key: str, digests: Digests) -> tuple[Found | Non
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         key = path.stem
         try:
-            manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-            if not manifest.holds(digests):
+            if not manifest(store, first_key, key).holds(digests):
                 continue
             return read_entry(store, key), note
         except (OSError, msgspec.DecodeError, DamagedError) as error:
@@ -104,13 +82,13 @@ def read_entry(store: Location, key: str) -> Found:
 
 
 def publish(
-    store: Location, built: Path, first_key: str, manifest: Manifest, record: BuildRecord
+    store: Location, built: Path, first_key: str, used: Manifest, record: BuildRecord
 ) -> Found:
     """Move the finished folder `built` into the cache by one rename.
 
     Where another process was faster, its entry is used if it is good. Raises OSError.
     """
-    key = artifact_key(first_key, manifest)
+    key = artifact_key(first_key, used)
     entry = Entry(key, (built / ARTIFACT).stat().st_size, record).sealed()
     (built / _RECORD).write_bytes(encode(entry))
     target = store.part("artifacts") / key
@@ -124,13 +102,19 @@ def publish(
             built.rename(target)
     folder = store.part("manifests") / first_key
     folder.mkdir(mode=0o700, exist_ok=True)
-    write(folder / f"{key}.json", encode(manifest), durable=False)
+    write(folder / f"{key}.json", encode(used), durable=False)
     return read_entry(store, key)
 
 
-def artifact_key(first_key: str, manifest: Manifest) -> str:
+def manifest(store: Location, first_key: str, key: str) -> Manifest:
+    """What a published artifact was built from. Raises OSError or msgspec.DecodeError."""
+    path = store.part("manifests") / first_key / f"{key}.json"
+    return msgspec.json.decode(path.read_bytes(), type=Manifest)
+
+
+def artifact_key(first_key: str, used: Manifest) -> str:
     """Key of an artifact: everything of the first key, and every header."""
-    return data_sha256([first_key, manifest.headers])
+    return data_sha256([first_key, used.headers])
 
 
 def throw_away(store: Location, key: str) -> None:

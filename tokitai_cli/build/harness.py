@@ -1,19 +1,25 @@
-"""The harness text. Its identity is known without rendering, so that a warm run needs no jinja2."""
+"""The text of the kernels' unit. Its identity is known without rendering: a warm run needs no jinja2."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tokitai_cli import resources
 from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.sources import own_texts
 
 _TEMPLATE = "harness.cpp.j2"
+# Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
+_HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
 
-def harness_context(request: HarnessRequest) -> dict[str, Any]:
-    """Return what the template is rendered with; plain data."""
+def harness_context(request: HarnessRequest, macros: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what the template is rendered with; plain data. `macros` are on the command line."""
+    texts = list(own_texts(request.source))
     return {
         "source": str(request.source),
         "kernels": [
@@ -26,9 +32,16 @@ def harness_context(request: HarnessRequest) -> dict[str, Any]:
             }
             for kernel in request.kernels
         ],
-        "dynamic_shared": dynamic_shared_names(request.source),
+        "dynamic_shared": dynamic_shared_names(texts),
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
+        "macros": list(macros),
+        "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
+
+
+def server_source() -> Path:
+    """C++ source of the unit that serves kernels."""
+    return resources.kernels_dir() / "harness" / "tokitai_server.cpp"
 
 
 def template_digest() -> str:
@@ -39,8 +52,8 @@ def template_digest() -> str:
     return digest.hexdigest()
 
 
-def harness_text(request: HarnessRequest) -> str:
-    """C++ source of the harness: includes the kernel source and serves its kernels."""
+def harness_text(context: Mapping[str, Any]) -> str:
+    """C++ source of the kernels' unit: includes the kernel source and describes its kernels."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -51,4 +64,4 @@ def harness_text(request: HarnessRequest) -> str:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - C++ text; every name was matched by a strict pattern
     )
-    return environment.get_template(_TEMPLATE).render(harness_context(request))
+    return environment.get_template(_TEMPLATE).render(context)

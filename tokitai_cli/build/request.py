@@ -27,13 +27,14 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
             where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
             mend="use a folder without quotes, backslashes and line breaks",
         )
-    kernels: dict[KernelEntry, None] = {}
+    kernels: dict[KernelEntry, str] = {}
     for name in sharing(case) if only is None else only:
         variant = case.loaded.spec.variants[name]
-        for launch in variant.launches:
-            kernels[_entry(variant, launch)] = None
+        for index, launch in enumerate(variant.launches):
+            kernels.setdefault(_entry(variant, launch), f"variants.{name}.launches[{index}]")
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
-    return HarnessRequest(source, tuple(kernels), symbols, tuple(sorted(defines_of(case).items())))
+    defines = tuple(sorted(defines_of(case).items()))
+    return HarnessRequest(source, tuple(kernels), symbols, defines, tuple(kernels.values()))
 
 
 def sharing(case: Case) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterable
 
-from tokitai_cli.sources import blank, own_texts
+from tokitai_cli.sources import blank
 
 # `extern __shared__ T name[];`, with attributes and in any order, and HIP's macro for it.
 _TOKEN = re.compile(
@@ -15,15 +15,14 @@ _TOKEN = re.compile(
 )
 
 
-def dynamic_shared_names(source: Path) -> list[str]:
-    """Linker names of all `extern __shared__` arrays of `source` and the files that it includes
-    with quotes from its own folder, sorted.
+def dynamic_shared_names(texts: Iterable[str]) -> list[str]:
+    """Linker names of all `extern __shared__` arrays of the texts of a source and its headers, sorted.
 
     Mangled as the Itanium C++ ABI does for variables: the plain name in the global namespace, else
     _ZN <length name>... E (section 5.1.2).
     """
     found: set[str] = set()
-    for text in own_texts(source):
+    for text in texts:
         if "__shared__" in text or "HIP_DYNAMIC_SHARED" in text:
             found |= _names_in(blank(text))
     return sorted(found)

@@ -17,8 +17,9 @@ from tokitai_cli.devices.environment import (
     dropped_facts,
 )
 from tokitai_cli.devices.programs import first_program, read_text
-from tokitai_cli.devices.words import NOT_MACHINE_CODE, source_words
+from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
 from tokitai_cli.errors import BuildError, UsageError
+from tokitai_cli.flags import of_code
 from tokitai_cli.model.device import (
     TRAITS,
     DeviceOptions,
@@ -95,7 +96,9 @@ class CpuDevice:
         warp_size = options.warp_size or _WARP_SIZES[0]
         if warp_size not in _WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
-        command = (
+        if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
+            raise BuildError("zig does not tell which libraries it links", mend=_MEND)
+        base = (
             *driver,
             "-std=c++17",
             "-O3",
@@ -110,19 +113,18 @@ class CpuDevice:
             "-DTOKITAI_DEVICE_CPU=1",
             f"-DTOKITAI_WARP_SIZE={warp_size}",
             f"-DTOKITAI_SHARED_LIMIT={amd.shared_limit(options.arch)}",
-            "-c",
-            *source_words(self.name, "c++", defines, (*flags, *_CHECKED)),
-            "-o",
-            "{output}",
         )
-        link = (*driver, "-O3", "-pthread", "{object}", *flags, "-fno-lto", "-o", "{output}")
+        told = ("-Wa,--MD,{assembled}",) if _is_gcc(driver[0]) else ()
+        link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto")
+        trace = () if is_zig else ("-Wl,--trace",)
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
         return Recipe(
             device=self.name,
             arch=platform.machine(),
             compiler=Path(driver[0]),
-            command=command,
-            link=link,
+            command=(*base, *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *told))),
+            server=(*base, *unit_words(self.name, "c++", {}, (*of_code(flags), "-fno-lto"))),
+            link=(*link, *trace, "-o", "{output}"),
             shared_guards=SharedGuards(front=256, back=768, last=65536),
             environment=compiler_environment(),
             source_suffix=".cpp",
@@ -167,9 +169,12 @@ def _excess_precision(driver: str) -> tuple[str, ...]:
 
     Clang does so by itself and does not know the flag.
     """
+    return ("-fexcess-precision=16",) if _is_gcc(driver) and platform.machine() == "x86_64" else ()
+
+
+def _is_gcc(driver: str) -> bool:
     name = Path(driver).resolve().name
-    is_gcc = ("g++" in name or "gcc" in name) and "clang" not in name
-    return ("-fexcess-precision=16",) if is_gcc and platform.machine() == "x86_64" else ()
+    return ("g++" in name or "gcc" in name) and "clang" not in name
 
 
 def _missing() -> str:

@@ -19,10 +19,11 @@ from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
     set_variables,
-    source_words,
+    unit_words,
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
+from tokitai_cli.flags import of_code
 from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "sm_90"
@@ -114,24 +115,32 @@ class CudaDevice:
                 mend="name it: --arch sm_90",
             )
         number = arch.removeprefix("sm_")
+        base = (
+            str(nvcc[0]),
+            "-ccbin",
+            str(host[0]),
+            "-std=c++17",
+            "-O3",
+            "-gencode",
+            f"arch=compute_{number},code={arch}",
+            # Line numbers for tools that watch the kernel; the machine code stays as it is.
+            "-lineinfo",
+            "--expt-relaxed-constexpr",
+            "-Xptxas=-v",
+            f'-DTOKITAI_BUILT_FOR="{arch}"',
+        )
         return Recipe(
             device=self.name,
             arch=arch,
             compiler=nvcc[0],
-            command=(
-                str(nvcc[0]),
-                "-ccbin",
-                str(host[0]),
-                "-std=c++17",
-                "-O3",
-                "-gencode",
-                f"arch=compute_{number},code={arch}",
-                # Line numbers for tools that watch the kernel; the machine code stays as it is.
-                "-lineinfo",
-                "--expt-relaxed-constexpr",
-                "-Xptxas=-v",
-                f'-DTOKITAI_BUILT_FOR="{arch}"',
-                *source_words(self.name, "cu", defines, nvcc_flags(flags)),
+            command=(*base, *unit_words(self.name, "cu", defines, nvcc_flags(flags))),
+            server=(*base, *unit_words(self.name, "cu", {}, nvcc_flags(of_code(flags)))),
+            link=(
+                *base[:3],
+                "{object}",
+                "{server}",
+                *nvcc_flags(flags),
+                "-Xlinker=--trace",
                 "-o",
                 "{output}",
             ),

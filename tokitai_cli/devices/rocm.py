@@ -19,10 +19,11 @@ from tokitai_cli.devices.words import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
     set_variables,
-    source_words,
+    unit_words,
     variable_facts,
 )
 from tokitai_cli.errors import BuildError, UsageError
+from tokitai_cli.flags import of_code
 from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "gfx1101"
@@ -114,18 +115,28 @@ class RocmDevice:
                 "--arch native: there is no GPU to take it from", mend="name it: --arch gfx1101"
             )
         root = compiler.resolve().parent.parent
+        base = (
+            str(compiler),
+            "-std=c++17",
+            "-O2",
+            f"--offload-arch={arch}",
+            f'-DTOKITAI_BUILT_FOR="{arch}"',
+            *_link_flags(compiler, root)[:1],  # --rocm-path, where the headers are too
+        )
         return Recipe(
             device=self.name,
             arch=arch,
             compiler=compiler,
-            command=(
+            command=(*base, *unit_words(self.name, "hip", defines, flags)),
+            server=(*base, *unit_words(self.name, "hip", {}, of_code(flags))),
+            link=(
                 str(compiler),
-                "-std=c++17",
-                "-O2",
                 f"--offload-arch={arch}",
-                f'-DTOKITAI_BUILT_FOR="{arch}"',
-                *source_words(self.name, "hip", defines, flags),
+                "{object}",
+                "{server}",
+                *flags,
                 *_link_flags(compiler, root),
+                "-Wl,--trace",
                 "-o",
                 "{output}",
             ),

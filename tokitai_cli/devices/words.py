@@ -12,16 +12,19 @@ NOT_MACHINE_CODE = "not machine-code verification"
 SHARED_UNGUARDED = "shared memory has no guards on a GPU: what leaves a shared array may not show"
 
 
-def source_words(
+def unit_words(
     device: str, language: str, defines: Mapping[str, str], flags: Iterable[str]
 ) -> tuple[str, ...]:
-    """Words that every compiler gets: the tool's headers, -DNAME=VALUE in order, flags, the source."""
+    """Words by which every compiler makes an object of a unit.
+
+    The tool's headers, -DNAME=VALUE in order, flags, the source and what is made of it.
+    """
     folders = (*filter(None, (TRAITS[device].headers,)), "harness")
     return (
         *(f"-I{resources.kernels_dir() / folder}" for folder in folders),
         *(f"-D{name}={defines[name]}" for name in sorted(defines)),
         *flags,
-        *("-MD", "-MF", "{depfile}", "-x", language, "{source}"),
+        *("-MD", "-MF", "{depfile}", "-x", language, "-c", "{source}", "-o", "{output}"),
     )
 
 

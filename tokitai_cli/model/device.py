@@ -143,8 +143,11 @@ class Recipe(msgspec.Struct, frozen=True):
     """How to build one harness source into one executable.
 
     command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
-        (each may be part of a longer word). The depfile is in Makefile syntax.
-    link: argv from {object} to {output}, where `command` makes an object file.
+        (each may be part of a longer word), and {assembled} for what the assembler tells that it read.
+        Both lists are in Makefile syntax.
+    link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
+        a line for each file.
+    server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
     shared_guards: what is kept free around shared arrays in that object file.
     environment: the whole, scrubbed environment of the compiler.
     wraps: programs that the compiler calls and whose identity belongs to the cache key.
@@ -161,6 +164,7 @@ class Recipe(msgspec.Struct, frozen=True):
     source_suffix: str
     version_command: tuple[str, ...]
     link: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
     shared_guards: SharedGuards | None = None
     wraps: tuple[Path, ...] = ()
     wrap_commands: tuple[tuple[str, ...], ...] = ()

@@ -34,12 +34,16 @@ class KernelEntry(msgspec.Struct, frozen=True):
 
 
 class HarnessRequest(msgspec.Struct, frozen=True):
-    """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text."""
+    """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text.
+
+    places: key of the spec for each kernel, such as variants.main.launches[0].
+    """
 
     source: Path
     kernels: tuple[KernelEntry, ...]
     symbols: tuple[tuple[str, str], ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
+    places: tuple[str, ...] = ()
 
     def index_of(self, launch: LaunchPlan, buffers: Sequence[BufferPlan]) -> int:
         """Return the number of the launch's kernel; raises ValueError where it is not served."""

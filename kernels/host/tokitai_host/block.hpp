@@ -118,7 +118,7 @@ struct Block {
 
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
 inline Block* const no_block = reinterpret_cast<Block*>(alignof(Block));
-static thread_local Block* current_block = reinterpret_cast<Block*>(alignof(Block));
+inline __thread Block* current_block = reinterpret_cast<Block*>(alignof(Block));
 
 TOKITAI_UNSANITIZED inline u64 next_random(u64& state) {
   // xorshift64 (Marsaglia, Xorshift RNGs, 2003); the state is never zero.
@@ -139,10 +139,11 @@ TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
   return block.reversed ? 63 - __builtin_clzll(lanes) : __builtin_ctzll(lanes);
 }
 
-inline void report_stuck(Block& block);                           // deadlock.hpp
-inline void report_mixed_barrier(Block& block);                   // deadlock.hpp
-inline void report_no_stack(Work& work);                          // deadlock.hpp
-inline bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);  // deadlock.hpp
+// Of the unit that serves kernels (deadlock.hpp).
+void report_stuck(Block& block);
+void report_mixed_barrier(Block& block);
+void report_no_stack(Work& work);
+bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);
 inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
 inline void fiber_main();
 

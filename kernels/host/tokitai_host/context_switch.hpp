@@ -42,7 +42,9 @@ constexpr const char* context_switch_name = "ucontext";
 
 extern "C" void tokitai_switch_stacks(void** saved_stack_pointer, void* stack_pointer);
 
-#if defined(__x86_64__)
+#if defined(TOKITAI_KERNEL_UNIT)
+// Defined in the unit that serves kernels.
+#elif defined(__x86_64__)
 // System V ABI: rbx, rbp, r12 to r15 and the stack pointer belong to the caller.
 asm(R"(
 .text

@@ -1,9 +1,13 @@
 // What to say when no thread of a block can run: who waits where, and who never came.
 #pragma once
 
+#include <cxxabi.h>
 #include <stdarg.h>
 
 #include "block_barrier.hpp"
+
+// What units of kernels call and the unit that serves them has; a unit that launches by itself has it too.
+#define TOKITAI_SERVING __attribute__((weak))
 
 namespace tokitai {
 
@@ -119,7 +123,7 @@ inline void append_array(Text& text, const SharedArray& array, size_t dynamic_by
 
 // Looks at the first `reach` bytes of every guard of shared memory. True where one is damaged; of
 // several finds the first is told. `index` is the block's.
-TOKITAI_UNSANITIZED inline bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index) {
+TOKITAI_SERVING TOKITAI_UNSANITIZED bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index) {
   Work& work = *block.work;
   const SharedDamage damage = shared_damage(block.shared, work.dynamic_bytes, work.fill, reach);
   if (!damage.array) return false;
@@ -148,12 +152,12 @@ TOKITAI_UNSANITIZED inline bool report_shared_damage(Block& block, size_t reach,
   return true;
 }
 
-inline void report_no_stack(Work& work) {
+TOKITAI_SERVING void report_no_stack(Work& work) {
   if (claim_failure(work, Failure::out_of_memory))
     failure_text(work, "no memory for the stacks of GPU threads");
 }
 
-inline void report_stuck(Block& block) {
+TOKITAI_SERVING void report_stuck(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
   const bool barrier = block.arrived > 0;
   Text text = failure_text(*block.work, barrier ? "divergent barrier" : "deadlock");
@@ -165,7 +169,7 @@ inline void report_stuck(Block& block) {
   append_groups(text, block);
 }
 
-inline void report_mixed_barrier(Block& block) {
+TOKITAI_SERVING void report_mixed_barrier(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
   Text text = failure_text(*block.work, "divergent barrier");
   append(text, ": the threads of the block wait at different barriers");

@@ -59,8 +59,9 @@ struct Coordinates {
 }  // namespace tokitai
 
 // Thread-local, as blocks run on several OS threads at once. With initial values they lie in .tdata,
-// and .tbss is left to shared memory, which is filled as a whole (shared_memory.hpp).
-static thread_local tokitai::Coordinates threadIdx = {1, 1, 1}, blockIdx = {1, 1, 1},
-                                         blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
+// and .tbss is left to shared memory. __thread promises a constant initial value, so that the unit that
+// serves kernels and the unit of the kernels reach them without a call.
+inline __thread tokitai::Coordinates threadIdx = {1, 1, 1}, blockIdx = {1, 1, 1},
+                                     blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
 
 static constexpr int warpSize = TOKITAI_WARP_SIZE;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "deadlock.hpp"
+#include "shared_layout.hpp"
 
 namespace tokitai {
 

@@ -1,0 +1,45 @@
+// What the unit of the kernels and the unit that serves them share: tables of kernels and symbols.
+#pragma once
+
+#include <stdint.h>
+
+namespace tokitai {
+
+using Word = uint64_t;
+
+enum class Argument : Word { buffer, scalar, integer };
+constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
+constexpr unsigned payload_alignment = 4096;
+
+// Signature of a kernel as the harness was generated for it.
+struct Parameter {
+  Argument kind;
+  int64_t lowest;  // range of the kernel's own type, for an integer
+  Word highest;
+};
+
+struct KernelEntry {
+  const char* name;
+  unsigned parameter_count;
+  const Parameter* parameters;
+  const struct DeviceKernel* device;  // how this kind of device starts it
+};
+
+struct SymbolEntry {
+  const char* name;
+  Word bytes;
+  const void* device;  // what this kind of device finds the symbol by
+};
+
+// The tables of the unit that holds the kernels.
+struct Program {
+  const KernelEntry* kernels;
+  unsigned kernel_count;
+  const SymbolEntry* symbols;
+  unsigned symbol_count;
+};
+
+}  // namespace tokitai
+
+// A function, as no compiler makes one of host code for a GPU.
+const tokitai::Program& tokitai_program();

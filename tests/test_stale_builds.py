@@ -1,0 +1,115 @@
+"""A build is made again where anything that it read has changed, headers or not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.runs import run
+from tests.spec_example import write_example
+from tokitai_cli.build.inputs import manifest_of, traced
+from tokitai_cli.errors import BuildError
+from tokitai_cli.model.verdict import Verdict
+
+COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on PATH")
+ADDED = 'extern "C" float added(float, float);\n'
+
+
+def spec_with(folder: Path, flags: str, term: str, head: str = ADDED) -> Path:
+    path = write_example(folder)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("    oracle:", f"    flags: {flags}\n    oracle:"), encoding="utf-8"
+    )
+    kernel = folder / "vector_add.hip"
+    text = kernel.read_text(encoding="utf-8").replace("a[i] + b[i]", term)
+    kernel.write_text(text.replace("__global__", head + "__global__"), encoding="utf-8")
+    return path
+
+
+def compiled(folder: Path, sign: str, made: str) -> None:
+    """An object, or a library of it, in `folder`."""
+    folder.mkdir(exist_ok=True)
+    source = folder / "m.cpp"
+    source.write_text(f'extern "C" float added(float a, float b) {{ return a {sign} b; }}\n')
+    target = folder / "mine.o"
+    subprocess.run([str(COMPILER), "-O1", "-fPIC", "-c", source, "-o", target], check=True)
+    if made.endswith(".a"):
+        subprocess.run(["ar", "rc", folder / made, target], check=True)
+
+
+def verdict(path: Path) -> tuple[Verdict, bool]:
+    found = run(path, path.parent / "out", shapes={"n": 100}, profile=["normal"])
+    (cached,) = found.volatile.build_cached.values()
+    return found.verdict, cached
+
+
+def test_an_object_that_a_flag_links(tmp_path: Path) -> None:
+    path = spec_with(tmp_path / "mine", '["-L.", "-l:mine.o"]', "added(a[i], b[i])")
+    compiled(path.parent, "+", "mine.o")
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    assert verdict(path) == (Verdict.VERIFIED, True)
+    compiled(path.parent, "-", "mine.o")
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+def test_a_library_that_comes_to_lie_in_front_of_another(tmp_path: Path) -> None:
+    flags = "[-Lfirst, -Lsecond, -lown]"
+    path = spec_with(tmp_path / "mine", flags, "added(a[i], b[i])")
+    compiled(path.parent / "second", "+", "libown.a")
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    compiled(path.parent / "first", "-", "libown.a")
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+def test_a_file_that_the_assembler_takes_in(tmp_path: Path) -> None:
+    head = '#include "part.h"\n'
+    path = spec_with(tmp_path / "mine", "[-g0]", "a[i] + sign_word * b[i]", head)
+    data = path.parent / "sign.bin"
+    # Said in two parts, which no search of the text would find.
+    (path.parent / "part.h").write_text(
+        '__asm__(".section .rodata\\n.globl sign_word\\nsign_word:\\n.inc" "bin '
+        f'\\"{data}\\"\\n.text\\n");\nextern "C" const int sign_word;\n'
+    )
+    data.write_bytes(b"\1\0\0\0")
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    data.write_bytes(b"\2\0\0\0")
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+def test_what_no_list_names_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text('// one\n__asm__(".incbin \\"a.bin\\"");\n')
+    (tmp_path / "k.d").write_text(f"k.o: {source}\n")
+    folder = tmp_path / "build"
+    folder.mkdir()
+    (folder / "k.d").write_text(f"k.o: {source}\n")
+    with pytest.raises(BuildError, match=r"k\.hip:2: an assembler takes a file in here"):
+        manifest_of(source, ["clang++", "-c", str(source)], folder, ["k.d"])
+    told = ["g++", "-Wa,--MD,k.s.d", "-c", str(source)]
+    assert manifest_of(source, told, folder, ["k.d"]).headers == {}
+
+
+def test_files_that_a_source_asks_for_are_read_within_limits(tmp_path: Path) -> None:
+    head = '#if __has_include("/dev/zero") && !__has_include("none.h")\n#define SIGN +\n'
+    head += "#else\n#define SIGN -\n#endif\n"
+    path = spec_with(tmp_path / "mine", "[]", "a[i] SIGN b[i]", head)
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    assert verdict(path) == (Verdict.VERIFIED, True)
+    (path.parent / "none.h").touch()
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+def test_what_a_linker_traces(tmp_path: Path) -> None:
+    folder = tmp_path / "build"
+    folder.mkdir()
+    for name in ("a.o", "liba.a", "build/child.o"):
+        (tmp_path / name).touch()
+    printed = (
+        f"child.o\n{tmp_path}/a.o\n({tmp_path}/liba.a)x.o\n{tmp_path}/liba.a(y.o)\na warning\n"
+    )
+    assert traced(printed, folder) == ([tmp_path / "a.o", tmp_path / "liba.a"], "a warning\n")

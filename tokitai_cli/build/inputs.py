@@ -1,0 +1,188 @@
+"""What a build really read, as compiler, assembler and linker tell it, and whether it is the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import flags, resources, sources
+from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.storage import file_sha256, sha256
+
+_MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
+
+
+def read_depfile(text: str, folder: Path) -> list[Path]:
+    r"""List the prerequisites of a Makefile rule, absolute and without doubles.
+
+    Relative ones start at `folder`. Escapes are those that GCC writes: `\ ` for a blank, `\#`,
+    `$$`, and a backslash before a line break.
+    """
+    joined = re.sub(r"\\\r?\n", " ", text)
+    rule = next((line for line in joined.splitlines() if ":" in line), "")
+    _, _, prerequisites = rule.partition(": ")
+    words = re.findall(r"(?:\\.|[^\s\\])+", prerequisites)
+    plain = (re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words)
+    # Not resolved: a symbolic link that is turned to another file must be noticed.
+    return list(dict.fromkeys(folder / word for word in plain))
+
+
+def shadows(headers: Iterable[Path], folders: Sequence[Path]) -> list[str]:
+    """Files that do not exist, and that would be included instead of one of `headers` if they did."""
+    found: set[str] = set()
+    for header in headers:
+        # Every folder that the header lies under may be the one that it was found through.
+        for position, folder in enumerate(folders):
+            if header.is_relative_to(folder):
+                name = header.relative_to(folder)
+                places = (earlier / name for earlier in folders[:position])
+                found.update(str(place) for place in places if not place.exists())
+    return sorted(found)
+
+
+def probed(files: Iterable[Path], folders: Sequence[Path]) -> tuple[set[str], set[str]]:
+    """Files that `files` ask for by `__has_include`: those that are there, those that are not.
+
+    No depfile names them where they are not included, yet they decide what is compiled.
+    """
+    present: set[str] = set()
+    absent: set[str] = set()
+    for file in files:
+        for name in sources.probed(sources.read(file) or b""):
+            for folder in (file.parent, *folders):
+                place = folder / name
+                (present if place.exists() else absent).add(str(place))
+    return present, absent
+
+
+def stamp(path: str) -> list[int]:
+    """Size and time of last change (ns) of a file, empty where it is not there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - hundreds of files in a warm run
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns]
+
+
+class Digests:
+    """sha256 of files, each read once in the life of this object."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Digest of a file, empty where it cannot be read or is a pipe, a device or a folder."""
+        if path not in self._known:
+            try:
+                self._known[path] = file_sha256(path) if os.path.isfile(path) else ""  # noqa: PTH113
+            except OSError:
+                self._known[path] = ""
+        return self._known[path]
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What must hold for an artifact to fit: digests of what was read, and files that must not exist.
+
+    headers: headers, and what assembler and linker took in. stamps: size and mtime (ns) of those that
+    come with the compiler. As for the compiler itself, equal ones spare reading the file: it is some
+    two hundred files in every warm run.
+    """
+
+    headers: dict[str, str]
+    absent: list[str]
+    stamps: dict[str, list[int]]
+
+    def holds(self, digests: Digests) -> bool:
+        """Whether every header is as it was and nothing shadows one."""
+        stamps = self.stamps
+        for path, want in self.headers.items():
+            known = stamps.get(path)
+            if not (known and stamp(path) == known) and digests.of(path) != want:
+                return False
+        return not any(os.path.exists(path) for path in self.absent)  # noqa: PTH110 - as above
+
+    def own_texts(self) -> dict[str, str]:
+        """Texts of the user's own headers: those that came neither with the compiler nor this tool."""
+        shipped = resources.kernels_dir()
+        texts = {}
+        for path, digest in self.headers.items():
+            if path not in self.stamps and not Path(path).is_relative_to(shipped):
+                data = sources.read(path)
+                if data is not None and b"\0" not in data and sha256(data) == digest:
+                    texts[path] = data.decode("utf-8", "replace")
+        return texts
+
+    def merged(self, other: Manifest) -> Manifest:
+        """What must hold for both."""
+        return Manifest(
+            headers={**self.headers, **other.headers},
+            absent=sorted({*self.absent, *other.absent}),
+            stamps={**self.stamps, **other.stamps},
+        )
+
+
+def manifest_of(
+    source: Path,
+    command: Sequence[str],
+    folder: Path,
+    depfiles: Iterable[str],
+    linked: Sequence[Path] = (),
+) -> Manifest:
+    """Manifest of a build of `source` by `command` in `folder`, whose own files are left out.
+
+    depfiles: names of the rules that compiler and assembler wrote. linked: what the linker read.
+    Raises BuildError where a file is read that no list names.
+    """
+    read = [
+        path
+        for name in depfiles
+        for path in read_depfile((folder / name).read_text("utf-8", "surrogateescape"), folder)
+        if path != source and not path.is_relative_to(folder)
+    ]
+    used = list(dict.fromkeys([*read, *linked]))
+    includes = [source.parent, *flags.include_folders(command)]
+    libraries, wanted = flags.libraries(command)
+    near = [*includes, *libraries]
+    foreign = [path for path in used if not any(path.is_relative_to(one) for one in near)]
+    ours = [source, *(path for path in read if path not in foreign)]
+    if not any("--MD" in word for word in command):
+        _refuse_assembled(ours)
+    present, absent = probed(ours, includes)
+    absent |= {str(one / name) for one in libraries for name in wanted if not (one / name).exists()}
+    digests = Digests()
+    names = dict.fromkeys([*map(str, used), *sorted(present)])
+    return Manifest(
+        headers={name: digests.of(name) for name in names},
+        absent=sorted({*shadows(read, includes), *absent}),
+        stamps={str(path): stamp(str(path)) for path in foreign},
+    )
+
+
+def _refuse_assembled(files: Iterable[Path]) -> None:
+    for path in files:
+        line = sources.assembled_line(sources.read(path) or b"")
+        if line:
+            raise BuildError(
+                "an assembler takes a file in here, and this compiler does not tell which",
+                where=Location(path, line),
+                mend="build with g++ and GNU as, or hold the data in a header",
+            )
+
+
+def traced(printed: str, folder: Path) -> tuple[list[Path], str]:
+    """Files that a linker under --trace says it read, and what it printed besides."""
+    files: dict[Path, None] = {}
+    rest: list[str] = []
+    for line in printed.splitlines(keepends=True):
+        member = re.fullmatch(_MEMBER, line.strip())
+        path = folder / ((member["front"] or member["back"]) if member else line.strip())
+        if line.strip() and os.path.isfile(path):  # noqa: PTH113 - no file of an impossible name
+            if not path.is_relative_to(folder):
+                files[path] = None
+        else:
+            rest.append(line)
+    return list(files), "".join(rest)

@@ -1,0 +1,177 @@
+"""The commands of a build: the unit of the kernels, the unit that serves them, and their link."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli import process
+from tokitai_cli.build import entries, store
+from tokitai_cli.build.compiler import command_of, compile_in, failure
+from tokitai_cli.build.harness import server_source
+from tokitai_cli.build.inputs import Digests, Manifest, manifest_of, traced
+from tokitai_cli.build.scan import Finding
+from tokitai_cli.errors import BuildError
+from tokitai_cli.model.device import Recipe
+from tokitai_cli.model.events import BuildRunning, Listener
+from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
+from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.storage import data_sha256, file_sha256, sha256
+
+# Names inside the build's own folder, so that the recorded command is the same on every run.
+_DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
+_NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
+# Variables that say where things lie, not what is built; what they lead to is in the key by itself.
+_PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One build with everything that is known before the compiler runs.
+
+    context: what the harness text is rendered with. timeout: of each command, in seconds.
+    """
+
+    request: HarnessRequest
+    recipe: Recipe
+    place: store.Location
+    source: bytes
+    findings: list[Finding]
+    compiler: CompilerRecord
+    first_key: str
+    context: dict[str, Any]
+    timeout: float
+    listener: Listener | None
+
+    @property
+    def log_path(self) -> Path:
+        """What the compiler printed."""
+        return self.place.part("logs") / f"{self.first_key[:32]}.log"
+
+
+class Made(msgspec.Struct, frozen=True):
+    """An executable in the build's folder: the commands, what they printed, and what they read."""
+
+    command: tuple[str, ...]
+    printed: str
+    manifest: Manifest
+
+
+def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]:
+    """What every key of a build holds, whatever is built."""
+    environment = {name: value for name, value in recipe.environment.items() if name not in _PLACES}
+    return {
+        "format": store.FORMAT,
+        "environment": environment,
+        "features": recipe.resolved_features,
+        "compiler": compiler,
+        "device": [recipe.device, recipe.arch],
+    }
+
+
+def make(job: Job, folder: Path) -> Made:
+    """Compile in `folder`, and link where the recipe does so apart. Raises BuildError, OSError."""
+    recipe = job.recipe
+    made = _OBJECT if recipe.link else entries.ARTIFACT
+    command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
+    printed = run(job, folder, command, made)
+    if not (folder / _DEPFILE).is_file():
+        raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
+    depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
+    commands, linked, server = command, list[Path](), None
+    if recipe.link:
+        if recipe.shared_guards is not None:
+            from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
+
+            guard_shared_arrays(folder / made, recipe.shared_guards)
+        if recipe.server:
+            served, server = _serve(job, folder / _SERVER)
+            commands = (*served, "&&", *commands)
+        link = command_of(recipe.link, {**_NAMES, "output": entries.ARTIFACT})
+        linked, told = traced(run(job, folder, link, entries.ARTIFACT), folder)
+        printed += told
+        commands = (*commands, "&&", *link)
+    manifest = manifest_of(job.request.source, commands, folder, depfiles, linked)
+    for name in (*depfiles, _OBJECT, _SERVER):
+        (folder / name).unlink(missing_ok=True)
+    return Made(commands, printed, manifest if server is None else manifest.merged(server))
+
+
+def _serve(job: Job, target: Path) -> tuple[tuple[str, ...], Manifest]:
+    """Put the unit that serves kernels at `target`: it is built once for a recipe.
+
+    Returns its command, and what it was built from.
+    """
+    recipe, place, source = job.recipe, job.place, server_source()
+    names = {**_NAMES, "source": str(source), "output": entries.ARTIFACT}
+    command = command_of(recipe.server, names)
+    key = data_sha256({"command": command, **circumstances(recipe, job.compiler)})
+    found, _ = entries.find(place, key, Digests())
+    if found is None:
+        folder = process.make_temporary_folder(place.part("tmp"), prefix="build-")
+        try:
+            printed = run(job, folder, command, entries.ARTIFACT)
+            made = Made(command, printed, manifest_of(source, command, folder, [_DEPFILE]))
+            (folder / _DEPFILE).unlink()
+            # The cache holds what can be executed, and throws away what cannot.
+            (folder / entries.ARTIFACT).chmod(0o755)
+            record = record_of(job, folder, made, source, source.read_bytes())
+            found = entries.publish(place, folder, key, made.manifest, record)
+        finally:
+            process.remove_temporary_folder(folder)
+    shutil.copyfile(found.path, target)
+    return command, entries.manifest(place, key, found.entry.key)
+
+
+def record_of(job: Job, folder: Path, made: Made, source: Path, data: bytes) -> BuildRecord:
+    """What the evidence says of the artifact in `folder`, made of `source` with the bytes `data`."""
+    artifact, harness, recipe = folder / entries.ARTIFACT, folder / entries.HARNESS, job.recipe
+    facts = [FactRecord(name="bytes", value=str(artifact.stat().st_size), source="file system")]
+    if recipe.resolved_features:
+        facts.append(
+            FactRecord(name="cpu-features", value=recipe.resolved_features, source="/proc/cpuinfo")
+        )
+    if recipe.inspect is not None and harness.is_file():
+        facts += [
+            FactRecord(name=fact.name, value=fact.value, source=fact.source)
+            for fact in recipe.inspect(artifact, made.printed)
+        ]
+    return BuildRecord(
+        device=recipe.device,
+        arch=recipe.arch,
+        source=str(source),
+        source_sha256=sha256(data),
+        harness_sha256=Digests().of(str(harness)),
+        headers=made.manifest.headers,
+        command=list(made.command),
+        compiler=job.compiler,
+        defines=dict(job.request.defines),
+        artifact_sha256=file_sha256(artifact),
+        code_object=facts,
+        notes=[],
+        failed=[],
+        header_texts=made.manifest.own_texts(),
+    )
+
+
+def run(job: Job, folder: Path, command: tuple[str, ...], made: str) -> str:
+    """Run one command of a build, which makes the file `made`; returns what it printed."""
+
+    def waiting(seconds: float) -> None:
+        if job.listener is not None:
+            job.listener(BuildRunning(job.recipe.device, str(job.request.source), seconds))
+
+    done = compile_in(folder, job.recipe, command, job.log_path, job.timeout, waiting)
+    if done.returncode != 0 or not (folder / made).is_file():
+        raise failure(
+            done,
+            job.recipe,
+            command,
+            request=job.request,
+            text=job.source.decode("utf-8", "replace"),
+            findings=job.findings,
+            log_path=job.log_path,
+        )
+    return done.stdout + done.stderr
