@@ -100,7 +100,7 @@ def _variant(
     return Variant(
         source=source.name,
         launches=launches,
-        oracle="none",
+        given_oracle="none",
         checks=[Check(metric="exact")],
         inputs=of(Role.INPUT),
         outputs=of(Role.OUTPUT),

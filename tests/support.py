@@ -51,7 +51,7 @@ def make_spec(
     """Return a spec `op` with one variant `only` and the profiles PROFILES."""
     settings: dict[str, Any] = {
         "source": "op.hip",
-        "oracle": "none",
+        "given_oracle": "none",
         "launches": [Launch(kernel="op_kernel", grid=[1], block=[64], args=[])],
         "checks": list(checks),
         "inputs": inputs or {"x": Buffer(dtype="float32", shape=["n"])},

@@ -27,12 +27,13 @@ from tokitai_cli.compare import judge
 from tokitai_cli.compare import target as target_module
 from tokitai_cli.compare.checks import WORST_ELEMENTS
 from tokitai_cli.compare.pattern import pattern_of
+from tokitai_cli.compare.values import integer_distance, ratio, ulp_at
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import Expectation, GuardDamage, InputDamage, Replay, Role
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.numerics import integer_distance, ratio, round_to, rounded_bound, spacing, ulp_at
+from tokitai_cli.numerics import round_to, rounded_bound, spacing
 
 F16 = FORMATS["float16"]
 BOUND = Check(metric="bound")
@@ -1134,10 +1135,6 @@ def test_different_bits_refute_a_deterministic_variant_only() -> None:
         "0x4800 and 0x4801; the spec says deterministic"
     )
     assert judgement.findings[0].kind == "nondeterministic"
-    orders = ("natural", "reversed")
-    judgement = judge_array(make_case(), Expectation(values, errors), one, two, schedules=orders)
-    assert "ran in other orders of blocks and threads" in judgement.reason
-    assert "a race, or atomics" in judgement.reason
     judgement = judge_array(make_case(deterministic=False), Expectation(values, errors), one, two)
     assert judgement.verdict is Verdict.VERIFIED
     assert judgement.repeats.differing_outputs == ["y"]

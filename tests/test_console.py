@@ -294,7 +294,7 @@ def spec() -> LoadedSpec:
     variant = Variant(
         source="k.hip",
         launches=[Launch(kernel="k", grid=["n"], block=[64], args=["x", "y"])],
-        oracle="copy",
+        given_oracle="copy",
         checks=[Check(metric="abs", limit=0.5, profiles=["normal"], why="because")],
         formula="y = x",
         inputs={"x": Buffer(dtype="float32", shape=["n"])},

@@ -16,6 +16,8 @@ STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compa
 ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),
+    "formula": {"dtypes", "numerics"},
+    "oracles": GROUND | {"formula"},
     "report": GROUND,
     "console": GROUND,
     "pipeline": GROUND | STAGES | {"report"},

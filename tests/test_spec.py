@@ -33,7 +33,7 @@ FIELDS = {
     field
     for struct in vars(model).values()
     if isinstance(struct, type) and issubclass(struct, model.Strict)
-    for field in struct.__struct_fields__
+    for field in struct.__struct_encode_fields__
 } - {"tree"}  # shown within `reduction`
 HERE = Path(__file__).resolve().parent
 GOOD = """\

@@ -29,6 +29,7 @@ from tokitai_cli.model.case import (
     StatedProperty,
 )
 from tokitai_cli.model.judged import (
+    ChangesRecord,
     FindingRecord,
     MutantRecord,
     OutputRecord,
@@ -54,6 +55,7 @@ class Judgement(msgspec.Struct, frozen=True):
     reason: str
     replay_fraction: float | None
     properties: list[PropertyRecord] = []
+    changes: list[ChangesRecord] = []
 
 
 def judge(
@@ -94,8 +96,7 @@ def judge(
             findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
     failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
-    unjudged = [one.name for one in case.buffers_of(Role.WORKSPACE) if one.name in expectations]
-    verdict, reason = _verdict(case, judged, failures, unjudged)
+    verdict, reason = _verdict(case, judged, failures)
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
@@ -106,6 +107,7 @@ def judge(
         reason=reason,
         replay_fraction=_replay_fraction(judged),
         properties=[one.record for one in held],
+        changes=[one.changes for one in judged if one.changes is not None],
     )
 
 
@@ -185,10 +187,7 @@ def _with_policy(case: Case, record: OutputRecord) -> OutputRecord:
 
 
 def _verdict(
-    case: Case,
-    judged: Sequence[OutputJudgement],
-    failures: Sequence[Failure],
-    unjudged: Sequence[str],
+    case: Case, judged: Sequence[OutputJudgement], failures: Sequence[Failure]
 ) -> tuple[Verdict, str]:
     if failures:
         # min keeps the first of equals: the order of the spec's outputs and checks.
@@ -198,11 +197,6 @@ def _verdict(
     for output in judged:
         if output.open:
             return Verdict.INCONCLUSIVE, output.open
-    if unjudged:
-        text = (
-            f"{unjudged[0]} is passed as a workspace, though the oracle knows it: nothing judges it"
-        )
-        return Verdict.INCONCLUSIVE, text
     if case.expect_empty and all(output.record.elements for output in judged):
         return Verdict.INCONCLUSIVE, "an empty output was expected, but every output has elements"
     return Verdict.VERIFIED, ""

@@ -30,6 +30,7 @@ def statements(evidence: Evidence) -> list[StatementRecord]:
         *_repeats(verified),
         *_examinations(evidence),
         *_mutants(evidence),
+        *_changes(verified),
     ]
 
 
@@ -185,3 +186,22 @@ def _mutants(evidence: Evidence) -> Iterator[StatementRecord]:
             f"in {len(mine)} pairs of place and kind: {kinds}."
         )
         yield _state(text, "groups", mine[0][0])
+
+
+def _changes(verified: list[_Where]) -> Iterator[StatementRecord]:
+    """The case of each variant and output whose checks reject the most changes of the formula."""
+    best: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for at, case in verified:
+        for place, one in enumerate(case.changes):
+            rejected = one.tried - len(one.accepted) - len(one.untold)
+            key = (case.variant, one.output)
+            if rejected > best.get(key, (-1, 0, 0))[0]:
+                best[key] = (rejected, at, place)
+    for (variant, output), (rejected, at, place) in best.items():
+        case = dict(verified)[at]
+        tried = case.changes[place].tried
+        text = (
+            f"The checks of {output} of {variant} reject {rejected} of {tried} changes of the formula "
+            f"in {case.id}."
+        )
+        yield _state(text, "cases", at, "changes", place)

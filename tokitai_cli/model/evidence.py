@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli.model.judged import (
+    ChangesRecord,
     ExaminationRecord,
     FindingRecord,
     MutantRecord,
@@ -149,8 +150,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     """One case on one device.
 
     `reproduced` says whether a refutation came out the same in a fresh child; None where it was
-    not tried. `deterministic` is the variant's own declaration. workspaces: elements of each; nothing
-    judges them.
+    not tried. `deterministic` is the variant's own declaration.
     """
 
     id: str
@@ -180,7 +180,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     reproduced: bool | None = None
     deterministic: bool = True
     examined: list[ExaminationRecord] = msgspec.field(default_factory=list)
-    workspaces: dict[str, int] = msgspec.field(default_factory=dict)
+    changes: list[ChangesRecord] = msgspec.field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -192,7 +192,8 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     """Vacuity of one group (variant, output, shape, device): what became of each mutant kind.
 
     status: rejected (a verified case rejects it), accepted (accepted and rejected by no verified
-    case), never-eligible (no profile here could tell it), not-known, not-applicable.
+    case), never-eligible (no profile here could tell it), not-known, not-applicable; untold (a change of
+    a formula that no profile here could tell, which may be none).
     flat: a dropped term of an output that flat limits alone judge. profile: the one that they accept
     it on though they reject it on another; empty where the record is about all profiles.
     """
@@ -203,7 +204,9 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     shape: dict[str, int]
     device: str
     kind: str
-    status: Literal["rejected", "accepted", "never-eligible", "not-known", "not-applicable"]
+    status: Literal[
+        "rejected", "accepted", "never-eligible", "not-known", "not-applicable", "untold"
+    ]
     rejected_by: list[str]
     accepted_by: list[str]
     flat: bool = False

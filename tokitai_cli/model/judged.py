@@ -76,19 +76,6 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     open_elements: int = 0
 
 
-class BoundRecord(Record, frozen=True, kw_only=True):
-    """Size of the bound that a user's own oracle states, over the elements that must be finite.
-
-    In ulp of the output's dtype at the reference, and relative to the reference where that is a normal
-    number; a median is that of a sample of at most 32,768 elements.
-    """
-
-    ulp_median: Number
-    ulp_largest: Number
-    relative_median: Number
-    relative_largest: Number
-
-
 class StructureRecord(Record, frozen=True, kw_only=True):
     """A failure in front of the numbers: dtype or shape, never-written elements, or non-finite
     structure. `kind` names it, `first` is the first element's index.
@@ -120,8 +107,7 @@ class PatternRecord(Record, frozen=True, kw_only=True):
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
-    unwritten: elements that the oracle lets stay as they were, and that did: nothing judged them.
-    structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
+    structure, metrics, pattern: None: volatile. sha256: empty: volatile.
     """
 
     name: str
@@ -135,8 +121,6 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     pattern: PatternRecord | None
     non_finite: str = ""
     sha256: list[str] = []
-    unwritten: int = 0
-    own_bound: BoundRecord | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):
@@ -218,3 +202,17 @@ class PropertyRecord(Record, frozen=True, kw_only=True):
     passed: bool
     detail: str
     runs: int = 1
+
+
+class ChangesRecord(Record, frozen=True, kw_only=True):
+    """What the checks make of the changes of a formula, for one output of a case.
+
+    tried: how many changes alter the output here. accepted: those that the checks let pass though the
+    bound tells them from the reference. untold: those that even the bound does not tell. The checks
+    reject all others.
+    """
+
+    output: str
+    tried: int
+    accepted: list[str]
+    untold: list[str]

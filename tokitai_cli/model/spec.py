@@ -162,12 +162,30 @@ class Reduction(Strict, frozen=True, kw_only=True):
     outputs: dict[Identifier, Expression] = {}
 
 
+PrecisionName = Literal[
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "sinh", "cosh",
+    "erf", "arctan", "cbrt", "sqrt", "rsqrt", "divide", "power",
+]  # fmt: skip
+
+
+class FormulaOracle(Strict, frozen=True, kw_only=True):
+    """A formula in plain numpy, `file.py:function`, of which error bounds and wrong outputs follow.
+
+    precision: error of a function in ulp, where the kernel's is another than HIP and CUDA document.
+    accumulate: dtype in which the kernel keeps its sums.
+    """
+
+    formula: str
+    precision: dict[PrecisionName, Annotated[float, Meta(ge=0, le=2**20)]] = {}
+    accumulate: Literal["float16", "bfloat16", "float32"] = "float32"
+
+
 class Variant(Strict, frozen=True, kw_only=True):
     """One kernel or sequence of kernels with its contract."""
 
     source: str
     launches: Annotated[list[Launch], Meta(min_length=1)]
-    oracle: str
+    given_oracle: str | FormulaOracle = msgspec.field(name="oracle")
     checks: Annotated[list[Check], Meta(min_length=1)]
     title: str = ""
     lowering: str = ""
@@ -189,6 +207,18 @@ class Variant(Strict, frozen=True, kw_only=True):
     properties: list[Property] = []
     profiles: list[str] = []
     non_claims: list[str] = []
+
+    @property
+    def oracle(self) -> str:
+        """Built-in name, or `file.py:function`."""
+        return (
+            self.given_oracle if isinstance(self.given_oracle, str) else self.given_oracle.formula
+        )
+
+    @property
+    def by_formula(self) -> FormulaOracle | None:
+        """The oracle, where it is a formula."""
+        return None if isinstance(self.given_oracle, str) else self.given_oracle
 
 
 class SuiteShape(Strict, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.model.case import BufferPlan, Expectation
-from tokitai_cli.numerics import spacing
-from tokitai_cli.oracles.child import WRONG
+from tokitai_cli.numerics import round_to, spacing
+from tokitai_cli.oracles.child import CHANGE, WRONG
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -58,7 +58,20 @@ def expectation(plan: BufferPlan, files: Mapping[str, str], folder: Path) -> Exp
         low=parts.get("low"),
         terms=None,
         dropped=wrong,
+        error_probable=parts.get("error_probable"),
+        changes={
+            part.removeprefix(CHANGE): array
+            for part, array in parts.items()
+            if part.startswith(CHANGE)
+        },
+        replay=_replay(plan, parts.get("replay")),
     )
+
+
+def _replay(plan: BufferPlan, values: NDArray[Any] | None) -> NDArray[Any] | None:
+    if values is None or plan.dtype not in FORMATS:
+        return None if values is None else values.astype(numpy_dtype(plan.dtype))
+    return round_to(values.astype(np.float64), plan.dtype)
 
 
 def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
@@ -72,7 +85,7 @@ def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
         wanted = list(plan.shape)
         more = "a row of values for each choice, " if part == "allowed" else ""
         raise AnswerError(f"{said} has shape {list(array.shape)}, not {more}{wanted}")
-    return _values(plan, said, array) if part.startswith(WRONG) else array
+    return _values(plan, said, array) if part.startswith((WRONG, CHANGE)) else array
 
 
 def _reference(plan: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:

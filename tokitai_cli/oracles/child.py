@@ -1,4 +1,5 @@
-"""The process that runs a user's oracle. Started as a script: it imports nothing of the tool.
+"""The process that runs a user's oracle. Started as a script: of the tool it imports `formula` alone,
+where the oracle is a formula or asks for it.
 
 Reads `request.json` and .npy files in the folder that is its one argument, calls the function and
 writes .npy files and then `answer.json`. What the oracle prints goes to stdout. Where there is time it
@@ -24,6 +25,7 @@ ANSWER = "answer.json"
 AGAIN = "again.json"
 MOST_TOLD = 100_000  # characters of what an oracle raised
 WRONG = "wrong "
+CHANGE = "change "
 PARTS = (
     "reference",
     "error",
@@ -34,6 +36,9 @@ PARTS = (
     "allowed",
     "low",
     "wrong",
+    "error_probable",
+    "changes",
+    "replay",
 )
 # Elements of an output that are looked at when a slice is zeroed.
 SAMPLE = 1 << 16
@@ -51,6 +56,7 @@ def main(folder: Path) -> None:
         request["packages"] not in sys.path
     ):  # python -I has not read PYTHONPATH, where numpy may lie
         sys.path.append(request["packages"])
+    sys.path.append(request["tool"])
     answer: dict[str, Any]
     try:
         answer = {"outputs": _serve(request, folder)}
@@ -73,11 +79,24 @@ def _put(path: Path, content: Any) -> None:
 def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     file = Path(request["file"])
     function = _load(file, request["function"])
+    if request["formula"]:
+        return _by_formula(request, file, function, inputs)
     told = {"reduction": request["reduction"]} if _takes_reduction(function) else {}
     result = _guarded(file, lambda: function(request["params"], inputs, request["scalars"], **told))
     if not isinstance(result, Mapping):
         raise FaultError(f"returned {type(result).__name__}, not a dict of outputs")
     return result
+
+
+def _by_formula(
+    request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    from tokitai_cli.formula.oracle import Asked, answer, wanted_of
+
+    wanted = wanted_of(request["formula"], str(file))
+    asked = Asked(function, request["params"], dict(inputs), request["scalars"])
+    found: Mapping[str, Any] = _guarded(file, lambda: answer(asked, wanted))
+    return found
 
 
 def _takes_reduction(function: Callable[..., Any]) -> bool:
@@ -215,8 +234,9 @@ def _flat(name: str, parts: Mapping[str, Any]) -> list[tuple[str, Any]]:
     given = [
         (part, array)
         for part, array in parts.items()
-        if part != "wrong" and (array is not None or part == "reference")
+        if part not in ("wrong", "changes") and (array is not None or part == "reference")
     ]
+    given += [(CHANGE + words, array) for words, array in parts.get("changes", {}).items()]
     return [*given, *((WRONG + one, array) for one, array in wrong.items())]
 
 

@@ -67,14 +67,24 @@ def expect(
     return _find(case, name, "oracle").expect(case, arrays)
 
 
-def replay(case: Case, arrays: Arrays, seed: int | None = None) -> dict[str, Replay]:
+def replay(
+    case: Case,
+    arrays: Arrays,
+    seed: int | None = None,
+    expectations: Mapping[str, Expectation] | None = None,
+) -> dict[str, Replay]:
     """Bits that a kernel with the order of the variant's `replay` gives; empty where there is none.
 
-    `seed` (the case's own by default) chooses the rows where only a sample is replayed.
+    `seed` (the case's own by default) chooses the rows where only a sample is replayed. A formula in
+    `expectations` brings its own.
     """
     name = case.variant.replay
     if not name:
-        return {}
+        return {
+            output: Replay(one.replay)
+            for output, one in (expectations or {}).items()
+            if one.replay is not None
+        }
     repeat = _replay(case).replay
     assert repeat is not None
     return repeat(case, arrays, case.seed if seed is None else seed)

@@ -98,7 +98,7 @@ def expect(
         terms = 0 if case.variant.reduction == "none" else None
         return {
             plan.name: msgspec.structs.replace(
-                found[plan.name], own=True, terms=terms, zeroed=_zeroed(folder, plan)
+                found[plan.name], terms=terms, zeroed=_zeroed(folder, plan)
             )
             for plan in outputs
         }
@@ -177,11 +177,38 @@ def _write_request(
         "scalars": _scalars(case),
         "packages": str(Path(np.__file__).resolve().parent.parent),
         "inputs": inputs,
+        "tool": str(Path(child.__file__).resolve().parents[2]),
         "reduction": _reduction(case),
-        "slices": _slices(arrays),
+        "slices": [] if case.variant.by_formula else _slices(arrays),
+        "formula": _formula(case),
         "seconds": timeout,
     }
     (folder / child.REQUEST).write_text(json.dumps(request), encoding="utf-8")
+
+
+def _formula(case: Case) -> dict[str, Any] | None:
+    """What is asked of a formula (see `formula.oracle.Wanted`); None where the oracle is none."""
+    oracle = case.variant.by_formula
+    if oracle is None:
+        return None
+    claim = _reduction(case)
+    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    rounds = {}
+    if isinstance(claim, dict):
+        rounds = {plan.name: claim["outputs"].get(plan.name, claim["tree"]) for plan in plans}
+    checks = case.variant.checks
+    return {
+        "outputs": {plan.name: plan.dtype for plan in plans},
+        "rounds": rounds,
+        "precision": {
+            "ulps": oracle.precision,
+            "accumulate": oracle.accumulate,
+            "flush_to_zero": case.variant.flush_to_zero,
+        },
+        "probable": any(check.metric == "bound-prob" for check in checks),
+        "replay": any(check.against == "replay" for check in checks),
+        "turn": case.seed,
+    }
 
 
 def _reduction(case: Case) -> Any:

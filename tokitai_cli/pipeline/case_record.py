@@ -16,7 +16,7 @@ from tokitai_cli.errors import (
     OracleError,
     TokitaiError,
 )
-from tokitai_cli.model.case import Case, LaunchPlan, Role
+from tokitai_cli.model.case import Case, LaunchPlan
 from tokitai_cli.model.device import Probe
 from tokitai_cli.model.evidence import CaseRecord, LaunchRecord
 from tokitai_cli.model.judged import ExaminationRecord
@@ -51,7 +51,6 @@ def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
         shape=dict(case.shape),
         profile=case.profile,
         seed=case.seed,
-        workspaces={plan.name: plan.elements for plan in case.buffers_of(Role.WORKSPACE)},
         device=device,
         spec=case.loaded.digest,
         build="",
@@ -84,6 +83,7 @@ def judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
         outputs=judgement.outputs,
         properties=judgement.properties,
         mutants=judgement.mutants,
+        changes=judgement.changes,
         repeats=judgement.repeats,
         findings=judgement.findings,
         replay_fraction=judgement.replay_fraction,

@@ -98,7 +98,7 @@ def _prepare(
             stage,
             lambda: oracles.expect(case, arrays, timeout=oracle_timeout, log=printed.append),
         )
-        replays = clock.timed(stage, lambda: oracles.replay(case, arrays))
+        replays = clock.timed(stage, lambda: oracles.replay(case, arrays, None, expectations))
         properties = clock.timed(
             stage, lambda: oracles.stated_properties(case, arrays, expectations)
         )

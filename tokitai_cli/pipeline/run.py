@@ -263,6 +263,7 @@ def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
         inputs=worse.inputs or better.inputs,
         outputs=worse.outputs or better.outputs,
         mutants=worse.mutants or better.mutants,
+        changes=worse.changes or better.changes,
         repeats=worse.repeats or better.repeats,
     )
     seconds = {

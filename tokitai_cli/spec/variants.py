@@ -56,7 +56,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     for index, requirement in enumerate(variant.requires):
         check_comparison(document, (*path, "requires", index), requirement, spec.params)
     _check_build(document, path, spec, variant)
-    check_function(document, (*path, "oracle"), variant.oracle)
+    _check_oracle(document, (*path, "oracle"), variant)
     if variant.replay:
         check_function(document, (*path, "replay"), variant.replay)
     if not isinstance(variant.reduction, str):
@@ -75,6 +75,17 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
         _check_check(document, (*path, "checks", index), spec, variant, check)
     _check_all_judged(document, path, spec, variant)
     _check_properties(document, path, spec, variant)
+
+
+def _check_oracle(document: Document, path: KeyPath, variant: Variant) -> None:
+    if variant.by_formula is None:
+        check_function(document, path, variant.oracle)
+        return
+    here = (*path, "formula")
+    if ":" not in variant.oracle:
+        mend = "write file.py:function, with the path relative to the spec's folder"
+        raise document.fault(here, f"`{variant.oracle}` names no function of a file", mend)
+    check_function(document, here, variant.oracle)
 
 
 def _check_source(document: Document, path: KeyPath, source: str) -> None:
@@ -268,7 +279,7 @@ def _check_check(
         check_known(document, (*path, "output"), check.output, outputs, "output")
     check_all_known(document, (*path, "profiles"), check.profiles, spec.profiles, "profile")
     if check.against == "replay":
-        if not variant.replay:
+        if not variant.replay and variant.by_formula is None:
             mend = "add `replay:` to the variant, or write against: reference"
             raise document.fault((*path, "against"), "the variant has no replay", mend)
         if not metric.replay:
