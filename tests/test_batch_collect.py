@@ -180,11 +180,13 @@ def test_other_yaml_files_are_skipped_under_a_folder_and_errors_by_name(tmp_path
     other = tmp_path / "ci.yaml"
     other.write_text("on: push\n")
     (tmp_path / "gone.yml").symlink_to(tmp_path / "nowhere.yml")
+    (tmp_path / "long.yml").symlink_to("a" * 300)  # what cannot even be looked at
     found = gather(tmp_path)
     assert [one.entry.op for one in found.specs] == ["vector-add"]
     assert sorted(found.skipped) == [
         f"{other}: no spec",
         f"{tmp_path / 'gone.yml'}: no regular file",
+        f"{tmp_path / 'long.yml'}: no regular file",
     ]
     for order in ([tmp_path, other], [other, tmp_path]):
         with pytest.raises(SpecError, match="is this a spec"):

@@ -213,6 +213,7 @@ def test_what_a_machine_lacks_is_found_behind_other_errors() -> None:
     outer.__cause__ = OSError(24, "Too many open files", "/a")
     assert lack_of(outer) == "/a: Too many open files"
     assert lack_of(MemoryError()) == "there is not enough memory"
+    assert lack_of(PermissionError(13, "Permission denied", "/a")) == "/a: Permission denied"
     assert lack_of(FileNotFoundError(2, "No such file")) == ""
     assert lack_of(TypeError()) == ""
 

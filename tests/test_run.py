@@ -238,7 +238,7 @@ def test_a_child_that_does_not_come_up(fault: str, error: type[Exception], words
 
 
 def test_a_program_that_is_not_there() -> None:
-    with pytest.raises(ChildCrashedError, match="cannot be started: No such file"):
+    with pytest.raises(NotRunError, match="cannot be started: No such file"):
         Server(["/nowhere/child"], ENVIRONMENT, harness_of(CASE))
 
 

@@ -131,7 +131,7 @@ class ExecutorError(TokitaiError):
 
 
 # What a system says where it has no more of something, or where all of a file system is read-only.
-_SCARCE = {
+SCARCE = {
     *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT),
     *(errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE, errno.ENAMETOOLONG),
 }
@@ -148,7 +148,7 @@ def lack_of(error: BaseException | None) -> str:
             found = "there is not enough memory"
         elif isinstance(error, ImportError):
             found = f"a part of the tool cannot be loaded: {' '.join(error.msg.split())[:200]}"
-        elif isinstance(error, OSError) and error.errno in _SCARCE:
+        elif isinstance(error, OSError) and error.errno in {*SCARCE, errno.EACCES, errno.EPERM}:
             place = f"{error.filename}: " if error.filename else ""
             found = f"{place}{error.strerror or error}"
         error = error.__cause__ or error.__context__

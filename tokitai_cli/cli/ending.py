@@ -115,7 +115,7 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
     from tokitai_cli.errors import lack_of
 
     if lack := lack_of(error):
-        _say(f"error: {lack}", "  nothing can run here: see the limits of the shell (ulimit -a)")
+        _say(f"error: {lack}")
         return EXIT_USAGE
     return _fault(error, arguments)
 

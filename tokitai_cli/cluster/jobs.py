@@ -47,7 +47,7 @@ class Profile(msgspec.Struct, frozen=True):
 def read_profile(file: Path, jobs: int, tls: TlsFiles | None) -> Profile:
     """Read the file, and look whether the batch system is there. Raises UsageError for every fault."""
     if jobs < 1:
-        raise UsageError(f"--jobs {jobs}: at least one job is needed with --cluster")
+        raise UsageError("--cluster: say with --jobs N how many jobs to ask for, at least one job")
     system, options = _section(file)
     _check(file, system, options)
     if tls is not None or configured():

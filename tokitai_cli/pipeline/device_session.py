@@ -111,7 +111,7 @@ class DeviceSession:
     def start(self, artifact: build.Artifact) -> run.Server:
         """The child that serves `artifact`, started where it is not there; it is not waited for.
 
-        Raises ChildCrashedError where no process can be made of it.
+        Raises NotRunError where no process can be made of it.
         """
         if self._server is None or not self._server.alive or self._serving != artifact.key:
             self.replace()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tokitai_cli.errors import NotRunError, lack_of
+from tokitai_cli.errors import SCARCE, NotRunError, lack_of
 from tokitai_cli.process._output import Capture, Captured
 from tokitai_cli.process._supervisor import kill_group, supervisor
 
@@ -52,8 +52,8 @@ class Child:
         try:
             self._process = _start(argv, env, cwd, pass_fds, stdin is not None, merge)
         except OSError as error:
-            if lack := lack_of(error):
-                raise NotRunError(f"no process can be started: {lack}") from error
+            if error.errno in SCARCE:
+                raise NotRunError(f"no process can be started: {lack_of(error)}") from error
             raise
         self.pid = self._process.pid
         self.left_running = False

@@ -41,9 +41,9 @@ class Server:
     """Context manager around the child that serves `harness`.
 
     After any error the child is ended; `alive` is then False and a new Server is needed.
-    Raises ChildCrashedError or ChildTimeoutError where the child does not come up, and
-    InadmissibleError where it says that its device is not there; without `wait` only the first
-    use of `hello` or `run` does, so that a device can come up while other work is done.
+    Raises NotRunError where it cannot be started, ChildCrashedError or ChildTimeoutError where it does
+    not come up, and InadmissibleError where it says that its device is not there; without `wait` only
+    the first use of `hello` or `run` does, so that a device can come up while other work is done.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Server:
         except OSError as error:
             self._close_descriptors()
             reason = error.strerror or str(error)
-            raise ChildCrashedError(f"the child cannot be started: {reason}") from error
+            raise NotRunError(f"the child cannot be started: {reason}") from error
         finally:
             os.close(request_read)
             os.close(response_write)

@@ -79,14 +79,14 @@ class _Files:
             except OSError as error:
                 self.faults.append(_unreadable(folder, error))
                 continue
-            folders = [path for path in inside if path.is_dir()]
+            folders = [path for path in inside if os.path.isdir(path)]  # noqa: PTH112 - never raises
             waiting += reversed([path for path in folders if not path.name.startswith(".")])
             for path in inside:
-                if path.suffix.lower() in _SUFFIXES and not path.is_dir():
+                if path.suffix.lower() in _SUFFIXES and path not in folders:
                     self._meet(path)
 
     def _meet(self, path: Path) -> None:
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - never raises
             self.paths.setdefault(os.path.realpath(path), path)
         else:
             self.skipped.append(f"{shown(path)}: no regular file")
