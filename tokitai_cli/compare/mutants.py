@@ -19,7 +19,7 @@ from tokitai_cli.compare.tally import Summary
 from tokitai_cli.compare.target import Index, Target
 from tokitai_cli.compare.values import index_of, shown, shown_index, shown_short
 from tokitai_cli.errors import OracleError
-from tokitai_cli.model.case import Expectation
+from tokitai_cli.model.case import DROPPED, Expectation
 from tokitai_cli.model.metrics import METRICS
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
@@ -28,7 +28,6 @@ ANCHOR = 16.0
 ANCHOR_RMS = 100.0
 
 _SAMPLE = 4096
-DROPPED = ("last-term-dropped", "heaviest-term-dropped")
 NOT_KNOWN = "not known: the oracle does not say of what terms the output is a sum"
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from tokitai_cli.compare.checks import ResolvedCheck, all_loose
 from tokitai_cli.compare.mutant_trial import Given, MutantTrial
-from tokitai_cli.compare.mutants import DROPPED, Mutant
+from tokitai_cli.compare.mutants import Mutant
 from tokitai_cli.compare.target import Chunk, Target
-from tokitai_cli.model.case import Expectation, Zeroed
+from tokitai_cli.model.case import DROPPED, Expectation, Zeroed
 from tokitai_cli.model.judged import MutantRecord
 
 KIND = "slice-zeroed"

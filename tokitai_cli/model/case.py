@@ -141,6 +141,10 @@ class Zeroed(msgspec.Struct, frozen=True):
     values: NDArray[Any]
 
 
+# Names of wrong references whose sums lack a term, in Expectation.dropped.
+DROPPED = (LAST_DROPPED, HEAVIEST_DROPPED) = ("last-term-dropped", "heaviest-term-dropped")
+
+
 class Expectation(msgspec.Struct, frozen=True):
     """What an oracle says of one output (bounds.md).
 

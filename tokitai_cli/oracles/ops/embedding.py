@@ -30,7 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.errors import NotRunError
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
+from tokitai_cli.model.case import (
+    HEAVIEST_DROPPED,
+    LAST_DROPPED,
+    BufferPlan,
+    Case,
+    Expectation,
+    Replay,
+)
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, gamma, gamma_probable
 from tokitai_cli.oracles.builtin import BuiltIn
 from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
@@ -217,7 +224,7 @@ def _dropped(groups: _Groups, grad: Array, reference: Floats) -> dict[str, Calla
         ranked = groups.order[np.lexsort((weights, rows))]
         return without(ranked[groups.starts + groups.counts[groups.hit] - 1])
 
-    return {"last-term-dropped": last, "heaviest-term-dropped": heaviest}
+    return {LAST_DROPPED: last, HEAVIEST_DROPPED: heaviest}
 
 
 ORACLES = {

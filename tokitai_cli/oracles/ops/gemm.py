@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import Case, Expectation
+from tokitai_cli.model.case import HEAVIEST_DROPPED, LAST_DROPPED, Case, Expectation
 from tokitai_cli.oracles.bounds import additions, gamma, gamma_probable
 from tokitai_cli.oracles.builtin import BuiltIn
 from tokitai_cli.oracles.exact import EXACT_UNITS, require_exact, unit_of
@@ -178,8 +178,8 @@ def _mutants(
     if product.terms < 2:
         return {}
     return {
-        "last-term-dropped": lambda: _without(product, reference, product.terms - 1),
-        "heaviest-term-dropped": lambda: _without(product, reference, _heaviest(product)),
+        LAST_DROPPED: lambda: _without(product, reference, product.terms - 1),
+        HEAVIEST_DROPPED: lambda: _without(product, reference, _heaviest(product)),
     }
 
 

@@ -33,7 +33,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
+from tokitai_cli.model.case import DROPPED, LAST_DROPPED, BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma, is_welford
 from tokitai_cli.oracles.builtin import BuiltIn
@@ -57,7 +57,6 @@ from tokitai_cli.oracles.rows import (
 
 # Relative error of this reference's own mean, with a margin for the order of its additions.
 _OWN_MEAN = 2.0**-50
-_KINDS: tuple[str, ...] = ("last-term-dropped", "heaviest-term-dropped")
 _EPS_DROPPED = "eps-dropped"
 # Share of eps in variance + eps from where on its absence is an error of a percent in y.
 _EPS_MATTERS = 2.0**-6
@@ -242,7 +241,7 @@ def _with_mutants(
     """
     terms = int(given.x.shape[1])
     shape = expectation.reference.shape
-    kinds = _KINDS if terms > 1 else ()
+    kinds = DROPPED if terms > 1 else ()
     if name != "mean" and matters > _EPS_MATTERS:
         kinds = (*kinds, _EPS_DROPPED)
     dropped = {kind: lambda kind=kind: _without(name, kind, given).reshape(shape) for kind in kinds}
@@ -260,7 +259,7 @@ def _without(name: str, kind: str, given: Arguments) -> Floats:
             mean = x.mean(axis=1)
             d = x - mean[:, None]
             sizes = np.abs(x if name == "mean" else d)
-            column = width - 1 if kind == "last-term-dropped" else np.argmax(sizes, axis=1)
+            column = width - 1 if kind == LAST_DROPPED else np.argmax(sizes, axis=1)
             if name == "mean":
                 wrong[part] = mean - x[lines, column] / width
                 continue

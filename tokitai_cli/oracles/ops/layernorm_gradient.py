@@ -33,7 +33,7 @@ import msgspec
 import numpy as np
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
+from tokitai_cli.model.case import DROPPED, LAST_DROPPED, BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import additions, compound, gamma
 from tokitai_cli.oracles.builtin import BuiltIn
@@ -55,7 +55,6 @@ from tokitai_cli.oracles.rows import (
 _SUBNORMAL = 2.0**-100
 _OVERFLOW = FORMATS["float32"].overflow / 4
 _SINGLE = ("float32",)
-_KINDS = ("last-term-dropped", "heaviest-term-dropped")
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -219,7 +218,7 @@ def _with_mutants(
     assert expectation.error is not None
     dropped = {
         kind: lambda kind=kind: _without(name, kind, given, expectation.reference).reshape(shape)
-        for kind in (_KINDS if (expectation.terms or 0) > 1 else ())
+        for kind in (DROPPED if (expectation.terms or 0) > 1 else ())
     }
     return msgspec.structs.replace(
         expectation,
@@ -231,7 +230,7 @@ def _with_mutants(
 
 def _without(name: str, kind: str, given: Arguments, reference: Floats) -> Floats:
     """Leave out the last term or the heaviest one: a column of grad_x's sums, a row of the others'."""
-    last = kind == "last-term-dropped"
+    last = kind == LAST_DROPPED
     wrong = reference.copy()
     with np.errstate(all="ignore"):
         if name != "grad_x":

@@ -36,7 +36,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay
+from tokitai_cli.model.case import DROPPED, LAST_DROPPED, BufferPlan, Case, Expectation, Replay
 from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.bounds import UNIT_ROUNDOFF, additions, compound, gamma
 from tokitai_cli.oracles.builtin import BuiltIn
@@ -152,7 +152,7 @@ def _expectation(
     without: Callable[[str], Floats],
 ) -> Expectation:
     terms = int(rows.shape[1])
-    kinds = ("last-term-dropped", "heaviest-term-dropped") if terms > 1 else ()
+    kinds = DROPPED if terms > 1 else ()
     return Expectation(
         reference=reference.reshape(shape),
         error=error.reshape(shape),
@@ -193,7 +193,7 @@ def _forward_without(rows: Array) -> Callable[[str], Floats]:
                 terms = np.exp(x - x.max(axis=1, keepdims=True))
                 kept = terms.copy()
                 lines = np.arange(x.shape[0])
-                kept[lines, -1 if kind == "last-term-dropped" else np.argmax(terms, axis=1)] = 0.0
+                kept[lines, -1 if kind == LAST_DROPPED else np.argmax(terms, axis=1)] = 0.0
                 wrong[part] = terms / kept.sum(axis=1, keepdims=True)
         return wrong
 
@@ -233,7 +233,7 @@ def _gradient_without(g_rows: Array, s_rows: Array) -> Callable[[str], Floats]:
                 terms = g * s
                 lines = np.arange(g.shape[0])
                 heaviest = np.argmax(np.abs(terms), axis=1)
-                terms[lines, -1 if kind == "last-term-dropped" else heaviest] = 0.0
+                terms[lines, -1 if kind == LAST_DROPPED else heaviest] = 0.0
                 wrong[part] = s * (g - terms.sum(axis=1, keepdims=True))
         return wrong
 
