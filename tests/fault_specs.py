@@ -229,10 +229,11 @@ SPECIAL = {
 
 def _block(kernel: str, oracle: str, fault: str | int, launch: Tree, **arrays: Tree) -> Tree:
     last = NUMBERS[fault] if isinstance(fault, str) else fault
+    floats = any(array["dtype"].startswith("float") for array in arrays["outputs"].values())
     return {
         "source": str(KERNELS / "faulty_blocks.hip"),
         "oracle": oracle,
-        "checks": [{"metric": "exact" if "counts" in arrays["outputs"] else "bound"}],
+        "checks": [{"metric": "bound" if floats else "exact"}],
         "launches": [{"kernel": kernel, **launch, "args": [*launch["args"], last]}],
         **arrays,
     }
@@ -273,6 +274,12 @@ def _small() -> dict[str, Tree]:
             "histogram", "bins", fault, launch,
             inputs={"x": _array("int32", "n", draw=draw)},
             outputs={"counts": _array("int32", 16)},
+        )  # fmt: skip
+    for fault in ("right", "unset"):
+        draw = {"kind": "index-uniform", "below": 1000}
+        found[f"least-{fault}"] = _block(
+            "least", "least", fault, {"grid": [1], "block": [64], "args": ["x", "y", "n"]},
+            inputs={"x": _array("uint32", "n", draw=draw)}, outputs={"y": _array("uint32", 1)},
         )  # fmt: skip
     for fault in ("right", "drops-nan"):
         launch = {"grid": ["ceil_div(rows, 64)"], "block": [64],

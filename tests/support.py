@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokitai_cli.compare import Judgement, groups, judge, settle
 from tokitai_cli.dtypes import numpy_dtype
+from tokitai_cli.fills import fills_of
 from tokitai_cli.model.case import (
     BufferPlan,
     Case,
@@ -27,8 +28,6 @@ from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import round_to
-
-SENTINELS = (0xA5, 0x5A)
 
 PROFILES = {
     "normal": Profile(draw="normal"),
@@ -116,8 +115,7 @@ def make_result(
     """Return a run whose repetitions gave these outputs (an array is output `y`); one is doubled."""
     given = repetitions * 2 if len(repetitions) == 1 else repetitions
     outputs = tuple(one if isinstance(one, Mapping) else {"y": one} for one in given)
-    sentinels = tuple(SENTINELS[number % 2] for number in range(len(outputs)))
-    settings: dict[str, Any] = {"sentinels": sentinels, "times_ns": (1,) * len(outputs)}
+    settings: dict[str, Any] = {"fills": fills_of(len(outputs)), "times_ns": (1,) * len(outputs)}
     return RunResult(outputs=outputs, **(settings | fields))
 
 

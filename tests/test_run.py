@@ -22,6 +22,7 @@ from tokitai_cli.errors import (
     InadmissibleError,
     NotRunError,
 )
+from tokitai_cli.fills import NBYTES, WORDS, held, pattern, start_of
 from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
 from tokitai_cli.model.harness import HarnessRequest, kernel_entry
 from tokitai_cli.run import (
@@ -30,7 +31,6 @@ from tokitai_cli.run import (
     debug_command,
     lay_out,
     schedule_seeds,
-    sentinels,
     size_text,
 )
 from tokitai_cli.run._frames import GarbageError, read_answer, read_hello, run_request
@@ -105,13 +105,15 @@ def test_outputs_outlive_the_server_and_other_sizes() -> None:
     assert int(second.sum()) == 0
 
 
-def test_never_written_elements_show_both_sentinels() -> None:
+def test_never_written_elements_show_the_fill_and_its_complement() -> None:
     with serve("never-written") as server:
         arrays = arrays_of(CASE)
         result = server.run(CASE, arrays, repetitions=3)
-    assert result.sentinels == (0xA5, 0x5A, 0x00)
-    for fill, outputs in zip(result.sentinels, result.outputs, strict=True):
-        assert set(outputs["y"].tobytes()) == {fill}
+    assert result.fills == (0, 1, 2)
+    seen = [int.from_bytes(outputs["y"].tobytes(), "little") for outputs in result.outputs]
+    assert seen[0] ^ seen[1] == 2 ** (8 * 14) - 1
+    for fill, outputs in zip(result.fills, result.outputs, strict=True):
+        assert outputs["y"].tobytes() == held("y", fill, 0, 14).tobytes()
         assert not outputs["counts"].any()
         assert np.array_equal(outputs["state"], arrays["state"])
 
@@ -308,6 +310,8 @@ def test_no_two_blocks_overlap_and_all_are_aligned(repetitions: int) -> None:
             spans.append((start - buffer.front, start + buffer.plan.nbytes + buffer.back))
             assert spans[-1][1] % 4096 == 0
             assert buffer.back >= 4096
+    spans += [(fill, fill + 16384) for fill in layout.fills]
+    assert len(layout.fills) == repetitions
     spans.sort()
     assert spans[0][0] == 0
     assert all(end == start for (_, end), (start, _) in itertools.pairwise(spans))
@@ -336,15 +340,15 @@ def test_the_words_of_a_request() -> None:
     )
     case = make_case(SOURCE, plans, args=args, grid=(2, 3, 4), block=(5, 6, 7))
     layout = lay_out(case, 2)
-    payload = run_request(
-        case, harness_of(case), layout, number=9, warmups=1, turns=[(0xA5, 0), (0x5A, 77)]
-    )
+    payload = run_request(case, harness_of(case), layout, number=9, warmups=1, seeds=[0, 77])
     words = np.frombuffer(payload, "<u8").tolist()
-    assert words[:9] == [1, 9, layout.nbytes, 1, 2, 0xA5, 0, 0x5A, 77]
-    assert words[9:18] == [2, 0, 6, 0, 4096, 0, 0, 4096, 8186]
-    assert words[18:26] == [1, 8, 1, 0, 16384, 12288, 4096, 8184]
-    assert words[26:35] == [1, 0, 2, 3, 4, 5, 6, 7, 0]
-    assert words[35:] == [4, 0, 1, 1, 0x3C00, 2, 2**64 - 2, 0, 0]
+    fills = 16384 + 12288 * 2 - 4096
+    assert words[:9] == [1, 9, layout.nbytes, 1, 2, fills, 0, fills + 16384, 77]
+    assert layout.nbytes == fills + 2 * 16384
+    assert words[9:19] == [2, 0, 6, 0, 4096, 0, 0, 4096, 8186, start_of("x")]
+    assert words[19:28] == [1, 8, 1, 0, 16384, 12288, 4096, 8184, start_of("y")]
+    assert words[28:37] == [1, 0, 2, 3, 4, 5, 6, 7, 0]
+    assert words[37:] == [4, 0, 1, 1, 0x3C00, 2, 2**64 - 2, 0, 0]
 
 
 def test_schedules_begin_natural_and_reversed_and_are_all_different() -> None:
@@ -354,7 +358,30 @@ def test_schedules_begin_natural_and_reversed_and_are_all_different() -> None:
     assert len(set(seeds)) == 50
     assert all(0 <= seed < 2**64 for seed in seeds)
     assert schedule_seeds(50, 4)[2:] != seeds[2:]
-    assert sentinels(5) == (0xA5, 0x5A, 0x00, 0xFF, 0xA5)
+
+
+def test_fills_are_words_of_four_bytes_and_their_complement() -> None:
+    for fill in range(0, 6, 2):
+        words = pattern(fill).view(np.uint32)
+        assert words.size == WORDS
+        values, counts = np.unique(words, return_counts=True)
+        assert values.tolist() == [0, 0x5A5A5A5A, 0xA5A5A5A5, 0xFFFFFFFF]
+        assert counts.min() > WORDS // 5
+        assert np.array_equal(pattern(fill + 1), ~pattern(fill))
+    assert not np.array_equal(pattern(0), pattern(2))
+
+
+@pytest.mark.parametrize("name", ["y", "out", "tickets", "grad_x"])
+def test_a_buffer_begins_with_an_extreme_of_the_unsigned_numbers(name: str) -> None:
+    """In the first two repetitions a minimum of one element shows, whatever it is compared with."""
+    first = [int(held(name, fill, 0, 4).view(np.uint32)[0]) for fill in (0, 1)]
+    assert sorted(first) == [0, 2**32 - 1]
+
+
+def test_a_fill_goes_on_through_a_buffer_of_any_size() -> None:
+    whole = held("y", 3, 0, 100_000)
+    assert np.array_equal(whole[NBYTES:], whole[:-NBYTES])
+    assert np.array_equal(held("y", 3, 50_001, 49_000), whole[50_001:99_001])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tokitai_cli.errors import (
     NotRunError,
     TokitaiError,
 )
+from tokitai_cli.fills import held
 from tokitai_cli.model.case import (
     BufferArg,
     BufferPlan,
@@ -119,8 +120,8 @@ def test_one_child_serves_cases_of_other_sizes(server: Server) -> None:
 
 def test_what_is_not_written_keeps_the_sentinel(server: Server) -> None:
     result = run(server, case_of("scale", n=10))
-    for fill, outputs in zip(result.sentinels, result.outputs, strict=True):
-        assert set(outputs["y"][10:].tobytes()) == {fill}
+    for fill, outputs in zip(result.fills, result.outputs, strict=True):
+        assert outputs["y"][10:].tobytes() == held("y", fill, 40, 4 * (COUNT - 10)).tobytes()
         assert outputs["y"][9] == 12
 
 

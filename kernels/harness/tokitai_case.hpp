@@ -7,7 +7,7 @@
 namespace tokitai {
 
 enum class Kind : Word { input, output, inout, workspace, symbol };
-enum class Fill : Word { nothing, repetition_byte, zero, content };
+enum class Fill : Word { nothing, pattern, zero, content };
 enum class Status : Word {
   ok,
   runtime_error,
@@ -20,12 +20,14 @@ enum class Status : Word {
 
 constexpr Word opcode_run = 1;
 constexpr unsigned char guard_fill = 0xC3;
+constexpr size_t fill_bytes = 16372;  // of a fill, which then repeats: 4093 words
 
 struct Buffer {
   Kind kind;
   Word bytes;
   Fill fill;
   Word content, region, stride, front, back;
+  Word start;  // byte of the fill that the payload begins with
   // Set by the device.
   unsigned symbol;         // which of the harness's symbols, for that kind
   unsigned char* pointer;  // payload that kernels see in the present repetition
@@ -47,7 +49,7 @@ struct Launch {
 };
 
 struct Repetition {
-  unsigned char fill;
+  Word place;  // of its fill in the memory file
   Word seed;
 };
 
@@ -110,6 +112,7 @@ inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
       !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
     return false;
   if (buffer.fill == Fill::content && !buffer.has_content()) return false;
+  if (buffer.start >= fill_bytes) return false;
   if (!buffer.is_result()) return buffer.fill == Fill::nothing;
   const Word last = request.repetitions.count - 1;
   Word offset;
@@ -135,7 +138,7 @@ inline bool launch_is_sound(const Program& program, const Case& request, const L
 }
 
 inline void parse_buffers(WordReader& words, const Program& program, Case& request) {
-  request.buffers.allocate(words.take_count(8));
+  request.buffers.allocate(words.take_count(9));
   unsigned symbols = 0;
   for (Buffer& buffer : request.buffers) {
     buffer.kind = Kind(words.take());
@@ -146,6 +149,7 @@ inline void parse_buffers(WordReader& words, const Program& program, Case& reque
     buffer.stride = words.take();
     buffer.front = words.take();
     buffer.back = words.take();
+    buffer.start = words.take();
     if (buffer.kind == Kind::symbol) buffer.symbol = symbols++;
     words.ok = words.ok && buffer_is_sound(request, buffer);
   }
@@ -180,10 +184,9 @@ inline bool parse_case(const Word* frame, size_t count, const Program& program, 
   if (request.repetitions.count == 0) return false;
   request.nanoseconds.allocate(request.repetitions.count);
   for (Repetition& repetition : request.repetitions) {
-    const Word fill = words.take();
-    repetition.fill = (unsigned char)fill;
+    repetition.place = words.take();
     repetition.seed = words.take();
-    words.ok = words.ok && fill <= 0xff;
+    words.ok = words.ok && lies_inside(request, repetition.place, fill_bytes, 0, 0);
   }
   parse_buffers(words, program, request);
   if (words.ok) parse_launches(words, program, request);

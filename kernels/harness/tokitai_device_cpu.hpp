@@ -94,6 +94,7 @@ class Device {
     struct stat status;
     if (fstat(memory_, &status) != 0 || Word(status.st_size) < request.file_bytes)
       end_with(exit_garbage, "the memory file is shorter than the request says");
+    if (!read_fills(request)) return false;
     if (shared_layout.missing) return request.fail(Status::runtime_error, "%s", shared_layout.missing);
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind == Kind::symbol && !check_symbol(program, request, buffer)) return false;
@@ -110,7 +111,7 @@ class Device {
 
   // Maps the regions of a repetition and brings every buffer into its first state.
   bool prepare(const Program& program, Case& request, size_t repetition) {
-    const unsigned char fill = request.repetitions[repetition].fill;
+    const FillPattern fill = fill_of(repetition);
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind == Kind::symbol)
         memcpy(const_cast<void*>(program.symbols[buffer.symbol].device), buffer.kept, buffer.bytes);
@@ -118,7 +119,7 @@ class Device {
       const Word region = buffer.region + repetition * buffer.stride;
       if (!map_region(request, buffer, region)) return false;
       switch (buffer.fill) {
-        case Fill::repetition_byte: memset(buffer.pointer, fill, buffer.bytes); break;
+        case Fill::pattern: write_fill(buffer.pointer, buffer.bytes, fill, buffer.start); break;
         case Fill::zero: memset(buffer.pointer, 0, buffer.bytes); break;
         case Fill::content: memcpy(buffer.pointer, buffer.kept, buffer.bytes); break;
         case Fill::nothing: break;
@@ -136,7 +137,7 @@ class Device {
     Work work = {};
     work.reach = near_bytes;
     work.watched = no_index;
-    if (!launch_all(program, request, request.repetitions[repetition], work)) {
+    if (!launch_all(program, request, repetition, work)) {
       if (work.why == Failure::shared_damage) find_writer(program, request, repetition, work);
       return request.fail(status_of(work.why), "%s", work.failure);
     }
@@ -172,6 +173,7 @@ class Device {
   int memory_ = -1;
   size_t page_ = 4096;
   unsigned threads_ = 0;
+  Array<unsigned char> fills_;  // of all repetitions, one after another
 
   static constexpr size_t margin = size_t(1) << 20;
 
@@ -179,6 +181,21 @@ class Device {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return Word(time.tv_sec) * 1000000000u + Word(time.tv_nsec);
+  }
+
+  FillPattern fill_of(size_t repetition) const {
+    return {fills_.items + repetition * fill_bytes, fill_bytes};
+  }
+
+  bool read_fills(Case& request) {
+    fills_.allocate(request.repetitions.count * fill_bytes);
+    unsigned char* to = fills_.items;
+    for (const Repetition& repetition : request.repetitions) {
+      if (pread(memory_, to, fill_bytes, off_t(repetition.place)) != ssize_t(fill_bytes))
+        return request.fail(Status::runtime_error, "a fill cannot be read: %s", strerror(errno));
+      to += fill_bytes;
+    }
+    return true;
   }
 
   static bool check_symbol(const Program& program, Case& request, const Buffer& buffer) {
@@ -289,23 +306,23 @@ class Device {
       Work again = {};
       again.reach = found.damaged == no_index ? SIZE_MAX : 0;
       again.watched = found.damaged;
-      if (launch_all(program, request, request.repetitions[repetition], again) ||
-          again.why != Failure::shared_damage || again.seen >= found.seen)
-        return;
+      if (launch_all(program, request, repetition, again)) return;
+      if (again.why != Failure::shared_damage || again.seen >= found.seen) return;
       found = again;
     }
   }
 
   // Runs the launches one after another, as `work` says; false where one of them failed.
-  static bool launch_all(const Program& program, Case& request, const Repetition& repetition,
-                         Work& work) {
+  bool launch_all(const Program& program, Case& request, size_t repetition, Work& work) const {
+    work.fill = fill_of(repetition);
+    work.seed = request.repetitions[repetition].seed;
     for (const Launch& launch : request.launches)
-      if (!start_launch(program, request, launch, repetition, work)) return false;
+      if (!start_launch(program, request, launch, work)) return false;
     return true;
   }
 
   static bool start_launch(const Program& program, Case& request, const Launch& launch,
-                           const Repetition& repetition, Work& work) {
+                           Work& work) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
     Word words[argument_limit];
     for (unsigned i = 0; i < launch.argument_count; i++) {
@@ -321,8 +338,6 @@ class Device {
     work.grid = {unsigned(launch.grid[0]), unsigned(launch.grid[1]), unsigned(launch.grid[2])};
     work.block = {unsigned(launch.block[0]), unsigned(launch.block[1]), unsigned(launch.block[2])};
     work.dynamic_bytes = size_t(launch.shared_bytes);
-    work.fill = repetition.fill;
-    work.seed = repetition.seed;
     tokitai::launch(work);
     return !work.failed;
   }

@@ -126,7 +126,7 @@ class Device {
   // Brings every buffer into its first state. The guards of a region are filled when the kernel first
   // gets it; where all repetitions share one, only once.
   bool prepare(const Program& program, Case& request, size_t repetition) {
-    const unsigned char fill = request.repetitions[repetition].fill;
+    const unsigned char* fill = file_ + request.repetitions[repetition].place;
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind == Kind::symbol &&
           !check(request, TOKITAI_CALL(hipMemcpyToSymbol, program.symbols[buffer.symbol].device,
@@ -348,11 +348,30 @@ class Device {
                                        size_t(buffer.back)));
   }
 
-  bool fill_payload(Case& request, Buffer& buffer, unsigned char fill) const {
+  static bool copy(Case& request, unsigned char* to, const unsigned char* from, size_t bytes,
+                   hipMemcpyKind kind) {
+    return bytes == 0 || check(request, TOKITAI_CALL(hipMemcpy, to, from, bytes, kind));
+  }
+
+  // One period of the fill from the file, turned to where the payload begins in it; the device doubles it.
+  static bool write_fill(Case& request, const Buffer& buffer, const unsigned char* fill) {
+    unsigned char* to = buffer.pointer;
+    const size_t bytes = size_t(buffer.bytes), head = fill_bytes - size_t(buffer.start);
+    const size_t first = bytes < head ? bytes : head;
+    size_t done = bytes < fill_bytes ? bytes : fill_bytes;
+    if (!copy(request, to, fill + buffer.start, first, hipMemcpyHostToDevice) ||
+        !copy(request, to + first, fill, done - first, hipMemcpyHostToDevice))
+      return false;
+    for (size_t part; done < bytes; done += part) {
+      part = bytes - done < done ? bytes - done : done;
+      if (!copy(request, to + done, to, part, hipMemcpyDeviceToDevice)) return false;
+    }
+    return true;
+  }
+
+  bool fill_payload(Case& request, Buffer& buffer, const unsigned char* fill) const {
     switch (buffer.fill) {
-      case Fill::repetition_byte:
-        if (keep_unwritten_) return true;
-        return check(request, TOKITAI_CALL(hipMemset, buffer.pointer, fill, buffer.bytes));
+      case Fill::pattern: return keep_unwritten_ || write_fill(request, buffer, fill);
       case Fill::zero:
         return check(request, TOKITAI_CALL(hipMemset, buffer.pointer, 0, buffer.bytes));
       case Fill::content:

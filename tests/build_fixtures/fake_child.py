@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 PAGE = 4096
+FILL = 16372  # bytes after which a fill repeats
 WORD = struct.Struct("<Q")
 
 
@@ -101,7 +102,7 @@ def serve(fault: str, payload: bytes, memory: int, response: int) -> None:
     fills = message[5 : 5 + 2 * repetitions : 2]
     position = 5 + 2 * repetitions
     count = message[position]
-    buffers = [message[position + 1 + 8 * i : position + 9 + 8 * i] for i in range(count)]
+    buffers = [message[position + 1 + 9 * i : position + 10 + 9 * i] for i in range(count)]
     view = mmap.mmap(memory, nbytes)
     total = 0
     for kind, size, _, content, *_ in buffers:
@@ -109,12 +110,14 @@ def serve(fault: str, payload: bytes, memory: int, response: int) -> None:
             assert view[content - PAGE : content] == b"\xc3" * PAGE
             assert view[content + size : content + size + PAGE] == b"\xc3" * PAGE
             total += sum(view[content : content + size])
-    for kind, size, fill, content, region, stride, front, back in buffers:
+    for kind, size, fill, content, region, stride, front, back, first in buffers:
         for turn in range(repetitions if stride else 1) if region else ():
             start = region + turn * stride
             view[start - front : start] = b"\xc3" * front
             view[start + size : start + size + back] = b"\xc3" * back
-            filled = {1: bytes([fills[turn]]) * size, 2: bytes(size)}
+            period = view[fills[turn] : fills[turn] + FILL]
+            turned = period[first:] + period[:first]
+            filled = {1: (turned * (size // FILL + 1))[:size], 2: bytes(size)}
             view[start : start + size] = filled.get(fill) or view[content : content + size]
             if kind in (1, 2) and fault != "never-written":
                 view[start : start + size] = bytes([total % 251]) * size

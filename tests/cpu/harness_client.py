@@ -32,6 +32,7 @@ HOST = ROOT / "kernels" / "host"
 BUILT = ROOT / ".pytest_cache" / "cpu-children"
 PAGE = 4096
 GUARD = 0xC3
+FILL = 16372  # bytes after which a fill repeats
 KINDS = {"input": 0, "output": 1, "inout": 2, "workspace": 3, "symbol": 4}
 FLAGS = (
     "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno",
@@ -162,11 +163,15 @@ def build(
 
 @dataclasses.dataclass
 class Buffer:
-    """A buffer of a request. `data` is the content, or for results an array of the wanted shape."""
+    """A buffer of a request. `data` is the content, or for results an array of the wanted shape.
+
+    `start`: byte of the fill that it begins with.
+    """
 
     role: str
     data: NDArray[Any]
     zero: bool = False
+    start: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -309,7 +314,7 @@ class Child:
         self,
         buffers: Sequence[Buffer],
         launches: Sequence[Launch],
-        schedule: Sequence[tuple[int, int]],
+        schedule: Sequence[tuple[int | bytes, int]],
         warmups: int,
         shared_regions: bool,
     ) -> tuple[list[int], list[tuple[int, int, int, int]]]:
@@ -332,8 +337,11 @@ class Child:
                 stride = 0 if shared_regions else span
                 place += span * (1 if shared_regions else len(schedule))
             fill = 0 if not buffer.is_result else 3 if buffer.role == "inout" else 1 + buffer.zero
-            rows.append([KINDS[buffer.role], size, fill, content, region, stride, front, back])
+            row = [KINDS[buffer.role], size, fill, content, region, stride, front, back]
+            rows.append([*row, buffer.start])
             places.append((region, stride, front, back))
+        fills = [place + PAGE * 4 * turn for turn in range(len(schedule))]
+        place += PAGE * 4 * len(schedule)
         if place > self._size:
             os.ftruncate(self.memory, place)
             self._size = place
@@ -343,9 +351,13 @@ class Child:
             os.pwrite(
                 self.memory, filled + buffer.data.tobytes() + bytes([GUARD]) * back, content - PAGE
             )
+        for at, (held, _) in zip(fills, schedule, strict=True):
+            os.pwrite(self.memory, held if isinstance(held, bytes) else bytes([held]) * FILL, at)
         self._number += 1
         words = [1, self._number, place, warmups, len(schedule)]
-        words += [word for pair in schedule for word in pair]
+        words += [
+            word for at, (_, seed) in zip(fills, schedule, strict=True) for word in (at, seed)
+        ]
         words += [len(buffers), *(word for row in rows for word in row), len(launches)]
         for launch in launches:
             words += launch.words()
@@ -355,7 +367,7 @@ class Child:
         self,
         buffers: Sequence[Buffer],
         launches: Sequence[Launch] | Launch,
-        schedule: Sequence[tuple[int, int]] = ((0xA5, 0), (0x5A, 1)),
+        schedule: Sequence[tuple[int | bytes, int]] = ((0xA5, 0), (0x5A, 1)),
         warmups: int = 0,
         *,
         shared_regions: bool = False,

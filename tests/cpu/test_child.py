@@ -104,7 +104,7 @@ def test_garbage_ends_the_child(child: Child, data: bytes) -> None:
         (2, 2**62),  # bytes of the memory file
         (4, 0),  # repetitions
         (4, 2**60),
-        (5, 256),  # a fill byte
+        (5, 2**40),  # place of a fill
         (9, 2**61),  # buffers
         (10, 5),  # kind of the buffer
         (11, 2**40),  # payload bytes
@@ -113,17 +113,18 @@ def test_garbage_ends_the_child(child: Child, data: bytes) -> None:
         (15, 2**62),  # stride
         (16, 2**50),  # front guard
         (17, 2**50),  # back guard
-        (19, 14),  # kernel
-        (27, 1),  # number of arguments
-        (28, 1),  # kind of an argument
-        (29, 1),  # a buffer that is not there
+        (18, 16372),  # start in a fill
+        (20, 15),  # kernel
+        (28, 1),  # number of arguments
+        (29, 1),  # kind of an argument
+        (30, 1),  # a buffer that is not there
     ],
 )
 def test_a_request_of_another_shape_is_garbage(child: Child, position: int, value: int) -> None:
     launches = [call("near_write", ("b", 0), 0)]
     words, _ = child.request([out(64, np.int32)], launches, [(1, 0), (2, 0)], 0, False)
     assert words[10:12] == [1, 256]
-    assert words[27:29] == [2, 0]
+    assert words[28:30] == [2, 0]
     words[position] = value
     child.send(struct.pack(f"<{len(words)}Q", *words))
     assert child.receive() is None
@@ -152,6 +153,18 @@ def test_outputs_hold_the_fill_byte_of_the_repetition(child: Child) -> None:
         got = answer.results[repetition][0]
         assert got[:5].tolist() == [7] * 5
         assert got[5:].tobytes() == bytes([byte]) * 236
+
+
+@pytest.mark.parametrize("start", [0, 4, 16000, 16371])
+def test_a_fill_is_written_from_where_the_buffer_begins_in_it(child: Child, start: int) -> None:
+    fill = np.random.default_rng(3).integers(0, 256, 16372, np.uint8)
+    buffer = out(20_000, np.int32)
+    buffer.start = start
+    answer = child.run(
+        [buffer], call("never_written", ("b", 0), 5, block=64), [(fill.tobytes(), 0)]
+    )
+    want = np.resize(np.roll(fill, -start), 80_000)
+    assert answer.results[0][0].tobytes()[20:] == want.tobytes()[20:]
 
 
 def test_in_out_buffers_are_restored_and_workspaces_filled(child: Child) -> None:

@@ -39,6 +39,7 @@ enum Fault {
   kIntoNextRow,
   kFixedEps,
   kNoMerge,
+  kUnset,
 };
 
 __device__ inline float wide(__half value) { return __half2float(value); }

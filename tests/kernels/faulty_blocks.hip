@@ -26,6 +26,13 @@ __global__ void paired_rows(const float* x, float* y, int rows, int columns, int
       y[i] = x[i] * x[row * columns];
 }
 
+// The least of n numbers; one block.
+__global__ void least(const unsigned* x, unsigned* y, int n, int fault) {
+  if (threadIdx.x == 0 && fault != kUnset) *y = 0xffffffffu;
+  __syncthreads();
+  for (int i = threadIdx.x; i < n; i += blockDim.x) atomicMin(y, x[i]);
+}
+
 // y[r,:] = x[r,:] * x[r,0] for x [rows, 64], four rows per block through one shared factor; grid
 // (rows / 4), block (64).
 __global__ void scaled_rows(const float* x, float* y, int fault) {

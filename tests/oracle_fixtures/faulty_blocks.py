@@ -29,6 +29,10 @@ def bins(params, inputs, scalars):
     return {"counts": np.bincount(inputs["x"], minlength=16).astype(np.int32)}
 
 
+def least(params, inputs, scalars):
+    return {"y": inputs["x"].min(keepdims=True)}
+
+
 def row_max(params, inputs, scalars):
     largest = inputs["x"].astype(np.float64).max(axis=1)
     return {"y": {"reference": largest, "error": np.zeros(largest.shape)}}

@@ -20,6 +20,7 @@ from tokitai_cli.compare.output import (
 )
 from tokitai_cli.compare.properties import PropertyJudgement, judge_property
 from tokitai_cli.compare.structure import Difference, form_failures
+from tokitai_cli.fills import name_of
 from tokitai_cli.model.case import (
     Case,
     Expectation,
@@ -158,7 +159,7 @@ def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord
     repetitions = (0, min(change.repetition for change in differing)) if differing else ()
     return RepeatRecord(
         repetitions=len(result.outputs),
-        sentinels=[f"0x{fill & 0xFF:02x}" for fill in result.sentinels],
+        sentinels=[name_of(fill) for fill in result.fills],
         schedules=list(result.schedules),
         differing_outputs=[change.output for change in differing],
         bitwise_equal=not differing,

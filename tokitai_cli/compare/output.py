@@ -220,7 +220,7 @@ def _judge_values(
         for number in range(1, len(bits))
         if not np.array_equal(bits[number], bits[0]) or not _equal(refined[number], refined[0])
     ]
-    unwritten = never_written(buffer, bits, result.sentinels) if differing else None
+    unwritten = never_written(buffer, bits, result.fills) if differing else None
     repetitions = [
         Repetition(number, buffer, targets[0], checks, refined[number])
         for number in (0, *differing)
@@ -239,7 +239,7 @@ def _judge_values(
         elements=buffer.elements,
         passed=not failures,
         structure=structure,
-        checks=_check_records(chosen, checks, can_tell_unwritten(buffer, result.sentinels)),
+        checks=_check_records(chosen, checks, can_tell_unwritten(buffer, result.fills)),
         metrics=chosen.metrics.record(),
         pattern=pattern,
     )

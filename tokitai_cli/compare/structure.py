@@ -24,6 +24,7 @@ from tokitai_cli.compare.values import (
     shown_index,
 )
 from tokitai_cli.dtypes import numpy_dtype
+from tokitai_cli.fills import held
 from tokitai_cli.model.case import BufferPlan, Role, RunResult
 from tokitai_cli.model.judged import StructureRecord
 from tokitai_cli.model.text import plural
@@ -59,37 +60,35 @@ def _form(kind: str, message: str, want: str) -> StructureRecord:
     return StructureRecord(kind=kind, count=1, first=[], got="nan", want=want, message=message)
 
 
-def can_tell_unwritten(buffer: BufferPlan, sentinels: Sequence[int]) -> str:
+def can_tell_unwritten(buffer: BufferPlan, fills: Sequence[int]) -> str:
     """Why never-written elements of `buffer` cannot be told, or "" where they can."""
     if buffer.role is Role.INOUT:
         return ""
     if buffer.init == "zero":
         return "never-written elements cannot be told: the output starts as zero"
-    if not any(fill ^ 0xFF in sentinels for fill in sentinels):
+    if not any(fill ^ 1 in fills for fill in fills):
         return "never-written elements cannot be told: no two repetitions had complementary fills"
     return ""
 
 
 def never_written(
-    buffer: BufferPlan, arrays: Sequence[NDArray[Any]], sentinels: Sequence[int]
+    buffer: BufferPlan, arrays: Sequence[NDArray[Any]], fills: Sequence[int]
 ) -> Mask | None:
-    """Find elements that still hold their fill byte under one fill and under its complement.
+    """Find elements that still hold their fill under one fill and under its complement.
 
     None where there are none. A value that happens to equal one fill cannot equal its complement,
     so nothing is mistaken whatever the dtype. `arrays` are the flat bits of each repetition.
     """
     if buffer.role is Role.INOUT or buffer.init == "zero" or not arrays[0].size:
         return None
-    fills = {fill & 0xFF for fill in sentinels}
-    pairs = sorted({tuple(sorted((fill, fill ^ 0xFF))) for fill in fills if fill ^ 0xFF in fills})
     mask: Mask | None = None
-    for low, high in pairs:
+    for fill in sorted({fill & ~1 for fill in fills if fill ^ 1 in fills}):
         for start in range(0, arrays[0].size, CHUNK):
             where = slice(start, start + CHUNK)
-            stayed = _stayed(arrays, sentinels, low, where)
+            stayed = _stayed(buffer, arrays, fills, fill, where)
             if not stayed.any():
                 continue
-            stayed &= _stayed(arrays, sentinels, high, where)
+            stayed &= _stayed(buffer, arrays, fills, fill ^ 1, where)
             if stayed.any():
                 mask = np.zeros(arrays[0].size, dtype=bool) if mask is None else mask
                 mask[where] |= stayed
@@ -97,14 +96,18 @@ def never_written(
 
 
 def _stayed(
-    arrays: Sequence[NDArray[Any]], sentinels: Sequence[int], fill: int, where: slice
+    buffer: BufferPlan,
+    arrays: Sequence[NDArray[Any]],
+    fills: Sequence[int],
+    fill: int,
+    where: slice,
 ) -> Mask:
-    itemsize = arrays[0].dtype.itemsize
-    pattern = int.from_bytes(bytes([fill]) * itemsize, "little")
+    first = arrays[0][where]
+    before = held(buffer.name, fill, where.start * first.itemsize, first.nbytes).view(first.dtype)
     hits = [
-        array[where] == array.dtype.type(pattern)
-        for array, sentinel in zip(arrays, sentinels, strict=True)
-        if sentinel & 0xFF == fill
+        array[where] == before
+        for array, number in zip(arrays, fills, strict=True)
+        if number == fill
     ]
     return np.asarray(np.logical_or.reduce(hits))
 

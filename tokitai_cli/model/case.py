@@ -261,13 +261,13 @@ class RunResult(msgspec.Struct, frozen=True):
     """What a child gave back for one case.
 
     outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
-    next case; `sentinels[r]` is the byte that filled sentinel buffers in repetition r. Times are
+    next case; `fills[r]` is the number of the fill (tokitai_cli.fills) of repetition r. Times are
     of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
     blocks and warps in repetition r, empty where the device has no say in it.
     """
 
     outputs: tuple[Mapping[str, NDArray[Any]], ...]
-    sentinels: tuple[int, ...]
+    fills: tuple[int, ...]
     times_ns: tuple[int, ...]
     guards: tuple[GuardDamage, ...] = ()
     inputs_changed: tuple[InputDamage, ...] = ()

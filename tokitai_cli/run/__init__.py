@@ -1,7 +1,7 @@
 """The child that serves kernels: its memory file, its requests, and what it does wrong."""
 
 from tokitai_cli.run._debug import debug_command
-from tokitai_cli.run._frames import Hello, schedule_seeds, sentinels
+from tokitai_cli.run._frames import Hello, schedule_seeds
 from tokitai_cli.run._layout import lay_out
 from tokitai_cli.run._memory import available_bytes, size_text
 from tokitai_cli.run._server import END_SECONDS, Server
@@ -14,6 +14,5 @@ __all__ = [
     "debug_command",
     "lay_out",
     "schedule_seeds",
-    "sentinels",
     "size_text",
 ]

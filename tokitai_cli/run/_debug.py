@@ -40,8 +40,8 @@ def debug_command(
         memory.image(layout.nbytes).tofile(folder / MEMORY_FILE)
     finally:
         memory.close()
-    turns = [(_frames.sentinels(1)[0], 0)]
-    payload = _frames.run_request(case, harness, layout, number=1, warmups=0, turns=turns)
+    seeds = _frames.schedule_seeds(1, 0)
+    payload = _frames.run_request(case, harness, layout, number=1, warmups=0, seeds=seeds)
     (folder / REQUEST_FILE).write_bytes(_frames.LENGTH.pack(len(payload)) + payload)
     child = shlex.join([*command, "--request-fd=3", "--response-fd=4", "--memory-fd=5"])
     files = [shlex.quote(str(folder / name)) for name in (REQUEST_FILE, MEMORY_FILE)]

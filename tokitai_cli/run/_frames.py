@@ -17,7 +17,6 @@ MAX_FRAME = 1 << 20
 LENGTH = struct.Struct("<Q")
 _RUN = 1
 _ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
-_SENTINELS = (0xA5, 0x5A, 0x00, 0xFF)
 # Of blocks, warps and threads.
 _REVERSE = 2**64 - 1
 STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
@@ -47,15 +46,6 @@ class Answer(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def sentinels(repetitions: int) -> tuple[int, ...]:
-    """Fill byte of each repetition: each second one the complement of the one before.
-
-    From the third on zeros and ones take turns with the others: what a kernel reads before it
-    writes may be harmless under two fills, such as a minimum with a large number.
-    """
-    return tuple(_SENTINELS[turn % len(_SENTINELS)] for turn in range(repetitions))
-
-
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
     """Schedule seed of each repetition: natural order, its exact reverse, then others, each its own.
 
@@ -83,12 +73,12 @@ def run_request(
     *,
     number: int,
     warmups: int,
-    turns: Sequence[tuple[int, int]],
+    seeds: Sequence[int],
 ) -> bytes:
-    """Payload of a run request; `turns` are (fill byte, schedule seed) of each repetition."""
-    words: list[int] = [_RUN, number, layout.nbytes, warmups, len(turns)]
-    for turn in turns:
-        words += turn
+    """Payload of a run request; `seeds` are the schedule seeds of the layout's repetitions."""
+    words: list[int] = [_RUN, number, layout.nbytes, warmups, len(seeds)]
+    for place, seed in zip(layout.fills, seeds, strict=True):
+        words += (place, seed)
     words.append(len(layout.buffers))
     for buffer in layout.buffers:
         words += buffer.words()

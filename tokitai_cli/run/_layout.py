@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from tokitai_cli.fills import NBYTES, start_of
 from tokitai_cli.model.case import BufferPlan, Case, Role
 
 PAGE = 4096
 _KINDS = {Role.INPUT: 0, Role.OUTPUT: 1, Role.INOUT: 2, Role.WORKSPACE: 3, Role.SYMBOL: 4}
-_FILL_NOTHING, _FILL_BYTE, _FILL_ZERO, _FILL_CONTENT = 0, 1, 2, 3
+_FILL_NOTHING, _FILL_PATTERN, _FILL_ZERO, _FILL_CONTENT = 0, 1, 2, 3
+_FILL_SPAN = -(-NBYTES // PAGE) * PAGE
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -16,6 +18,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     content: 0 where the tool writes nothing. region: 0 where the kernel's result is not kept.
     stride: 0 where one region serves all repetitions. back: padding to a whole page, and one page.
+    start: byte of the repetition's fill that the payload begins with.
     """
 
     plan: BufferPlan
@@ -26,6 +29,7 @@ class Placed(msgspec.Struct, frozen=True):
     stride: int
     front: int
     back: int
+    start: int
 
     def words(self) -> tuple[int, ...]:
         """Return the buffer's words of a run request."""
@@ -38,6 +42,7 @@ class Placed(msgspec.Struct, frozen=True):
             self.stride,
             self.front,
             self.back,
+            self.start,
         )
 
     def regions(self, repetitions: int) -> list[tuple[int, int]]:
@@ -53,9 +58,10 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """All buffers of a case and the size of the memory file in bytes."""
+    """All buffers of a case, the fill of each repetition and the size of the memory file in bytes."""
 
     buffers: tuple[Placed, ...]
+    fills: tuple[int, ...]
     nbytes: int
 
 
@@ -78,10 +84,10 @@ def lay_out(case: Case, repetitions: int) -> Layout:
             shared = plan.role is Role.WORKSPACE
             stride = 0 if shared else block
             end += block if shared else block * repetitions
-        placed.append(
-            Placed(plan, _KINDS[plan.role], _fill(plan), content, region, stride, PAGE, back)
-        )
-    return Layout(tuple(placed), max(end, PAGE))
+        kind, start = _KINDS[plan.role], start_of(plan.name)
+        placed.append(Placed(plan, kind, _fill(plan), content, region, stride, PAGE, back, start))
+    fills = tuple(end + turn * _FILL_SPAN for turn in range(repetitions))
+    return Layout(tuple(placed), fills, end + repetitions * _FILL_SPAN)
 
 
 def _fill(plan: BufferPlan) -> int:
@@ -89,4 +95,4 @@ def _fill(plan: BufferPlan) -> int:
         return _FILL_CONTENT
     if plan.role in (Role.INPUT, Role.SYMBOL):
         return _FILL_NOTHING
-    return _FILL_ZERO if plan.init == "zero" else _FILL_BYTE
+    return _FILL_ZERO if plan.init == "zero" else _FILL_PATTERN

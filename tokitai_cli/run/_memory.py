@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import NotRunError
+from tokitai_cli.fills import NBYTES, fills_of, pattern
 from tokitai_cli.model.case import BufferPlan, GuardDamage, Role
 from tokitai_cli.run._layout import Layout, Placed
 
@@ -50,7 +51,12 @@ class Memory:
             self._bytes = np.frombuffer(view, np.uint8)
 
     def write(self, layout: Layout, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write every content with its guards. Raises ValueError for an array that does not fit."""
+        """Write the fills, and every content with its guards.
+
+        Raises ValueError for an array that does not fit.
+        """
+        for fill, place in zip(fills_of(len(layout.fills)), layout.fills, strict=True):
+            self._bytes[place : place + NBYTES] = pattern(fill)
         for buffer in layout.buffers:
             if buffer.content:
                 array = arrays[buffer.plan.name]

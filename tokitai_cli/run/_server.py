@@ -18,6 +18,7 @@ from tokitai_cli.errors import (
     InadmissibleError,
     NotRunError,
 )
+from tokitai_cli.fills import fills_of
 from tokitai_cli.model.case import Case, InputDamage, Role, RunResult
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.process import Captured, Child, signal_name
@@ -141,7 +142,6 @@ class Server:
         layout = lay_out(case, repetitions)
         self._memory.reserve(layout.nbytes, case.id)
         self._memory.write(layout, arrays)
-        fills = _frames.sentinels(repetitions)
         seeds = _frames.schedule_seeds(repetitions, seed)
         self._number += 1
         payload = _frames.run_request(
@@ -150,7 +150,7 @@ class Server:
             layout,
             number=self._number,
             warmups=warmups,
-            turns=list(zip(fills, seeds, strict=True)),
+            seeds=seeds,
         )
         _ = self.hello
         self._child.drain()
@@ -160,7 +160,7 @@ class Server:
         log = self.log
         return RunResult(
             outputs=self._memory.outputs(layout, repetitions),
-            sentinels=fills,
+            fills=fills_of(repetitions),
             times_ns=answer.times_ns,
             guards=self._memory.guard_damage(layout, repetitions),
             inputs_changed=tuple(

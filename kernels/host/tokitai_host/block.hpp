@@ -77,7 +77,7 @@ struct Work {
   const void* arguments;
   Coordinates grid, block;
   size_t dynamic_bytes;
-  unsigned char fill;
+  FillPattern fill;
   u64 seed;
   size_t reach;       // how far guards of shared arrays are looked at after each block
   u64 watched;        // block whose guards are looked at after each turn of a thread, or no_index

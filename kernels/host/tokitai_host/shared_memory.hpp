@@ -74,21 +74,49 @@ TOKITAI_UNSANITIZED inline bool any_guard(unsigned char* shared, size_t dynamic_
   return false;
 }
 
+// What memory holds before a kernel writes it: bytes that repeat. Shared memory has those of its place.
+struct FillPattern {
+  const unsigned char* bytes;
+  size_t period;
+};
+
+// Calls `visit` with each part of [begin, begin + bytes) and the pattern's bytes for it.
+template <class Visit>
+TOKITAI_UNSANITIZED inline bool any_part(unsigned char* begin, size_t bytes, const FillPattern& fill,
+                                         size_t place, Visit visit) {
+  for (place %= fill.period; bytes; place = 0) {
+    const size_t rest = fill.period - place, part = bytes < rest ? bytes : rest;
+    if (visit(begin, fill.bytes + place, part)) return true;
+    begin += part;
+    bytes -= part;
+  }
+  return false;
+}
+
+TOKITAI_UNSANITIZED inline void write_fill(unsigned char* begin, size_t bytes, const FillPattern& fill,
+                                           size_t place) {
+  any_part(begin, bytes, fill, place,
+           [](unsigned char* to, const unsigned char* from, size_t part) {
+             memcpy(to, from, part);
+             return false;
+           });
+}
+
 // Fills the guards, at the beginning of a launch on this OS thread.
 TOKITAI_UNSANITIZED inline void fill_guards(unsigned char* shared, size_t dynamic_bytes,
-                                            unsigned char fill) {
+                                            const FillPattern& fill) {
   any_guard(shared, dynamic_bytes, [=](const SharedArray&, unsigned char* begin, size_t bytes) {
-    memset(begin, fill, bytes);
+    write_fill(begin, bytes, fill, size_t(begin - shared));
     return false;
   });
 }
 
 // Fills the arrays, before each block.
 TOKITAI_UNSANITIZED inline void fill_shared(unsigned char* shared, size_t dynamic_bytes,
-                                            unsigned char fill) {
+                                            const FillPattern& fill) {
   for (size_t i = 0; i < shared_layout.count; i++) {
     const SharedArray& array = shared_layout.arrays[i];
-    memset(shared + array.offset, fill, used_bytes(array, dynamic_bytes));
+    write_fill(shared + array.offset, used_bytes(array, dynamic_bytes), fill, array.offset);
   }
 }
 
@@ -98,25 +126,19 @@ struct SharedDamage {
   const unsigned char* at;
 };
 
-// The first of `bytes` that is not `fill`, or null. Values, not a closure: compilers vectorise it.
-TOKITAI_UNSANITIZED inline const unsigned char* first_other(const unsigned char* begin, size_t bytes,
-                                                            unsigned char fill) {
-  unsigned char differing = 0;
-  for (size_t i = 0; i < bytes; i++) differing |= begin[i] ^ fill;
-  if (!differing) return nullptr;
-  while (*begin == fill) begin++;
-  return begin;
-}
-
 // The first damage in the first `reach` bytes of each guard; its array is null where there is none.
 TOKITAI_UNSANITIZED inline SharedDamage shared_damage(unsigned char* shared, size_t dynamic_bytes,
-                                                      unsigned char fill, size_t reach) {
+                                                      const FillPattern& fill, size_t reach) {
   SharedDamage found = {};
   any_guard(shared, dynamic_bytes, [&](const SharedArray& array, unsigned char* begin, size_t bytes) {
-    found = {&array, first_other(begin, bytes < reach ? bytes : reach, fill)};
-    return found.at != nullptr;
+    const auto differs = [&](const unsigned char* at, const unsigned char* want, size_t part) {
+      if (memcmp(at, want, part) == 0) return false;
+      while (*at == *want) at++, want++;
+      found = {&array, at};
+      return true;
+    };
+    return any_part(begin, bytes < reach ? bytes : reach, fill, size_t(begin - shared), differs);
   });
-  if (!found.at) found.array = nullptr;
   return found;
 }
 

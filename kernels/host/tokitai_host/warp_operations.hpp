@@ -6,8 +6,8 @@
 // places the first in the source goes on first, so that the sides of a branch meet again behind it
 // (the order of a minimum-PC scheduler; Collange, "Stack-less SIMT reconvergence at low cost", 2011).
 //
-// A lane that reads from one that takes no part gets the fill byte of the repetition, as the value
-// is undefined: two repetitions with different fills then differ.
+// A lane that reads from one that takes no part gets a word of the repetition's fill, as the value is
+// undefined: two repetitions with different fills then differ.
 #pragma once
 
 #include "block.hpp"
@@ -40,7 +40,8 @@ TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) 
     const unsigned l = unsigned(__builtin_ctzll(left));
     if (lanes[l].value) ballot |= 1ull << l;
   }
-  const u64 undefined = block.work->fill * 0x0101010101010101ull;
+  u64 undefined;
+  memcpy(&undefined, block.work->fill.bytes, sizeof undefined);
 #ifdef TOKITAI_TSAN
   u64 parities = 0;
   for (u64 left = members; left; left &= left - 1) {

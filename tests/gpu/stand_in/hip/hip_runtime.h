@@ -100,6 +100,9 @@ void launch(void (*function)(P...), dim3 grid, dim3 block, size_t shared, hipStr
   work.grid = {grid.x, grid.y, grid.z};
   work.block = {block.x, block.y, block.z};
   work.dynamic_bytes = shared;
+  static const unsigned char zeros[64] = {};
+  work.fill = {zeros, sizeof zeros};
+  work.watched = tokitai::no_index;
   tokitai::launch(work);
   if (work.failed) last = hipErrorUnknown;
 }
