@@ -126,8 +126,10 @@ def gathered(a: Parts, axes: Axes) -> Sums:
         place = tuple(slice(None) if axis in axes else one for axis, one in enumerate(index))
         if whole is None:
             start = (0, 0, 0, 0, 0, 0, np.inf, False, False, False, False, 0)
+            fields: tuple[Any, ...] = part
             whole = [
-                np.full(shape, value, field.dtype) for value, field in zip(start, part, strict=True)
+                np.full(shape, value, field.dtype)
+                for value, field in zip(start, fields, strict=True)
             ]
         here = Sums(*(field[place] for field in whole)).with_more(part)
         for field, new in zip(whole, here, strict=True):
