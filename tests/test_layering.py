@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
-    "dtypes", "errors", "model", "numerics", "expressions", "flags", "process", "resources",
+    "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
     "sources", "storage",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
