@@ -572,10 +572,10 @@ def test_flat_limits_that_pass_zeros_are_said_to() -> None:
 @pytest.mark.parametrize(
     ("op", "variant", "change", "words"),
     [
-        ("softmax", "fwd", {"oracle": "softmax.grad"}, "reads g, s"),
+        ("softmax", "fwd", {"given_oracle": "softmax.grad"}, "reads g, s"),
         ("softmax", "fwd", {"flush_to_zero": True}, "flush subnormal numbers"),
         ("layernorm", "fwd", {"scalars": {}}, "reads the scalar eps"),
-        ("layernorm", "fwd", {"oracle": "layernorm.bwd"}, "reads grad_y, x, gamma, mean, rstd"),
+        ("layernorm", "fwd", {"given_oracle": "layernorm.bwd"}, "reads grad_y, x, gamma, mean, rstd"),
         ("softmax", "fwd", {"reduction": Reduction(tree=3)}, "at least 10 are needed"),
         ("layernorm", "bwd", {"reduction": Reduction(tree=99, outputs={"grad_beta": 1})},
          "variants.bwd.reduction.outputs.grad_beta: no tree adds 16 terms"),

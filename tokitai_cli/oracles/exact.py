@@ -23,14 +23,23 @@ _BLOCK = 1 << 15
 
 def unit_of(array: NDArray[Any]) -> float:
     """Largest power of two that divides all finite entries; infinite for an array of zeros."""
-    result = math.inf
+    form = FORMATS[array.dtype.name]
+    # Where 62 bits hold every number as a count of the smallest, or-ing the counts does.
+    is_fixed = form.largest < form.smallest * 2.0**62
     flat = array.reshape(-1)
+    lowest, result = np.int64(0), math.inf
     for part in (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK)):
-        mantissa, exponent = np.frexp(np.where(np.isfinite(part), part, 0).astype(np.float64))
+        values = part.astype(np.float64)
+        values[~np.isfinite(values)] = 0.0
+        if is_fixed:
+            values *= 1.0 / form.smallest
+            lowest |= np.bitwise_or.reduce(np.abs(values).astype(np.int64))
+            continue
+        mantissa, exponent = np.frexp(values)
         whole = np.ldexp(mantissa, 53).astype(np.int64)
-        lowest = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-        result = min(result, float(np.min(lowest, where=whole != 0, initial=np.inf)))
-    return result
+        ones = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+        result = min(result, float(np.min(ones, where=whole != 0, initial=np.inf)))
+    return float(lowest & -lowest) * form.smallest if lowest else result
 
 
 def meant_exact(case: Case, names: Iterable[str]) -> bool:
