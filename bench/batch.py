@@ -93,7 +93,7 @@ def _beside_dask(folder: Path, env: Mapping[str, str], specs: Path) -> Line:
     """Scheduler and two workers of one thread each are up before the clock starts."""
     local, remote = [], []
     with _scheduler(folder, {**env, **_WORKER}) as address:
-        options = ["--executor", "dask", "--scheduler", address]
+        options = ["--scheduler", address]
         _batch(folder, env, specs, cases=_EACH, jobs=0, more=options)
         for _ in range(_ROUNDS):
             local.append(_batch(folder, env, specs, cases=CASES, jobs=2))
@@ -145,7 +145,8 @@ def _specs(folder: Path) -> Path:
 
 def _words(folder: Path, specs: Path, cases: int, jobs: int, more: Sequence[str] = ()) -> list[str]:
     seeds = ",".join(map(str, range(cases // _EACH)))
-    words = [str(specs), "--suite", "small", "--seed", seeds, "--device", "cpu", "-j", str(jobs)]
+    words = [str(specs), "--suite", "small", "--seed", seeds, "--device", "cpu"]
+    words += ["-j", str(jobs)] if jobs else []
     return [*words, "--out", str(folder / "out"), *more]
 
 

@@ -13,7 +13,7 @@ try:
     import distributed  # noqa: F401 - only looked for
 except ImportError as error:
     raise UsageError(
-        f"--executor dask needs packages that are not installed ({error})",
+        f"other machines need packages that are not installed ({error})",
         mend="pip install 'tokitai[cluster]'",
     ) from error
 
@@ -51,7 +51,7 @@ def open_executor(
     target: Address | Profile
     if bool(scheduler) == (cluster_file is not None):
         raise UsageError(
-            "--executor dask needs either --scheduler or --cluster",
+            "other machines need either --scheduler or --cluster",
             mend="--scheduler tls://HOST:8786, or --cluster PROFILE.yaml --jobs N",
         )
     if cluster_file is not None:

@@ -187,16 +187,8 @@ TABLE: tuple[Option, ...] = (
     _flag("fail_fast", "Stop after the first failure.", verbs=("batch",)),
     _number("max_failures", "Stop after so many failures.", least=1, verbs=("batch",)),
     _text(
-        "executor",
-        "local, or dask for other machines.",
-        default="local",
-        choices=("dask", "local"),
-        verbs=("batch",),
-        front=True,
-    ),
-    _text(
         "scheduler",
-        "A Dask scheduler's address.",
+        "Dask scheduler whose workers run the cases.",
         metavar="ADDRESS",
         verbs=("batch",),
         front=True,
@@ -211,7 +203,7 @@ TABLE: tuple[Option, ...] = (
     *(
         _text(
             f"tls_{name}",
-            f"{words}, for --executor dask.",
+            f"{words}, for a scheduler with TLS.",
             metavar="FILE",
             verbs=("batch",),
             front=True,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tokitai_cli.console import BatchDisplay
 
 _TLS = ("tls_ca", "tls_cert", "tls_key")
-_CLUSTER = ("scheduler", "cluster", *_TLS)
 
 
 def verb() -> options.Verb:
@@ -37,14 +36,13 @@ def _batch(folders: list[str], **given: Any) -> int:
 
     given, front = options.split("batch", given)
     resolved = batch.batch_options(folders, **given)
-    _check_executor(front, resolved.device)
+    remote = _is_remote(front, resolved.device)
     collect_garbage()
     collected = batch.collect(resolved)
     if front["dry_run"]:
         return _list(collected, to_json=front["json"])
     with console.BatchDisplay(quiet=front["quiet"]) as display:
-        local = front["executor"] == "local"
-        elsewhere = None if local else _cluster(collected, front, given["jobs"] or 0, display)
+        elsewhere = _cluster(collected, front, given["jobs"] or 0, display) if remote else None
         outcome = batch.run(resolved, collected, display, executor=elsewhere)
     show_index(outcome.index, outcome.files, to_json=front["json"])
     if outcome.interrupted is not None:
@@ -66,18 +64,17 @@ def _list(collected: Collected, *, to_json: bool) -> int:
     return 0 if ids else Verdict.NOT_RUN.exit_code
 
 
-def _check_executor(front: dict[str, Any], device: str) -> None:
-    given = [flag(name) for name in _CLUSTER if front[name]]
-    if front["executor"] == "local":
-        if given:
-            raise UsageError(f"{given[0]} is for --executor dask")
-        return
-    if bool(front["scheduler"]) == bool(front["cluster"]):
-        mend = "give --scheduler ADDRESS of a scheduler that runs, or --cluster FILE to start one"
-        raise UsageError("--executor dask needs one of --scheduler and --cluster", mend=mend)
+def _is_remote(front: dict[str, Any], device: str) -> bool:
+    """Whether other machines run the cases. Raises UsageError for options that do not go together."""
+    where = [name for name in ("scheduler", "cluster") if front[name]]
+    if not where:
+        if alone := [flag(name) for name in _TLS if front[name]]:
+            raise UsageError(f"{alone[0]} goes with --scheduler or --cluster")
+        return False
     if device in ("auto", "all"):
         mend = "name it: what the workers have is not known here"
-        raise UsageError(f"--executor dask: --device {device}", mend=mend)
+        raise UsageError(f"{flag(where[0])}: --device {device}", mend=mend)
+    return True
 
 
 def _cluster(
