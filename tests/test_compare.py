@@ -1132,6 +1132,10 @@ def test_different_bits_refute_a_deterministic_variant_only() -> None:
         "0x4800 and 0x4801; the spec says deterministic"
     )
     assert judgement.findings[0].kind == "nondeterministic"
+    orders = ("natural", "reversed")
+    judgement = judge_array(make_case(), Expectation(values, errors), one, two, schedules=orders)
+    assert "ran in other orders of blocks and threads" in judgement.reason
+    assert "a race, or atomics" in judgement.reason
     judgement = judge_array(make_case(deterministic=False), Expectation(values, errors), one, two)
     assert judgement.verdict is Verdict.VERIFIED
     assert judgement.repeats.differing_outputs == ["y"]

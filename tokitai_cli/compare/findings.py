@@ -47,7 +47,7 @@ def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord
         message=message,
         kernel=kernels,
         location=f"{plan.name}[{element}]",
-        threads="",
+        threads="not known",
     )
 
 
