@@ -29,6 +29,8 @@ from tokitai_cli.model.batch import Reply
 from tokitai_cli.model.settings import Settings
 
 SECONDS = 120.0
+# Specs unpacked where they were before are built no second time.
+UNPACKED = Path(__file__).parent.parent / ".pytest_cache" / "unpacked"
 
 
 class Processes:
@@ -43,13 +45,15 @@ class Processes:
     ) -> subprocess.Popen[bytes]:
         """Start a module of Python in a session of its own."""
         log = self.folder / f"log-{len(self.running)}.txt"
+        UNPACKED.mkdir(parents=True, exist_ok=True)
+        own = {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(UNPACKED)}
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", *map(str, words)],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(env or {})},
+                env={**os.environ, **own, **(env or {})},
                 cwd=self.folder,
                 start_new_session=True,
             )

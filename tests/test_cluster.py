@@ -79,11 +79,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     For tests that end none of them.
     """
     folder = tmp_path_factory.mktemp("pair")
-    own = {"TMPDIR": str(folder)}
     with processes(folder) as running:
-        address = running.scheduler(env=own)
-        running.worker(address, env={**own, "TOKITAI_CACHE": str(folder / "one")})
-        cuda = {**own, "TOKITAI_CACHE": str(folder / "two"), "PATH": "/usr/bin:/bin"}
+        address = running.scheduler()
+        running.worker(address, env={"TOKITAI_CACHE": str(folder / "one")})
+        cuda = {"TOKITAI_CACHE": str(folder / "two"), "PATH": "/usr/bin:/bin"}
         running.worker(address, "--resources", "cuda=1", env=cuda)
         yield address, folder
 
