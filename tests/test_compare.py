@@ -27,14 +27,13 @@ from tokitai_cli.compare import judge
 from tokitai_cli.compare import target as target_module
 from tokitai_cli.compare.checks import WORST_ELEMENTS
 from tokitai_cli.compare.pattern import pattern_of
-from tokitai_cli.compare.values import integer_distance, ratio, ulp_at
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.fills import held
 from tokitai_cli.model.case import Expectation, GuardDamage, InputDamage, Replay, Role
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.numerics import round_to, rounded_bound, spacing
+from tokitai_cli.numerics import integer_distance, ratio, round_to, rounded_bound, spacing, ulp_at
 
 F16 = FORMATS["float16"]
 BOUND = Check(metric="bound")

@@ -5,9 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
+from tests.row_cases import arrays_of, row_case
 from tests.runs import KERNELS, run
-from tokitai_cli.model.evidence import CaseRecord
+from tests.support import make_result
+from tokitai_cli import compare, oracles
+from tokitai_cli.model.case import Role
+from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.numerics import round_to
 
 SPECS = KERNELS / "own"
 VERIFIED, REFUTED, INCONCLUSIVE = Verdict.VERIFIED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -71,3 +79,63 @@ def test_a_relative_limit_sees_a_dropped_term_of_a_short_sum_only(tmp_path: Path
     )
     assert (short.verdict, statuses(short)["last-term-dropped"]) == (REFUTED, "rejected")
     assert (long.verdict, statuses(long)["last-term-dropped"]) == (INCONCLUSIVE, "accepted")
+
+
+def left_open(evidence: Evidence) -> list[str]:
+    return [one.text for one in evidence.non_claims if one.source == "checks"]
+
+
+def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
+    evidence = ran("loose-bound", tmp_path)
+    assert evidence.verdict is VERIFIED  # though a kernel drops the last column
+    (text,) = left_open(evidence)
+    assert text.startswith("rmsnorm fwd, output y: reference and bound are the oracle's own word")
+    bound = evidence.cases[0].outputs[0].own_bound
+    assert bound is not None
+    assert (bound.relative_median, bound.relative_largest) == pytest.approx(
+        (0.024, 0.024), rel=0.02
+    )
+    assert 3 < float(bound.ulp_median) < float(bound.ulp_largest) < 7
+    first = (tmp_path / "rmsnorm.md").read_text("utf-8").partition("\n## ")[0]
+    assert "0.024 of the value at the median" in first
+
+
+def test_what_nothing_judges_is_told_in_numbers(tmp_path: Path) -> None:
+    evidence = ran("unwritten", tmp_path)
+    found = {case.variant: case for case in evidence.cases}
+    assert {name: case.verdict for name, case in found.items()} == {
+        "few": INCONCLUSIVE,
+        "most": VERIFIED,
+        "workspace": VERIFIED,
+        "limit": VERIFIED,
+    }
+    assert found["few"].reason == (
+        "y: 968 of 1000 elements stayed unwritten, as the oracle lets them: less than half of it was "
+        "judged"
+    )
+    texts = left_open(evidence)
+    for text in (
+        "unwritten most, output y: 100 elements stayed unwritten, as the oracle lets them, in 1 of 1 "
+        "case, at most 100 of 1000 in one",
+        "unwritten workspace, workspace w: nothing judges it; at most 1000 elements beside 1000 of "
+        "outputs",
+        "unwritten limit, output y: errors of up to 15 times the bound pass (bound)",
+    ):
+        assert text in texts, texts
+
+
+def test_an_output_that_is_passed_as_a_workspace_leaves_the_case_open() -> None:
+    case = row_case("layernorm", "fwd", "normal", rows=2, cols=8)
+    arrays = arrays_of(case)
+    expectations, replays = oracles.expect(case, arrays), oracles.replay(case, arrays)
+    buffers = tuple(
+        msgspec.structs.replace(one, role=Role.WORKSPACE) if one.name == "y" else one
+        for one in case.buffers
+    )
+    case = msgspec.structs.replace(case, buffers=buffers)
+    right = {name: round_to(expectations[name].reference, "float32") for name in ("mean", "rstd")}
+    judgement = compare.judge(case, expectations, replays, make_result(right))
+    assert judgement.verdict is INCONCLUSIVE
+    assert judgement.reason == (
+        "y is passed as a workspace, though the oracle knows it: nothing judges it"
+    )

@@ -16,11 +16,11 @@ from tests.runs import run
 from tests.test_batch_run import Scripted
 from tokitai_cli import batch, report
 from tokitai_cli.batch.work.serve import CaseServer
-from tokitai_cli.compare import apart
 from tokitai_cli.devices import registry
 from tokitai_cli.evidence import read
 from tokitai_cli.model.batch import Reply, Task
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline.agreement import apart
 
 NAN, INF = math.nan, math.inf
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tokitai_cli.compare.agreement import Apart, apart
 from tokitai_cli.compare.judgement import Judgement, judge, judge_another
 from tokitai_cli.compare.vacuity import groups, settle
 from tokitai_cli.compare.values import number
 
-__all__ = ["Apart", "Judgement", "apart", "groups", "judge", "judge_another", "number", "settle"]
+__all__ = ["Judgement", "groups", "judge", "judge_another", "number", "settle"]

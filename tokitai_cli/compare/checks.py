@@ -14,11 +14,12 @@ from tokitai_cli.compare.compared import Compared, flat_index
 from tokitai_cli.compare.metric import MEASURES, NO_BETTER, Tolerances, largest_finite, no_better
 from tokitai_cli.compare.tally import BiasTally
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import hex_bits, index_of, number, ratio, shown_short
+from tokitai_cli.compare.values import hex_bits, index_of, number, shown_short
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.judged import CheckRecord, ElementRecord
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Check
+from tokitai_cli.numerics import ratio
 
 WORST_ELEMENTS = 8
 

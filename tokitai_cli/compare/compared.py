@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.target import Chunk
-from tokitai_cli.compare.values import bits_of, integer_distance, ratio
 from tokitai_cli.numerics import (
     MAY_BE_ANYTHING,
     MAY_BE_EITHER,
@@ -17,6 +16,9 @@ from tokitai_cli.numerics import (
     MUST_BE_FINITE,
     MUST_BE_INFINITE,
     MUST_BE_NAN,
+    bits_of,
+    integer_distance,
+    ratio,
 )
 
 Mask = NDArray[np.bool_]

@@ -97,7 +97,8 @@ def judge(
             findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
     failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
-    verdict, reason = _verdict(case, judged, failures)
+    unjudged = [one.name for one in case.buffers_of(Role.WORKSPACE) if one.name in expectations]
+    verdict, reason = _verdict(case, judged, failures, unjudged)
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
@@ -188,7 +189,10 @@ def _with_policy(case: Case, record: OutputRecord) -> OutputRecord:
 
 
 def _verdict(
-    case: Case, judged: Sequence[OutputJudgement], failures: Sequence[Failure]
+    case: Case,
+    judged: Sequence[OutputJudgement],
+    failures: Sequence[Failure],
+    unjudged: Sequence[str],
 ) -> tuple[Verdict, str]:
     if failures:
         # min keeps the first of equals: the order of the spec's outputs and checks.
@@ -198,6 +202,11 @@ def _verdict(
     for output in judged:
         if output.open:
             return Verdict.INCONCLUSIVE, output.open
+    if unjudged:
+        text = (
+            f"{unjudged[0]} is passed as a workspace, though the oracle knows it: nothing judges it"
+        )
+        return Verdict.INCONCLUSIVE, text
     if case.expect_empty and all(output.record.elements for output in judged):
         return Verdict.INCONCLUSIVE, "an empty output was expected, but every output has elements"
     return Verdict.VERIFIED, ""

@@ -25,12 +25,12 @@ from tokitai_cli.compare.structure import (
     never_written,
     never_written_failure,
 )
-from tokitai_cli.compare.tally import MetricsTally, Summary
+from tokitai_cli.compare.tally import BoundTally, MetricsTally, Summary
 from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import bits_of, digests
 from tokitai_cli.compare.zeroed import with_zeroed
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.judged import (
+    BoundRecord,
     ChangesRecord,
     CheckRecord,
     MutantRecord,
@@ -38,6 +38,8 @@ from tokitai_cli.model.judged import (
     PatternRecord,
     StructureRecord,
 )
+from tokitai_cli.model.metrics import METRICS
+from tokitai_cli.numerics import bits_of, digests
 
 # Steps in the order of the comparison: the first that fails gives the reason.
 (
@@ -168,13 +170,16 @@ def _judged(
     )
     given = (excused, refined[0])
     mutants = try_mutants(reference, replayed, summary, expectation, checks, given)
-    if expectation.terms is None:
+    record = judged.record
+    if expectation.own:
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
+        record = msgspec.structs.replace(record, own_bound=_own_bound(reference, checks))
     return msgspec.structs.replace(
         judged,
+        record=record,
         mutants=mutants,
         changes=try_changes(reference, expectation, checks, given),
-        open=_open(case, buffer, checks),
+        open=_open(case, record, checks),
         replayed=None if replayed is None else replayed.size,
     )
 
@@ -187,12 +192,28 @@ def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:
     return np.broadcast_to(mask, buffer.shape).reshape(-1)
 
 
-def _open(case: Case, buffer: BufferPlan, checks: Sequence[ResolvedCheck]) -> str:
+def _own_bound(reference: Target, checks: Sequence[ResolvedCheck]) -> BoundRecord | None:
+    """Size of the bound, where a check judges by it."""
+    if not any(check.judges and METRICS[check.metric].against_bound for check in checks):
+        return None
+    tally = BoundTally(reference)
+    for chunk in reference.chunks():
+        tally.add(chunk)
+    return tally.record()
+
+
+def _open(case: Case, record: OutputRecord, checks: Sequence[ResolvedCheck]) -> str:
+    """Why the output could not be judged though nothing failed, or ""."""
     for check in checks:
         if check.missing:
-            return f"{buffer.name}: the check {check.metric} cannot be made: {check.missing}"
+            return f"{record.name}: the check {check.metric} cannot be made: {check.missing}"
     if not any(check.judges for check in checks):
-        return f"{buffer.name}: no check judges it on the profile {case.profile}"
+        return f"{record.name}: no check judges it on the profile {case.profile}"
+    if 2 * record.unwritten > record.elements:
+        return (
+            f"{record.name}: {record.unwritten} of {record.elements} elements stayed unwritten, as the "
+            "oracle lets them: less than half of it was judged"
+        )
     return ""
 
 
@@ -229,7 +250,9 @@ def _judge_values(
     changed = difference(buffer, arrays, differing, unwritten)
     chosen = next((one for one in repetitions if not one.passed), repetitions[0])
 
+    left = 0
     if unwritten is not None and excused is not None:
+        left = int(np.count_nonzero(unwritten & excused))
         unwritten &= ~excused
     failures, structure, pattern = _failures(buffer, chosen, unwritten, arrays)
     record = OutputRecord(
@@ -242,6 +265,7 @@ def _judge_values(
         checks=_check_records(chosen, checks, can_tell_unwritten(buffer, result.fills)),
         metrics=chosen.metrics.record(),
         pattern=pattern,
+        unwritten=left,
     )
     return OutputJudgement(record, [], failures, difference=changed)
 

@@ -14,20 +14,13 @@ from numpy.typing import NDArray
 from tokitai_cli.compare import compared as kinds
 from tokitai_cli.compare.compared import Compared, Mask, flat_index
 from tokitai_cli.compare.target import CHUNK
-from tokitai_cli.compare.values import (
-    bits_of,
-    elements_text,
-    hex_bits,
-    index_of,
-    number,
-    shown,
-    shown_index,
-)
+from tokitai_cli.compare.values import elements_text, hex_bits, index_of, number, shown, shown_index
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.fills import held
 from tokitai_cli.model.case import BufferPlan, Role, RunResult
 from tokitai_cli.model.judged import StructureRecord
 from tokitai_cli.model.text import plural
+from tokitai_cli.numerics import bits_of
 
 NEVER_WRITTEN = "never-written"
 

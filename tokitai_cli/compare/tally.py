@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.compared import Compared, flat_index
-from tokitai_cli.compare.target import Chunk, Target
-from tokitai_cli.compare.values import number, ratio
-from tokitai_cli.model.judged import MetricsRecord
-from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE
+from tokitai_cli.compare.target import CHUNK, Chunk, Target
+from tokitai_cli.compare.values import number
+from tokitai_cli.model.judged import BoundRecord, MetricsRecord
+from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE, ratio
 
 _BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
 
@@ -140,6 +140,45 @@ class MetricsTally:
             ulp_histogram=histogram,
             worst_row=self.row.best,
             open_elements=self.open,
+        )
+
+
+class BoundTally:
+    """Size of the bound E over the elements that must be finite; see BoundRecord."""
+
+    def __init__(self, target: Target) -> None:
+        self._stride = max(1, target.size // CHUNK)
+        self._largest = [0.0, 0.0]
+        self._samples: list[list[NDArray[np.float64]]] = [[], []]
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in one chunk."""
+        if chunk.bound is None:
+            return
+        finite = np.isfinite(chunk.ulp)
+        if chunk.classes is not None:
+            finite &= chunk.classes == MUST_BE_FINITE
+        form = chunk.target.form
+        least = 1.0 if form is None else form.smallest_normal
+        normal = finite & (chunk.magnitude >= least)
+        for place, (unit, part) in enumerate(((chunk.ulp, finite), (chunk.magnitude, normal))):
+            sizes = ratio(chunk.bound, unit)[part]
+            self._largest[place] = max(self._largest[place], float(sizes.max(initial=0.0)))
+            self._samples[place].append(sizes[:: self._stride])
+
+    def record(self) -> BoundRecord | None:
+        """Return the evidence; None where no element has a bound."""
+        ulps, relative = (
+            np.concatenate(parts) if parts else np.zeros(0) for parts in self._samples
+        )
+        if not ulps.size:
+            return None
+        middle = [float(np.median(one)) if one.size else 0.0 for one in (ulps, relative)]
+        return BoundRecord(
+            ulp_median=number(middle[0]),
+            ulp_largest=number(self._largest[0]),
+            relative_median=number(middle[1]),
+            relative_largest=number(self._largest[1]),
         )
 
 

@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.values import ulp_at
 from tokitai_cli.dtypes import FORMATS, FloatFormat, numpy_dtype
 from tokitai_cli.numerics import (
     MUST_BE_FINITE,
@@ -23,6 +22,7 @@ from tokitai_cli.numerics import (
     overflow_class,
     round_to,
     rounded_bound,
+    ulp_at,
 )
 
 # Elements at a time: a float64 temporary of 256 KiB stays in the second-level cache.

@@ -14,6 +14,7 @@ from tokitai_cli.model.verdict import Verdict, worst
 
 MOST_DETAILED = 3
 MOST_ERROR_LINES = 5
+MOST_LEFT_OPEN = 3
 _GOOD = (Verdict.VERIFIED, Verdict.BUILT)
 _DOUBTFUL = (
     Verdict.INCONCLUSIVE,
@@ -62,6 +63,11 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     blocks.append(Line(view.reason(evidence), indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
+    left = view.left_open(evidence)
+    blocks += [Line(text, FAINT, label="left open:", indent=2) for text in left[:MOST_LEFT_OPEN]]
+    if len(left) > MOST_LEFT_OPEN:
+        text = f"{len(left) - MOST_LEFT_OPEN} more in the report"
+        blocks.append(Line(text, FAINT, label="left open:", indent=2))
     blocks += [Line(str(path), label="report:", indent=2) for path in files]
     return blocks
 

@@ -215,7 +215,7 @@ def _unmeasured(output: OutputRecord) -> OutputRecord:
         for check in output.checks
     ]
     return msgspec.structs.replace(
-        output, checks=checks, structure=[], metrics=None, pattern=None, sha256=[]
+        output, checks=checks, structure=[], metrics=None, pattern=None, sha256=[], unwritten=0
     )
 
 

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.model.judged import OutputRecord
-from tokitai_cli.model.verdict import PASSED
-from tokitai_cli.model.view import LEFT_OPEN
+from tokitai_cli.model.metrics import named
+from tokitai_cli.model.text import number, plural
+from tokitai_cli.model.verdict import PASSED, Verdict
+from tokitai_cli.model.view import LEFT_OPEN, magnitude
 
 _Place = tuple[str, str, str]
 _SHOWN = 6
-_Outputs = dict[_Place, list[tuple[CaseRecord, OutputRecord]]]
+_Pairs = list[tuple[CaseRecord, OutputRecord]]
 
 
 def left_open(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
     """Say what passes in cases that passed, by op, variant and output."""
-    outputs: _Outputs = {}
-    for case in cases:
-        if case.verdict in PASSED:
-            for output in case.outputs:
-                place = (case.op, case.variant, output.name)
-                outputs.setdefault(place, []).append((case, output))
-    return [
-        NonClaimRecord(text=f"{op} {variant}, output {name}: {text}", source=LEFT_OPEN)
+    passed = [case for case in cases if case.verdict in PASSED]
+    outputs: dict[_Place, _Pairs] = {}
+    for case in passed:
+        for output in case.outputs:
+            place = (case.op, case.variant, output.name)
+            outputs.setdefault(place, []).append((case, output))
+    texts = [
+        f"{op} {variant}, output {name}: {text}"
         for (op, variant, name), pairs in outputs.items()
         for text in (*_of_output(pairs), *_of_changes(pairs, name))
     ]
+    texts += _workspaces(passed)
+    return [NonClaimRecord(text=text, source=LEFT_OPEN) for text in texts]
 
 
-def _of_changes(pairs: Sequence[tuple[CaseRecord, OutputRecord]], output: str) -> Iterator[str]:
+def _of_output(pairs: _Pairs) -> Iterator[str]:
+    yield from _own_bounds(pairs)
+    yield from _limits(pairs)
+    yield from _slices(pairs)
+    yield from _elements(
+        pairs,
+        lambda one: one.metrics.open_elements if one.metrics else 0,
+        "any value passes at {}, since the oracle's error is infinite there",
+    )
+    yield from _elements(
+        pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
+    )
+
+
+def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
     """Changes of the formula that nothing in any case tells from the right output."""
     records = [one for case, _ in pairs for one in case.changes if one.output == output]
     if not records:
@@ -42,12 +60,70 @@ def _of_changes(pairs: Sequence[tuple[CaseRecord, OutputRecord]], output: str) -
         yield f"nothing here would notice {len(untold)} of {most} changes of the formula: {shown}"
 
 
-def _of_output(pairs: Sequence[tuple[CaseRecord, OutputRecord]]) -> Iterator[str]:
-    counts = [(one.metrics.open_elements, one.elements) for _, one in pairs if one.metrics]
-    if opened := [pair for pair in counts if pair[0]]:
-        most, of = max(opened, key=lambda pair: pair[0] / pair[1])
+def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) -> Iterator[str]:
+    """Elements that nothing judges: their sum over the cases, and the largest share in one."""
+    found = [(count(one), one.elements) for _, one in pairs if count(one)]
+    if found:
+        most, of = max(found, key=lambda pair: pair[0] / pair[1])
         yield (
-            f"any value passes at {sum(count for count, _ in opened)} elements in {len(opened)} of "
-            f"{len(pairs)} cases, since the oracle's error is infinite there (at most {most} of {of} "
-            "in one case)"
+            f"{text.format(plural(sum(one for one, _ in found), 'element'))}, in {len(found)} of "
+            f"{plural(len(pairs), 'case')}, at most {most} of {of} in one"
+        )
+
+
+def _own_bounds(pairs: _Pairs) -> Iterator[str]:
+    """The largest bounds that oracles of the user's own state, of which nothing here is derived."""
+    own = [
+        (case, one.own_bound)
+        for case, one in pairs
+        if one.own_bound is not None and case.verdict is Verdict.VERIFIED
+    ]
+    if own:
+        case, bound = max(own, key=lambda pair: magnitude(pair[1].ulp_median))
+        yield (
+            "reference and bound are the oracle's own word; the bound is widest in "
+            f"{case.id}: {number(bound.ulp_median, 3)} ulp at the median and "
+            f"{number(bound.ulp_largest, 3)} at most, {number(bound.relative_median, 3)} of the value "
+            f"at the median and {number(bound.relative_largest, 3)} at most"
+        )
+
+
+def _limits(pairs: _Pairs) -> Iterator[str]:
+    limits = {
+        (check.metric, float(check.limit))
+        for _, one in pairs
+        for check in one.checks
+        if check.judges and check.metric in named(against_bound=True) and magnitude(check.limit) > 1
+    }
+    for metric, limit in sorted(limits):
+        yield f"errors of up to {limit:g} times the bound pass ({metric})"
+
+
+def _slices(pairs: _Pairs) -> Iterator[str]:
+    """Zeroed slices that every check accepts."""
+    found = [
+        (case, mutant)
+        for case, output in pairs
+        for mutant in case.mutants
+        if mutant.told and mutant.status == "accepted" and mutant.output == output.name
+    ]
+    if found:
+        case, mutant = found[0]
+        yield (
+            f"the checks accept {plural(len(found), 'output')} of inputs with a slice zeroed, such as "
+            f"{mutant.detail} ({case.id})"
+        )
+
+
+def _workspaces(cases: Sequence[CaseRecord]) -> Iterator[str]:
+    found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+    for case in cases:
+        judged = sum(output.elements for output in case.outputs)
+        for name, size in case.workspaces.items():
+            found.setdefault((case.op, case.variant, name), []).append((size, judged))
+    for (op, variant, name), sizes in found.items():
+        size, judged = max(sizes, key=lambda pair: pair[0] / max(pair[1], 1))
+        yield (
+            f"{op} {variant}, workspace {name}: nothing judges it; at most {plural(size, 'element')} "
+            f"beside {judged} of outputs"
         )

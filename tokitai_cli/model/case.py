@@ -174,6 +174,7 @@ class Expectation(msgspec.Struct, frozen=True):
         without arguments, so that nothing is computed before it is judged; each returns the wrong
         reference, or a function from flat positions (a slice or int64) to its float64 values there,
         which spares an array of the output's size.
+    own: whether reference and error are the word of a user's own oracle: nothing derived them.
     zeroed: what a user's own oracle says of other inputs, with one slice of one of them zero.
     changes: what a formula gives with one operation changed, by words for the change; no group has to
         tell all of them.
@@ -193,6 +194,7 @@ class Expectation(msgspec.Struct, frozen=True):
     terms: int | None = 0
     dropped: Mapping[str, Any] = msgspec.field(default_factory=dict)
     low: NDArray[np.float64] | None = None
+    own: bool = False
     zeroed: tuple[Zeroed, ...] = ()
     changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
     replay: NDArray[Any] | None = None

@@ -150,7 +150,8 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     """One case on one device.
 
     `reproduced` says whether a refutation came out the same in a fresh child; None where it was
-    not tried. `deterministic` is the variant's own declaration.
+    not tried. `deterministic` is the variant's own declaration. workspaces: elements of each; nothing
+    judges them.
     """
 
     id: str

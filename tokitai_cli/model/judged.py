@@ -76,6 +76,19 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     open_elements: int = 0
 
 
+class BoundRecord(Record, frozen=True, kw_only=True):
+    """Size of the bound that a user's own oracle states, over the elements that must be finite.
+
+    In ulp of the output's dtype at the reference, and relative to the reference where that is a normal
+    number; a median is that of a sample of at most 32,768 elements.
+    """
+
+    ulp_median: Number
+    ulp_largest: Number
+    relative_median: Number
+    relative_largest: Number
+
+
 class StructureRecord(Record, frozen=True, kw_only=True):
     """A failure in front of the numbers: dtype or shape, never-written elements, or non-finite
     structure. `kind` names it, `first` is the first element's index.
@@ -107,7 +120,8 @@ class PatternRecord(Record, frozen=True, kw_only=True):
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
-    structure, metrics, pattern: None: volatile. sha256: empty: volatile.
+    unwritten: elements that the oracle lets stay as they were, and that did: nothing judged them.
+    structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
     """
 
     name: str
@@ -121,6 +135,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     pattern: PatternRecord | None
     non_finite: str = ""
     sha256: list[str] = []
+    unwritten: int = 0
+    own_bound: BoundRecord | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):

@@ -77,6 +77,11 @@ def counts(evidence: Evidence) -> list[tuple[Verdict, int]]:
     return [(one, evidence.counts[one]) for one in Verdict if one in evidence.counts]
 
 
+def left_open(evidence: Evidence) -> list[str]:
+    """What the checks let pass, in numbers."""
+    return [one.text for one in evidence.non_claims if one.source == LEFT_OPEN]
+
+
 def cases(evidence: Evidence) -> list[CaseRecord]:
     """All cases with their measurements, in the order of the run."""
     return [measured(evidence, case) for case in evidence.cases]

@@ -95,10 +95,11 @@ def expect(
             }
         except AnswerError as error:
             raise _fault(case, str(error), mend=error.mend) from None
+        own = case.variant.by_formula is None  # else the tool derived the error
         terms = 0 if case.variant.reduction == "none" else None
         return {
             plan.name: msgspec.structs.replace(
-                found[plan.name], terms=terms, zeroed=_zeroed(folder, plan)
+                found[plan.name], own=own, terms=terms, zeroed=_zeroed(folder, plan)
             )
             for plan in outputs
         }

@@ -16,7 +16,7 @@ from tokitai_cli.errors import (
     OracleError,
     TokitaiError,
 )
-from tokitai_cli.model.case import Case, LaunchPlan
+from tokitai_cli.model.case import Case, LaunchPlan, Role
 from tokitai_cli.model.device import Probe
 from tokitai_cli.model.evidence import CaseRecord, LaunchRecord
 from tokitai_cli.model.judged import ExaminationRecord
@@ -51,6 +51,7 @@ def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
         shape=dict(case.shape),
         profile=case.profile,
         seed=case.seed,
+        workspaces={plan.name: plan.elements for plan in case.buffers_of(Role.WORKSPACE)},
         device=device,
         spec=case.loaded.digest,
         build="",

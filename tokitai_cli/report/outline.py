@@ -106,7 +106,7 @@ def outline(evidence: Evidence) -> Outline:
         policies=_policies(cases),
         logs=_logs(evidence),
         smallest_failing=view.smallest_failing(cases),
-        left_open=[one.text for one in evidence.non_claims if one.source == view.LEFT_OPEN],
+        left_open=view.left_open(evidence),
     )
 
 
