@@ -81,6 +81,15 @@ def test_a_relative_limit_sees_a_dropped_term_of_a_short_sum_only(tmp_path: Path
     assert (long.verdict, statuses(long)["last-term-dropped"]) == (INCONCLUSIVE, "accepted")
 
 
+def test_a_larger_profile_does_not_excuse_a_flat_limit_on_another(tmp_path: Path) -> None:
+    evidence = ran("sums", tmp_path)
+    assert [(case.profile, case.verdict) for case in evidence.cases] == [
+        ("large", VERIFIED),
+        ("small", INCONCLUSIVE),
+    ]
+    assert "on the profile small flat limits alone" in evidence.cases[1].reason
+
+
 def left_open(evidence: Evidence) -> list[str]:
     return [one.text for one in evidence.non_claims if one.source == "checks"]
 

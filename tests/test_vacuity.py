@@ -214,7 +214,7 @@ def test_an_oracle_that_knows_no_terms_needs_checks_that_are_not_flat(
 ) -> None:
     values = np.random.default_rng(3).standard_normal((4, 8))
     case = make_case(checks, shape=(4, 8))
-    judgement = judge_array(case, Expectation(values, terms=None), rounded(values))
+    judgement = judge_array(case, Expectation(values, terms=None, own=True), rounded(values))
     assert mutant_status(judgement)["last-term-dropped"] == "not-known"
     (record,) = settled((case, judgement))
     assert record.verdict is verdict
@@ -227,7 +227,7 @@ def test_an_oracle_that_knows_no_terms_needs_checks_that_are_not_flat(
         )
         both = [with_verdict(record, Verdict.VERIFIED), shown]
         assert settle(both, groups(both))[0].verdict is Verdict.VERIFIED
-        known = Expectation(values, np.abs(values) * 2.0**-12, terms=None)
+        known = Expectation(values, np.abs(values) * 2.0**-12, terms=None, own=True)
         told = judge_array(case, known, rounded(values))
         assert settled((case, told))[0].verdict is Verdict.VERIFIED
 

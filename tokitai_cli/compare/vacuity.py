@@ -41,14 +41,15 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
         for mutant in (one for one in case.mutants if not one.told):
             key = (_key(case, mutant.output), mutant.kind)
             gathered.setdefault(key, []).append((case, mutant))
-    made = [_group(members) for members in gathered.values()]
-    shown = {_kind(group) for group in made if group.status == "rejected"}
-    for members, group in zip(gathered.values(), list(made), strict=True):
-        made += _accepted_by_profile(members, group)
+    plain = [_group(members) for members in gathered.values()]
+    # A dropped term that is not known at one shape may be shown by another.
+    shown = {_kind(group) for group in plain if group.status == "rejected"}
+    made = []
+    for members, group in zip(gathered.values(), plain, strict=True):
         if group.status == "not-known" and _is_flat(members) and _kind(group) not in shown:
-            made[made.index(group)] = msgspec.structs.replace(
-                group, status="never-eligible", flat=True
-            )
+            made.append(msgspec.structs.replace(group, status="never-eligible", flat=True))
+        else:
+            made += [group, *_accepted_by_profile(members, group)]
     return [*made, *change_groups(cases)]
 
 

@@ -182,6 +182,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     deterministic: bool = True
     examined: list[ExaminationRecord] = msgspec.field(default_factory=list)
     changes: list[ChangesRecord] = msgspec.field(default_factory=list)
+    workspaces: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def key(self) -> str:
