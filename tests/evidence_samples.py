@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.compare import settle
-from tokitai_cli.evidence import Outcome, Parts, assemble
+from tokitai_cli.evidence import Outcome, Parts, assemble, settle
 from tokitai_cli.model.evidence import (
     ArrayRecord,
     BuildRecord,

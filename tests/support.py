@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokitai_cli.compare import Judgement, groups, judge, settle
+from tokitai_cli.compare import Judgement, judge
 from tokitai_cli.dtypes import numpy_dtype
+from tokitai_cli.evidence import groups, settle
 from tokitai_cli.fills import fills_of
 from tokitai_cli.model.case import (
     BufferPlan,

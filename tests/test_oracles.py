@@ -430,6 +430,8 @@ def test_the_oracle_is_asked_again_with_slices_of_its_inputs_zeroed() -> None:
         [] if heaviest.index == 3 else ["heaviest"]
     )
     assert ask(user_case("slow"), timeout=1.5).zeroed == ()
+    # Nor is the only slice of an axis that the output has.
+    assert ask(user_case("good", n=1)).zeroed == ()
 
 
 def test_user_oracle_with_error_and_unwritten_elements() -> None:

@@ -6,8 +6,6 @@ that is nowhere far enough from the reference is told of, and holds no verdict u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 
 from tokitai_cli.compare.checks import ResolvedCheck
@@ -15,9 +13,7 @@ from tokitai_cli.compare.mutant_trial import FIRST_CHUNK, Given, MutantTrial
 from tokitai_cli.compare.mutants import Mutant
 from tokitai_cli.compare.target import Target
 from tokitai_cli.model.case import Expectation
-from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.judged import ChangesRecord
-from tokitai_cli.model.verdict import PASSED
 
 
 def try_changes(
@@ -43,32 +39,3 @@ def try_changes(
         accepted=found["accepted"],
         untold=found["not-eligible"],
     )
-
-
-def change_groups(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
-    """A record for each change that no passing case of its group rejects: accepted, or untold by all."""
-    gathered: dict[tuple[object, ...], list[tuple[CaseRecord, ChangesRecord]]] = {}
-    for case in cases:
-        if case.verdict in PASSED:
-            for record in case.changes:
-                shape = tuple(sorted(case.shape.items()))
-                key = (case.op, case.variant, record.output, shape, case.device)
-                gathered.setdefault(key, []).append((case, record))
-    for members in gathered.values():
-        case, first = members[0]
-        left = [dict.fromkeys([*one.accepted, *one.untold]) for _, one in members]
-        for words in left[0]:
-            if not all(words in one for one in left):
-                continue
-            accepted = [member.id for member, one in members if words in one.accepted]
-            yield GroupRecord(
-                op=case.op,
-                variant=case.variant,
-                output=first.output,
-                shape=dict(case.shape),
-                device=case.device,
-                kind=words,
-                status="accepted" if accepted else "untold",
-                rejected_by=[],
-                accepted_by=accepted,
-            )

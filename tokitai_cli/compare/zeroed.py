@@ -79,4 +79,4 @@ def _known(mutant: MutantRecord, asked: Sequence[_Asked], *, loose: bool) -> Mut
                 )
             if record.status == status:
                 return mutant
-    return msgspec.structs.replace(mutant, flat=loose)
+    return msgspec.structs.replace(mutant, status="not-eligible", flat=True) if loose else mutant

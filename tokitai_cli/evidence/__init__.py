@@ -5,6 +5,7 @@ from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import at_pointer
 from tokitai_cli.evidence.tool import source_record, timestamp, tool_record
+from tokitai_cli.evidence.vacuity import groups, settle
 from tokitai_cli.model.encoding import canonical, digest, to_json
 
 __all__ = [
@@ -14,9 +15,11 @@ __all__ = [
     "at_pointer",
     "canonical",
     "digest",
+    "groups",
     "read",
     "read_record",
     "schema",
+    "settle",
     "source_record",
     "timestamp",
     "to_json",

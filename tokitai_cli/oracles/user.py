@@ -35,6 +35,7 @@ from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue, Zeroed
+from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles import child
 from tokitai_cli.oracles.answer import AnswerError, expectation
@@ -180,7 +181,7 @@ def _write_request(
         "inputs": inputs,
         "tool": str(Path(child.__file__).resolve().parents[2]),
         "reduction": _reduction(case),
-        "slices": [] if case.variant.by_formula else _slices(arrays),
+        "slices": [] if case.variant.by_formula else _slices(case, arrays),
         "formula": _formula(case),
         "seconds": timeout,
     }
@@ -221,13 +222,20 @@ def _reduction(case: Case) -> Any:
     return {"tree": int(evaluate(claim.tree, case.shape)), "outputs": trees}
 
 
-def _slices(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
-    """Slices to ask for: the last and the heaviest along each axis that has more than one."""
+def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
+    """Slices to ask for: the last and the heaviest along each axis of each input.
+
+    The one slice of an axis is a term only where no output has an axis of that name.
+    """
+    variant = case.variant
+    named = {
+        text for one in (*variant.outputs.values(), *variant.inout.values()) for text in one.shape
+    }
     return [
         (which, name, axis)
-        for name, array in arrays.items()
-        for axis, extent in enumerate(array.shape)
-        if extent > 1 and array.size
+        for name, buffer in drawn_buffers(variant).items()
+        for axis, text in enumerate(buffer.shape)
+        if arrays[name].size and (arrays[name].shape[axis] > 1 or text not in named)
         for which in ("last", "heaviest")
     ][:_MOST_SLICES]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tokitai_cli import compare, evidence, oracles, storage
+from tokitai_cli import evidence, oracles, storage
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
@@ -118,7 +118,7 @@ class Recorder:
 
         `past` is given for a run that is over; else it was from the recorder's making to now, here.
         """
-        groups = compare.groups(self.cases)
+        groups = evidence.groups(self.cases)
         self.cases = _settled(self.cases, groups, past.missing if past is not None else "")
         loaded = self._options.loaded
         return evidence.assemble(
@@ -189,7 +189,7 @@ def _settled(
     cases: Sequence[CaseRecord], groups: Sequence[GroupRecord], missing: str
 ) -> list[CaseRecord]:
     """`cases` after their groups were judged; `missing` is added to what is said of vacuous ones."""
-    settled = compare.settle(cases, groups)
+    settled = evidence.settle(cases, groups)
     if not missing:
         return settled
     return [

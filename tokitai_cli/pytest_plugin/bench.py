@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import compare, devices, process
+from tokitai_cli import devices, evidence, process
 from tokitai_cli.batch.select.cases import BatchCase, Collected
 from tokitai_cli.batch.work.serve import notes_into, subject_of
 from tokitai_cli.model import encoding
@@ -69,8 +69,8 @@ class Bench:
             return own  # nothing in its group changes that
         if case.group not in file.judged:
             group = [self._served(file, one).record for one in file.groups[case.group]]
-            file.judged[case.group] = compare.groups(group)
-        (record,) = compare.settle([own.record], file.judged[case.group])
+            file.judged[case.group] = evidence.groups(group)
+        (record,) = evidence.settle([own.record], file.judged[case.group])
         return msgspec.structs.replace(own, record=record)
 
     def close(self) -> None:

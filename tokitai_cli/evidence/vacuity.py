@@ -11,9 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.compare.changes import change_groups
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord
-from tokitai_cli.model.judged import MutantRecord
+from tokitai_cli.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.model.verdict import PASSED, Stage, Verdict
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
@@ -41,24 +40,40 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
         for mutant in (one for one in case.mutants if not one.told):
             key = (_key(case, mutant.output), mutant.kind)
             gathered.setdefault(key, []).append((case, mutant))
-    plain = [_group(members) for members in gathered.values()]
-    # A dropped term that is not known at one shape may be shown by another.
-    shown = {_kind(group) for group in plain if group.status == "rejected"}
     made = []
-    for members, group in zip(gathered.values(), plain, strict=True):
-        if group.status == "not-known" and _is_flat(members) and _kind(group) not in shown:
-            made.append(msgspec.structs.replace(group, status="never-eligible", flat=True))
-        else:
-            made += [group, *_accepted_by_profile(members, group)]
-    return [*made, *change_groups(cases)]
+    for members in gathered.values():
+        group = _group(members)
+        made += [group, *_accepted_by_profile(members, group)]
+    return [*made, *_of_changes(cases)]
 
 
-def _kind(group: GroupRecord) -> tuple[str, ...]:
-    return (group.op, group.variant, group.output, group.device, group.kind)
-
-
-def _is_flat(members: _Members) -> bool:
-    return any(one.flat for _, one in members)
+def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
+    """A record for each change that no passing case of its group rejects: accepted, or untold by all."""
+    gathered: dict[tuple[object, ...], list[tuple[CaseRecord, ChangesRecord]]] = {}
+    for case in cases:
+        if case.verdict in PASSED:
+            for record in case.changes:
+                shape = tuple(sorted(case.shape.items()))
+                key = (case.op, case.variant, record.output, shape, case.device)
+                gathered.setdefault(key, []).append((case, record))
+    for members in gathered.values():
+        case, first = members[0]
+        left = [dict.fromkeys([*one.accepted, *one.untold]) for _, one in members]
+        for words in left[0]:
+            if not all(words in one for one in left):
+                continue
+            accepted = [member.id for member, one in members if words in one.accepted]
+            yield GroupRecord(
+                op=case.op,
+                variant=case.variant,
+                output=first.output,
+                shape=dict(case.shape),
+                device=case.device,
+                kind=words,
+                status="accepted" if accepted else "untold",
+                rejected_by=[],
+                accepted_by=accepted,
+            )
 
 
 def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[GroupRecord]:
@@ -66,7 +81,7 @@ def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[Grou
 
     How much a flat limit sees depends on the size of the values, which is the profile's.
     """
-    if group.status != "rejected" or not _is_flat(members):
+    if group.status != "rejected" or not group.flat:
         return
     by_profile: dict[str, _Members] = {}
     for case, one in members:
@@ -75,7 +90,7 @@ def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[Grou
         if any(one.flat and one.status == "accepted" for _, one in mine) and not any(
             one.status == "rejected" for _, one in mine
         ):
-            yield msgspec.structs.replace(_group(mine), profile=profile, flat=True)
+            yield msgspec.structs.replace(_group(mine), profile=profile)
 
 
 def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
@@ -150,6 +165,7 @@ def _group(members: _Members) -> GroupRecord:
         status=status,
         rejected_by=[member.id for member, one in members if one.status == "rejected"],
         accepted_by=[member.id for member, one in members if one.status == "accepted"],
+        flat=any(one.flat for _, one in members),
     )
 
 
