@@ -97,7 +97,7 @@ def test_the_compiler_of_cxx_comes_first(empty: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("there", "taken"), [(("g++", "c++"), "c++"), (("clang++", "g++"), "g++"), (("clang++",),) * 2]
+    ("there", "taken"), [(("g++", "c++"), "g++"), (("clang++", "g++"), "clang++"), (("c++",),) * 2]
 )
 def test_the_first_compiler_of_path_is_taken(
     empty: Path, there: tuple[str, ...], taken: str | tuple[str, ...]

@@ -27,7 +27,7 @@ _FILES = (
     r"|diagnostics-format|memory-profile|cs-profile|proc-stat|api-notes).*"
 )
 _FAMILIES = (
-    r"-(?:[DUOLlWfm].+|O|g[0-9a-z]*(?:-[a-z0-9-]+)?|std=.+|ansi|pthread|pedantic(?:-errors)?|w|G"
+    r"-(?:[DUOLlWfm].+|O|g[0-9a-z]*(?:-[a-z0-9-]+)?|std=.+|ansi|pthread|pedantic(?:-errors)?|G"
     r"|nostdinc(?:\+\+)?|rdynamic|static(?:-lib[a-z]+)?|no-pie|pie"
     r"|-param=.+|-expt-[a-z-]+|-gpu-[a-z-]+=.+|-maxrregcount=\d+|-use_fast_math|-default-stream=.+"
     r"|use_fast_math|(?:fmad|ftz|prec-div|prec-sqrt)=.+|lineinfo)"

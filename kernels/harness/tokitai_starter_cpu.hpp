@@ -15,7 +15,7 @@ struct DeviceKernel {
 // A kernel's argument. Payloads lie at multiples of a page: a compiler that knows leaves out the checks
 // of accesses that cannot be misaligned.
 template <class P>
-inline P cpu_argument(Word word) {
+__attribute__((no_sanitize("alignment"))) inline P cpu_argument(Word word) {
   if constexpr (std::is_pointer_v<P>)
     return static_cast<P>(__builtin_assume_aligned(argument_from<P>(word), payload_alignment));
   else

@@ -11,7 +11,7 @@ import msgspec
 from tokitai_cli import flags, process
 from tokitai_cli.build import entries, store
 from tokitai_cli.build.compiler import COMPILE_SECONDS
-from tokitai_cli.build.harness import harness_context, harness_text, template_digest
+from tokitai_cli.build.harness import harness_context, template_digest
 from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.build.scan import refuse
@@ -112,7 +112,7 @@ def _prepare(
     findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
     place = store.location()
     compiler = identify(recipe)
-    context = harness_context(request, flags.macros(recipe.command))
+    context = harness_context(request, flags.macros(recipe.command), recipe.branch)
     first_key = data_sha256(
         {
             "source": [str(request.source), source],
@@ -137,8 +137,6 @@ def _compile(job: Job) -> entries.Found:
         folder = process.make_temporary_folder(job.place.part("tmp"), prefix="build-")
         try:
             started_ns = time.time_ns()
-            text = harness_text(job.context)
-            (folder / entries.HARNESS).write_text(text, encoding="utf-8")
             job.log_path.unlink(missing_ok=True)
             made = make(job, folder)
             if _changed_since(job, made.manifest, started_ns):

@@ -17,8 +17,13 @@ _TEMPLATE = "harness.cpp.j2"
 _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
 
-def harness_context(request: HarnessRequest, macros: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what the template is rendered with; plain data. `macros` are on the command line."""
+def harness_context(
+    request: HarnessRequest, macros: Sequence[str] = (), branch: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return what the template is rendered with; plain data.
+
+    macros: names that the command line defines. branch: macros of the GPU's compiler, by name.
+    """
     texts = list(own_texts(request.source))
     return {
         "source": str(request.source),
@@ -35,6 +40,7 @@ def harness_context(request: HarnessRequest, macros: Sequence[str] = ()) -> dict
         "dynamic_shared": dynamic_shared_names(texts),
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
         "macros": list(macros),
+        "branch": dict(branch or {}),
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.build import entries, store
+from tokitai_cli.build import branches, entries, store
 from tokitai_cli.build.compiler import command_of, compile_in, failure
-from tokitai_cli.build.harness import server_source
+from tokitai_cli.build.dropped import refuse_dropped
+from tokitai_cli.build.harness import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, manifest_of, traced
 from tokitai_cli.build.scan import Finding
 from tokitai_cli.errors import BuildError
@@ -24,6 +26,8 @@ from tokitai_cli.storage import data_sha256, file_sha256, sha256
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
 _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
+_PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
+_OTHER_BRANCH = "not judged: lines that AMD's compiler takes and the host cannot build"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
 _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
 
@@ -57,6 +61,7 @@ class Made(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     printed: str
     manifest: Manifest
+    notes: list[str] = []
 
 
 def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]:
@@ -76,7 +81,7 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     made = _OBJECT if recipe.link else entries.ARTIFACT
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
-    printed = run(job, folder, command, made)
+    printed, note = _compile(job, folder, command, made)
     if not (folder / _DEPFILE).is_file():
         raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
     depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
@@ -96,7 +101,52 @@ def make(job: Job, folder: Path) -> Made:
     manifest = manifest_of(job.request.source, commands, folder, depfiles, linked)
     for name in (*depfiles, _OBJECT, _SERVER):
         (folder / name).unlink(missing_ok=True)
-    return Made(commands, printed, manifest if server is None else manifest.merged(server))
+    whole = manifest if server is None else manifest.merged(server)
+    return Made(commands, printed, whole, [note] if note else [])
+
+
+def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tuple[str, str]:
+    """Compile the unit of the kernels: on the branch of the GPU's compiler, where the host can.
+
+    Else on the branch that is left, with a note of the lines that are not in it. Returns what the
+    compiler printed, and the note.
+    """
+
+    def attempt(branch: Mapping[str, str]) -> str:
+        text = harness_text({**job.context, "branch": branch})
+        (folder / entries.HARNESS).write_text(text, encoding="utf-8")
+        printed = run(job, folder, command, made)
+        refuse_dropped(printed, job.recipe.compiler.name)
+        return printed
+
+    branch: dict[str, str] = job.context["branch"]
+    try:
+        return attempt(branch), ""
+    except BuildError as error:
+        lines = _only_there(job, folder, command) if branch else set()
+        if not lines:
+            raise
+        try:
+            printed = attempt({})
+        except BuildError:
+            raise error from None
+    return printed, f"{_OTHER_BRANCH}: {branches.told(lines)}"
+
+
+def _only_there(job: Job, folder: Path, command: tuple[str, ...]) -> set[tuple[str, int]]:
+    """Lines of the user's files that only the branch of the GPU's compiler has."""
+    found: list[set[tuple[str, int]]] = []
+    for branch in (dict[str, str](job.context["branch"]), dict[str, str]()):
+        text = harness_text({**job.context, "branch": branch})
+        (folder / _PROBE).write_text(text, encoding="utf-8")
+        words = branches.preprocessor(command, _PROBE, _PREPROCESSED)
+        done = compile_in(folder, job.recipe, words, job.log_path, job.timeout)
+        if done.returncode != 0:
+            return set()
+        found.append(branches.lines_of((folder / _PREPROCESSED).read_text("utf-8", "replace")))
+        (folder / _PROBE).unlink()
+        (folder / _PREPROCESSED).unlink()
+    return found[0] - found[1]
 
 
 def _serve(job: Job, target: Path) -> tuple[tuple[str, ...], Manifest]:
@@ -150,7 +200,7 @@ def record_of(job: Job, folder: Path, made: Made, source: Path, data: bytes) -> 
         defines=dict(job.request.defines),
         artifact_sha256=file_sha256(artifact),
         code_object=facts,
-        notes=[],
+        notes=made.notes,
         failed=[],
         header_texts=made.manifest.own_texts(),
     )

@@ -22,6 +22,18 @@ _MORE_SHARED = {"gfx950": 160 << 10}
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 VISIBLE = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 _FOLDERS = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
+_HIP_VERSION = (6, 4, 43482)
+_HAS = "__HIP_ARCH_HAS_"
+_BRANCH = f"""
+    __HIP__ __HIPCC__ __HIP_PLATFORM_AMD__ __HIP_DEVICE_COMPILE__ __AMD__ __AMDGPU__ __AMDGCN__
+    {_HAS}GLOBAL_INT32_ATOMICS__ {_HAS}GLOBAL_FLOAT_ATOMIC_EXCH__ {_HAS}SHARED_INT32_ATOMICS__
+    {_HAS}SHARED_FLOAT_ATOMIC_EXCH__ {_HAS}FLOAT_ATOMIC_ADD__ {_HAS}GLOBAL_INT64_ATOMICS__
+    {_HAS}SHARED_INT64_ATOMICS__ {_HAS}DOUBLES__ {_HAS}WARP_VOTE__ {_HAS}WARP_BALLOT__
+    {_HAS}WARP_SHUFFLE__ {_HAS}THREAD_FENCE_SYSTEM__ {_HAS}3DGRID__
+"""
+_BRANCH_NOT = f"""
+    {_HAS}WARP_FUNNEL_SHIFT__ {_HAS}SYNC_THREAD_EXT__ {_HAS}SURFACE_FUNCS__ {_HAS}DYNAMIC_PARALLEL__
+"""
 _GFX = r"gfx[0-9a-f]{3,5}"
 # The enumerator's word for the CPU.
 _NO_GPU = "gfx000"
@@ -82,6 +94,26 @@ def shown(found: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent,
 def shared_limit(arch: str) -> int:
     """Bytes of shared memory that a block may have on an architecture, such as gfx90a:xnack-."""
     return _MORE_SHARED.get(arch.partition(":")[0], 64 << 10)
+
+
+def branch_macros(arch: str, warp_size: int) -> dict[str, str]:
+    """Macros that ROCm 6.4's hipcc defines where it compiles for a GPU of `warp_size` lanes.
+
+    Of an architecture only where one is given. Sources: clang, lib/Basic/Targets/AMDGPU.cpp and
+    lib/Frontend/InitPreprocessor.cpp; HIP, hip_version.h, hip_common.h and amd_hip_runtime.h.
+    """
+    macros = dict.fromkeys(_BRANCH.split(), "1") | dict.fromkeys(_BRANCH_NOT.split(), "0")
+    major, minor, patch = _HIP_VERSION
+    for name, value in zip(("MAJOR", "MINOR", "PATCH"), _HIP_VERSION, strict=True):
+        macros[f"HIP_VERSION_{name}"] = str(value)
+    macros["HIP_VERSION"] = str(major * 10_000_000 + minor * 100_000 + patch)
+    macros |= dict.fromkeys(
+        ("__AMDGCN_WAVEFRONT_SIZE", "__AMDGCN_WAVEFRONT_SIZE__"), str(warp_size)
+    )
+    name = arch.partition(":")[0]
+    if re.fullmatch(_GFX, name):
+        macros |= {f"__{name}__": "1", f"__GFX{name[3:-2]}__": "1"}
+    return macros
 
 
 def overridden(value: str) -> str:

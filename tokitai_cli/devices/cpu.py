@@ -31,7 +31,8 @@ from tokitai_cli.model.device import (
     Traits,
 )
 
-_COMPILERS = ("c++", "g++", "clang++")
+# AMD's compiler is a clang, and reads attributes that g++ leaves out.
+_COMPILERS = ("clang++", "g++", "c++")
 _WARP_SIZES = (32, 64)
 _MEND = "install g++ or clang++, or `pip install ziglang`"
 # Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
@@ -44,6 +45,9 @@ _CHECKED = (
     "-fno-lto",
     "-fsanitize=alignment",
     "-fno-sanitize-recover=alignment",
+    # What a compiler leaves out is told, and may be refused.
+    "-Wattributes",
+    "-Wunknown-pragmas",
 )
 _ZIG_NOTICE = "the first build with zig takes about two minutes: it builds its C++ library once"
 # Programs that GCC and Clang drivers call; a driver that calls none prints the bare name.
@@ -125,6 +129,7 @@ class CpuDevice:
             command=(*base, *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *told))),
             server=(*base, *unit_words(self.name, "c++", {}, (*of_code(flags), "-fno-lto"))),
             link=(*link, *trace, "-o", "{output}"),
+            branch=amd.branch_macros(options.arch, warp_size),
             shared_guards=SharedGuards(front=256, back=768, last=65536),
             environment=compiler_environment(),
             source_suffix=".cpp",
@@ -181,7 +186,7 @@ def _missing() -> str:
     chosen = os.environ.get("CXX", "")
     if chosen:
         return f"no C++ compiler was found: CXX names {chosen!r}, which is not there"
-    return "no C++ compiler was found (looked for c++, g++, clang++ and pip's ziglang)"
+    return "no C++ compiler was found (looked for clang++, g++, c++ and pip's ziglang)"
 
 
 def _pip_zig() -> Path | None:

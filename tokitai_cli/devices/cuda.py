@@ -63,6 +63,7 @@ class CudaDevice:
     traits: Traits = TRAITS["cuda"]
     non_claims: tuple[str, ...] = (
         "not AMD device evidence",
+        "NVIDIA's branch of the preprocessor was judged, not AMD's",
         NOT_MACHINE_CODE,
         SHARED_UNGUARDED,
     )

@@ -147,6 +147,8 @@ class Recipe(msgspec.Struct, frozen=True):
         Both lists are in Makefile syntax.
     link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
         a line for each file.
+    branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
+        for that compiler is what is built.
     server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
     shared_guards: what is kept free around shared arrays in that object file.
     environment: the whole, scrubbed environment of the compiler.
@@ -165,6 +167,7 @@ class Recipe(msgspec.Struct, frozen=True):
     version_command: tuple[str, ...]
     link: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
+    branch: Mapping[str, str] = {}
     shared_guards: SharedGuards | None = None
     wraps: tuple[Path, ...] = ()
     wrap_commands: tuple[tuple[str, ...], ...] = ()

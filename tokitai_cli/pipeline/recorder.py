@@ -138,7 +138,11 @@ class Recorder:
                 devices=self.devices,
                 groups=groups,
                 left_out=left_out,
-                non_claims=[*_non_claims(loaded.spec, self.cases), *self.non_claims],
+                non_claims=[
+                    *_non_claims(loaded.spec, self.cases),
+                    *_unbuilt_lines(builds),
+                    *self.non_claims,
+                ],
                 outcome=outcome,
                 agreement=self.agreements.records(deterministic=True),
                 read_back=past is not None,
@@ -212,6 +216,12 @@ def _non_claims(spec: Spec, cases: Sequence[CaseRecord]) -> Iterator[NonClaimRec
                 yield NonClaimRecord(text=text, source=f"variant {name}")
     yield from _unjudged_properties(spec, cases)
     yield from untried(spec, cases)
+
+
+def _unbuilt_lines(builds: Sequence[BuildInfo]) -> list[NonClaimRecord]:
+    """Lines that a build left out, each text once."""
+    notes = dict.fromkeys(note for built in builds for note in built.record.notes)
+    return [NonClaimRecord(text=note, source="build") for note in notes]
 
 
 def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:

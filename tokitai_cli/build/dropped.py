@@ -1,0 +1,63 @@
+"""Attributes and pragmas that a compiler leaves out with a warning, and that may change the meaning."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tokitai_cli import resources, sources
+from tokitai_cli.errors import BuildError, Location
+
+_WARNING = r"^(?P<file>/[^:\n]*):(?P<line>\d+):(?P<column>\d+): warning: (?P<text>.*)$"
+_QUOTED = "['\u2018](?P<name>[^'\u2019]+)['\u2019]"
+_ATTRIBUTE = (
+    rf"unknown attribute {_QUOTED} ignored|{_QUOTED.replace('name', 'second')} "
+    r"(?:scoped )?attribute(?: directive)? ignored"
+)
+_PRAGMA = r"unknown pragma ignored|ignoring ['\u2018]#pragma"
+# They ask for speed, or bound what the compiler may assume; what a kernel computes is the same without.
+_HARMLESS = """
+    amdgpu_flat_work_group_size amdgpu_max_num_work_groups amdgpu_num_sgpr amdgpu_num_vgpr
+    amdgpu_waves_per_eu annotate convergent device global host launch_bounds minsize nodebug
+    noduplicate not_tail_called opencl_unroll_hint optnone reqd_work_group_size uninitialized
+    work_group_size_hint
+"""
+_HARMLESS_PRAGMA = (
+    r"\s*#\s*pragma\s+(?:unroll|nounroll|unroll_and_jam|nounroll_and_jam|STDC|omp|GCC|region|endregion|mark"
+    r"|message|nv_\w+|diag_\w+|hd_warning_disable|clang\s+(?:loop|diagnostic|fp|force_cuda_host_device))\b.*"
+)
+
+
+def refuse_dropped(printed: str, compiler: str) -> None:
+    """Raise BuildError for the first of them that a compiler's warnings tell of in the user's files."""
+    shipped = str(resources.kernels_dir())
+    for warning in re.finditer(_WARNING, printed, re.MULTILINE):
+        if warning["file"].startswith(shipped):
+            continue
+        line = int(warning["line"])
+        name = _dropped(warning["text"], Path(warning["file"]), line)
+        if name:
+            raise BuildError(
+                f"{compiler} leaves out {name}, which may change what the kernel computes",
+                where=Location(Path(warning["file"]), line, int(warning["column"])),
+                mend="build with clang++, as AMD's compiler is one, or guard it with #if",
+                first_errors=(warning.group(),),
+                log=printed,
+            )
+
+
+def _dropped(text: str, file: Path, line: int) -> str:
+    """What a warning says is left out; empty where that is harmless, or it says another thing."""
+    attribute = re.match(_ATTRIBUTE, text)
+    if attribute is not None:
+        name = attribute["name"] or attribute["second"]
+        return (
+            ""
+            if name.rpartition("::")[2].strip("_") in _HARMLESS.split()
+            else f"the attribute {name}"
+        )
+    if not re.match(_PRAGMA, text):
+        return ""
+    lines = (sources.read(file) or b"").decode("utf-8", "replace").splitlines()
+    pragma = lines[line - 1] if line <= len(lines) else text
+    return "" if re.fullmatch(_HARMLESS_PRAGMA, pragma) else f"`{pragma.strip()}`"
