@@ -192,6 +192,33 @@ def test_too_little_memory_is_never_refuted(mebibytes: int, spec: Path, built: P
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("ctypes.CDLL(None).exit(1)", 70),  # as OpenBLAS does without memory
+        ("raise KeyboardInterrupt", 130),
+        ("return []", 0),
+    ],
+)
+def test_a_library_that_ends_the_process_is_never_refuted(what: str, code: int) -> None:
+    """And the exit handlers of Python run nevertheless, where it is the tool that ends."""
+    program = (
+        "import atexit, ctypes, sys\n"
+        "from tokitai_cli.cli.main import main\n"
+        "from tokitai_cli.pipeline import survey\n"
+        "atexit.register(print, 'handled')\n"
+        f"def specs():\n    {what}\n"
+        "survey.builtin_specs = specs\n"
+        "sys.argv = ['tokitai', 'list', '--json']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code
+    assert done.stdout.split() == ([] if code == 70 else ["handled"] if code else ["[]", "handled"])
+
+
 def test_evidence_that_cannot_be_written_anywhere_is_said(spec: Path, built: Path) -> None:
     done = limited(resource.RLIMIT_FSIZE, 4096, "verify", built, *ONE)
     assert done.returncode == 2

@@ -23,8 +23,6 @@ _GC_THRESHOLD = 50_000
 # What writing to stdout fails with, where it is a file or a device: errors of files name the file.
 _LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _ASKED_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 # Whether the process is the tool's, and whether its exit codes are.
 _state = {"own": False, "answered": False}
 
@@ -39,12 +37,14 @@ def run(argv: Sequence[str] | None) -> int:
         _state["own"] = True
         gc.disable()  # what is loaded lasts
     code = _exit_code(sys.argv[1:] if argv is None else argv)
-    _silence_lost_streams()
-    if argv is None:
-        for number in _ASKED_TO_END:  # it is ending
+    try:
+        _silence_lost_streams()
+        for number in _ASKED_TO_END if argv is None else ():  # it is ending
             signal.signal(number, signal.SIG_IGN)
-        if _state["answered"]:
-            _leave(code)
+    except KeyboardInterrupt as stop:
+        code = interrupted(stop)
+    if _state["answered"]:
+        _leave(code)
     return code
 
 
