@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 from collections.abc import Iterable
 from pathlib import Path
@@ -176,6 +175,8 @@ _MEANT = {
 
 def near(word: str, known: Iterable[str]) -> str:
     """Text that suggests the nearest known names, for the `mend` of an error."""
+    import difflib  # for errors alone
+
     names = sorted(known)
     meant = [name for name in names if name in _MEANT.get(word.lower(), ())]
     close = meant or difflib.get_close_matches(word, names, n=3, cutoff=0.5)

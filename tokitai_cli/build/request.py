@@ -33,8 +33,9 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
         for index, launch in enumerate(variant.launches):
             kernels.setdefault(_entry(variant, launch), f"variants.{name}.launches[{index}]")
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
-    defines = tuple(sorted(defines_of(case).items()))
-    return HarnessRequest(source, tuple(kernels), symbols, defines, tuple(kernels.values()))
+    return HarnessRequest(
+        source, tuple(kernels), symbols, defines_of(case), tuple(kernels.values())
+    )
 
 
 def sharing(case: Case) -> tuple[str, ...]:
@@ -46,12 +47,12 @@ def sharing(case: Case) -> tuple[str, ...]:
     )
 
 
-def defines_of(case: Case) -> dict[str, str]:
+def defines_of(case: Case) -> tuple[tuple[str, str], ...]:
     """Values of the variant's compile-time parameters for the case's shape, as C++ text."""
-    return {
-        name: str(text if isinstance(text, int) else expressions.evaluate(text, case.shape))
-        for name, text in case.variant.defines.items()
-    }
+    return tuple(
+        (name, str(text if isinstance(text, int) else expressions.evaluate(text, case.shape)))
+        for name, text in sorted(case.variant.defines.items())
+    )
 
 
 def flags_of(case: Case) -> tuple[str, ...]:

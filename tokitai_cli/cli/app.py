@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -12,18 +13,22 @@ import typer
 from tokitai_cli import __version__
 from tokitai_cli.cli import options
 from tokitai_cli.cli.ending import answer_for_libraries
-from tokitai_cli.cli.verbs import (
-    batch,
-    cache,
-    doctor,
-    merge,
-    report,
-    sanitize,
-    schema,
-    show,
-    verify,
-)
 from tokitai_cli.errors import TokitaiError, UsageError
+
+# In the order of work: the module of each, and the function where it does not make one by the command
+# line. The one that is named is loaded alone.
+_VERBS = {
+    "doctor": "doctor.doctor",
+    "list": "show.list_ops",
+    "show": "show.show",
+    "verify": "verify",
+    "sanitize": "sanitize",
+    "batch": "batch",
+    "merge": "merge",
+    "report": "report.report_file",
+    "cache": "cache.cache",
+    "schema": "schema.schema",
+}
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
@@ -38,21 +43,16 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": list(options.HELP)},
     )
     app.callback()(_front_door)
-    verbs: dict[str, options.Verb] = {
-        "doctor": doctor.doctor,
-        "list": show.list_ops,
-        "show": show.show,
-        "verify": verify.verb(arguments),
-        "sanitize": sanitize.verb(arguments),
-        "batch": batch.verb(),
-        "merge": merge.verb(),
-        "report": report.report_file,
-        "cache": cache.cache,
-        "schema": schema.schema,
-    }
-    for name, verb in verbs.items():
-        app.command(name)(_handled(verb))
+    for name in arguments[:1] if set(arguments[:1]) & set(_VERBS) else _VERBS:
+        app.command(name)(_handled(_verb(name, arguments)))
     return app
+
+
+def _verb(name: str, arguments: Sequence[str]) -> options.Verb:
+    module, _, function = _VERBS[name].partition(".")
+    home = importlib.import_module(f"tokitai_cli.cli.verbs.{module}")
+    verb: options.Verb = getattr(home, function) if function else home.verb(arguments)
+    return verb
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -18,6 +18,7 @@ _RAW = Escapes(
     lambda code: json.dumps(chr(code))[1:-1] if code != 0x7F else "\\u007f", {"\n": "\n"}
 )
 
+_AS_IT_IS = frozenset((int, bool, type(None)))
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
@@ -98,12 +99,21 @@ def _scalar(value: object) -> object:
 
 
 def _strict(tree: Any) -> Any:
-    if isinstance(tree, str):
+    """`tree`, of what `to_builtins` gives, with text that is UTF-8 and no number that JSON has not."""
+    kind = type(tree)
+    if kind is str:
         return tree if tree.isascii() else utf8(tree)
-    if isinstance(tree, dict):
-        return {utf8(key): _strict(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_strict(value) for value in tree]
+    if kind is dict:
+        return {
+            key if key.isascii() else utf8(key): value
+            if type(value) in _AS_IT_IS
+            else _strict(value)
+            for key, value in tree.items()
+        }
+    if kind is list:
+        return [value if type(value) in _AS_IT_IS else _strict(value) for value in tree]
+    if isinstance(tree, str):
+        return utf8(tree)
     if isinstance(tree, float) and not math.isfinite(tree):
         return "nan" if math.isnan(tree) else "inf" if tree > 0 else "-inf"
     return tree

@@ -68,7 +68,7 @@ def run_case(
     try:
         outcome = attempt.outcome()
         # Looked at afterwards too: an oracle is read by the process that runs it.
-        _check_unchanged(subject, case, device)
+        _check_unchanged(subject, case, attempt.source_sha256)
         return outcome
     except TokitaiError as error:
         record = failed(attempt.draft, attempt.clock.stage, error)
@@ -117,6 +117,7 @@ class _Attempt:
         self._prepared = prepared
         self.clock = Clock()
         self.draft = draft(case, device.name, subject.options)
+        self.source_sha256 = ""
 
     def outcome(self) -> CaseOutcome:
         """Outcome with the record in the light of the spec's known bugs."""
@@ -127,6 +128,7 @@ class _Attempt:
             return CaseOutcome(ended(self.draft, Verdict.INADMISSIBLE, Stage.PROBE, missing))
         built = clock.timed(Stage.BUILD, lambda: device.built(case))
         self.draft = msgspec.structs.replace(self.draft, build=built.key)
+        self.source_sha256 = built.record.source_sha256
         if built.artifact is None:
             return self._known(
                 ended(self.draft, Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
@@ -224,8 +226,9 @@ def _copied(outputs: Outputs) -> dict[str, NDArray[Any]]:
     return {name: array.copy() for name, array in outputs.items()}
 
 
-def _check_unchanged(subject: Subject, case: Case, device: DeviceSession) -> None:
-    """Raise SpecError where oracle or source are not those that the run began with.
+def _check_unchanged(subject: Subject, case: Case, source: str) -> None:
+    """Raise SpecError where oracle or `source` (sha256 of what was built) are not those that the run
+    began with.
 
     Its results would be kept as those of another text.
     """
@@ -236,10 +239,7 @@ def _check_unchanged(subject: Subject, case: Case, device: DeviceSession) -> Non
         if found != oracle:
             raise _changed(subject, variant.oracle)
     expected = [digest for digest, path in subject.sources.items() if path == variant.source]
-    if not expected or not device.probe.available:
-        return
-    built = device.built(case).record
-    if built.source_sha256 and built.source_sha256 not in expected:
+    if expected and source and source not in expected:
         raise _changed(subject, variant.source)
 
 

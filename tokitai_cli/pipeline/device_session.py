@@ -76,6 +76,7 @@ class DeviceSession:
         self._end_timeout = end_timeout
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
         self._used: dict[str, Built] = {}
+        self._served_by: dict[tuple[object, ...], Built] = {}
         self._server: run.Server | None = None
         self._serving = ""
         self._told: tuple[Fact, ...] = ()
@@ -100,9 +101,11 @@ class DeviceSession:
 
         Where variants share an artifact and it cannot be built, fewer of them share one.
         """
-        found = self._narrowed(case, build.sharing(case))
-        self._used[found.key] = found
-        return found
+        content = (case.loaded.path, case.loaded.digest, case.variant_name, build.defines_of(case))
+        if content not in self._served_by:
+            found = self._narrowed(case, build.sharing(case))
+            self._served_by[content] = self._used[found.key] = found
+        return self._served_by[content]
 
     def launch_command(self, artifact: build.Artifact) -> tuple[str, ...]:
         """Argv of the child that serves `artifact`."""

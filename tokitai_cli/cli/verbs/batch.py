@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TLS = ("tls_ca", "tls_cert", "tls_key")
 
 
-def verb() -> options.Verb:
+def verb(words: Sequence[str]) -> options.Verb:
     """The verb."""
     help = "Folders with spec files, or such files."
     return options.with_options(

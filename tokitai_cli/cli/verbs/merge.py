@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex
 
 
-def verb() -> options.Verb:
+def verb(words: Sequence[str]) -> options.Verb:
     """The verb."""
     help = "The --out folders of all shards."
     return options.with_options(
