@@ -171,6 +171,10 @@ def test_a_write_where_none_may_be(
     finding = case.findings[0]
     assert finding.location == location
     assert finding.kernel == case.launches[0].kernel
+    if not name.startswith("input"):
+        writer = f"kernel {finding.kernel}, block (1,0,0), thread (13,0,0)"
+        assert finding.threads == writer
+        assert case.reason.endswith(f", by {writer}")
 
 
 @pytest.mark.parametrize("memory", ["static", "dynamic"])

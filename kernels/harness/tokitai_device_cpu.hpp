@@ -142,6 +142,7 @@ class Device {
       return request.fail(status_of(work.why), "%s", work.failure);
     }
     nanoseconds = now() - begin;
+    if (!*request.message) name_writer(program, request, repetition);
     return true;
   }
 
@@ -310,6 +311,70 @@ class Device {
       if (again.why != Failure::shared_damage || again.seen >= found.seen) return;
       found = again;
     }
+  }
+
+  // Where a guard of a result is damaged: runs the repetition again, thread by thread, until its first
+  // damaged byte changes, and leaves "BUFFER REPETITION writer" as the message of a case that is ok. The
+  // regions are put back, for the tool to judge what the first run left.
+  void name_writer(const Program& program, Case& request, size_t repetition) {
+    const unsigned char* damaged = nullptr;
+    size_t which = 0;
+    for (size_t b = 0; b < request.buffers.count && !damaged; b++)
+      if (request.buffers[b].is_result()) damaged = damaged_guard(request.buffers[b]), which = b;
+    unsigned char* kept = damaged ? copy_results(request) : nullptr;
+    if (!kept) return;
+    Work again = {};
+    again.watched = no_index;
+    again.guard_byte = damaged;
+    again.guard_value = guard_fill;
+    if (prepare(program, request, repetition)) {
+      *const_cast<unsigned char*>(damaged) = guard_fill;
+      if (!launch_all(program, request, repetition, again) &&
+          again.why == Failure::guard_damage)
+        snprintf(request.message, sizeof request.message, "%zu %zu %.4000s", which, repetition,
+                 again.failure);
+    }
+    put_back(request, kept);
+    free(kept);
+  }
+
+  // The first byte of a buffer's guards that is not as it was filled, or null.
+  static const unsigned char* damaged_guard(const Buffer& buffer) {
+    const unsigned char* begin = buffer.pointer - buffer.front;
+    const unsigned char* end = buffer.pointer + buffer.bytes;
+    for (const unsigned char* at = begin; at < buffer.pointer; at++)
+      if (*at != guard_fill) return at;
+    for (const unsigned char* at = end; at < end + buffer.back; at++)
+      if (*at != guard_fill) return at;
+    return nullptr;
+  }
+
+  template <class Visit>
+  static void each_result(Case& request, Visit visit) {
+    for (Buffer& buffer : request.buffers)
+      if (buffer.is_result())
+        visit(buffer.pointer - buffer.front, buffer.front + buffer.bytes + buffer.back);
+  }
+
+  // A copy of all results with their guards, or null where there is no memory for it.
+  static unsigned char* copy_results(Case& request) {
+    size_t total = 0;
+    each_result(request, [&](unsigned char*, size_t bytes) { total += bytes; });
+    auto* kept = static_cast<unsigned char*>(malloc(total));
+    unsigned char* to = kept;
+    if (kept)
+      each_result(request, [&](unsigned char* from, size_t bytes) {
+        memcpy(to, from, bytes);
+        to += bytes;
+      });
+    return kept;
+  }
+
+  static void put_back(Case& request, const unsigned char* kept) {
+    each_result(request, [&](unsigned char* to, size_t bytes) {
+      memcpy(to, kept, bytes);
+      kept += bytes;
+    });
   }
 
   // Runs the launches one after another, as `work` says; false where one of them failed.

@@ -79,7 +79,7 @@ inline bool answer(int response, Case& request) {
     words[at++] = buffer.bytes_changed;
     words[at++] = Word(buffer.first_changed);
   }
-  return write_frame(response, words.items, words.count, "");
+  return write_frame(response, words.items, words.count, request.message);
 }
 
 struct Descriptors {

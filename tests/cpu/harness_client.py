@@ -389,8 +389,8 @@ class Child:
         at = 24 + 8 * (1 + count)
         assert struct.unpack_from("<Q", reply, at) == (len(buffers),)
         pairs = struct.unpack_from("<" + "Qq" * len(buffers), reply, at + 8)
-        assert at + 8 + 16 * len(buffers) == len(reply)
-        answer = Answer(0, "", times, list(zip(pairs[::2], pairs[1::2], strict=True)))
+        message = reply[at + 8 + 16 * len(buffers) :].decode()
+        answer = Answer(0, message, times, list(zip(pairs[::2], pairs[1::2], strict=True)))
         self._collect(answer, buffers, places, count)
         return answer
 

@@ -187,6 +187,9 @@ def test_writes_into_guards_are_left_to_see(child: Child, offset: int) -> None:
     answer = child.run([out(64, np.int32)], call("near_write", ("b", 0), offset))
     # 1 in little-endian bytes: four bytes of the guard are not 0xC3 any more.
     assert answer.guards == [(r, 0, 4 * offset + i) for r in range(2) for i in range(4)]
+    # Who wrote is found by a second run, after which the regions are as the first one left them.
+    assert answer.message == "0 0 kernel near_write, block (0,0,0), thread (0,0,0)"
+    assert (~answer.results[0][0] == answer.results[1][0]).all()
 
 
 def test_a_guard_of_a_shared_region_keeps_its_damage(child: Child) -> None:

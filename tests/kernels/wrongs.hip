@@ -15,7 +15,7 @@ __global__ void copy(const T* x, T* y, int n) {
 __global__ void pokes_output(const float* x, float* y, int n, int at) {
   const int i = element();
   if (i < n) y[i] = x[i];
-  if (i == 0) y[at] = 7.0f;
+  if (i == 77) y[at] = 7.0f;
 }
 
 // Right, and then one more write, at x[at].
@@ -32,7 +32,7 @@ __global__ void pokes_workspace(const float* x, float* y, float* work, int n, in
     work[i] = x[i];
     y[i] = work[i];
   }
-  if (i == 0) work[at] = 7.0f;
+  if (i == 77) work[at] = 7.0f;
 }
 
 // Counts in shared memory; where `clears` is 0 the counters start as whatever lies there.

@@ -41,13 +41,15 @@ def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord
         f"{plural(plan.elements, 'element')}: {_changed(plan, damage.bytes_changed)}, "
         f"in repetition {damage.repetition}"
     )
+    if damage.writer:
+        message += f", by {damage.writer}"
     return FindingRecord(
         tool=GUARD_TOOL,
         kind="out-of-bounds-write",
         message=message,
         kernel=kernels,
         location=f"{plan.name}[{element}]",
-        threads="not known",
+        threads=damage.writer or "not known",
     )
 
 

@@ -242,13 +242,17 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 class GuardDamage(msgspec.Struct, frozen=True):
-    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte."""
+    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte.
+
+    writer: kernel, block and thread that a second run found, empty where they are not known.
+    """
 
     buffer: str
     repetition: int
     offset: int
     bytes_changed: int
     side: str
+    writer: str = ""
 
 
 class InputDamage(msgspec.Struct, frozen=True):

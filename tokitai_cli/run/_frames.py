@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from tokitai_cli.run._layout import Layout
 FIRST_LINE = "tokitai-child 1 u64le"
 MAX_FRAME = 1 << 20
 LENGTH = struct.Struct("<Q")
+_WRITER = re.compile(r"(\d{1,9}) (\d{1,9}) ([^\n]+)")
 _RUN = 1
 _ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
 # Of blocks, warps and threads.
@@ -38,12 +40,16 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a child says of one case. `changed` is (bytes, offset) for each buffer."""
+    """What a child says of one case. `changed` is (bytes, offset) for each buffer.
+
+    writer: who wrote into a guard of a result, with index of the buffer and repetition, where it knows.
+    """
 
     status: int
     times_ns: tuple[int, ...] = ()
     changed: tuple[tuple[int, int], ...] = ()
     message: str = ""
+    writer: tuple[int, int, str] | None = None
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
@@ -154,10 +160,18 @@ def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) 
         (pairs[index], pairs[index + 1] - (pairs[index + 1] >> 63 << 64))
         for index in range(0, 2 * buffers, 2)
     ]
-    rest = payload[24 + 8 * count :]
-    if rest:
-        raise GarbageError(f"its answer has {len(rest)} bytes too many")
-    return Answer(status, words[1 : 1 + repetitions], tuple(changed))
+    writer = _writer(payload[24 + 8 * count :])
+    return Answer(status, words[1 : 1 + repetitions], tuple(changed), writer=writer)
+
+
+def _writer(text: bytes) -> tuple[int, int, str] | None:
+    """Who wrote into a guard: `BUFFER REPETITION words`."""
+    if not text:
+        return None
+    known = _WRITER.fullmatch(text.decode("utf-8", "replace"))
+    if known is None:
+        raise GarbageError(f"its answer has {len(text)} bytes too many")
+    return int(known[1]), int(known[2]), known[3]
 
 
 def _message(payload: bytes, repetitions: int, buffers: int) -> str:

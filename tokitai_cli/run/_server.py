@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
+import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli.errors import (
@@ -19,8 +20,9 @@ from tokitai_cli.errors import (
     NotRunError,
 )
 from tokitai_cli.fills import fills_of
-from tokitai_cli.model.case import Case, InputDamage, Role, RunResult
+from tokitai_cli.model.case import Case, GuardDamage, InputDamage, Role, RunResult
 from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.model.text import visible
 from tokitai_cli.process import Captured, Child, signal_name
 from tokitai_cli.run import _frames
 from tokitai_cli.run._frames import Answer, GarbageError, Hello
@@ -162,7 +164,7 @@ class Server:
             outputs=self._memory.outputs(layout, repetitions),
             fills=fills_of(repetitions),
             times_ns=answer.times_ns,
-            guards=self._memory.guard_damage(layout, repetitions),
+            guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
             inputs_changed=tuple(
                 InputDamage(buffer.plan.name, offset, count)
                 for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
@@ -309,3 +311,20 @@ class Server:
             os.close(self._response)
             self._response = -1
         self._memory.close()
+
+
+def _with_writer(
+    guards: tuple[GuardDamage, ...], answer: Answer, layout: Layout
+) -> tuple[GuardDamage, ...]:
+    """`guards` with who wrote into one of them, where the child found that out."""
+    if answer.writer is None:
+        return guards
+    index, repetition, words = answer.writer
+    names = [buffer.plan.name for buffer in layout.buffers]
+    name = names[index] if index < len(names) else ""
+    for at, damage in enumerate(guards):
+        # Damage in a region that all repetitions share counts for the last one.
+        if damage.buffer == name and damage.repetition >= repetition:
+            found = msgspec.structs.replace(damage, writer=visible(words))
+            return (*guards[:at], found, *guards[at + 1 :])
+    return guards

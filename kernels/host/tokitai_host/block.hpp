@@ -59,7 +59,7 @@ struct Warp {
   u64 live, runnable, waiting, at_barrier;
 };
 
-enum class Failure : unsigned char { divergence, shared_damage, out_of_memory };
+enum class Failure : unsigned char { divergence, shared_damage, guard_damage, out_of_memory };
 
 // When a guard of shared memory was found damaged.
 enum class Seen : unsigned char { after_thread, after_block, after_launch };
@@ -81,6 +81,8 @@ struct Work {
   u64 seed;
   size_t reach;       // how far guards of shared arrays are looked at after each block
   u64 watched;        // block whose guards are looked at after each turn of a thread, or no_index
+  const unsigned char* guard_byte;  // of a global buffer, looked at after each turn of any thread, or null
+  unsigned char guard_value;        // what it held
   // Next block, and blocks that an OS thread takes at once.
   u64 total, chunk, next;
   int failed;
@@ -144,6 +146,7 @@ void report_stuck(Block& block);
 void report_mixed_barrier(Block& block);
 void report_no_stack(Work& work);
 bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);
+bool report_watched_guard(Block& block);
 inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
 inline void fiber_main();
 
@@ -175,8 +178,7 @@ TOKITAI_UNSANITIZED inline int other_warp(Block& block, unsigned after) {
 // The thread that runs next, or -1 where the block is done or cannot go on. `w` is the warp of the
 // thread that ran until now.
 TOKITAI_UNSANITIZED inline int next_thread(Block& block, unsigned w) {
-  if (__builtin_expect(block.watched, 0) && report_shared_damage(block, SIZE_MAX, Seen::after_thread, block.work->watched))
-    return -1;
+  if (__builtin_expect(block.watched, 0) && report_watched_guard(block)) return -1;
   Warp& warp = block.warps[w];
   if (!warp.runnable && warp.waiting) complete_warp_operation(block, w);
   if (warp.runnable) return int(w * warp_size + lane_in(block, warp.runnable));
@@ -346,7 +348,7 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
   // One bit of the seed, so that a schedule is either way in all of its blocks.
   block.reversed = block.seeded ? mixed(work.seed) & 1 : work.seed == reverse_order;
-  block.watched = work.watched == linear_index;
+  block.watched = work.watched == linear_index || work.guard_byte;
   // Blocks in front of the one that is watched may have written into guards as well.
   if (block.watched) fill_guards(block.shared, work.dynamic_bytes, work.fill);
   fill_shared(block.shared, work.dynamic_bytes, work.fill);

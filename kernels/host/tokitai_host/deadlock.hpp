@@ -121,6 +121,21 @@ inline void append_array(Text& text, const SharedArray& array, size_t dynamic_by
   free(whole);
 }
 
+// After a turn of a thread in a block that is watched: true where the launch is at its end, as the thread
+// wrote into the guard that is looked for.
+TOKITAI_SERVING TOKITAI_UNSANITIZED bool report_watched_guard(Block& block) {
+  Work& work = *block.work;
+  if (!work.guard_byte)
+    return report_shared_damage(block, SIZE_MAX, Seen::after_thread, work.watched);
+  if (*work.guard_byte == work.guard_value) return false;
+  if (!claim_failure(work, Failure::guard_damage)) return true;
+  const Coordinates thread = block.lanes[block.current].index;
+  Text text = {work.failure, sizeof work.failure, 0};
+  append(text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", work.kernel, blockIdx.x, blockIdx.y,
+         blockIdx.z, thread.x, thread.y, thread.z);
+  return true;
+}
+
 // Looks at the first `reach` bytes of every guard of shared memory. True where one is damaged; of
 // several finds the first is told. `index` is the block's.
 TOKITAI_SERVING TOKITAI_UNSANITIZED bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index) {

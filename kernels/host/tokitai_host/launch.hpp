@@ -134,7 +134,7 @@ inline unsigned share(Work& work) {
   const bool ordered = work.seed == natural_order || work.seed == reverse_order;
   const bool alone = ordered && work.total * work.block.x * work.block.y * work.block.z <= small;
   unsigned threads = work.total < pool.threads ? unsigned(work.total) : pool.threads;
-  if (alone || work.watched != no_index) threads = 1;
+  if (alone || work.watched != no_index || work.guard_byte) threads = 1;
   work.chunk = work.total / (threads * chunks_per_thread) + 1;
   if (work.chunk > largest_chunk) work.chunk = largest_chunk;
   if (ordered && work.chunk < least_ordered) work.chunk = least_ordered;
