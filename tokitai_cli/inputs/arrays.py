@@ -38,9 +38,10 @@ def draw(case: Case) -> dict[str, Drawn]:
     """Draw the inputs, in-outs and symbols of `case`, by name.
 
     An array depends on (seed, op, variant, profile, its name, its shape, its draw) alone, so that
-    a new array or case never changes another; one that follows from another array, on that one's
-    bits. SpecError where the spec's draw cannot be carried out, NotRunError where the profile has no
-    meaning at the case's shape.
+    a new array or case never changes another; kinds that reckon with the op's results, such as large,
+    on the formats of those as well, and one that follows from another array on that one's bits.
+    SpecError where the spec's draw cannot be carried out, NotRunError where the profile has no meaning
+    at the case's shape.
     """
     wanted = requests(case)
     drawn = {one.plan.name: _draw(one) for one in wanted if _group(one) is not Group.DERIVED}

@@ -159,7 +159,7 @@ TABLE: tuple[Option, ...] = (
         defaults={"sanitize": 10 * _PLAIN.timeout},
         least=0.1,
     ),
-    _text("arch", "GPU architecture to build for."),
+    _text("arch", "GPU architecture to build for; on cpu, the one whose limits hold."),
     _number("gpu", "Index of the GPU to use.", default=0, least=0, verbs=_ONE),
     _numbers("gpu", "Indices of the GPUs that workers may use.", verbs=("batch",)),
     _number(
