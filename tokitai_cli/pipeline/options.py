@@ -163,6 +163,10 @@ def _names(option: Option, value: str | Sequence[str]) -> tuple[str, ...]:
 def _limited(option: Option, value: Any) -> Any:
     """`value`. Raises UsageError where it is none that the option takes."""
     least, most, where = option.least, option.most, f"{option.flag} {value}"
+    if option.kind in {Kind.NUMBER, Kind.NUMBERS} and type(value) is not int:
+        raise UsageError(f"{where}: no integer")
+    if option.kind is Kind.SECONDS and type(value) not in {int, float}:
+        raise UsageError(f"{where}: no number")
     if option.choices and value not in option.choices:
         raise UsageError(f"{where}: not {' or '.join(map(str, option.choices))}")
     if option.kind is Kind.SECONDS and not (math.isfinite(value) and value > 0):
