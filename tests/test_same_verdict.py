@@ -17,9 +17,11 @@ from tests.runs import KERNELS
 from tokitai_cli import batch, verify
 from tokitai_cli.devices import registry
 from tokitai_cli.evidence import read
+from tokitai_cli.model.events import CaseStarted
 from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.options import run_options
+from tokitai_cli.pipeline.run import verify as verify_options
 from tokitai_cli.pipeline.sanitize import sanitize
 
 SOURCE = """
@@ -195,3 +197,23 @@ def test_sanitize_gives_the_same_where_it_finds_nothing(
         plain = verify(options.loaded, device="cuda", out=tmp_path / "plain").evidence
         watched = msgspec.structs.replace(options, out=tmp_path / "watched", verb="sanitize")
         assert found(sanitize(watched).evidence.cases) == found(plain.cases)
+
+
+@pytest.mark.parametrize("what", ["ways.py", "ways.hip"])
+def test_what_is_changed_under_a_run_gives_no_verdict(what: str, tmp_path: Path) -> None:
+    """As in a batch: the evidence names what the run began with."""
+    path, _ = specs_in(tmp_path / "specs")
+    changed = path.parent / what
+    before = changed.read_bytes()
+
+    def change(event: object) -> None:
+        if isinstance(event, CaseStarted) and event.position == (2 if what == "ways.py" else 1):
+            changed.write_bytes(before + b"\n")
+
+    options = run_options(str(path), device="cpu", out=tmp_path, variant=["right", "no-bug"])
+    evidence = verify_options(options, change).evidence
+    told = [case.reason for case in evidence.cases if case.verdict is Verdict.NOT_RUN]
+    assert told == [
+        f"ways.yaml: {one} was changed while it was verified (run it again)"
+        for one in (["ways.py:copy"] if what == "ways.py" else ["ways.hip"] * 2)
+    ]
