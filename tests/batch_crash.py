@@ -5,10 +5,11 @@ python -m tests.batch_crash points FOLDER       one folder per operation on the 
                                                 which a batch died just before, or half through it
 python -m tests.batch_crash faults FOLDER CODE  every operation fails in turn with the errno CODE
 python -m tests.batch_crash steps FOLDER        prints the operations of a second commit
+python -m tests.batch_crash lockless FOLDER CODE  what is told where locks fail with the errno CODE
 python -m tests.batch_crash hold FOLDER [child] hold the folder until killed
 python -m tests.batch_crash full FOLDER BYTES   commit with a limit on the size of files
 
-points, faults and steps want disk_faults.c in LD_PRELOAD.
+points, faults, steps and lockless want disk_faults.c in LD_PRELOAD.
 """
 
 from __future__ import annotations
@@ -134,6 +135,14 @@ def steps(path: Path) -> None:
         acknowledge(log().decode())
 
 
+def lockless(path: Path, code: int) -> None:
+    ctypes.CDLL(None).disk_without_locks(code)
+    try:
+        Store.open(path)
+    except StorageError as error:
+        acknowledge(str(error))
+
+
 def hold(path: Path, child: bool) -> None:
     with Store.open(path) as store:
         begin(store)
@@ -175,6 +184,8 @@ if __name__ == "__main__":
             faults(Path(where), int(rest[0]))
         case "steps":
             steps(Path(where))
+        case "lockless":
+            lockless(Path(where), int(rest[0]))
         case "hold":
             hold(Path(where), bool(rest))
         case "full":

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static char below[PATH_MAX];
-static int at = -1, code, count;
+static int at = -1, code, count, lock_code;
 static char log_text[1 << 16];
 
 void disk_fault(const char *folder, int from, int error) {
@@ -24,6 +24,9 @@ void disk_fault(const char *folder, int from, int error) {
   count = 0;
   log_text[0] = 0;
 }
+
+/* From now on no file is locked. */
+void disk_without_locks(int error) { lock_code = error; }
 
 const char *disk_log(void) { return log_text; }
 
@@ -104,6 +107,32 @@ int unlink(const char *path) {
 int mkdir(const char *path, mode_t mode) {
   if (at >= 0 && fails("mkdir", path, -1, NULL, 0, 0)) return -1;
   return REAL(mkdir)(path, mode);
+}
+
+static int locks(const char *name, int fd, int cmd, void *argument) {
+  int asks = cmd == F_SETLK || cmd == F_SETLKW;
+  if (lock_code && asks && ((struct flock *)argument)->l_type != F_UNLCK) {
+    errno = lock_code;
+    return -1;
+  }
+  int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
+  return real(fd, cmd, argument);
+}
+
+int fcntl(int fd, int cmd, ...) {
+  va_list rest;
+  va_start(rest, cmd);
+  void *argument = va_arg(rest, void *);
+  va_end(rest);
+  return locks("fcntl", fd, cmd, argument);
+}
+
+int fcntl64(int fd, int cmd, ...) {
+  va_list rest;
+  va_start(rest, cmd);
+  void *argument = va_arg(rest, void *);
+  va_end(rest);
+  return locks("fcntl64", fd, cmd, argument);
 }
 
 static int opens(const char *name, const char *path, int flags, mode_t mode) {

@@ -66,6 +66,16 @@ def test_one_batch_at_a_time(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(
+    code: int, tmp_path: Path, disk_faults: dict[str, str]
+) -> None:
+    (told,) = crash(disk_faults, "lockless", tmp_path, str(code)).splitlines()
+    assert told.startswith(str(tmp_path))
+    assert "cannot be locked" in told
+    assert "local disk" in told
+
+
 def test_a_reader_is_not_kept_out_and_keeps_nobody_out(tmp_path: Path) -> None:
     with Store.open(batch(tmp_path, 0)) as store, Store.read(tmp_path) as reader:
         assert [done.number for done in reader.done()] == [0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import socket
 import sqlite3
@@ -138,12 +139,27 @@ def locked(path: Path) -> Iterator[None]:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
+                _check_locks(path)
                 raise StorageError(
                     f"is in use by another batch{_holder(database)}",
                     where=Location(path.parent),
                     mend="wait for it to end, or give another folder with --out",
                 ) from error
             yield
+
+
+def _check_locks(path: Path) -> None:
+    """Raise StorageError where nothing there can be locked: SQLite takes that for a holder."""
+    probe = path.with_name(f".{path.name}.tmp")
+    try:
+        with probe.open("wb") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        message, mend = _NO_LOCKS
+        reason = f"{message}: {error.strerror}"
+        raise StorageError(reason, where=Location(path.parent), mend=mend) from error
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _holder(database: sqlite3.Connection) -> str:

@@ -28,8 +28,9 @@ from tokitai_cli.storage import sha256
 
 _APPLICATION = 0x746F6B69
 _VERSION = 1
-# So long a commit waits for somebody who reads.
+# So long a commit waits for somebody who reads, and who reads for a commit.
 _WAIT_SECONDS = 600.0
+_READ_SECONDS = 30.0
 
 _COLUMNS = Done.__struct_fields__
 # These change when a result is kept, and its seal does not.
@@ -69,8 +70,9 @@ class Store:
             check_place(self._file, writable=writable)
             with self._told():
                 address = f"{self._file.absolute().as_uri()}?mode={'rwc' if writable else 'rw'}"
+                wait = _WAIT_SECONDS if writable else _READ_SECONDS
                 self._database = sqlite3.connect(
-                    address, uri=True, isolation_level=None, timeout=_WAIT_SECONDS
+                    address, uri=True, isolation_level=None, timeout=wait
                 )
                 stack.callback(self._database.close)
                 self._prepare()
