@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-BUILDS = Path(__file__).parent.parent / ".pytest_cache" / "builds"
+LASTING = Path(__file__).parent.parent / ".pytest_cache"
+BUILDS = LASTING / "builds"
+# The tool's builds, those of tests/cpu, and specs that cluster workers unpacked.
+_PARTS = ("builds/*/artifacts/*", "cpu-children/*", "unpacked/*/*")
 _DAY = 86_400.0
 # By what they take, the longest first: a long one at the end leaves a worker alone with it.
 LONG = (
@@ -45,9 +48,12 @@ def build_cache() -> Iterator[Path]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove builds that are older than a week; what is still in use is built again."""
+    """Remove what is older than a week; what is still in use is built again."""
     if hasattr(session.config, "workerinput"):
         return
-    for path in BUILDS.glob("*/artifacts/*"):
+    for path in (path for part in _PARTS for path in LASTING.glob(part)):
         if path.stat().st_mtime < time.time() - 7 * _DAY:
-            shutil.rmtree(path, ignore_errors=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

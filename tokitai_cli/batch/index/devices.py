@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
 from tokitai_cli.model.evidence import DeviceRecord, FactRecord
+from tokitai_cli.results import Store
 
 # Values that a joined fact or text names; a cluster may have hundreds.
 MOST_VALUES = 8
-
-
-class HasDevices(Protocol):
-    """What a book needs of a batch's folder."""
-
-    def device(self, digest: str) -> DeviceRecord:
-        """Record with that digest. Raises StorageError where it is missing or damaged."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -36,14 +29,14 @@ class Place(msgspec.Struct, frozen=True):
 class DeviceBook:
     """Device records of a batch, each read once."""
 
-    def __init__(self, folder: HasDevices) -> None:
-        self._folder = folder
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._records: dict[str, DeviceRecord] = {}
 
     def record(self, digest: str) -> DeviceRecord:
         """Record with that digest. Raises StorageError where it is missing or damaged."""
         if digest not in self._records:
-            self._records[digest] = self._folder.device(digest)
+            self._records[digest] = self._store.device(digest)
         return self._records[digest]
 
     def place(self, digest: str) -> Place:
