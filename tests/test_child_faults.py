@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -189,11 +190,12 @@ def frame(data): os.write(response, struct.pack("<Q", len(data)) + data)
 FAKE_COMPILER = """#!/bin/sh
 case "$*" in *--version*) echo fake 1.0; exit 0;; *-print-prog-name*) echo none; exit 0;; esac
 while [ $# -gt 0 ]; do
-  case $1 in -MF) depfile=$2;; -o) output=$2;; esac
+  case $1 in -MF) depfile=$2;; -o) output=$2;; -c) unit=yes;; esac
   shift
 done
-echo "$output: " > "$depfile"
-cp {artifact} "$output" && chmod 755 "$output"
+if [ -z "$unit" ]; then cp {artifact} "$output" && exec chmod 755 "$output"; fi
+if [ -n "$depfile" ]; then echo "$output: " > "$depfile"; fi
+echo | {compiler} -x c++ -c -o "$output" -
 """
 
 
@@ -220,7 +222,9 @@ def test_an_artifact_that_is_no_child_of_ours(
     place = Place.under(tmp_path / "place")
     artifact, compiler = tmp_path / "artifact", tmp_path / "fake-c++"
     artifact.write_text(FAKE_CHILD.format(python=sys.executable, body=body))
-    compiler.write_text(FAKE_COMPILER.format(artifact=artifact))
+    compiler.write_text(
+        FAKE_COMPILER.format(artifact=artifact, compiler=shutil.which("c++") or "g++")
+    )
     for path in (artifact, compiler):
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
     spec = spec_in(tmp_path, ["right"])
