@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench._runs import PYTHON, ROOT, Line, environment, run
 from tokitai_cli import build, devices, inputs, plan, resources, spec
+from tokitai_cli.kernel_server import Server
 from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.run import Server
 
 ROUNDS = 3
 OPTIONS = DeviceOptions()

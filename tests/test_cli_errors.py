@@ -23,7 +23,7 @@ from tokitai_cli.evidence import read
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.events import CaseFinished
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline import survey
+from tokitai_cli.pipeline import inventory
 
 SPEC = example("spec.yaml")
 TOOL = [sys.executable, "-m", "tokitai_cli"]
@@ -437,7 +437,7 @@ def test_a_fault_of_the_tool_is_logged_and_shown_without_a_traceback(
     def broken() -> None:
         raise TypeError("no such\nthing")
 
-    monkeypatch.setattr(survey, "builtin_specs", broken)
+    monkeypatch.setattr(inventory, "builtin_specs", broken)
     with pytest.raises(SystemExit) as end:
         main.main(["list"])
     assert end.value.code == 70

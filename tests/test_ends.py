@@ -24,7 +24,7 @@ from tokitai_cli.cli.main import main
 from tokitai_cli.errors import EvidenceError, OracleError, lack_of
 from tokitai_cli.evidence import read
 from tokitai_cli.oracles import user
-from tokitai_cli.pipeline import survey
+from tokitai_cli.pipeline import inventory
 from tokitai_cli.process import Child
 
 LONG = "9" * 5000
@@ -150,7 +150,7 @@ def test_a_machine_that_is_read_only_is_told_in_one_line(
     monkeypatch.setenv("TOKITAI_CACHE", "/proc/nope")
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/nope")
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
-    monkeypatch.setattr(survey, "builtin_specs", broken)
+    monkeypatch.setattr(inventory, "builtin_specs", broken)
     monkeypatch.setattr(store, "_opened", {})
     with pytest.raises(SystemExit) as end:
         main(list(words))
@@ -205,10 +205,10 @@ def test_a_library_that_ends_the_process_is_never_refuted(what: str, code: int) 
     program = (
         "import atexit, ctypes, sys\n"
         "from tokitai_cli.cli.main import main\n"
-        "from tokitai_cli.pipeline import survey\n"
+        "from tokitai_cli.pipeline import inventory\n"
         "atexit.register(print, 'handled')\n"
         f"def specs():\n    {what}\n"
-        "survey.builtin_specs = specs\n"
+        "inventory.builtin_specs = specs\n"
         "sys.argv = ['tokitai', 'list', '--json']\n"
         "main()\n"
     )

@@ -21,7 +21,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli import resources
 from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.evidence import Outcome, statements, tool
-from tokitai_cli.model import view
+from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence
 from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.spec import ScalarArg
@@ -294,7 +294,7 @@ def test_a_refuted_not_deterministic_case_keeps_its_reason_out_of_the_digest() -
     assert runs[0].digest == runs[1].digest
     assert runs[0].cases[0].reason == "failed: bound of grad_a"
     assert runs[1].volatile.measured[runs[1].cases[0].key].reason == "5.0 over"
-    assert view.reason(runs[1]) == runs[1].reason.replace("failed: bound of grad_a", "5.0 over")
+    assert queries.reason(runs[1]) == runs[1].reason.replace("failed: bound of grad_a", "5.0 over")
 
 
 def test_the_digest_can_be_recomputed_with_the_standard_library() -> None:

@@ -318,7 +318,7 @@ def test_case_20_an_index_that_overflows(field: Any) -> None:
 def test_case_20_a_shape_that_does_not_fit_is_not_run(
     field: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokitai_cli.run.available_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("tokitai_cli.kernel_server.available_bytes", lambda: 1 << 30)
     found, cases = field(["gather"], ["normal"], rows=262144, columns=8960, count=8)
     assert found.verdict is Verdict.NOT_RUN
     case = cases["gather", "normal"]

@@ -12,7 +12,10 @@ GROUND = {
     "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
     "sources", "storage",
 }  # fmt: skip
-STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "run", "compare", "evidence"}
+STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
+    "compare",
+    "evidence",
+}
 ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),

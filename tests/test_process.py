@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import process
-from tokitai_cli.process._output import Capture
+from tokitai_cli.process.output import Capture
 
 ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
 ROOT = Path(__file__).resolve().parent.parent
@@ -185,7 +185,7 @@ def test_a_killed_supervisor_is_replaced(tmp_path: Path) -> None:
     code = """
     import os, sys, time
     from tokitai_cli import process
-    from tokitai_cli.process._supervisor import supervisor
+    from tokitai_cli.process.supervisor import supervisor
     child = process.Child(["sleep", "60"], env={"PATH": os.environ["PATH"]})
     os.kill(supervisor._process.pid, 9)
     supervisor._process.wait()
@@ -203,7 +203,7 @@ def test_a_tool_that_dies_before_it_says_anything_ends_no_process_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The supervisor looks for processes that carry the tool's mark; an empty one is in all of them."""
-    from tokitai_cli.process import _supervisor
+    from tokitai_cli.process import supervisor
 
     started: list[list[str]] = []
 
@@ -213,7 +213,7 @@ def test_a_tool_that_dies_before_it_says_anything_ends_no_process_of_others(
 
     monkeypatch.setattr(subprocess, "Popen", start)
     with pytest.raises(MemoryError):
-        _supervisor.Supervisor().mark()
+        supervisor.Supervisor().mark()
     monkeypatch.undo()
     searched = tmp_path / "searched"
     (tmp_path / "grep").write_text(f'#!/bin/sh\necho "$2" >> {searched}\n')
@@ -291,7 +291,7 @@ def test_a_tool_that_ends_well_leaves_its_supervisor_to_end() -> None:
     code = """
     import os
     from tokitai_cli import process
-    from tokitai_cli.process._supervisor import supervisor
+    from tokitai_cli.process.supervisor import supervisor
     process.run(["true"], env={"PATH": os.environ["PATH"]}, timeout=5)
     print(supervisor._process.pid, flush=True)
     """
@@ -303,10 +303,10 @@ def test_a_tool_that_ends_well_leaves_its_supervisor_to_end() -> None:
 def test_a_child_that_cannot_be_killed_is_left_in_bounded_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tokitai_cli.process import _child
+    from tokitai_cli.process import child as child_module
 
-    monkeypatch.setattr(_child, "kill_group", lambda group: None)
-    monkeypatch.setattr(_child, "_KILL_SECONDS", 0.2)
+    monkeypatch.setattr(child_module, "kill_group", lambda group: None)
+    monkeypatch.setattr(child_module, "_KILL_SECONDS", 0.2)
     child = process.Child(["/bin/sleep", "60"], env={})
     start = time.monotonic()
     child.kill()

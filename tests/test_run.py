@@ -23,9 +23,7 @@ from tokitai_cli.errors import (
     NotRunError,
 )
 from tokitai_cli.fills import NBYTES, WORDS, held, pattern, start_of
-from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
-from tokitai_cli.model.harness import HarnessRequest, kernel_entry
-from tokitai_cli.run import (
+from tokitai_cli.kernel_server import (
     Server,
     available_bytes,
     debug_command,
@@ -33,8 +31,10 @@ from tokitai_cli.run import (
     schedule_seeds,
     size_text,
 )
-from tokitai_cli.run._frames import GarbageError, read_answer, read_hello, run_request
-from tokitai_cli.run._memory import Memory, check_fits
+from tokitai_cli.kernel_server.frames import GarbageError, read_answer, read_hello, run_request
+from tokitai_cli.kernel_server.memory import Memory, check_fits
+from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
+from tokitai_cli.model.harness import HarnessRequest, kernel_entry
 
 SOURCE = Path("/nowhere/k.hip")
 FAKE = Path(__file__).parent / "build_fixtures" / "fake_child.py"

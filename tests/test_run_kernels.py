@@ -21,6 +21,7 @@ from tokitai_cli.errors import (
     TokitaiError,
 )
 from tokitai_cli.fills import held
+from tokitai_cli.kernel_server import Server, debug_command, lay_out
 from tokitai_cli.model.case import (
     BufferArg,
     BufferPlan,
@@ -30,7 +31,6 @@ from tokitai_cli.model.case import (
     ScalarValue,
 )
 from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.run import Server, debug_command, lay_out
 
 FIXTURES = Path(__file__).parent / "build_fixtures"
 OPTIONS = DeviceOptions(threads=2)

@@ -14,8 +14,7 @@ from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.runs import run, tokitai
-from tokitai_cli import build, devices, plan, spec
-from tokitai_cli import run as run_stage
+from tokitai_cli import build, devices, kernel_server, plan, spec
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import BuildRecord
@@ -112,7 +111,7 @@ def test_the_child_says_in_the_runtimes_words_that_there_is_no_gpu(
         "rocm": "hipGetDeviceCount: hipError(NoDevice|InvalidDevice) ",
     }
     with pytest.raises(InadmissibleError, match=words[device]) as caught:
-        run_stage.Server(
+        kernel_server.Server(
             chosen.launch_command(artifact.path, options),
             chosen.launch_environment(options),
             artifact.request,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
-from tokitai_cli.model import view
+from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.judged import Number
 from tokitai_cli.model.text import counts_text, number, plural, shape_text
@@ -35,16 +35,16 @@ def verdict_style(verdict: Verdict) -> str:
 
 def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     """Blocks that tell how a run ended."""
-    cases = view.cases(evidence)
-    told = view.troubled(cases)
+    cases = queries.cases(evidence)
+    told = queries.troubled(cases)
     blocks: list[Block] = []
     if any(case.verdict is not Verdict.INADMISSIBLE for case in cases):
-        blocks.append(_table(view.tallies(cases)))
+        blocks.append(_table(queries.tallies(cases)))
     nothing_ran = evidence.verdict is Verdict.INADMISSIBLE  # which the reason tells for all cases
-    detailed = [] if nothing_ran else view.telling(told)[:MOST_DETAILED]
+    detailed = [] if nothing_ran else queries.telling(told)[:MOST_DETAILED]
     for case in detailed:
         blocks += _detail(evidence, case)
-    for smallest in view.smallest_failing(cases):
+    for smallest in queries.smallest_failing(cases):
         where = shape_text(smallest.case.shape)
         of = f"{smallest.failing} of {smallest.shapes} shapes fail"
         text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({of})"
@@ -60,10 +60,10 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     counts = counts_text(evidence.counts)
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
-    blocks.append(Line(view.reason(evidence), indent=2))
+    blocks.append(Line(queries.reason(evidence), indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
-    left = view.left_open(evidence)
+    left = queries.left_open(evidence)
     blocks += [Line(text, FAINT, label="left open:", indent=2) for text in left[:MOST_LEFT_OPEN]]
     if len(left) > MOST_LEFT_OPEN:
         text = f"{len(left) - MOST_LEFT_OPEN} more in the report"
@@ -76,7 +76,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     """Blocks for several runs: a summary of each that is not fine, then a row for each."""
     blocks: list[Block] = []
     for evidence, files in runs:
-        if evidence.verdict not in view.FINE:
+        if evidence.verdict not in queries.FINE:
             blocks += [*summary(evidence, files), Line("")]
     columns = [Column("op"), Column("verdict"), Column("cases", wide=True, spare=1)]
     columns += [Column("evidence", wide=True, spare=2)]
@@ -96,7 +96,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     return blocks
 
 
-def _table(tallies: Sequence[view.Tally]) -> Table:
+def _table(tallies: Sequence[queries.Tally]) -> Table:
     several = len({tally.device for tally in tallies}) > 1
     columns = [Column("variant"), Column("profile")]
     columns += [Column("device")] if several else []
@@ -112,11 +112,11 @@ def _table(tallies: Sequence[view.Tally]) -> Table:
     return Table(columns, rows, [verdict_style(tally.verdict) for tally in tallies])
 
 
-def _row(tally: view.Tally, *, several: bool) -> list[str]:
+def _row(tally: queries.Tally, *, several: bool) -> list[str]:
     shape = shape_text(tally.worst.case.shape)
     if tally.shapes > 1:
         shape = f"{tally.shapes} shapes, worst {shape}"
-    output, decided = tally.worst.output, view.decision(tally.worst)
+    output, decided = tally.worst.output, queries.decision(tally.worst)
     cells = [tally.variant, tally.profile] + ([tally.device] if several else [])
     cells += [shape, str(tally.verdict)]
     if decided is None:
@@ -169,7 +169,7 @@ def _findings(case: CaseRecord) -> Iterator[Block]:
 
 
 def _element(case: CaseRecord) -> Iterator[Block]:
-    found = view.first_worst(case)
+    found = queries.first_worst(case)
     if found is None:
         return
     output, check, one = found

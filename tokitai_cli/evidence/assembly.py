@@ -12,7 +12,7 @@ import msgspec
 
 from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
 from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model import encoding, view
+from tokitai_cli.model import encoding, queries
 from tokitai_cli.model.evidence import (
     AgreementRecord,
     BuildRecord,
@@ -244,8 +244,11 @@ def _counts(cases: Iterable[CaseRecord]) -> dict[str, int]:
 def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     """Take the worst of the cases and the run's own end."""
     candidates = [
-        Outcome(case.verdict, case.stage, view.headline(case))
-        for case in (*view.troubled(cases), *cases)  # of those that are as bad, the plainest leads
+        Outcome(case.verdict, case.stage, queries.headline(case))
+        for case in (
+            *queries.troubled(cases),
+            *cases,
+        )  # of those that are as bad, the plainest leads
     ]
     if parts.outcome is not None:
         if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):

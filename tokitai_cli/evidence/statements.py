@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tokitai_cli.evidence.claims import elements, tried_values
-from tokitai_cli.model import view
+from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
 from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
@@ -103,7 +103,7 @@ def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:
             for c, check in enumerate(output.checks):
                 if check.judges and check.passed and check.elements:
                     name = (case.variant, case.device, output.name, check.metric, check.against)
-                    ratio = view.severity(check)[2]
+                    ratio = queries.severity(check)[2]
                     found.setdefault(name, []).append((ratio, at, o, c))
     cases = dict(verified)
     for (variant, device, _output, metric, against), places in found.items():

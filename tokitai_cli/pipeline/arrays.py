@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import run
+from tokitai_cli import kernel_server
 from tokitai_cli.model.case import Case, RunResult
 from tokitai_cli.model.evidence import ArrayRecord
 from tokitai_cli.numerics import array_sha256
@@ -40,7 +40,7 @@ def save_arrays(
     saved = [_save(place / f"{name}.npy", array, folder.parent) for name, array in arrays.items()]
     artifact = device.built(case).artifact
     assert artifact is not None
-    debug = run.debug_command(
+    debug = kernel_server.debug_command(
         device.launch_command(artifact),
         artifact.request,
         case,

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import msgspec
 from numpy.typing import NDArray
 
-from tokitai_cli import build, compare, oracles, plan, run
+from tokitai_cli import build, compare, kernel_server, oracles, plan
 from tokitai_cli.compare import Judgement
 from tokitai_cli.errors import ChildError, SpecError, TokitaiError, lack_of
 from tokitai_cli.model.case import Case, RunResult, StatedProperty
@@ -73,7 +73,7 @@ def run_case(
     except TokitaiError as error:
         record = failed(attempt.draft, attempt.clock.stage, error)
     except MemoryError as error:
-        needed = run.size_text(plan.memory_bytes(case, MIN_REPEAT))
+        needed = kernel_server.size_text(plan.memory_bytes(case, MIN_REPEAT))
         reason = f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
         reason = f"this machine ran out of memory: {reason}"
         record = ended(attempt.draft, Verdict.NOT_RUN, attempt.clock.stage, reason)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tokitai_cli import build, run
+from tokitai_cli import build, kernel_server
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
@@ -67,7 +67,7 @@ class DeviceSession:
         settings: Settings,
         listener: Listener,
         *,
-        end_timeout: float = run.END_SECONDS,
+        end_timeout: float = kernel_server.END_SECONDS,
     ) -> None:
         self.device = device
         self.probe = probe
@@ -77,7 +77,7 @@ class DeviceSession:
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
         self._used: dict[str, Built] = {}
         self._served_by: dict[tuple[object, ...], Built] = {}
-        self._server: run.Server | None = None
+        self._server: kernel_server.Server | None = None
         self._serving = ""
         self._told: tuple[Fact, ...] = ()
 
@@ -111,14 +111,14 @@ class DeviceSession:
         """Argv of the child that serves `artifact`."""
         return self.device.launch_command(artifact.path, self._settings)
 
-    def start(self, artifact: build.Artifact) -> run.Server:
+    def start(self, artifact: build.Artifact) -> kernel_server.Server:
         """The child that serves `artifact`, started where it is not there; it is not waited for.
 
         Raises NotRunError where no process can be made of it.
         """
         if self._server is None or not self._server.alive or self._serving != artifact.key:
             self.replace()
-            self._server = run.Server(
+            self._server = kernel_server.Server(
                 self.launch_command(artifact),
                 self.device.launch_environment(self._settings),
                 artifact.request,

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import inputs, oracles, plan, run
+from tokitai_cli import inputs, kernel_server, oracles, plan
 from tokitai_cli.errors import NotRunError, TokitaiError
 from tokitai_cli.model.case import Case, Expectation, Replay, StatedProperty
 from tokitai_cli.model.evidence import InputRecord
@@ -109,15 +109,15 @@ def _prepare(
 
 def _check_size(case: Case, repetitions: int) -> None:
     needed = plan.memory_bytes(case, repetitions)
-    available = run.available_bytes()
+    available = kernel_server.available_bytes()
     if available is not None and needed > available:
         raise NotRunError(
-            f"the case needs about {run.size_text(needed)} of memory, "
-            f"and {run.size_text(available)} are free",
+            f"the case needs about {kernel_server.size_text(needed)} of memory, "
+            f"and {kernel_server.size_text(available)} are free",
             mend="choose a smaller shape, or a machine with more memory",
         )
     if fault := plan.oversize(case):
-        size = run.size_text(needed)
+        size = kernel_server.size_text(needed)
         raise NotRunError(f"{fault}; the case would need about {size}", mend="use a smaller shape")
 
 

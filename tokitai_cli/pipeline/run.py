@@ -20,12 +20,12 @@ from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.agreement import agreement
 from tokitai_cli.pipeline.case import CaseOutcome, Subject, stopped
 from tokitai_cli.pipeline.device_session import Built, device_record
+from tokitai_cli.pipeline.evidence_builder import EvidenceBuilder, choose
 from tokitai_cli.pipeline.files import choose_folder, write_files
+from tokitai_cli.pipeline.inventory import builtin_specs
 from tokitai_cli.pipeline.options import RunOptions, run_options
 from tokitai_cli.pipeline.prepare import Preparation
-from tokitai_cli.pipeline.recorder import Recorder, choose
 from tokitai_cli.pipeline.session import Session
-from tokitai_cli.pipeline.survey import builtin_specs
 
 # Suite of `verify --all`.
 SUITE = "quick"
@@ -104,7 +104,7 @@ class Run:
         self._planned = plan.plan(options.loaded, options.selection)
         self._options = options
         self._listener = listener
-        self._recorder = Recorder(options)
+        self._recorder = EvidenceBuilder(options)
         for device, probe in chosen:
             self._recorder.device(device_record(device, probe))
         self._recorder.chosen = choose(self._planned.cases)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from tokitai_cli import run
+from tokitai_cli import kernel_server
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import Listener, silent
@@ -27,7 +27,7 @@ class Session:
         settings: Settings,
         listener: Listener = silent,
         *,
-        end_timeout: float = run.END_SECONDS,
+        end_timeout: float = kernel_server.END_SECONDS,
     ) -> None:
         self._settings = settings
         self._listener = listener

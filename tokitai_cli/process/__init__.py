@@ -1,11 +1,12 @@
 """Children of every kind: the only user of `subprocess`.
 
 Every child leads a session and process group of its own, and a supervisor ends all of them, and
-removes temporary folders, when the tool dies in any way (see `_supervisor`).
+removes temporary folders, when the tool dies in any way (see `supervisor`).
 """
 
-from tokitai_cli.process._child import Child, signal_name
-from tokitai_cli.process._folders import (
+from tokitai_cli.process.child import Child, signal_name
+from tokitai_cli.process.completed import Completed, run
+from tokitai_cli.process.folders import (
     make_temporary_folder,
     removable,
     remove_temporary_folder,
@@ -13,8 +14,7 @@ from tokitai_cli.process._folders import (
     temporary_folder,
     terminate_all,
 )
-from tokitai_cli.process._output import Captured
-from tokitai_cli.process._run import Completed, run
+from tokitai_cli.process.output import Captured
 
 __all__ = [
     "Captured",

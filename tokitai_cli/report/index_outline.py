@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.model.batch import BatchIndex, Cell, Failure, SpecSummary
+from tokitai_cli.model.queries import FINE
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict, worst
-from tokitai_cli.model.view import FINE
 
 MOST_DETAILED = 20
 MOST_LISTED = 200

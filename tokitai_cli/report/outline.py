@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tokitai_cli.model import view
+from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
 from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.model.metrics import METRICS, named
@@ -71,33 +71,33 @@ class Outline(msgspec.Struct, frozen=True):
     detailed: list[CaseRecord]
     not_detailed: int
     representative: CaseRecord | None
-    tallies: list[view.Tally]
-    rows: list[view.Row]
+    tallies: list[queries.Tally]
+    rows: list[queries.Row]
     metrics: list[tuple[str, str]]
     rejections: list[Rejection]
     unable: list[GroupRecord]
     flat: list[Flat]
     policies: list[Policy]
     logs: list[Log]
-    smallest_failing: list[view.Smallest]
+    smallest_failing: list[queries.Smallest]
     left_open: list[str]
 
 
 def outline(evidence: Evidence) -> Outline:
     """Choose what the report shows."""
-    cases = view.cases(evidence)
-    told = view.troubled(cases)
+    cases = queries.cases(evidence)
+    told = queries.troubled(cases)
     told += [case for case in cases if case.verdict is Verdict.EXPECTED_FAILURE]
-    detailed = view.telling(told)[:MOST_DETAILED]
+    detailed = queries.telling(told)[:MOST_DETAILED]
     verified = [case for case in cases if case.verdict is Verdict.VERIFIED and case.outputs]
-    rows = [row for case in cases for row in view.rows(case)]
+    rows = [row for case in cases for row in queries.rows(case)]
     metrics = {check.metric for case in cases for output in case.outputs for check in output.checks}
     return Outline(
         cases=cases,
         detailed=detailed,
         not_detailed=len(told) - len(detailed),
-        representative=max(verified, key=view.nearness, default=None),
-        tallies=view.tallies(cases),
+        representative=max(verified, key=queries.nearness, default=None),
+        tallies=queries.tallies(cases),
         rows=rows if len(rows) <= MOST_ROWS else [],
         metrics=[(name, METRICS[name].sentence) for name in sorted(metrics & METRICS.keys())],
         rejections=_rejections(evidence.groups),
@@ -105,8 +105,8 @@ def outline(evidence: Evidence) -> Outline:
         flat=_flat(cases),
         policies=_policies(cases),
         logs=_logs(evidence),
-        smallest_failing=view.smallest_failing(cases),
-        left_open=view.left_open(evidence),
+        smallest_failing=queries.smallest_failing(cases),
+        left_open=queries.left_open(evidence),
     )
 
 
@@ -157,7 +157,9 @@ def _flat(cases: list[CaseRecord]) -> list[Flat]:
 
 
 def _largest(values: list[Number | None]) -> Number | None:
-    return max((value for value in values if value is not None), key=view.magnitude, default=None)
+    return max(
+        (value for value in values if value is not None), key=queries.magnitude, default=None
+    )
 
 
 def _policies(cases: list[CaseRecord]) -> list[Policy]:

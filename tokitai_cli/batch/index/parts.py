@@ -20,8 +20,8 @@ from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.evidence import CaseRecord, Evidence, NonClaimRecord, SourceRecord
 from tokitai_cli.model.verdict import worst
 from tokitai_cli.pipeline.case import CaseOutcome
+from tokitai_cli.pipeline.evidence_builder import Chosen, EvidenceBuilder, Past
 from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.recorder import Chosen, Past, Recorder
 from tokitai_cli.plan import Selection
 from tokitai_cli.results import Store
 
@@ -113,7 +113,7 @@ class PartWriter:
         options = RunOptions(
             loaded=self._loaded, selection=Selection(), settings=begun.settings, name=name
         )
-        recorder = Recorder(options, rerun=begun.rerun)
+        recorder = EvidenceBuilder(options, rerun=begun.rerun)
         recorder.chosen = self._chosen
         builds: dict[str, BuildInfo] = {}
         devices: dict[str, None] = {}

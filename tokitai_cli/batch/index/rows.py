@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tokitai_cli.model import encoding, view
+from tokitai_cli.model import encoding, queries
 from tokitai_cli.model.batch import Cell, Done, Failure, IndexCase
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.text import number, shape_text
@@ -174,7 +174,7 @@ def worst_element(case: CaseRecord) -> str:
 
     Empty where nothing was compared.
     """
-    found = view.first_worst(case)
+    found = queries.first_worst(case)
     if found is not None:
         output, check, one = found
         return (

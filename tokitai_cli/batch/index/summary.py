@@ -20,7 +20,7 @@ from tokitai_cli.batch.index.files import (
     render_index_file,
 )
 from tokitai_cli.batch.index.parts import Part, PartWriter, parts
-from tokitai_cli.model import view
+from tokitai_cli.model import queries
 from tokitai_cli.model.batch import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, Evidence
 from tokitai_cli.model.verdict import Verdict, worst
@@ -124,9 +124,9 @@ class _Summary:
         files = [] if self._evidence is None else self._write(found, self._evidence)
         mine.files += files
         mine.verdicts.append(found.verdict)
-        for done, case in zip(dones, view.cases(found), strict=True):
+        for done, case in zip(dones, queries.cases(found), strict=True):
             row = rows.row(found, case, done, files[-1] if files else "")
-            fine = row.verdict in view.FINE
+            fine = row.verdict in queries.FINE
             failure = None if fine else rows.failure(found, row, case)
             self.rows.add(mine.place, done.number, row, failure)
         for settled in (True, False):

@@ -18,7 +18,7 @@ from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.pipeline.commands import called
-from tokitai_cli.pipeline.recorder import Chosen, choose
+from tokitai_cli.pipeline.evidence_builder import Chosen, choose
 from tokitai_cli.plan.selection import MAX_CASES
 
 # Suite of a spec where none is asked for.

@@ -15,13 +15,13 @@ def cache(
 ) -> None:
     """Show the build cache, or clear it."""
     from tokitai_cli import console
-    from tokitai_cli.pipeline import survey
+    from tokitai_cli.pipeline import inventory
 
     if clear and json:
-        typer.echo(survey.cleared_json())
+        typer.echo(inventory.cleared_json())
     elif clear:
-        console.show_cleared(survey.clear_cache())
+        console.show_cleared(inventory.clear_cache())
     elif json:
-        typer.echo(survey.cache_json())
+        typer.echo(inventory.cache_json())
     else:
-        console.show_cache(survey.cache_contents())
+        console.show_cache(inventory.cache_contents())

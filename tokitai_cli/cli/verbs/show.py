@@ -12,7 +12,7 @@ from tokitai_cli.cli.verbs.doctor import Json
 def list_ops(json: Json = False) -> None:
     """List the built-in ops, their variants and parameters."""
     from tokitai_cli import console
-    from tokitai_cli.pipeline.survey import builtin_specs, listing_json
+    from tokitai_cli.pipeline.inventory import builtin_specs, listing_json
 
     specs = builtin_specs()
     if json:

@@ -36,7 +36,7 @@ class Raw(str):
 
 def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
     """Report of a run."""
-    from tokitai_cli.model import view
+    from tokitai_cli.model import queries
     from tokitai_cli.report.outline import outline
 
     text = (
@@ -45,9 +45,9 @@ def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
         .render(
             evidence=found,
             outline=outline(found),
-            counts=view.counts(found),
-            reason=view.reason(found),
-            decision=view.decision,
+            counts=queries.counts(found),
+            reason=queries.reason(found),
+            decision=queries.decision,
             shape=shape_text,
         )
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 
 from tokitai_cli.errors import SCARCE, NotRunError, lack_of
-from tokitai_cli.process._output import Capture, Captured
-from tokitai_cli.process._supervisor import kill_group, supervisor
+from tokitai_cli.process.output import Capture, Captured
+from tokitai_cli.process.supervisor import kill_group, supervisor
 
 _READ_BYTES = 1 << 16
 _DRAIN_BYTES = 64 << 20

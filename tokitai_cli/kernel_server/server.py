@@ -20,14 +20,14 @@ from tokitai_cli.errors import (
     NotRunError,
 )
 from tokitai_cli.fills import fills_of
+from tokitai_cli.kernel_server import frames
+from tokitai_cli.kernel_server.frames import Answer, GarbageError, Hello
+from tokitai_cli.kernel_server.layout import Layout, lay_out
+from tokitai_cli.kernel_server.memory import Memory, size_text
 from tokitai_cli.model.case import Case, GuardDamage, InputDamage, Role, RunResult
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.model.text import visible
 from tokitai_cli.process import Captured, Child, signal_name
-from tokitai_cli.run import _frames
-from tokitai_cli.run._frames import Answer, GarbageError, Hello
-from tokitai_cli.run._layout import Layout, lay_out
-from tokitai_cli.run._memory import Memory, size_text
 
 START_SECONDS = 30.0
 LOG_BYTES = 64 << 10
@@ -144,9 +144,9 @@ class Server:
         layout = lay_out(case, repetitions)
         self._memory.reserve(layout.nbytes, case.id)
         self._memory.write(layout, arrays)
-        seeds = _frames.schedule_seeds(repetitions, seed)
+        seeds = frames.schedule_seeds(repetitions, seed)
         self._number += 1
-        payload = _frames.run_request(
+        payload = frames.run_request(
             case,
             self._harness,
             layout,
@@ -172,13 +172,13 @@ class Server:
             ),
             log=log.text,
             log_bytes=log.total_bytes,
-            schedules=_frames.schedule_names(seeds),
+            schedules=frames.schedule_names(seeds),
         )
 
     def _greet(self, timeout: float) -> Hello:
         try:
             payload = self._receive(time.monotonic() + timeout, timeout, "start")
-            hello = _frames.read_hello(payload)
+            hello = frames.read_hello(payload)
         except GarbageError as error:
             self._crash(f"the child broke the protocol: {error}")
         if hello.status != "ok":
@@ -192,13 +192,13 @@ class Server:
         deadline = time.monotonic() + timeout
         try:
             self._send(payload, deadline)
-            answer = _frames.read_answer(
+            answer = frames.read_answer(
                 self._receive(deadline, timeout, "run"),
                 number=self._number,
                 repetitions=repetitions,
                 buffers=len(layout.buffers),
             )
-            if answer.status != _frames.STATUS_OK:
+            if answer.status != frames.STATUS_OK:
                 self._refuse(answer, case, layout)
         except GarbageError as error:
             self._crash(f"the child broke the protocol: {error}")
@@ -208,7 +208,7 @@ class Server:
         return answer
 
     def _send(self, payload: bytes, deadline: float) -> None:
-        left = memoryview(_frames.LENGTH.pack(len(payload)) + payload)
+        left = memoryview(frames.LENGTH.pack(len(payload)) + payload)
         while left:
             try:
                 left = left[os.write(self._request, left) :]
@@ -223,9 +223,9 @@ class Server:
 
     def _receive(self, deadline: float, timeout: float, doing: str) -> bytes:
         """Return the payload of the next frame; raises for every way in which none comes."""
-        head = self._read(_frames.LENGTH.size, deadline, timeout, doing)
-        (length,) = _frames.LENGTH.unpack(head)
-        if length > _frames.MAX_FRAME:
+        head = self._read(frames.LENGTH.size, deadline, timeout, doing)
+        (length,) = frames.LENGTH.unpack(head)
+        if length > frames.MAX_FRAME:
             raise GarbageError(f"it announces a frame of {length} bytes")
         return self._read(length, deadline, timeout, doing)
 
@@ -256,17 +256,17 @@ class Server:
         """Raise the error for an answer that is no result."""
         self._child.kill()
         message = answer.message or f"status {answer.status}"
-        if answer.status == _frames.STATUS_ARGUMENT:
+        if answer.status == frames.STATUS_ARGUMENT:
             raise NotRunError(f"{case.id}: an argument does not fit the kernel: {message}")
-        if answer.status == _frames.STATUS_MEMORY:
+        if answer.status == frames.STATUS_MEMORY:
             raise NotRunError(
                 f"{case.id} needs {size_text(layout.nbytes)} of memory: {message}",
                 mend="choose a smaller shape or fewer repetitions",
             )
         what = {
-            _frames.STATUS_LOST: "the device was lost",
-            _frames.STATUS_BARRIER: "the kernel cannot go on",
-            _frames.STATUS_FAULT: "the kernel crashed",
+            frames.STATUS_LOST: "the device was lost",
+            frames.STATUS_BARRIER: "the kernel cannot go on",
+            frames.STATUS_FAULT: "the kernel crashed",
         }.get(answer.status, "the runtime reports an error")
         raise ChildCrashedError(f"{what}: {message}{self._log_tail()}")
 

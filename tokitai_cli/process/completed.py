@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.process._child import Child
+from tokitai_cli.process.child import Child
 
 _CANNOT_START = 127
 _TICK_SECONDS = 1.0

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import NotRunError
 from tokitai_cli.fills import NBYTES, fills_of, pattern
+from tokitai_cli.kernel_server.layout import Layout, Placed
 from tokitai_cli.model.case import BufferPlan, GuardDamage, Role
-from tokitai_cli.run._layout import Layout, Placed
 
 GUARD = 0xC3
 _MARGIN = 64 << 20

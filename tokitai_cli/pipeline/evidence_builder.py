@@ -66,7 +66,7 @@ class Past(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
-class Recorder:
+class EvidenceBuilder:
     """Everything that goes into the evidence of one run.
 
     `rerun` are the shell words that repeat it, where those of `options` do not.

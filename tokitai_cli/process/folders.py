@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tokitai_cli.errors import StorageError
-from tokitai_cli.process._child import end_all
-from tokitai_cli.process._supervisor import supervisor
+from tokitai_cli.process.child import end_all
+from tokitai_cli.process.supervisor import supervisor
 
 # The supervisor removes folders by name, a line each, and none so near to the root of the file system.
 _LEAST_PARTS = 2

@@ -9,11 +9,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tokitai_cli.kernel_server import frames
+from tokitai_cli.kernel_server.layout import lay_out
+from tokitai_cli.kernel_server.memory import Memory
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.run import _frames
-from tokitai_cli.run._layout import lay_out
-from tokitai_cli.run._memory import Memory
 
 REQUEST_FILE = "request.bin"
 MEMORY_FILE = "memory.bin"
@@ -40,9 +40,9 @@ def debug_command(
         memory.image(layout.nbytes).tofile(folder / MEMORY_FILE)
     finally:
         memory.close()
-    seeds = _frames.schedule_seeds(1, 0)
-    payload = _frames.run_request(case, harness, layout, number=1, warmups=0, seeds=seeds)
-    (folder / REQUEST_FILE).write_bytes(_frames.LENGTH.pack(len(payload)) + payload)
+    seeds = frames.schedule_seeds(1, 0)
+    payload = frames.run_request(case, harness, layout, number=1, warmups=0, seeds=seeds)
+    (folder / REQUEST_FILE).write_bytes(frames.LENGTH.pack(len(payload)) + payload)
     child = shlex.join([*command, "--request-fd=3", "--response-fd=4", "--memory-fd=5"])
     files = [shlex.quote(str(folder / name)) for name in (REQUEST_FILE, MEMORY_FILE)]
     return f"gdb -ex run --args {child} 3<{files[0]} 4>/dev/null 5<>{files[1]}"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokitai_cli.kernel_server.layout import Layout
 from tokitai_cli.model.case import BufferArg, Case, ScalarValue
 from tokitai_cli.model.device import Fact
 from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.run._layout import Layout
 
 FIRST_LINE = "tokitai-child 1 u64le"
 MAX_FRAME = 1 << 20
