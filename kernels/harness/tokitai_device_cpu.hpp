@@ -122,9 +122,13 @@ class Device {
         case Fill::pattern: write_fill(buffer.pointer, buffer.bytes, fill, buffer.start); break;
         case Fill::zero: memset(buffer.pointer, 0, buffer.bytes); break;
         case Fill::content: memcpy(buffer.pointer, buffer.kept, buffer.bytes); break;
+        case Fill::zero_once:
+          if (!request.begun) memset(buffer.pointer, 0, buffer.bytes);
+          break;
         case Fill::nothing: break;
       }
     }
+    request.begun = true;
     for (const Launch& launch : request.launches)
       if (!launch_is_valid(program, request, launch)) return false;
     const Word most = most_blocks(request);

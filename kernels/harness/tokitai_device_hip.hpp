@@ -138,6 +138,7 @@ class Device {
       buffer.mapped_region = region;
       if (!fill_payload(request, buffer, fill)) return false;
     }
+    request.begun = true;
     return check(request, TOKITAI_CALL(hipDeviceSynchronize));
   }
 
@@ -372,6 +373,9 @@ class Device {
   bool fill_payload(Case& request, Buffer& buffer, const unsigned char* fill) const {
     switch (buffer.fill) {
       case Fill::pattern: return keep_unwritten_ || write_fill(request, buffer, fill);
+      case Fill::zero_once:
+        if (request.begun) return true;
+        [[fallthrough]];
       case Fill::zero:
         return check(request, TOKITAI_CALL(hipMemset, buffer.pointer, 0, buffer.bytes));
       case Fill::content:

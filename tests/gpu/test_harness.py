@@ -11,6 +11,7 @@ from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
 from tests.runs import run, verdicts
+from tests.test_state import spec_in
 from tokitai_cli.devices import registry
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
@@ -49,6 +50,15 @@ def test_shipped_ops_are_verified_through_device_copies(on_stand_in: Any, op: st
     assert facts["built-for"] == ("gfx1101", "compiled in")
     assert facts["runtime-version"] == ("50221153", "hipRuntimeGetVersion")
     assert facts["warp-size"][0] == "32"
+
+
+def test_state_starts_fresh_for_a_case_and_lives_through_its_repetitions(
+    on_stand_in: Any, tmp_path: Path
+) -> None:
+    evidence = on_stand_in(spec_in(tmp_path))
+    found = {case.variant: str(case.verdict) for case in evidence.cases}
+    wrong = {"replays": "refuted", "zero-once": "refuted"}
+    assert found == {name: wrong.get(name, "verified") for name in found}
 
 
 def test_warm_ups_and_repetitions_start_afresh(on_stand_in: Any) -> None:

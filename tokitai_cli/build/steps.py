@@ -17,7 +17,7 @@ from tokitai_cli.build.harness import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, manifest_of, traced
 from tokitai_cli.build.scan import Finding
 from tokitai_cli.errors import BuildError
-from tokitai_cli.model.device import Recipe
+from tokitai_cli.model.device import Fact, Recipe
 from tokitai_cli.model.events import BuildRunning, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
@@ -56,12 +56,16 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """An executable in the build's folder: the commands, what they printed, and what they read."""
+    """An executable in the build's folder: the commands, what they printed, and what they read.
+
+    facts: what the object file of the kernels tells, where there is one.
+    """
 
     command: tuple[str, ...]
     printed: str
     manifest: Manifest
     notes: list[str] = []
+    facts: tuple[Fact, ...] = ()
 
 
 def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]:
@@ -86,6 +90,7 @@ def make(job: Job, folder: Path) -> Made:
         raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
     depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
     commands, linked, server = command, list[Path](), None
+    facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
     if recipe.link:
         if recipe.shared_guards is not None:
             from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
@@ -102,7 +107,7 @@ def make(job: Job, folder: Path) -> Made:
     for name in (*depfiles, _OBJECT, _SERVER):
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
-    return Made(commands, printed, whole, [note] if note else [])
+    return Made(commands, printed, whole, [note] if note else [], facts)
 
 
 def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tuple[str, str]:
@@ -183,11 +188,10 @@ def record_of(job: Job, folder: Path, made: Made, source: Path, data: bytes) -> 
         facts.append(
             FactRecord(name="cpu-features", value=recipe.resolved_features, source="/proc/cpuinfo")
         )
+    told = made.facts
     if recipe.inspect is not None and harness.is_file():
-        facts += [
-            FactRecord(name=fact.name, value=fact.value, source=fact.source)
-            for fact in recipe.inspect(artifact, made.printed)
-        ]
+        told += recipe.inspect(artifact, made.printed)
+    facts += [FactRecord(name=fact.name, value=fact.value, source=fact.source) for fact in told]
     return BuildRecord(
         device=recipe.device,
         arch=recipe.arch,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tokitai_cli.compare.judgement import Judgement, judge, judge_another
+from tokitai_cli.compare.judgement import (
+    Judgement,
+    judge,
+    judge_another,
+    judge_other_inputs,
+)
 from tokitai_cli.compare.values import number
 
-__all__ = ["Judgement", "judge", "judge_another", "number"]
+__all__ = ["Judgement", "judge", "judge_another", "judge_other_inputs", "number"]

@@ -156,6 +156,24 @@ def _orders(result: RunResult) -> str:
     )
 
 
+def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]) -> Judgement:
+    """Add to a judgement that of one more repetition, which ran on other inputs in the same child.
+
+    `state` names the variables of the source that outlived the repetitions before.
+    """
+    repeats = msgspec.structs.replace(so_far.repeats, other_inputs=1)
+    if other.verdict is not Verdict.REFUTED:
+        return msgspec.structs.replace(so_far, repeats=repeats)
+    names = ", ".join(state)
+    return msgspec.structs.replace(
+        so_far,
+        repeats=repeats,
+        findings=[*so_far.findings, *other.findings],
+        verdict=Verdict.REFUTED,
+        reason=f"in one more repetition, on other inputs ({names} outlive a launch): {other.reason}",
+    )
+
+
 def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord:
     repetitions = (0, min(change.repetition for change in differing)) if differing else ()
     return RepeatRecord(

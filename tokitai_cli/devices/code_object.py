@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.model.device import Fact
+from tokitai_cli.model.device import WRITABLE, Fact
 
 _PTXAS = "ptxas -v"
 _METADATA = "AMDGPU metadata of the code object"
@@ -21,13 +21,19 @@ _PROPERTIES = re.compile(
 )
 _USED = re.compile(r"Used (\d+) registers(.*)")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_GLOBAL = re.compile(r"(\d+) bytes gmem")
 
 # Of the clang offload bundler: a file of bundled code objects, and its compressed form.
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COMPRESSED = b"CCOB"
 _METHOD_ZLIB = 0
 _ELF = b"\x7fELF"
-_SHT_NOTE = 7
+_SHT_SYMTAB, _SHT_NOTE, _SHT_DYNSYM = 2, 7, 11
+_STT_OBJECT = 1
+_WRITE, _THREAD_LOCAL = 0x1, 0x400
+_FOREIGN = re.compile(
+    r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
+)
 _NT_AMDGPU_METADATA = 32
 # Key of the metadata -> name of the fact (LLVM, User Guide for AMDGPU Backend, code object metadata).
 _KEYS = {
@@ -54,10 +60,63 @@ def plain_name(mangled: str) -> str:
     return mangled[match.end() : end] if mangled[end : end + 1] != "I" else mangled
 
 
+def variables_fact(code: bytes, source: str) -> tuple[Fact, ...]:
+    """Fact that names the variables of a code object that kernels can write, if there are any."""
+    try:
+        names = sorted(set(_writable(code)))
+    except (struct.error, IndexError):
+        return ()
+    return (Fact(WRITABLE, ", ".join(names), source),) if names else ()
+
+
+def _writable(code: bytes) -> Iterator[str]:
+    """Names of objects in sections that are written at run time (ELF-64, little-endian).
+
+    Left out is what the harness, the compiler and the C++ library put beside the source's own.
+    """
+    (table,) = struct.unpack_from("<Q", code, 40)
+    _, count, names = struct.unpack_from("<3H", code, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * at) for at in range(count)]
+    kinds = {section[1] for section in sections}
+    wanted = _SHT_SYMTAB if _SHT_SYMTAB in kinds else _SHT_DYNSYM
+    for section in sections:
+        if section[1] != wanted:
+            continue
+        texts = sections[section[6]][4]
+        for symbol in struct.iter_unpack("<IBBHQQ", code[section[4] :][: section[5]]):
+            name, info, _, place, _, size = symbol
+            if info & 15 != _STT_OBJECT or not size or place >= count:
+                continue
+            flags = sections[place][2]
+            text = _text(code, texts + name)
+            lies_in = _text(code, sections[names][4] + sections[place][0])
+            is_written = flags & _WRITE and not flags & _THREAD_LOCAL
+            if is_written and not lies_in.startswith(".data.rel.ro") and not _FOREIGN.match(text):
+                yield variable_name(text)
+
+
+def variable_name(mangled: str) -> str:
+    """Name of a variable without its namespaces and function (Itanium C++ ABI 5.1)."""
+    if not mangled.startswith("_Z"):
+        return mangled
+    # A name is its length and its letters; behind the last one stand an E or a discriminator.
+    for whole in (mangled, mangled.removesuffix("E"), re.sub(r"_\d+$", "", mangled)):
+        for match in re.finditer(r"[1-9]\d*", whole):
+            if match.end() + int(match[0]) == len(whole):
+                return whole[match.end() :]
+    return mangled
+
+
+def _text(data: bytes, at: int) -> str:
+    return data[at : data.index(0, at)].decode("utf-8", "replace")
+
+
 def ptxas_facts(log: str) -> tuple[Fact, ...]:
     """Facts of each kernel out of what `ptxas -v` prints while it compiles."""
     facts: list[Fact] = []
     kernel = ""
+    if lasting := sum(map(int, _GLOBAL.findall(log))):
+        facts.append(Fact(WRITABLE, f"{lasting} bytes", _PTXAS))
     for line in log.splitlines():
         if match := _COMPILING.search(line):
             kernel = plain_name(match[1])
@@ -86,6 +145,7 @@ def amdgpu_facts(artifact: Path) -> tuple[Fact, ...]:
             continue
         told = str(metadata.get("amdhsa.target", target))
         facts.append(Fact("code object for", told, _METADATA))
+        facts += variables_fact(code, "symbols of the code object")
         for kernel in metadata.get("amdhsa.kernels", ()):
             name = plain_name(str(kernel.get(".name", "")))
             facts += [

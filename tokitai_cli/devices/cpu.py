@@ -130,6 +130,7 @@ class CpuDevice:
             server=(*base, *unit_words(self.name, "c++", {}, (*of_code(flags), "-fno-lto"))),
             link=(*link, *trace, "-o", "{output}"),
             branch=amd.branch_macros(options.arch, warp_size),
+            inspect_object=_inspect_object,
             shared_guards=SharedGuards(front=256, back=768, last=65536),
             environment=compiler_environment(),
             source_suffix=".cpp",
@@ -167,6 +168,12 @@ def _compiler() -> tuple[tuple[str, ...], str] | None:
         return (str(found[0]),), found[1]
     zig = _pip_zig()
     return ((str(zig), "c++"), "pip's ziglang") if zig is not None else None
+
+
+def _inspect_object(path: Path) -> tuple[Fact, ...]:
+    from tokitai_cli.devices.code_object import variables_fact
+
+    return variables_fact(path.read_bytes(), "symbols of the object file")
 
 
 def _excess_precision(driver: str) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from tokitai_cli.model.case import BufferPlan, Case, Role
 
 PAGE = 4096
 _KINDS = {Role.INPUT: 0, Role.OUTPUT: 1, Role.INOUT: 2, Role.WORKSPACE: 3, Role.SYMBOL: 4}
-_FILL_NOTHING, _FILL_PATTERN, _FILL_ZERO, _FILL_CONTENT = 0, 1, 2, 3
+_FILL_NOTHING, _FILL_CONTENT = 0, 3
+_FILLS = {"sentinel": 1, "zero": 2, "zero-once": 4}
 _FILL_SPAN = -(-NBYTES // PAGE) * PAGE
 
 
@@ -95,4 +96,4 @@ def _fill(plan: BufferPlan) -> int:
         return _FILL_CONTENT
     if plan.role in (Role.INPUT, Role.SYMBOL):
         return _FILL_NOTHING
-    return _FILL_ZERO if plan.init == "zero" else _FILL_PATTERN
+    return _FILLS[plan.init]

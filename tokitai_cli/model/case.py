@@ -44,7 +44,7 @@ class LoadedSpec(msgspec.Struct, frozen=True):
 
 
 class BufferPlan(msgspec.Struct, frozen=True):
-    """A buffer with its numbers filled in. `init` is "sentinel" or "zero" for outputs, workspaces.
+    """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces.
 
     constant: the one value that a right output has throughout, None where it is not said.
     """

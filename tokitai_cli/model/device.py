@@ -131,6 +131,10 @@ class DeviceOptions(msgspec.Struct, frozen=True):
     threads: int = 0
 
 
+# Name of the fact that tells which variables of the source outlive a launch; names joined by ", ".
+WRITABLE = "writable variables"
+
+
 class SharedGuards(msgspec.Struct, frozen=True):
     """Bytes kept free in front of each array of shared memory, behind it, and behind the last one."""
 
@@ -150,6 +154,7 @@ class Recipe(msgspec.Struct, frozen=True):
     branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
         for that compiler is what is built.
     server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
+    inspect_object: reads facts of the kernels from that object file.
     shared_guards: what is kept free around shared arrays in that object file.
     environment: the whole, scrubbed environment of the compiler.
     wraps: programs that the compiler calls and whose identity belongs to the cache key.
@@ -169,6 +174,7 @@ class Recipe(msgspec.Struct, frozen=True):
     server: tuple[str, ...] = ()
     branch: Mapping[str, str] = {}
     shared_guards: SharedGuards | None = None
+    inspect_object: Callable[[Path], tuple[Fact, ...]] | None = None
     wraps: tuple[Path, ...] = ()
     wrap_commands: tuple[tuple[str, ...], ...] = ()
     resolved_features: str = ""

@@ -25,7 +25,7 @@ PropertyName = Literal[
     "row-sum", "row-mean", "row-variance", "sum-conserved",
     "shift-invariance", "permutation-equivariance",
 ]  # fmt: skip
-Init = Literal["sentinel", "zero"]
+Init = Literal["sentinel", "zero", "zero-once"]
 
 
 class Strict(
@@ -86,9 +86,10 @@ class Buffer(Strict, frozen=True, kw_only=True):
     """An array argument. `shape` holds expressions of the params; row-major and contiguous.
 
     `init` says what outputs and workspaces hold before each repetition: a sentinel that no
-    correct kernel leaves behind, or zero. `draw` is an input's own generator. `non_finite` says in
-    words where an output is NaN or infinite; the oracle's masks judge it. `constant` declares that an
-    output has one value throughout, so that it is no sign of weak checks that zeros are right.
+    correct kernel leaves behind, or zero; a workspace of `zero-once` is zeroed in front of the first
+    only. `draw` is an input's own generator. `non_finite` says in words where an output is NaN or
+    infinite; the oracle's masks judge it. `constant` declares that an output has one value throughout,
+    so that it is no sign of weak checks that zeros are right.
     """
 
     dtype: DTypeName

@@ -21,7 +21,7 @@ from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
 from tokitai_cli.pipeline.case_record import draft, ended, failed, in_light_of_bugs, judged
-from tokitai_cli.pipeline.device_session import DeviceSession
+from tokitai_cli.pipeline.device_session import DeviceSession, lasting
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Preparation, Prepared, Refusal
 
@@ -184,10 +184,15 @@ class _Attempt:
             ),
         )
         waiting = [stated for stated in ready.properties if stated.changed]
-        if not waiting or judgement.verdict is not Verdict.VERIFIED:
+        state = lasting(artifact.record, case)
+        if not (waiting or state) or judgement.verdict is not Verdict.VERIFIED:
             return result, judgement
         # What a child gave back is gone with its next case.
         kept = tuple(map(_copied, result.outputs))
+        if state:
+            judgement = self._on_other_inputs(artifact, judgement, state, clock)
+            if judgement.verdict is not Verdict.VERIFIED:
+                return msgspec.structs.replace(result, outputs=kept), judgement
         for stated in waiting:
             changed = msgspec.structs.replace(ready, arrays={**ready.arrays, **stated.changed})
             try:
@@ -197,6 +202,21 @@ class _Attempt:
             judge = functools.partial(compare.judge_another, case, judgement, stated)
             judgement = clock.timed(Stage.COMPARE, functools.partial(judge, kept, another))
         return msgspec.structs.replace(result, outputs=kept), judgement
+
+    def _on_other_inputs(
+        self, artifact: build.Artifact, so_far: Judgement, state: Sequence[str], clock: Clock
+    ) -> Judgement:
+        """Judge one more repetition: what was kept of the first inputs is no answer to others."""
+        other = msgspec.structs.replace(self._case, seed=self._case.seed ^ 1)
+        ready = Preparation(other, self._device.settings)(clock)
+        if isinstance(ready, Refusal):
+            raise ready.error
+        serve = functools.partial(self._device.serve_once_more, other, ready, artifact)
+        result = clock.timed(Stage.RUN, serve)
+        judge = functools.partial(
+            compare.judge, other, ready.expectations, ready.replays, result, ()
+        )
+        return compare.judge_other_inputs(so_far, clock.timed(Stage.COMPARE, judge), state)
 
     def _again(self, ready: Prepared, artifact: build.Artifact) -> bool:
         """Whether a fresh child refutes the case too; a child that now fails is another failure."""

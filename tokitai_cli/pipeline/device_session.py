@@ -11,7 +11,7 @@ from tokitai_cli import build, kernel_server
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
-from tokitai_cli.model.device import Device, Fact, Probe, Recipe
+from tokitai_cli.model.device import WRITABLE, Device, Fact, Probe, Recipe
 from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
@@ -71,7 +71,7 @@ class DeviceSession:
     ) -> None:
         self.device = device
         self.probe = probe
-        self._settings = settings
+        self.settings = settings
         self._listener = listener
         self._end_timeout = end_timeout
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
@@ -80,6 +80,7 @@ class DeviceSession:
         self._server: kernel_server.Server | None = None
         self._serving = ""
         self._told: tuple[Fact, ...] = ()
+        self._has_run = False
 
     @property
     def name(self) -> str:
@@ -109,7 +110,7 @@ class DeviceSession:
 
     def launch_command(self, artifact: build.Artifact) -> tuple[str, ...]:
         """Argv of the child that serves `artifact`."""
-        return self.device.launch_command(artifact.path, self._settings)
+        return self.device.launch_command(artifact.path, self.settings)
 
     def start(self, artifact: build.Artifact) -> kernel_server.Server:
         """The child that serves `artifact`, started where it is not there; it is not waited for.
@@ -120,18 +121,25 @@ class DeviceSession:
             self.replace()
             self._server = kernel_server.Server(
                 self.launch_command(artifact),
-                self.device.launch_environment(self._settings),
+                self.device.launch_environment(self.settings),
                 artifact.request,
                 end_timeout=self._end_timeout,
                 wait=False,
             )
             self._serving = artifact.key
+            self._has_run = False
         return self._server
 
     def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
-        """Run the case in the child. Raises ChildError, NotRunError, InadmissibleError."""
-        settings = self._settings
+        """Run the case in the child; in a fresh one, where variables of the source outlive a launch.
+
+        Raises ChildError, NotRunError, InadmissibleError.
+        """
+        settings = self.settings
+        if self._has_run and lasting(artifact.record, case):
+            self.replace()
         server = self.start(artifact)
+        self._has_run = True
         self._told = server.hello.facts
         return server.run(
             case,
@@ -141,6 +149,13 @@ class DeviceSession:
             timeout=settings.timeout,
             seed=case.seed,
         )
+
+    def serve_once_more(
+        self, case: Case, prepared: Prepared, artifact: build.Artifact
+    ) -> RunResult:
+        """Run one more repetition in the child that has just served `case`, as `serve` does."""
+        timeout = self.settings.timeout
+        return self.start(artifact).run(case, prepared.arrays, repetitions=1, timeout=timeout)
 
     def replace(self) -> None:
         """End the child; the next case gets a fresh one."""
@@ -170,8 +185,8 @@ class DeviceSession:
     def _build(self, case: Case, request: HarnessRequest) -> Built:
         recipe: Recipe | None = None
         try:
-            recipe = self.device.recipe(self._settings, dict(request.defines), build.flags_of(case))
-            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self._settings.timeout)
+            recipe = self.device.recipe(self.settings, dict(request.defines), build.flags_of(case))
+            limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self.settings.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             artifact = build.build(request, recipe, listener=self._listener, timeout=limit)
@@ -181,6 +196,13 @@ class DeviceSession:
             content = hashlib.sha256(msgspec.json.encode(record)).hexdigest()
             return Built(f"failed-{self.name}-{content[:16]}", record, None, error)
         return Built(artifact.key, artifact.record, artifact, None)
+
+
+def lasting(record: BuildRecord, case: Case) -> tuple[str, ...]:
+    """Variables of the case's source that outlive a launch; those that the spec fills do not."""
+    told = [fact.value for fact in record.code_object if fact.name == WRITABLE]
+    names = [name for value in told for name in value.split(", ")]
+    return tuple(name for name in names if name not in case.variant.symbols)
 
 
 def device_record(device: Device, probe: Probe, told: Iterable[Fact] = ()) -> DeviceRecord:

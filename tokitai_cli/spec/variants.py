@@ -119,6 +119,9 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
     if document.given((*path, "init")) and role not in ("outputs", "workspaces"):
         message = "only outputs and workspaces have `init`"
         raise document.fault((*path, "init"), message, "remove it", at_key=True)
+    if buffer.init == "zero-once" and role != "workspaces":
+        message = "only workspaces are zeroed once and live on"
+        raise document.fault((*path, "init"), message, "write `init: zero`, or make it a workspace")
     if document.given((*path, "non_finite")):
         _check_non_finite(document, (*path, "non_finite"), role, buffer)
     if buffer.constant is not None:
