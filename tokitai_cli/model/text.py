@@ -29,6 +29,10 @@ class Escapes(dict[int, str]):
         super().__init__({ord(letter): text for letter, text in known.items()})
         self._escape = escape
 
+    def applied(self, text: str) -> str:
+        """`text` with its escapes; most text needs none, which is seen at a glance."""
+        return text if text.isascii() and text.isprintable() else text.translate(self)
+
     def __missing__(self, code: int) -> str:
         letter = chr(code)
         seen = letter.isprintable() and letter not in _BLANK
@@ -47,12 +51,12 @@ _BLOCK = Escapes(_escaped, {"\t": "\t", "\n": "\n"})
 
 def visible(text: str) -> str:
     """Put `text` on one line; hidden characters but tabs and line breaks become visible escapes."""
-    return text.translate(_LINE)
+    return _LINE.applied(text)
 
 
 def visible_block(text: str) -> str:
     """`text` with its line breaks and tabs kept and every other hidden character made visible."""
-    return text.replace("\r\n", "\n").translate(_BLOCK)
+    return _BLOCK.applied(text.replace("\r\n", "\n"))
 
 
 def shortened(text: str, most: int) -> str:
