@@ -337,6 +337,13 @@ def test_an_exact_reference_is_told_beyond_four_ulp_and_by_an_exact_check_at_onc
     assert mutant_status(judge_array(case, expectation, rounded(values)))["near"] == status
 
 
+def test_a_wrong_output_of_the_oracle_hides_none_of_the_tools() -> None:
+    values = np.ones((4, 4))
+    expectation = exact_expectation(values, dropped={"anchor": lambda: values + 1})
+    with pytest.raises(OracleError, match="'anchor' of y has the name of one that the tool makes"):
+        judge_array(make_case(shape=(4, 4)), expectation, rounded(values))
+
+
 def test_without_a_bound_sixteen_ulp_stand_for_it() -> None:
     values = np.ones((4, 4))
     flat = [Check(metric="abs", limit=2.0)]

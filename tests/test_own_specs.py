@@ -82,7 +82,8 @@ def test_a_relative_limit_sees_a_dropped_term_of_a_short_sum_only(tmp_path: Path
 
 
 def test_a_larger_profile_does_not_excuse_a_flat_limit_on_another(tmp_path: Path) -> None:
-    evidence = ran("sums", tmp_path, shapes={"cols": [40, 1]})
+    profiles = ["large", "small"]
+    evidence = ran("sums", tmp_path, variant=["main"], profile=profiles, shapes={"cols": [40, 1]})
     large, small, one_term, _ = evidence.cases
     assert [one.verdict for one in (large, small)] == [VERIFIED, INCONCLUSIVE]
     assert "on the profile small flat limits alone" in small.reason
@@ -106,6 +107,17 @@ def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
     assert 3 < float(bound.ulp_median) < float(bound.ulp_largest) < 7
     first = (tmp_path / "rmsnorm.md").read_text("utf-8").partition("\n## ")[0]
     assert "0.024 of the value at the median" in first
+
+
+def test_slices_that_could_be_zero_unnoticed_are_told(tmp_path: Path) -> None:
+    evidence = ran("sums", tmp_path, variant=["wide"], profile=["spread"], shapes={"cols": [400]})
+    bound, slices = left_open(evidence)
+    assert "0.006 of the value at the median" in bound
+    assert slices == (
+        "sums wide, output y: the checks accept 2 outputs of inputs with a slice zeroed, such as last "
+        "slice 399 of x along axis 1 zeroed; 8 of 8 elements change "
+        "(sums/wide/rows=8,cols=400/spread/0)"
+    )
 
 
 def test_what_nothing_judges_is_told_in_numbers(tmp_path: Path) -> None:

@@ -78,14 +78,7 @@ def judge(
 
     Raises OracleError where a reference or replay does not fit its output.
     """
-    # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
-    with np.errstate(all="ignore"):
-        judged = [
-            judge_output(
-                case, buffer, expectations.get(buffer.name), replays.get(buffer.name), result
-            )
-            for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
-        ]
+    judged = _outputs(case, expectations, replays, result)
     findings = findings_of(case, result)
     failures = [failure for output in judged for failure in output.failures]
     failures += [Failure(STEP_FINDINGS, finding.message) for finding in findings]
@@ -111,6 +104,22 @@ def judge(
         properties=[one.record for one in held],
         changes=[one.changes for one in judged if one.changes is not None],
     )
+
+
+def _outputs(
+    case: Case,
+    expectations: Mapping[str, Expectation],
+    replays: Mapping[str, Replay],
+    result: RunResult,
+) -> list[OutputJudgement]:
+    # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
+    with np.errstate(all="ignore"):
+        return [
+            judge_output(
+                case, buffer, expectations.get(buffer.name), replays.get(buffer.name), result
+            )
+            for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
+        ]
 
 
 def judge_another(

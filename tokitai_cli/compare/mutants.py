@@ -74,7 +74,16 @@ def mutants_of(
         *_non_finite(target, summary),
         _anchor(target, summary, checks),
     ]
-    return made if target.constant is None else [*_beside_constant(target, made), _other(target)]
+    if target.constant is not None:
+        made = [*_beside_constant(target, made), _other(target)]
+    kinds = [mutant.kind for mutant in made]
+    for kind in expectation.dropped:
+        if kinds.count(kind) > 1:
+            raise OracleError(
+                f"the wrong output {kind!r} of {target.name} has the name of one that the tool makes",
+                mend="give it another name",
+            )
+    return made
 
 
 def _beside_constant(target: Target, made: Sequence[Mutant]) -> Iterator[Mutant]:
@@ -180,7 +189,9 @@ def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
         if expectation.terms is None and kind not in expectation.dropped:
             return Mutant(kind, NOT_KNOWN, None, "not-known")
         if not expectation.terms and kind not in expectation.dropped:
-            return Mutant(kind, "the output is no reduction", None, "not-applicable")
+            said = "the output is no reduction"
+            said = f"the spec says that {said}" if expectation.own else said
+            return Mutant(kind, said, None, "not-applicable")
         if expectation.terms == 1:
             return Mutant(kind, "the reduction has one term", None, "not-applicable")
         if kind not in expectation.dropped:

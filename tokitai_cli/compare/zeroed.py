@@ -13,7 +13,7 @@ import numpy as np
 
 from tokitai_cli.compare.checks import ResolvedCheck, all_loose
 from tokitai_cli.compare.mutant_trial import Given, MutantTrial
-from tokitai_cli.compare.mutants import Mutant
+from tokitai_cli.compare.mutants import Mutant, Status
 from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import DROPPED, Expectation, Zeroed
 from tokitai_cli.model.judged import MutantRecord
@@ -25,10 +25,10 @@ _KINDS = dict(zip(("last", "heaviest"), DROPPED, strict=True))
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """One slice: what becomes of it, and whether it is a term of most elements."""
+    """One slice: the dropped term that it is, "" for none; its status as that; what is told of it."""
 
     kind: str
-    term: bool
+    status: Status
     record: MutantRecord
 
 
@@ -61,22 +61,25 @@ def _ask(zeroed: Zeroed, reference: Target, checks: list[ResolvedCheck], given: 
     trial.close()
     record = trial.record(reference.name)
     detail = f"{record.detail}; {changed} of {zeroed.values.size} elements change"
+    # A reader is told what passes, however near it is; no dropped term is accepted within doubt.
+    told: Status = "accepted" if changed and not trial.rejected_by else record.status
     return _Asked(
-        kind=_KINDS[zeroed.which],
-        term=bool(changed >= _MOST * zeroed.values.size),
-        record=msgspec.structs.replace(record, detail=detail, told=True),
+        kind=_KINDS[zeroed.which] if changed >= _MOST * zeroed.values.size else "",
+        status=record.status,
+        record=msgspec.structs.replace(record, status=told, detail=detail, told=True),
     )
 
 
 def _known(mutant: MutantRecord, asked: Sequence[_Asked], *, loose: bool) -> MutantRecord:
     """A dropped term as the slices show it. What is accepted counts under loose limits alone."""
-    terms = [one.record for one in asked if one.term and one.kind == mutant.kind]
-    for status in ("accepted", "rejected", "not-eligible"):
-        for record in terms:
-            if record.status == status and (loose or status == "rejected"):
-                return msgspec.structs.replace(
-                    mutant, status=record.status, detail=record.detail, flat=loose
-                )
-            if record.status == status:
-                return mutant
-    return msgspec.structs.replace(mutant, status="not-eligible", flat=True) if loose else mutant
+    terms = {one.status: one.record.detail for one in asked if one.kind == mutant.kind}
+    if "rejected" in terms and "accepted" not in terms:
+        return msgspec.structs.replace(
+            mutant, status="rejected", detail=terms["rejected"], flat=loose
+        )
+    if not loose:
+        return mutant
+    if "accepted" in terms:
+        mutant = msgspec.structs.replace(mutant, detail=terms["accepted"])
+    status: Status = "accepted" if "accepted" in terms else "not-eligible"
+    return msgspec.structs.replace(mutant, status=status, flat=True)
