@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs import tokitai
+from tests.runs import run, tokitai
 from tests.spec_example import example, write_example
-from tokitai_cli import spec
+from tokitai_cli import oracles, spec
 from tokitai_cli.errors import SpecError
 from tokitai_cli.pipeline.specs import load_op
 
@@ -125,3 +125,38 @@ def test_show_and_verify_refuse_alike_and_write_nothing(tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert "defines no function vector_add" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_modules_beside_an_oracle_are_part_of_it(tmp_path: Path) -> None:
+    text = """
+from more.sums import total
+
+
+def vector_add(params, inputs, scalars):
+    c = total(inputs)
+    return {"c": {"reference": c, "error": 2.0**-24 * abs(c)}}
+"""
+    path = write_example(tmp_path, oracle=text)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "__init__.py").touch()
+    helper = tmp_path / "more" / "sums.py"
+    helper.write_text(
+        "def total(inputs):\n    return inputs['a'].astype(float) + inputs['b'].astype(float)\n"
+    )
+    variant = spec.load(path).spec.variants["main"]
+    before = oracles.identity(variant, tmp_path)
+    evidence = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+    assert [(case.verdict, case.reason) for case in evidence.cases] == [("verified", "")]
+    assert {"oracle.py", "more/sums.py"} <= {one.path for one in evidence.sources.values()}
+    helper.write_text(helper.read_text() + "# another\n")
+    assert oracles.identity(variant, tmp_path) != before
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_a_module_that_is_loaded_behind_the_digests_back_is_refused(tmp_path: Path) -> None:
+    hidden = "import importlib\nimportlib.import_module('hid' + 'den')\n"
+    path = write_example(tmp_path, oracle=example("oracle.py") + hidden)
+    (tmp_path / "hidden.py").touch()
+    (case,) = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"]).cases
+    assert case.verdict == "inconclusive"
+    assert "loaded hidden.py in a way that hides it" in case.reason

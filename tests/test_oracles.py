@@ -429,7 +429,7 @@ def test_the_oracle_is_asked_again_with_slices_of_its_inputs_zeroed() -> None:
     assert [one.which for one in ask(user_case("summed")).zeroed] == (
         [] if heaviest.index == 3 else ["heaviest"]
     )
-    assert ask(user_case("slow"), timeout=1.5).zeroed == ()
+    assert ask(user_case("slow"), timeout=11).zeroed == ()
     # Nor is the only slice of an axis that the output has.
     assert ask(user_case("good", n=1)).zeroed == ()
 
@@ -487,7 +487,6 @@ def test_user_oracle_of_integers() -> None:
         ("negative_error", "error of y has negative values or NaN"),
         ("nan_error", "error of y has negative values or NaN"),
         ("narrow_error", "error of y is float32, not float64"),
-        ("imports_a_neighbour", "raised ModuleNotFoundError: No module named 'neighbour'"),
         ("missing", "oracles.py defines no function missing"),
         ("not_a_function", "oracles.py defines no function not_a_function"),
     ],

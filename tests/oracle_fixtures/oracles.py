@@ -72,7 +72,7 @@ def summed(params, inputs, scalars):
 
 
 def slow(params, inputs, scalars):
-    time.sleep(0.6)
+    time.sleep(4)
     return {"y": inputs["x"].astype(np.float64)}
 
 
@@ -181,12 +181,6 @@ def nan_error(params, inputs, scalars):
 def narrow_error(params, inputs, scalars):
     error = np.zeros(params["n"], dtype=np.float32)
     return {"y": {"reference": np.zeros(params["n"]), "error": error}}
-
-
-def imports_a_neighbour(params, inputs, scalars):
-    import neighbour
-
-    return {"y": neighbour.values}
 
 
 not_a_function = 3

@@ -66,7 +66,8 @@ def pack(loaded: LoadedSpec) -> Packed:
     for name, variant in loaded.spec.variants.items():
         collector.source(name, variant.source)
         if oracles.is_user(variant.oracle):
-            collector.oracle(name, variant.oracle.rpartition(":")[0])
+            for file in oracles.own_files(variant, loaded.folder):
+                collector.oracle(name, file)
     return collector.packed(spec)
 
 
@@ -91,7 +92,7 @@ class _Collector:
         self._add(real, quoted=True)
 
     def oracle(self, variant: str, name: str) -> None:
-        """Add a user's oracle: it runs isolated, so the file is all that there is of it."""
+        """Add a file of a user's oracle."""
         plain = self._plain(f"variants.{variant}.oracle", name)
         if plain.is_file():
             self._add(plain, quoted=False)

@@ -56,10 +56,14 @@ def main(folder: Path) -> None:
         request["packages"] not in sys.path
     ):  # python -I has not read PYTHONPATH, where numpy may lie
         sys.path.append(request["packages"])
-    sys.path.append(request["tool"])
+    sys.pycache_prefix = str(
+        folder
+    )  # nothing is written beside the oracle, nor old code read there
+    sys.path += [request["tool"], str(Path(request["file"]).parent)]
     answer: dict[str, Any]
     try:
         answer = {"outputs": _serve(request, folder)}
+        _refuse_unknown(request)
     except FaultError as fault:
         answer = {"failure": str(fault)[:MOST_TOLD]}
     _put(folder / ANSWER, answer)
@@ -68,6 +72,17 @@ def main(folder: Path) -> None:
         calls = 1 + len(request["slices"])
         if spent * calls < request["seconds"]:
             _put(folder / AGAIN, _ask_again(request, folder))
+
+
+def _refuse_unknown(request: Mapping[str, Any]) -> None:
+    """No module beside the oracle may have been loaded in a way that its digest does not follow."""
+    folder = Path(request["file"]).parent
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).parent == folder and str(Path(file)) not in request["modules"]:
+            raise FaultError(
+                f"loaded {Path(file).name} in a way that hides it; write `import {name}`"
+            )
 
 
 def _put(path: Path, content: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProper
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import ops, user
 from tokitai_cli.oracles.builtin import Arrays, BuiltIn
+from tokitai_cli.oracles.modules import files_of
 from tokitai_cli.oracles.properties import Given
 
 # Modules whose text has a part in what a built-in oracle says.
@@ -141,11 +143,11 @@ def stated_properties(
 def identity(variant: Variant, folder: Path) -> str:
     """Sha256 in hex of the source text that decides what the oracle says.
 
-    Covers the file of a user's oracle, which may import nothing beside it; of a built-in one its
+    Covers the file of a user's oracle and the modules beside it that it imports; of a built-in one its
     module and the formulas that it uses. OracleError where the file cannot be read.
     """
     name = variant.oracle
-    paths = [user.file_of(name, folder)] if is_user(name) else []
+    paths = files_of(name, folder) if is_user(name) else []
     if name in _BUILT_IN:
         paths = _sources_of(next(module for found, _, module in _built_in() if found == name))
     digest = hashlib.sha256()
@@ -157,9 +159,11 @@ def identity(variant: Variant, folder: Path) -> str:
     return digest.hexdigest()
 
 
-def own_file(variant: Variant) -> str:
-    """File of the user's own oracle as the spec names it; empty where the oracle is built in."""
-    return variant.oracle.rpartition(":")[0]
+def own_files(variant: Variant, folder: Path) -> list[str]:
+    """Files of the user's own oracle, relative to the spec's folder; none where it is built in."""
+    if not is_user(variant.oracle):
+        return []
+    return [os.path.relpath(path, folder) for path in files_of(variant.oracle, folder)]
 
 
 def _sources_of(module: ModuleType) -> list[Path]:

@@ -13,8 +13,8 @@ that the kernel may leave as they were. For float64 outputs a float64 reference 
 rounding errors: `error` has to include them, or `low` gives what the reference lacks, so that
 reference + low is a double-double (T. J. Dekker, Numer. Math. 18, 1971).
 
-The file runs isolated (python -I): it imports installed packages, but no file beside it, so that its
-digest covers all of it. Arrays travel as .npy files without pickling.
+The file runs isolated (python -I): it imports installed packages and modules beside it, by import
+statements that its digest follows. Arrays travel as .npy files without pickling.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles import child
 from tokitai_cli.oracles.answer import AnswerError, expectation
+from tokitai_cli.oracles.modules import file_of, files_of
 
 if TYPE_CHECKING:
     import ast
@@ -50,11 +51,6 @@ _MOST_ANSWER = 64 << 20
 _MOST_SLICES = 24
 _ARGUMENTS = 3  # params, inputs, scalars
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
-
-
-def file_of(name: str, folder: Path) -> Path:
-    """Path of the file in `file.py:function`, relative names starting from `folder`."""
-    return folder / name.rpartition(":")[0]
 
 
 def expect(
@@ -174,6 +170,9 @@ def _write_request(
         inputs.append({"name": name, "dtype": array.dtype.name, "file": f"input-{number}.npy"})
     request = {
         "file": str(file.resolve()),
+        "modules": [
+            str(path.resolve()) for path in files_of(case.variant.oracle, case.loaded.folder)
+        ],
         "function": case.variant.oracle.rpartition(":")[2],
         "params": dict(case.shape),
         "scalars": _scalars(case),

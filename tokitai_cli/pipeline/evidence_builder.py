@@ -181,7 +181,7 @@ def choose(cases: Iterable[Case]) -> Chosen:
         variant = case.variant
         oracles.require_fit(case)
         chosen.oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
-        for name in filter(None, (variant.source, oracles.own_file(variant))):
+        for name in (variant.source, *oracles.own_files(variant, case.loaded.folder)):
             path = case.loaded.folder / name
             if path.is_file():
                 data = path.read_bytes()

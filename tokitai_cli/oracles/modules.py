@@ -1,0 +1,52 @@
+"""Files of an oracle of a user's own: its own, and the modules beside it that it imports."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def file_of(name: str, folder: Path) -> Path:
+    """Path of the file in `file.py:function`, relative names starting from `folder`."""
+    return folder / name.rpartition(":")[0]
+
+
+def files_of(name: str, folder: Path) -> list[Path]:
+    """Every file of an oracle, its own first; modules by the import statements that lead to them.
+
+    A module beside the file counts by its name, wherever else Python might find one. Files that are no
+    Python are not looked into.
+    """
+    first = file_of(name, folder)
+    found = {first: None}
+    todo = [first]
+    while todo:
+        for path in _beside(todo.pop(), first.parent):
+            if path not in found:
+                found[path] = None
+                todo.append(path)
+    return list(found)
+
+
+def _beside(file: Path, folder: Path) -> Iterator[Path]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            parts = name.split(".")
+            for count in range(1, len(parts) + 1):
+                place = folder.joinpath(*parts[:count])
+                for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+                    if path.is_file():
+                        yield path
