@@ -95,12 +95,12 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
         return _flushed(app.run(arguments))
     except KeyboardInterrupt as stop:
-        return interrupted(stop)
+        return _stopped(stop)
     except BrokenPipeError:
         return EXIT_BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback for a user
         if interrupt := _interrupt_behind(error):
-            return interrupted(interrupt)
+            return _stopped(interrupt)
         try:
             return _told(error, arguments)
         except Exception:  # noqa: BLE001 - there is no memory, or no file can be opened, to tell more
@@ -118,6 +118,17 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
         _say(f"error: {lack}")
         return EXIT_USAGE
     return _fault(error, arguments)
+
+
+def _stopped(stop: KeyboardInterrupt) -> int:
+    """Tell of an interrupt, or of what made OpenBLAS interrupt the process: it gets no thread."""
+    if not isinstance(stop, Terminated):
+        try:
+            threading.Thread(target=int).start()
+        except RuntimeError as error:
+            _say(f"error: {error}")
+            return EXIT_USAGE
+    return interrupted(stop)
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
