@@ -35,7 +35,7 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Tru
         raise EvidenceError(
             f"cannot be written: {error.strerror or error}",
             where=Location(path),
-            mend="give a folder that can be written with --out",
+            mend="give another place with --out",
         ) from error
 
 

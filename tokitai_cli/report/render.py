@@ -22,8 +22,7 @@ INDEX_FILES = {name: FORMATS[name].index_file for name in INDEX_FORMATS}
 def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
     """`name`, where it is one `of` the formats. Raises UsageError for another one."""
     if name not in of:
-        mend = near(name, of) or f"one of {', '.join(of)}"
-        raise UsageError(f"--format {name}: unknown report format", mend=mend)
+        raise UsageError(f"--format {name}: unknown report format", mend=near(name, of))
     return name
 
 
