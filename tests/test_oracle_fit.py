@@ -45,6 +45,8 @@ profiles:
         ("x: {dtype: float16", "x: {dtype: int32", "takes x of .*, not int32"),
         ("y: {dtype: float16, shape: [r, c]}", "y: {dtype: float16, shape: [c, r]}", "cannot judge y"),
         ("    checks:", "    flush_to_zero: true\n    checks:", "flush subnormal"),
+        ("    checks:", "    reduction: welford\n    checks:", "17:16: .*no bound for the reduction"),
+        ("    checks:", "    reduction: {tree: c, welford: true}\n    checks:", "layernorm.fwd has one"),
         ("    checks:", "    replay: embedding.bwd\n    checks:", "17:13: .*unknown replay"),
         (
             "    checks:",

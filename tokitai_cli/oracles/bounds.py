@@ -43,20 +43,13 @@ def is_welford(case: Case) -> bool:
     return reduction == "welford" if isinstance(reduction, str) else reduction.welford
 
 
-def additions(case: Case, terms: int, output: str = "", *, welford: bool = False) -> int:
+def additions(case: Case, terms: int, output: str = "") -> int:
     """h, the additions on the longest path of a sum of `terms` terms: n - 1, or the spec's tree.
 
-    `output` chooses among the trees of a spec whose outputs have sums of several lengths; `welford`
-    says that the caller knows such updates. SpecError for a tree that cannot add so many terms and
-    for a reduction that is none of the op's, NotRunError where float32 leaves no bound.
+    `output` chooses among the trees of a spec whose outputs have sums of several lengths. SpecError
+    for a tree that cannot add so many terms, NotRunError where float32 leaves no bound.
     """
     reduction = case.variant.reduction
-    if is_welford(case) and not welford:
-        raise SpecError(
-            f"oracle {case.variant.oracle} has no bound for the reduction welford",
-            where=Location(file=case.loaded.path, key=f"variants.{case.variant_name}.reduction"),
-            mend="claim a tree, or any",
-        )
     steps = max(0, terms - 1)
     if not isinstance(reduction, str):
         own = output in reduction.outputs

@@ -20,9 +20,11 @@ class BuiltIn(msgspec.Struct, frozen=True):
     read: takes from a case what the oracle needs, and raises SpecError where that is not there.
     expect: reference and bound of every output. replay: the bits of a kernel with the order of the
     oracle's, or None. properties: identities that it states, each with the output that it is stated of.
+    welford: whether it has a bound for that reduction.
     """
 
     read: Callable[[Case, Arrays], object]
     expect: Callable[[Case, Arrays], dict[str, Expectation]]
     replay: Callable[[Case, Arrays, int], dict[str, Replay]] | None = None
     properties: Mapping[str, tuple[str, Builder]] = {}
+    welford: bool = False

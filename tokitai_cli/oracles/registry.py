@@ -18,6 +18,7 @@ from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import ops, user
+from tokitai_cli.oracles.bounds import is_welford
 from tokitai_cli.oracles.builtin import Arrays, BuiltIn
 from tokitai_cli.oracles.modules import files_of
 from tokitai_cli.oracles.properties import Given
@@ -112,12 +113,24 @@ def require_fit(case: Case) -> None:
         user.require(case)
     else:
         _find(case, variant.oracle, "oracle").read(case, arrays)
-        if variant.reduction == "none":
-            key = f"variants.{case.variant_name}.reduction"
-            said = f"the oracle {variant.oracle} knows its own reduction"
-            raise SpecError(said, where=Location(file=case.loaded.path, key=key), mend="remove it")
+    _require_reduction(case)
     if variant.replay:
         _replay(case).read(case, arrays)
+
+
+def _require_reduction(case: Case) -> None:
+    """Raise SpecError for a reduction that the oracle has no bound for; a user's own has what it has."""
+    variant, fault = case.variant, ("", "")
+    built_in = None if is_user(variant.oracle) else _BUILT_IN[variant.oracle]
+    if variant.reduction == "none" and built_in is not None:
+        fault = f"the oracle {variant.oracle} knows its own reduction", "remove it"
+    elif is_welford(case) and (variant.by_formula or (built_in and not built_in.welford)):
+        said = f"the oracle {variant.oracle} has no bound for the reduction welford"
+        known = ", ".join(name for name, one in _BUILT_IN.items() if one.welford)
+        fault = said, f"claim a tree, or any; {known} has one"
+    if fault[0]:
+        where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.reduction")
+        raise SpecError(fault[0], where=where, mend=fault[1])
 
 
 def stated_properties(
