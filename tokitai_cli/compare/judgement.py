@@ -73,8 +73,7 @@ def judge(
     Refuted where a step fails: dtype and shape, never-written elements, guards and inputs,
     non-finite structure, numbers, properties, and bits that differ between repetitions of a
     deterministic variant. Inconclusive where nothing fails but something could not be judged: an
-    output without elements (unless the case expects that), reference or judging check. Else
-    verified.
+    output without elements that the case does not expect, reference or judging check.
 
     Raises OracleError where a reference or replay does not fit its output.
     """
@@ -83,11 +82,10 @@ def judge(
     failures = [failure for output in judged for failure in output.failures]
     failures += [Failure(STEP_FINDINGS, finding.message) for finding in findings]
     differing = [output.difference for output in judged if output.difference is not None]
-    if case.variant.deterministic:
-        for change in differing:
-            text = f"{change.message}{_orders(result)}; the spec says deterministic"
-            failures.append(Failure(STEP_REPEATS, text))
-            findings.append(_unstable(case, text))
+    for change in differing if case.variant.deterministic else ():
+        text = f"{change.message}{_orders(result)}; the spec says deterministic"
+        failures.append(Failure(STEP_REPEATS, text))
+        findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
     failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
     unjudged = [one.name for one in case.buffers_of(Role.WORKSPACE) if one.name in expectations]

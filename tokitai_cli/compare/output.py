@@ -16,16 +16,16 @@ from tokitai_cli.compare.expected import reference_target, refined_error, replay
 from tokitai_cli.compare.findings import check_reason, place_words
 from tokitai_cli.compare.mutant_trial import try_mutants
 from tokitai_cli.compare.pattern import pattern_of
+from tokitai_cli.compare.repetition import Repetition
 from tokitai_cli.compare.structure import (
     Difference,
-    StructureTally,
     can_tell_unwritten,
     difference,
     form_failures,
     never_written,
     never_written_failure,
 )
-from tokitai_cli.compare.tally import BoundTally, MetricsTally, Summary
+from tokitai_cli.compare.tally import BoundTally, Summary
 from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.zeroed import with_zeroed
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
@@ -70,62 +70,6 @@ class OutputJudgement(msgspec.Struct, frozen=True):
     difference: Difference | None = None
     replayed: int | None = None
     changes: ChangesRecord | None = None
-
-
-class Repetition:
-    """All tallies of one repetition of one output."""
-
-    def __init__(
-        self,
-        number: int,
-        buffer: BufferPlan,
-        reference: Target,
-        checks: Sequence[ResolvedCheck],
-        refined: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.number = number
-        self.refined = refined
-        self.structure = StructureTally(buffer)
-        self.metrics = MetricsTally(reference)
-        self.tallies = [CheckTally(check, reference) for check in checks if not check.missing]
-        self._size = reference.size
-        self.failing: Mask | None = None
-
-    def add(self, compared: Compared, against: str) -> None:
-        """Take in one chunk against the reference or the replay."""
-        index = compared.chunk.index
-        if against == "reference":
-            self.structure.add(compared)
-            self.metrics.add(compared)
-            self.mark(index, compared.structure_fails)
-        for tally in self.tallies:
-            if tally.check.against == against:
-                exceeds = tally.add(compared)
-                if tally.check.judges:
-                    self.mark(index, exceeds)
-
-    def mark(self, index: slice | NDArray[np.int64], mask: Mask | None) -> None:
-        """Remember failing elements, at one byte per element and only once there is one."""
-        if mask is None:
-            return
-        if self.failing is None:
-            self.failing = np.zeros(self._size, dtype=bool)
-        self.failing[index] |= mask
-
-    @property
-    def shown(self) -> str:
-        """Words that name the repetition, "" for the first."""
-        return f", in repetition {self.number}" if self.number else ""
-
-    @property
-    def failed_checks(self) -> list[CheckTally]:
-        """Judging checks that did not pass."""
-        return [tally for tally in self.tallies if tally.check.judges and not tally.passed]
-
-    @property
-    def passed(self) -> bool:
-        """Whether structure and all judging checks hold."""
-        return not self.structure.records() and not self.failed_checks
 
 
 def judge_output(
