@@ -548,9 +548,9 @@ def test_the_commit_is_marked_dirty(text: str, want: str) -> None:
 
 def test_the_commit_outside_a_checkout_or_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "checkout", lambda: None)
-    assert tool.commit({}) == ""
+    assert tool.begin_commit({})() == ""
     monkeypatch.setattr(resources, "checkout", lambda: Path("/"))
-    assert tool.commit({"PATH": "/nowhere"}) == "unknown"
+    assert tool.begin_commit({"PATH": "/nowhere"})() == "unknown"
 
 
 def test_profiles_and_settings_that_were_not_tried_are_named() -> None:

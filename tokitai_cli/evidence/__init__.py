@@ -4,7 +4,7 @@ from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
 from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import at_pointer
-from tokitai_cli.evidence.tool import source_record, timestamp, tool_record
+from tokitai_cli.evidence.tool import begin_tool_record, source_record, timestamp, tool_record
 from tokitai_cli.evidence.vacuity import groups, settle
 from tokitai_cli.model.encoding import canonical, digest, to_json
 
@@ -13,6 +13,7 @@ __all__ = [
     "Parts",
     "assemble",
     "at_pointer",
+    "begin_tool_record",
     "canonical",
     "digest",
     "groups",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from tokitai_cli import __version__, resources
@@ -20,22 +20,32 @@ _MOST_TEXT_BYTES = 1 << 20
 
 
 def tool_record() -> ToolRecord:
-    """Describe the tool on this machine. Asks git once, where it runs from a checkout."""
-    import numpy as np  # not needed to read or render evidence
-
-    system = os.uname()
-    return ToolRecord(
-        name="tokitai",
-        version=__version__,
-        commit=commit(os.environ),
-        python=f"{sys.implementation.name} {sys.version.split()[0]}",
-        numpy=np.__version__,
-        platform=f"{system.sysname} {system.release} {system.machine}",
-    )
+    """Describe the tool on this machine."""
+    return begin_tool_record()()
 
 
-def commit(environ: Mapping[str, str]) -> str:
-    """Commit of the checkout that the tool runs from.
+def begin_tool_record() -> Callable[[], ToolRecord]:
+    """Ask git, where the tool runs from a checkout; what is returned waits for its answer."""
+    commit = begin_commit(os.environ)
+
+    def record() -> ToolRecord:
+        import numpy as np  # not needed to read or render evidence
+
+        system = os.uname()
+        return ToolRecord(
+            name="tokitai",
+            version=__version__,
+            commit=commit(),
+            python=f"{sys.implementation.name} {sys.version.split()[0]}",
+            numpy=np.__version__,
+            platform=f"{system.sysname} {system.release} {system.machine}",
+        )
+
+    return record
+
+
+def begin_commit(environ: Mapping[str, str]) -> Callable[[], str]:
+    """Commit of the checkout that the tool runs from, as git is asked for it now.
 
     "-dirty" is appended where a shipped file differs from the commit or is not in it; "" outside a
     checkout; "unknown" where git cannot say. The answer is always git's own: reading .git/HEAD
@@ -43,17 +53,21 @@ def commit(environ: Mapping[str, str]) -> str:
     """
     top = resources.checkout()
     if top is None:
-        return ""
+        return str
     from tokitai_cli import process
 
     # Variables such as GIT_DIR would point git at another repository.
     kept = {key: value for key, value in environ.items() if not key.startswith("GIT_")}
     command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "status"]
     command += ["--porcelain=v2", "--branch", "--untracked-files=normal", "--", *_SHIPPED]
-    done = process.run(command, env={**kept, "LC_ALL": "C"}, cwd=top, timeout=_GIT_SECONDS)
-    if done.returncode != 0 or done.timed_out:
-        return "unknown"
-    return _read_status(done.stdout)
+    begun = process.begin(command, env={**kept, "LC_ALL": "C"}, cwd=top)
+
+    def commit() -> str:
+        done = begun(_GIT_SECONDS)
+        ended = done.returncode == 0 and not done.timed_out
+        return _read_status(done.stdout) if ended else "unknown"
+
+    return commit
 
 
 def _read_status(text: str) -> str:

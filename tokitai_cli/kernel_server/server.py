@@ -147,12 +147,7 @@ class Server:
         seeds = frames.schedule_seeds(repetitions, seed)
         self._number += 1
         payload = frames.run_request(
-            case,
-            self._harness,
-            layout,
-            number=self._number,
-            warmups=warmups,
-            seeds=seeds,
+            case, self._harness, layout, number=self._number, warmups=warmups, seeds=seeds
         )
         _ = self.hello
         self._child.drain()

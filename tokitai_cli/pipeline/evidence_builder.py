@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -87,6 +87,7 @@ class EvidenceBuilder:
         self._oracle_logs: dict[str, str] = {}
         self._stages: dict[str, dict[str, float]] = {}
         self.agreements = Agreements()
+        self.tool: Callable[[], ToolRecord] = evidence.tool_record
 
     def device(self, record: DeviceRecord) -> None:
         """Record a device, or what became known of it since."""
@@ -126,7 +127,7 @@ class EvidenceBuilder:
                 name=self._options.name,
                 rerun=self._rerun,
                 settings=self._options.settings,
-                tool=evidence.tool_record() if past is None else past.tool,
+                tool=self.tool() if past is None else past.tool,
                 volatile=self._volatile(builds, past),
                 cases=self.cases,
                 specs={

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tokitai_cli import devices, plan, process
+from tokitai_cli import devices, evidence, plan, process
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.evidence import Outcome
 from tokitai_cli.model.case import Case
@@ -189,6 +189,7 @@ class Run:
 
     def _finished(self, work: Callable[[], Outcome | None], passes: Sequence[Pass]) -> RunOutcome:
         recorder, ended_by = self._recorder, None
+        recorder.tool = evidence.begin_tool_record()  # git answers while the cases run
         try:
             outcome = work()
         except (KeyboardInterrupt, Exception) as error:
@@ -198,11 +199,11 @@ class Run:
             ended_by = error
             outcome = self._cut_short(error)
         builds = {built.key: built.info for one in passes for built in one.builds}
-        evidence = recorder.finish(list(builds.values()), self._planned.left_out, outcome)
-        files, notes = write_files(evidence, self._folder, self._options)
+        found = recorder.finish(list(builds.values()), self._planned.left_out, outcome)
+        files, notes = write_files(found, self._folder, self._options)
         for note in notes:
             self._listener(Note(note))
-        return RunOutcome(evidence, files, ended_by)
+        return RunOutcome(found, files, ended_by)
 
     def _cut_short(self, error: BaseException) -> Outcome:
         """How a run ended that did not come to its end."""

@@ -5,7 +5,7 @@ removes temporary folders, when the tool dies in any way (see `supervisor`).
 """
 
 from tokitai_cli.process.child import Child, signal_name
-from tokitai_cli.process.completed import Completed, run
+from tokitai_cli.process.completed import Completed, begin, run
 from tokitai_cli.process.folders import (
     make_temporary_folder,
     removable,
@@ -20,6 +20,7 @@ __all__ = [
     "Captured",
     "Child",
     "Completed",
+    "begin",
     "make_temporary_folder",
     "removable",
     "remove_temporary_folder",

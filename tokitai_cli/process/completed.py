@@ -46,6 +46,20 @@ def run(  # noqa: PLR0913 - one keyword for each thing that a caller may want of
     and last `max_output` / 2 bytes are kept. `waiting` is told the seconds so far about once a second.
     Never raises for a program that fails.
     """
+    begun = begin(argv, env=env, cwd=cwd, stdin=stdin, max_output=max_output, pass_fds=pass_fds)
+    return begun(timeout, waiting)
+
+
+def begin(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    max_output: int = 8 << 20,
+    pass_fds: Sequence[int] = (),
+) -> Callable[..., Completed]:
+    """Start what `run` runs; what is returned waits for its end, at most `timeout` seconds from then."""
     start = time.monotonic()
     try:
         child = Child(
@@ -59,19 +73,24 @@ def run(  # noqa: PLR0913 - one keyword for each thing that a caller may want of
         )
     except OSError as error:
         reason = f"cannot start {argv[0]}: {error.strerror or error}"
-        return Completed(_CANNOT_START, "", reason, time.monotonic() - start, truncated=False)
-    with child:
-        timed_out = not _wait(child, timeout, waiting)
-    output, errors = child.output.result(), child.errors.result()
-    returncode = child.returncode
-    return Completed(
-        _CANNOT_START if returncode is None else returncode,
-        output.text,
-        errors.text,
-        time.monotonic() - start,
-        output.truncated or errors.truncated,
-        timed_out,
-    )
+        failed = Completed(_CANNOT_START, "", reason, time.monotonic() - start, truncated=False)
+        return lambda timeout, waiting=None: failed
+
+    def end(timeout: float, waiting: Callable[[float], None] | None = None) -> Completed:
+        with child:
+            timed_out = not _wait(child, timeout, waiting)
+        output, errors = child.output.result(), child.errors.result()
+        returncode = child.returncode
+        return Completed(
+            _CANNOT_START if returncode is None else returncode,
+            output.text,
+            errors.text,
+            time.monotonic() - start,
+            output.truncated or errors.truncated,
+            timed_out,
+        )
+
+    return end
 
 
 def _wait(child: Child, timeout: float, waiting: Callable[[float], None] | None) -> bool:
