@@ -16,7 +16,7 @@ from tests.support import make_result
 from tests.test_numerics import rounded_fraction
 from tokitai_cli import oracles
 from tokitai_cli.compare import judge
-from tokitai_cli.dtypes import FORMATS
+from tokitai_cli.dtypes import DTYPES, FORMATS, DType, FloatFormat
 from tokitai_cli.inputs import draw
 from tokitai_cli.model.case import Case, Expectation
 from tokitai_cli.model.verdict import Verdict
@@ -29,6 +29,8 @@ from tokitai_cli.numerics import (
     round_to,
     rounded_bound,
 )
+from tokitai_cli.oracles import rows
+from tokitai_cli.oracles.ops import gemm_operands
 
 Single = NDArray[np.float32]
 ORDERS = ("sequential", "random", "tree")
@@ -161,6 +163,28 @@ def test_results_of_large_overflow_and_a_kernel_that_saturates_is_refuted(dtype:
     largest = FORMATS[dtype].largest
     saturated = np.clip(right.astype(np.float64), -largest, largest).astype(right.dtype)
     judged = judge(case, expected, {}, make_result({"grad_a": saturated}))
+    assert judged.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("profile", ["normal", "exact-int", "large", "subnormal"])
+def test_another_format_is_an_entry_of_the_table(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = FloatFormat("float8_e4m3fn", 4, -6, 8, unused=1, overflows="nan")
+    monkeypatch.setitem(DTYPES, form.name, DType(1, "float", form, extension=True))
+    monkeypatch.setitem(FORMATS, form.name, form)
+    for module in (rows, gemm_operands):
+        monkeypatch.setattr(module, "FLOATS", (form.name,))
+    case = with_dtype(gemm_case("grad-a", profile, m=24, n=24, k=24), form.name)
+    arrays, x, y = operands(case)
+    expected = oracles.expect(case, arrays)
+    right = round_to(accumulate(x, y, "tree", 0).astype(np.float64), form.name)
+    judged = judge(case, expected, {}, make_result({"grad_a": right}))
+    assert judged.verdict is not Verdict.REFUTED, judged.reason
+    overflowed = np.isnan(right.astype(np.float64))
+    assert overflowed.any() == (profile == "large")
+    wrong = np.where(overflowed, form.largest, 0.0).astype(right.dtype)
+    judged = judge(case, expected, {}, make_result({"grad_a": wrong}))
     assert judged.verdict is Verdict.REFUTED
 
 

@@ -47,7 +47,10 @@ def outputs(case: Case, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Buff
         if name not in shapes:
             known = ", ".join(shapes)
             raise misfit(case, f"oracle {case.variant.oracle} judges {known}, not {name}", "")
-        if plan.shape != shapes[name] or plan.dtype not in FLOATS:
+        if plan.dtype not in FLOATS:
+            said = f"oracle {case.variant.oracle} judges {name} of {', '.join(FLOATS)}"
+            raise misfit(case, f"{said}, not {plan.dtype}", "write an oracle of your own")
+        if plan.shape != shapes[name]:
             shown = f"{plan.name} {plan.dtype} {list(plan.shape)}, not {list(shapes[name])}"
             raise misfit(case, f"oracle {case.variant.oracle} cannot judge {shown}", "")
     return plans
