@@ -470,7 +470,7 @@ def runs() -> dict[Verdict, Parts]:
         ),
         Verdict.INTERNAL_ERROR: parts([case(outputs=[])]),
         Verdict.VACUOUS: parts(
-            [case(verdict=Verdict.VACUOUS, reason="no wrong output can be told from the right one")]
+            [case(vacuous=True, reason="no wrong output can be told from the right one")]
         ),
         Verdict.BUILT: parts(
             [], outcome=Outcome(Verdict.BUILT, Stage.BUILD, "1 artifact is ready")

@@ -20,7 +20,7 @@ from tests.runs import run
 from tokitai_cli import devices
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.verdict import PASSED, Verdict, worst
+from tokitai_cli.model.verdict import Verdict, worst
 
 DOCUMENT = Path(__file__).parent.parent / "reports" / "generated" / "faults.md"
 UPDATE = os.environ.get("TOKITAI_UPDATE_GOLDEN") == "1"
@@ -105,7 +105,7 @@ def table_of(evidence: Evidence, op: str, variant: str) -> list[str]:
         "|---|---|---|--:|--:|--:|--:|",
     ]
     for name, (output, fault) in every_fault(op, variant).items():
-        found = [case.verdict for case in evidence.cases if case.variant == name]
+        found = [case.reads for case in evidence.cases if case.variant == name]
         counts = [found.count(one) for one in COUNTED]
         assert sum(counts) == len(found) > 0, (name, found)
         words = OWN_WORDS.get((op, variant, fault), WORDS[fault])
@@ -126,7 +126,7 @@ def judge(evidence: Evidence, op: str, variant: str) -> None:
     reasons = [
         (case.id, case.reason)
         for case in evidence.cases
-        if case.variant == right and case.verdict not in PASSED
+        if case.variant == right and case.verdict is not Verdict.VERIFIED
     ]
     assert found == wanted, reasons
 

@@ -285,7 +285,7 @@ def test_case_15_contraction(field: Any) -> None:
     found, cases = field(names, ["normal", "contraction"], n=128)
     # The bound takes both, and nothing of that constant output can be told within it.
     for name, verdict in zip(names, (Verdict.VACUOUS, Verdict.VACUOUS, VERIFIED), strict=False):
-        assert cases[name, "contraction"].verdict is verdict, cases[name, "contraction"].reason
+        assert cases[name, "contraction"].reads is verdict, cases[name, "contraction"].reason
     unfused = cases["unfused-exact", "contraction"]
     assert unfused.verdict is REFUTED
     worst = unfused.outputs[0].checks[0].worst[0]

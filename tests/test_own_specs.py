@@ -40,7 +40,7 @@ def test_a_ticket_that_is_handed_back_can_be_verified(tmp_path: Path) -> None:
 
 def test_a_scan_of_one_element_and_one_of_zeros(tmp_path: Path) -> None:
     right = ran("scan", tmp_path, variant=["right"], shapes={"n": [1, 257]})
-    assert [(case.shape["n"], case.profile, case.verdict) for case in right.cases] == [
+    assert [(case.shape["n"], case.profile, case.reads) for case in right.cases] == [
         (1, "uniform", VERIFIED),
         (1, "zeros", VERIFIED),
         (257, "uniform", VERIFIED),

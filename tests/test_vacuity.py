@@ -142,7 +142,8 @@ def test_a_case_that_tells_nothing_is_vacuous_beside_one_that_tells(why: str) ->
     assert judgement.outputs[0].metrics is not None
     assert judgement.outputs[0].metrics.open_elements == (values.size if why == "unknown" else 0)
     told = settled(telling, (case, judgement))
-    assert [one.verdict for one in told] == [Verdict.VERIFIED, Verdict.VACUOUS]
+    assert [one.reads for one in told] == [Verdict.VERIFIED, Verdict.VACUOUS]
+    assert [one.verdict for one in told] == [Verdict.VERIFIED] * 2
     assert "but by NaN, infinity or one element" in told[1].reason
     assert settle(told, groups(told)) == told
     # What it cannot tell is excused by the other; alone it is inconclusive.

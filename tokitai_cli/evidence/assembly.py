@@ -29,7 +29,7 @@ from tokitai_cli.model.evidence import (
 )
 from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.settings import Settings
-from tokitai_cli.model.verdict import PASSED, Stage, Verdict, worst
+from tokitai_cli.model.verdict import Stage, Verdict, worst
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ def _check_references(parts: Parts) -> None:
 
 def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecord:
     """`case`, or an internal error where it says verified and its own record does not."""
-    if case.verdict not in PASSED:
+    if case.verdict is not Verdict.VERIFIED:
         return case
     fault = _unsupported(case, builds)
     if not fault:
@@ -237,14 +237,14 @@ def _stable_reason(case: CaseRecord) -> str:
 def _counts(cases: Iterable[CaseRecord]) -> dict[str, int]:
     counts = dict.fromkeys(map(str, Verdict), 0)
     for case in cases:
-        counts[case.verdict] += 1
+        counts[case.reads] += 1
     return {verdict: count for verdict, count in counts.items() if count}
 
 
 def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     """Take the worst of the cases and the run's own end."""
     candidates = [
-        Outcome(case.verdict, case.stage, queries.headline(case))
+        Outcome(case.reads, case.stage, queries.headline(case))
         for case in (
             *queries.troubled(cases),
             *cases,
@@ -266,7 +266,7 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
 
 
 def _verified_reason(cases: Sequence[CaseRecord]) -> str:
-    passed = [case for case in cases if case.verdict is Verdict.VERIFIED]
+    passed = [case for case in cases if case.reads is Verdict.VERIFIED]
     compared = sum(elements(case) > 0 for case in passed)
     if not compared:
         return "no output has an element, as the spec expects: nothing was compared"

@@ -49,16 +49,16 @@ def _gate(name: str, obstacle: str, opened: str, opened_by: str) -> GateRecord:
 
 
 def _verified(cases: Iterable[CaseRecord]) -> list[CaseRecord]:
-    return [case for case in cases if case.verdict is Verdict.VERIFIED and elements(case)]
+    return [case for case in cases if case.reads is Verdict.VERIFIED and elements(case)]
 
 
 def _not_all(evidence: Evidence, cases: Sequence[CaseRecord] | None = None) -> str:
     """Say why not all cases hold; empty where they do and at least one element was judged."""
     chosen = evidence.cases if cases is None else cases
-    chosen = [case for case in chosen if case.verdict is not Verdict.VACUOUS]
+    chosen = [case for case in chosen if not case.vacuous]
     if not _verified(chosen):
         return "no case with elements was verified"
-    good = sum(case.verdict is Verdict.VERIFIED for case in chosen)
+    good = sum(case.reads is Verdict.VERIFIED for case in chosen)
     if good < len(chosen):
         return f"{good} of {len(chosen)} cases are verified"
     return ""

@@ -9,7 +9,7 @@ from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.metrics import named
 from tokitai_cli.model.queries import LEFT_OPEN, magnitude
 from tokitai_cli.model.text import number, plural
-from tokitai_cli.model.verdict import PASSED, Verdict
+from tokitai_cli.model.verdict import Verdict
 
 _Place = tuple[str, str, str]
 _SHOWN = 6
@@ -18,7 +18,7 @@ _Pairs = list[tuple[CaseRecord, OutputRecord]]
 
 def left_open(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
     """Say what passes in cases that passed, by op, variant and output."""
-    passed = [case for case in cases if case.verdict in PASSED]
+    passed = [case for case in cases if case.verdict is Verdict.VERIFIED]
     outputs: dict[_Place, _Pairs] = {}
     for case in passed:
         for output in case.outputs:
@@ -76,7 +76,7 @@ def _own_bounds(pairs: _Pairs) -> Iterator[str]:
     own = [
         (case, one.own_bound)
         for case, one in pairs
-        if one.own_bound is not None and case.verdict is Verdict.VERIFIED
+        if one.own_bound is not None and not case.vacuous
     ]
     if own:
         case, bound = max(own, key=lambda pair: magnitude(pair[1].ulp_median))

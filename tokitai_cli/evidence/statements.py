@@ -17,7 +17,7 @@ _Where = tuple[int, CaseRecord]
 def statements(evidence: Evidence) -> list[StatementRecord]:
     """All sentences that the recorded facts give; a fact that is not there gives none."""
     verified = [
-        (at, case) for at, case in enumerate(evidence.cases) if case.verdict is Verdict.VERIFIED
+        (at, case) for at, case in enumerate(evidence.cases) if case.reads is Verdict.VERIFIED
     ]
     return [
         *_counts(evidence),
@@ -165,7 +165,7 @@ def _repeats(verified: list[_Where]) -> Iterator[StatementRecord]:
 def _examinations(evidence: Evidence) -> Iterator[StatementRecord]:
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for at, case in enumerate(evidence.cases):
-        if not case.findings and case.verdict is Verdict.VERIFIED:
+        if not case.findings and case.reads is Verdict.VERIFIED:
             for e, look in enumerate(case.examined):
                 found.setdefault((look.kind, look.tool), []).append((at, e))
     for (kind, tool), places in found.items():

@@ -13,7 +13,7 @@ import msgspec
 
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.judged import ChangesRecord, MutantRecord
-from tokitai_cli.model.verdict import PASSED, Stage, Verdict
+from tokitai_cli.model.verdict import Stage, Verdict
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
 
@@ -35,7 +35,7 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
     """
     gathered: dict[tuple[Key, str], _Members] = {}
     for case in cases:
-        if case.verdict not in PASSED:
+        if case.verdict is not Verdict.VERIFIED:
             continue
         for mutant in (one for one in case.mutants if not one.told):
             key = (_key(case, mutant.output), mutant.kind)
@@ -51,7 +51,7 @@ def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
     """A record for each change that no passing case of its group rejects: accepted, or untold by all."""
     gathered: dict[tuple[object, ...], list[tuple[CaseRecord, ChangesRecord]]] = {}
     for case in cases:
-        if case.verdict in PASSED:
+        if case.verdict is Verdict.VERIFIED:
             for record in case.changes:
                 shape = tuple(sorted(case.shape.items()))
                 key = (case.op, case.variant, record.output, shape, case.device)
@@ -114,10 +114,15 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
             for one in faults.get(_key(case, output), [])
             if one.profile in ("", case.profile)
         ]
-        if case.verdict in PASSED and found:
-            settled.append(_under(case, Verdict.INCONCLUSIVE, _reason(found)))
-        elif case.verdict in PASSED and case.mutants and not _tells(case):
-            settled.append(_under(case, Verdict.VACUOUS, _VACUOUS))
+        if case.verdict is Verdict.VERIFIED and found:
+            reason = _reason(found)
+            settled.append(
+                msgspec.structs.replace(
+                    case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
+                )
+            )
+        elif case.verdict is Verdict.VERIFIED and case.mutants and not _tells(case):
+            settled.append(msgspec.structs.replace(case, vacuous=True, reason=_VACUOUS))
         else:
             settled.append(case)
     return settled
@@ -128,10 +133,6 @@ def _tells(case: CaseRecord) -> bool:
         one.status == "rejected" and one.kind not in _ALWAYS_REJECTED and not one.told
         for one in case.mutants
     )
-
-
-def _under(case: CaseRecord, verdict: Verdict, reason: str) -> CaseRecord:
-    return msgspec.structs.replace(case, verdict=verdict, stage=Stage.COMPARE, reason=reason)
 
 
 def _key(case: CaseRecord, output: str) -> Key:

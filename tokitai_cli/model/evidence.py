@@ -151,7 +151,8 @@ class CaseRecord(Record, frozen=True, kw_only=True):
 
     `reproduced` says whether a refutation came out the same in a fresh child; None where it was
     not tried. `deterministic` is the variant's own declaration. workspaces: elements of each; nothing
-    judges them.
+    judges them. vacuous: nothing failed, but the checks could tell no wrong output here: the case counts
+    among no verified ones, and every table says what it `reads`.
     """
 
     id: str
@@ -183,6 +184,14 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     examined: list[ExaminationRecord] = msgspec.field(default_factory=list)
     changes: list[ChangesRecord] = msgspec.field(default_factory=list)
     workspaces: dict[str, int] = msgspec.field(default_factory=dict)
+    vacuous: bool = False
+
+    @property
+    def reads(self) -> Verdict:
+        """What the case is called and counted as."""
+        return (
+            Verdict.VACUOUS if self.vacuous and self.verdict is Verdict.VERIFIED else self.verdict
+        )
 
     @property
     def key(self) -> str:

@@ -242,10 +242,10 @@ def tallies(records: Iterable[CaseRecord]) -> list[Tally]:
         grouped.setdefault((case.variant, case.profile, case.device), []).append(case)
     found = []
     for (variant, profile, device), mine in grouped.items():
-        worst = min(mine, key=lambda case: (case.verdict.rank, [-part for part in nearness(case)]))
+        worst = min(mine, key=lambda case: (case.reads.rank, [-part for part in nearness(case)]))
         shapes = len({shape_text(case.shape) for case in mine})
         row = max(rows(worst), key=_row_severity)
-        found.append(Tally(variant, profile, device, len(mine), shapes, worst.verdict, row))
+        found.append(Tally(variant, profile, device, len(mine), shapes, worst.reads, row))
     return found
 
 

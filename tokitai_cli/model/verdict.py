@@ -59,10 +59,6 @@ _EXIT_CODES: dict[Verdict, int] = {
 _RANKS: dict[Verdict, int] = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
-# Verdicts of a case in which nothing failed.
-PASSED = frozenset({Verdict.VERIFIED, Verdict.VACUOUS})
-
-
 class Stage(enum.StrEnum):
     """Step of the pipeline that decided a verdict."""
 

@@ -97,12 +97,12 @@ class CaseItem(pytest.Item):
         if isinstance(served, str):
             pytest.fail(served, pytrace=False)
         record = served.record
-        self.user_properties += [("verdict", str(record.verdict)), ("rerun", record.rerun)]
+        self.user_properties += [("verdict", str(record.reads)), ("rerun", record.rerun)]
         for note in served.notes:
             self.add_report_section("call", "notes", f"{visible(note)}\n")
-        if record.verdict is Verdict.VERIFIED:
+        if record.reads is Verdict.VERIFIED:
             return
-        if record.verdict is Verdict.VACUOUS:
+        if record.vacuous:
             pytest.skip(visible(f"vacuous: {record.reason}"))
         if record.verdict is Verdict.EXPECTED_FAILURE:
             pytest.xfail(visible(record.reason))  # returns with --runxfail

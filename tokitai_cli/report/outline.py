@@ -89,7 +89,7 @@ def outline(evidence: Evidence) -> Outline:
     told = queries.troubled(cases)
     told += [case for case in cases if case.verdict is Verdict.EXPECTED_FAILURE]
     detailed = queries.telling(told)[:MOST_DETAILED]
-    verified = [case for case in cases if case.verdict is Verdict.VERIFIED and case.outputs]
+    verified = [case for case in cases if case.reads is Verdict.VERIFIED and case.outputs]
     rows = [row for case in cases for row in queries.rows(case)]
     metrics = {check.metric for case in cases for output in case.outputs for check in output.checks}
     return Outline(
