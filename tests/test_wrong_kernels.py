@@ -180,11 +180,12 @@ def test_a_write_where_none_may_be(
 @pytest.mark.parametrize("memory", ["static", "dynamic"])
 def test_shared_memory_used_uninitialised_case_19(memory: str, evidence: Evidence) -> None:
     case = case_of(evidence, f"{memory}-uncleared")
-    assert case.reason.startswith("counts[0]: got ")
-    assert "(exact); 16 of 16 elements" in case.reason
-    pattern = case.outputs[0].pattern
-    assert pattern is not None
-    assert pattern.kind == "every-element"
+    # A counter whose fill is drawn as zero is right by chance in one repetition, its complement is not.
+    exact = case.outputs[0].checks[0]
+    assert exact.metric == "exact"
+    assert exact.exceeding is not None
+    assert 8 <= exact.exceeding <= 16
+    assert f"(exact); {exact.exceeding} of 16 elements" in case.reason
 
 
 def test_bits_that_differ_refute_what_is_declared_deterministic(
