@@ -96,6 +96,16 @@ def test_the_compiler_of_cxx_comes_first(empty: Path, monkeypatch: pytest.Monkey
     assert facts(probe("cpu"))["compiler"][1] == "CXX"
 
 
+@pytest.mark.parametrize("words", ["-fplugin=a.so", "-specs=a", "@a", "-DTOKITAI=1"])
+def test_words_of_cxx_are_checked_as_flags_are(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    program(empty, "g++")
+    monkeypatch.setenv("CXX", f"g++ -m64 {words}")
+    with pytest.raises(UsageError, match=r"CXX: .*flag"):
+        devices.get("cpu").recipe(OPTIONS, {}, ())
+
+
 @pytest.mark.parametrize(
     ("there", "taken"), [(("g++", "c++"), "g++"), (("clang++", "g++"), "clang++"), (("c++",),) * 2]
 )

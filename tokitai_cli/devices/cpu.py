@@ -19,7 +19,7 @@ from tokitai_cli.devices.environment import (
 from tokitai_cli.devices.programs import first_program, read_text
 from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
 from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.flags import of_code
+from tokitai_cli.flags import fault, of_code
 from tokitai_cli.model.device import (
     TRAITS,
     DeviceOptions,
@@ -96,6 +96,10 @@ class CpuDevice:
         if found is None:
             raise BuildError(_missing(), mend=_MEND)
         driver, source = found
+        for word in driver[1:]:
+            message, mend = fault(word) if word[0] in "-@" else ("", "")
+            if message:
+                raise UsageError(f"CXX: {message}", mend=mend)
         is_zig = source == "pip's ziglang"
         warp_size = options.warp_size or _WARP_SIZES[0]
         if warp_size not in _WARP_SIZES:

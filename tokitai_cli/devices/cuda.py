@@ -115,21 +115,7 @@ class CudaDevice:
                 f"--arch {options.arch}: there is no GPU to take it from",
                 mend="name it: --arch sm_90",
             )
-        number = arch.removeprefix("sm_")
-        base = (
-            str(nvcc[0]),
-            "-ccbin",
-            str(host[0]),
-            "-std=c++17",
-            "-O3",
-            "-gencode",
-            f"arch=compute_{number},code={arch}",
-            # Line numbers for tools that watch the kernel; the machine code stays as it is.
-            "-lineinfo",
-            "--expt-relaxed-constexpr",
-            "-Xptxas=-v",
-            f'-DTOKITAI_BUILT_FOR="{arch}"',
-        )
+        base = _words(nvcc[0], host[0], arch)
         return Recipe(
             device=self.name,
             arch=arch,
@@ -172,6 +158,25 @@ class CudaDevice:
         from tokitai_cli.devices import compute_sanitizer
 
         return compute_sanitizer.sanitizers()
+
+
+def _words(nvcc: Path, host: Path, arch: str) -> tuple[str, ...]:
+    """First words of every compilation."""
+    number = arch.removeprefix("sm_")
+    return (
+        str(nvcc),
+        "-ccbin",
+        str(host),
+        "-std=c++17",
+        "-O3",
+        "-gencode",
+        f"arch=compute_{number},code={arch}",
+        # Line numbers for tools that watch the kernel; the machine code stays as it is.
+        "-lineinfo",
+        "--expt-relaxed-constexpr",
+        "-Xptxas=-v",
+        f'-DTOKITAI_BUILT_FOR="{arch}"',
+    )
 
 
 def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
