@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.build.harness import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, manifest_of, traced
 from tokitai_cli.build.scan import Finding
-from tokitai_cli.errors import BuildError
+from tokitai_cli.errors import BuildError, TokitaiError
 from tokitai_cli.model.device import Fact, Recipe
 from tokitai_cli.model.events import BuildRunning, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
@@ -85,7 +86,13 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     made = _OBJECT if recipe.link else entries.ARTIFACT
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
-    printed, note = _compile(job, folder, command, made)
+    serving = _Serving(job, folder / _SERVER) if recipe.server else None
+    try:
+        printed, note = _compile(job, folder, command, made)
+    except BuildError:
+        if serving is not None:
+            serving.join()  # else it would go on in a folder that is gone
+        raise
     if not (folder / _DEPFILE).is_file():
         raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
     depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
@@ -96,8 +103,8 @@ def make(job: Job, folder: Path) -> Made:
             from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
 
             guard_shared_arrays(folder / made, recipe.shared_guards)
-        if recipe.server:
-            served, server = _serve(job, folder / _SERVER)
+        if serving is not None:
+            served, server = serving.result()
             commands = (*served, "&&", *commands)
         link = command_of(recipe.link, {**_NAMES, "output": entries.ARTIFACT})
         linked, told = traced(run(job, folder, link, entries.ARTIFACT), folder)
@@ -152,6 +159,32 @@ def _only_there(job: Job, folder: Path, command: tuple[str, ...]) -> set[tuple[s
         (folder / _PROBE).unlink()
         (folder / _PREPROCESSED).unlink()
     return found[0] - found[1]
+
+
+class _Serving(threading.Thread):
+    """Builds the unit that serves kernels while the unit of the kernels is compiled."""
+
+    def __init__(self, job: Job, target: Path) -> None:
+        super().__init__(daemon=True)
+        self._job = msgspec.structs.replace(job, listener=None)
+        self._target = target
+        self._made: tuple[tuple[str, ...], Manifest] | None = None
+        self._error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Called by the thread."""
+        try:
+            self._made = _serve(self._job, self._target)
+        except (TokitaiError, OSError, entries.DamagedError, msgspec.DecodeError) as error:
+            self._error = error
+
+    def result(self) -> tuple[tuple[str, ...], Manifest]:
+        """What `_serve` returned or raised, waited for."""
+        self.join()
+        if self._made is None:
+            raise self._error or RuntimeError("the thread ended without a result")
+        return self._made
 
 
 def _serve(job: Job, target: Path) -> tuple[tuple[str, ...], Manifest]:
