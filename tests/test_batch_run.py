@@ -333,7 +333,11 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
     assert code == expected.get(number, 143)
     before = set(done_ids(out))
     assert 10 <= len(before) < 160
-    if number != signal.SIGKILL:
+    if number == signal.SIGKILL:
+        shown = json.loads(batch.render_folder(out, "json"))
+        assert (shown["verdict"], shown["not_started"]) == ("interrupted", 160 - len(before))
+        assert "the batch has not come to its end" in shown["reason"]
+    else:
         index = json.loads((out / "index.json").read_text(encoding="utf-8"))
         assert index["verdict"] == "interrupted"
         assert index["not_started"] == 160 - len(before)

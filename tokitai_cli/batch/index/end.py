@@ -13,7 +13,7 @@ _HOW = {
     "interrupted": "the batch was interrupted",
     "stopped": "the batch was stopped after its failures",
     "whole": "the batch came to its end without all of its cases",
-    "": "the batch was ended before it could say how",
+    "": "the batch has not come to its end",
 }
 # For the reason of a case whose group lacks cases, nobody knows which.
 _MISSING = "the batch stopped before all cases ran, and one that did not may have told"
