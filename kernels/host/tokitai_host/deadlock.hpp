@@ -148,10 +148,10 @@ TOKITAI_SERVING TOKITAI_UNSANITIZED bool report_shared_damage(Block& block, size
   const unsigned char* begin = block.shared + damage.array->offset;
   const unsigned char* end = begin + used_bytes(*damage.array, work.dynamic_bytes);
   Text text = {work.failure, sizeof work.failure, 0};
-  if (damage.at < begin)
-    append(text, "write %zu bytes in front of ", size_t(begin - damage.at));
-  else
-    append(text, "write %zu bytes past the end of ", size_t(damage.at - end));
+  const bool in_front = damage.at < begin;
+  const size_t distance = size_t(in_front ? begin - damage.at : damage.at - end);
+  append(text, "write %zu byte%s %s ", distance, distance == 1 ? "" : "s",
+         in_front ? "in front of" : "past the end of");
   append_array(text, *damage.array, work.dynamic_bytes);
   append(text, " in kernel %s, ", work.kernel);
   if (seen == Seen::after_launch) {
