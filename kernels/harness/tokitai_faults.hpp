@@ -72,9 +72,11 @@ inline void explain_memory_fault(const siginfo_t* info, const ucontext_t* contex
   const auto* address = static_cast<const unsigned char*>(info->si_addr);
   const char* access = access_name(context);
   if (explain_address(address, text, size)) return;
-  // A non-canonical address comes without its value.
+  // A non-canonical address comes without its value, and so does one that a vector may not have: copies
+  // of whole structs are not checked by Clang.
   if (info->si_code == SI_KERNEL)
-    snprintf(text, size, "%s of an address that does not exist", access);
+    snprintf(text, size, "%s of an address that does not exist, or misaligned %s of a vector", access,
+             access);
   else if (reinterpret_cast<uintptr_t>(address) < near_null)
     snprintf(text, size, "null pointer %s at address %p", access, info->si_addr);
   else if (!explain_by_buffers(address, access, text, size))
