@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
     "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
-    "sources", "storage",
+    "python_source", "sources", "storage",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
     "compare",

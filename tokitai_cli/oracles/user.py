@@ -24,15 +24,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import process, storage
+from tokitai_cli import process, python_source, storage
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.errors import Location, OracleError, SpecError, near
+from tokitai_cli.errors import Location, OracleError, SpecError
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue, Zeroed
 from tokitai_cli.model.spec import drawn_buffers
@@ -41,15 +41,11 @@ from tokitai_cli.oracles import child
 from tokitai_cli.oracles.answer import AnswerError, expectation
 from tokitai_cli.oracles.modules import file_of, files_of
 
-if TYPE_CHECKING:
-    import ast
-
 TIMEOUT = 60.0
 _LOG_LINES = 20
 _MOST_TOLD = 4000  # characters of what it raised, and of what it printed
 _MOST_ANSWER = 64 << 20
 _MOST_SLICES = 24
-_ARGUMENTS = 3  # params, inputs, scalars
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
 
 
@@ -103,59 +99,14 @@ def expect(
 
 
 def require(case: Case) -> None:
-    """Raise SpecError where the oracle's file cannot define the function, or not with its arguments.
-
-    The file is read, not run: what it might define in other ways than by its text is let pass.
-    """
-    import ast
-    import warnings
-
+    """Raise SpecError where the oracle's file cannot define the function, or not with its arguments."""
     file = file_of(case.variant.oracle, case.loaded.folder)
-    name = case.variant.oracle.rpartition(":")[2]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(file.read_bytes())
-    except OSError as error:
-        raise _misfit(case, f"{file.name} cannot be read: {error.strerror}") from None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        told = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise _misfit(case, f"{file.name}{line} is no Python: {told}") from None
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    names = set[str]()  # that the rest of the file uses or binds
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            names.add(node.id)
-        elif isinstance(node, ast.alias):
-            names.add(node.asname or node.name)
-        elif isinstance(node, ast.ClassDef) or (
-            isinstance(node, ast.FunctionDef) and node not in tree.body
-        ):
-            names.add(node.name)
-    if name in names or names & {"*", "exec", "globals"}:
-        return
-    if name not in functions:
-        raise _misfit(case, f"{file.name} defines no function {name}", near(name, functions))
-    found = functions[name]
-    if not found.decorator_list and not _takes_three(found.args):
-        said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
-        raise _misfit(case, said, f"write def {name}(params, inputs, scalars)")
-
-
-def _takes_three(given: ast.arguments) -> bool:
-    places = len(given.posonlyargs) + len(given.args)
-    needed = places - len(given.defaults)
-    enough = places >= _ARGUMENTS or given.vararg is not None
-    told = [
-        one.arg for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not value
-    ]
-    return needed <= _ARGUMENTS and enough and set(told) <= {"reduction"}
-
-
-def _misfit(case: Case, message: str, mend: str = "") -> SpecError:
-    key = f"variants.{case.variant_name}.oracle"
-    return SpecError(message, where=Location(file=case.loaded.path, key=key), mend=mend)
+        python_source.check_oracle(file, case.variant.oracle.rpartition(":")[2])
+    except SpecError as error:
+        key = f"variants.{case.variant_name}.oracle"
+        where = Location(file=case.loaded.path, key=key)
+        raise SpecError(error.message, where=where, mend=error.mend) from None
 
 
 def _write_request(

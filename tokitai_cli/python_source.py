@@ -1,0 +1,68 @@
+"""What is read of a Python file without running it: whether it can define an oracle's function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokitai_cli.errors import SpecError, near
+
+if TYPE_CHECKING:
+    import ast
+
+_ARGUMENTS = 3  # params, inputs, scalars
+
+
+def check_oracle(file: Path, name: str) -> None:
+    """Raise SpecError where `file` cannot define the function `name`, or not with an oracle's arguments.
+
+    What it might define in other ways than by its text is let pass.
+    """
+    import ast
+
+    tree = _tree(file)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names = set[str]()  # that the rest of the file uses or binds
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.FunctionDef) and node not in tree.body
+        ):
+            names.add(node.name)
+    if name in names or names & {"*", "exec", "globals"}:
+        return
+    if name not in functions:
+        raise SpecError(f"{file.name} defines no function {name}", mend=near(name, functions))
+    found = functions[name]
+    if not found.decorator_list and not _takes_three(found.args):
+        said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
+        raise SpecError(said, mend=f"write def {name}(params, inputs, scalars)")
+
+
+def _tree(file: Path) -> ast.Module:
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(file.read_bytes())
+    except OSError as error:
+        raise SpecError(f"{file.name} cannot be read: {error.strerror}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise SpecError(f"{file.name}{line} is no Python: {told}") from None
+
+
+def _takes_three(given: ast.arguments) -> bool:
+    places = len(given.posonlyargs) + len(given.args)
+    needed = places - len(given.defaults)
+    enough = places >= _ARGUMENTS or given.vararg is not None
+    told = [
+        one.arg for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not value
+    ]
+    return needed <= _ARGUMENTS and enough and set(told) <= {"reduction"}
