@@ -10,8 +10,10 @@ import pytest
 
 from tests.runs import run
 from tests.spec_example import write_example
+from tokitai_cli import devices
 from tokitai_cli.build.inputs import manifest_of, traced
 from tokitai_cli.errors import BuildError
+from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.verdict import Verdict
 
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
@@ -76,6 +78,10 @@ def test_a_file_that_the_assembler_takes_in(tmp_path: Path) -> None:
         f'\\"{data}\\"\\n.text\\n");\nextern "C" const int sign_word;\n'
     )
     data.write_bytes(b"\1\0\0\0")
+    if devices.get("cpu").recipe(DeviceOptions(), {}, ()).assembly:
+        found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+        assert "an assembler takes a file in here" in found.reason
+        return
     assert verdict(path) == (Verdict.VERIFIED, False)
     data.write_bytes(b"\2\0\0\0")
     assert verdict(path) == (Verdict.REFUTED, False)

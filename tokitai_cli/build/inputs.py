@@ -166,11 +166,16 @@ def _refuse_assembled(files: Iterable[Path]) -> None:
     for path in files:
         line = sources.assembled_line(sources.read(path) or b"")
         if line:
-            raise BuildError(
-                "an assembler takes a file in here, and this compiler does not tell which",
-                where=Location(path, line),
-                mend="build with g++ and GNU as, or hold the data in a header",
-            )
+            raise assembler_error(Location(path, line))
+
+
+def assembler_error(where: Location) -> BuildError:
+    """Error for a source whose assembler reads what the compiler does not tell, to be raised."""
+    return BuildError(
+        "an assembler takes a file in here, and this compiler does not tell which",
+        where=where,
+        mend="build with g++ and GNU as, or hold the data in a header",
+    )
 
 
 def traced(printed: str, folder: Path) -> tuple[list[Path], str]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import process
+from tokitai_cli import process, sources
 from tokitai_cli.build import branches, entries, store
 from tokitai_cli.build.compiler import command_of, compile_in, failure
 from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.build.harness import harness_text, server_source
-from tokitai_cli.build.inputs import Digests, Manifest, manifest_of, traced
+from tokitai_cli.build.inputs import Digests, Manifest, assembler_error, manifest_of, traced
 from tokitai_cli.build.scan import Finding
-from tokitai_cli.errors import BuildError, TokitaiError
+from tokitai_cli.errors import BuildError, Location, TokitaiError
 from tokitai_cli.model.device import Fact, Recipe
 from tokitai_cli.model.events import BuildRunning, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
@@ -96,6 +96,8 @@ def make(job: Job, folder: Path) -> Made:
     if not (folder / _DEPFILE).is_file():
         raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
     depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
+    if recipe.assembly:
+        _refuse_assembled(job, folder)
     commands, linked, server = command, list[Path](), None
     facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
     if recipe.link:
@@ -143,6 +145,18 @@ def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tup
         except BuildError:
             raise error from None
     return printed, f"{_OTHER_BRANCH}: {branches.told(lines)}"
+
+
+def _refuse_assembled(job: Job, folder: Path) -> None:
+    """Raise BuildError where an assembler takes in a file, in whatever way the source says so."""
+    if not any("asm" in text for text in sources.own_texts(job.request.source)):
+        return
+    names = {**_NAMES, "source": entries.HARNESS, "depfile": _PROBE, "output": _PREPROCESSED}
+    run(job, folder, command_of(job.recipe.assembly, names), _PREPROCESSED)
+    if sources.assembled_line(sources.read(folder / _PREPROCESSED) or b""):
+        raise assembler_error(Location(job.request.source))
+    for name in (_PROBE, _PREPROCESSED):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _only_there(job: Job, folder: Path, command: tuple[str, ...]) -> set[tuple[str, int]]:

@@ -96,41 +96,27 @@ class CpuDevice:
         if found is None:
             raise BuildError(_missing(), mend=_MEND)
         driver, source = found
-        for word in driver[1:]:
-            message, mend = fault(word) if word[0] in "-@" else ("", "")
-            if message:
-                raise UsageError(f"CXX: {message}", mend=mend)
+        _check_words(driver)
         is_zig = source == "pip's ziglang"
         warp_size = options.warp_size or _WARP_SIZES[0]
         if warp_size not in _WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
             raise BuildError("zig does not tell which libraries it links", mend=_MEND)
-        base = (
-            *driver,
-            "-std=c++17",
-            "-O3",
-            "-g1",
-            "-march=native",
-            *_FLOATING_POINT,
-            *_excess_precision(driver[0]),
-            # Shared memory is thread-local storage of the executable itself.
-            "-ftls-model=local-exec",
-            "-fno-strict-aliasing",
-            "-pthread",
-            "-DTOKITAI_DEVICE_CPU=1",
-            f"-DTOKITAI_WARP_SIZE={warp_size}",
-            f"-DTOKITAI_SHARED_LIMIT={amd.shared_limit(options.arch)}",
-        )
-        told = ("-Wa,--MD,{assembled}",) if _is_gcc(driver[0]) else ()
+        base = _words(driver, warp_size, options.arch)
+        told = ("-Wa,--MD,{assembled}",) if _is_gcc(driver) else ()
         link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto")
         trace = () if is_zig else ("-Wl,--trace",)
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
+        command = (*base, *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *told)))
+        # Clang's own assembler would have taken files in already; for another one it leaves the text be.
+        assembly = (*("-S" if word == "-c" else word for word in command), "-fno-integrated-as")
         return Recipe(
             device=self.name,
             arch=platform.machine(),
             compiler=Path(driver[0]),
-            command=(*base, *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *told))),
+            command=command,
+            assembly=() if told else assembly,
             server=(*base, *unit_words(self.name, "c++", {}, (*of_code(flags), "-fno-lto"))),
             link=(*link, *trace, "-o", "{output}"),
             branch=amd.branch_macros(options.arch, warp_size),
@@ -180,7 +166,35 @@ def _inspect_object(path: Path) -> tuple[Fact, ...]:
     return variables_fact(path.read_bytes(), "symbols of the object file")
 
 
-def _excess_precision(driver: str) -> tuple[str, ...]:
+def _check_words(driver: tuple[str, ...]) -> None:
+    """Raise UsageError for a word of CXX that could not be a flag of a spec either."""
+    for word in driver[1:]:
+        message, mend = fault(word) if word[0] in "-@" else ("", "")
+        if message:
+            raise UsageError(f"CXX: {message}", mend=mend)
+
+
+def _words(driver: tuple[str, ...], warp_size: int, arch: str) -> tuple[str, ...]:
+    """First words of every compilation."""
+    return (
+        *driver,
+        "-std=c++17",
+        "-O3",
+        "-g1",
+        "-march=native",
+        *_FLOATING_POINT,
+        *_excess_precision(driver),
+        # Shared memory is thread-local storage of the executable itself.
+        "-ftls-model=local-exec",
+        "-fno-strict-aliasing",
+        "-pthread",
+        "-DTOKITAI_DEVICE_CPU=1",
+        f"-DTOKITAI_WARP_SIZE={warp_size}",
+        f"-DTOKITAI_SHARED_LIMIT={amd.shared_limit(arch)}",
+    )
+
+
+def _excess_precision(driver: tuple[str, ...]) -> tuple[str, ...]:
     """Flag that makes GCC on x86 round each _Float16 operation (GCC manual, -fexcess-precision).
 
     Clang does so by itself and does not know the flag.
@@ -188,9 +202,10 @@ def _excess_precision(driver: str) -> tuple[str, ...]:
     return ("-fexcess-precision=16",) if _is_gcc(driver) and platform.machine() == "x86_64" else ()
 
 
-def _is_gcc(driver: str) -> bool:
-    name = Path(driver).resolve().name
-    return ("g++" in name or "gcc" in name) and "clang" not in name
+def _is_gcc(driver: tuple[str, ...]) -> bool:
+    """Whether it is GCC, maybe behind a program such as ccache."""
+    names = [Path(word).resolve().name for word in driver if not word.startswith("-")]
+    return any("g++" in name or "gcc" in name for name in names) and "clang" not in str(names)
 
 
 def _missing() -> str:

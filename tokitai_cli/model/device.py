@@ -151,6 +151,8 @@ class Recipe(msgspec.Struct, frozen=True):
         Both lists are in Makefile syntax.
     link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
         a line for each file.
+    assembly: argv as `command` that makes assembler text, where {assembled} is not told: what
+        an assembler would take in by it is refused.
     branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
         for that compiler is what is built.
     server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
@@ -172,6 +174,7 @@ class Recipe(msgspec.Struct, frozen=True):
     version_command: tuple[str, ...]
     link: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
+    assembly: tuple[str, ...] = ()
     branch: Mapping[str, str] = {}
     shared_guards: SharedGuards | None = None
     inspect_object: Callable[[Path], tuple[Fact, ...]] | None = None
