@@ -22,7 +22,6 @@ from tokitai_cli.model.judged import Record
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Verdict
 
-CASE_SCHEMA = "tokitai/batch-case/v1"
 INDEX_SCHEMA = "tokitai/batch/v1"
 
 

@@ -20,7 +20,8 @@ FILE = "batch.sqlite3"
 # What a folder of an older version holds.
 _OLDER = "journal.jsonl"
 
-Done = Literal["written", "read"]
+# What could not be done to a file.
+Verb = Literal["written", "read"]
 
 # EFBIG is a limit on the size of files (ulimit -f), which fills up like a disk.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -55,7 +56,7 @@ _WORDS = {
 
 
 @contextlib.contextmanager
-def told(path: Path, done: Done) -> Iterator[None]:
+def told(path: Path, done: Verb) -> Iterator[None]:
     """Raise StorageError for what the file system or SQLite says of the file `path`."""
     try:
         yield
@@ -170,7 +171,7 @@ def _holder(database: sqlite3.Connection) -> str:
     return ""
 
 
-def _storage_error(error: OSError, path: Path, done: Done) -> StorageError:
+def _storage_error(error: OSError, path: Path, done: Verb) -> StorageError:
     reason = error.strerror or str(error)
     if error.errno == errno.EEXIST:
         reason = "it is no folder"
