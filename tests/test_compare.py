@@ -101,7 +101,7 @@ def test_a_right_output_is_verified() -> None:
     )
     assert judgement.outputs[0].passed
     assert judgement.repeats.bitwise_equal
-    assert judgement.repeats.sentinels == ["draw", "complement of draw"]
+    assert judgement.repeats.sentinels == ["drawn words", "their complement"]
 
 
 @pytest.mark.parametrize(

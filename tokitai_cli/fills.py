@@ -29,8 +29,8 @@ def fills_of(repetitions: int) -> tuple[int, ...]:
 
 def name_of(fill: int) -> str:
     """A fill in words."""
-    draw = f" {fill // 2 + 1}" if fill > 1 else ""
-    return f"complement of draw{draw}" if fill & 1 else f"draw{draw}"
+    draw = f" ({fill // 2 + 1})" if fill > 1 else ""
+    return ("their complement" if fill & 1 else "drawn words") + draw
 
 
 @functools.cache
