@@ -20,7 +20,7 @@ mkdir -p "$out/reports" "$out/logs"
 out=$(cd "$out" && pwd)
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 NO_COLOR=1
 export TOKITAI_CACHE="${TOKITAI_CACHE:-$out/cache}"
-needed='import jinja2, ml_dtypes, msgspec, numpy, platformdirs, pytest, rich, typer, yaml'
+needed='import jinja2, ml_dtypes, msgspec, numpy, platformdirs, pytest, rich, typer, xdist, yaml'
 if ! "$python" -c "$needed" 2>"$out/logs/packages.txt"; then
   "$python" -m venv "$out/venv" && "$out/venv/bin/python" -m pip install --quiet "$root[test]" || exit 3
   python=$out/venv/bin/python
@@ -73,7 +73,7 @@ at_a_time() {
 step doctor 60 "$python" -m tokitai_cli doctor
 command -v nvidia-smi >/dev/null && nvidia-smi >"$out/logs/nvidia-smi.txt" 2>&1
 at_a_time suites
-step tests 180 "$python" -m pytest -p no:cacheprovider -m gpu tests/gpu -q -rs
+step tests 240 "$python" -m pytest -p no:cacheprovider -n "$jobs" -m gpu tests/gpu -q -rs
 [ "$device" = cuda ] && at_a_time watched
 unset OPENBLAS_NUM_THREADS OMP_NUM_THREADS
 step figures 150 "$python" -m bench.gpu "$device"

@@ -14,6 +14,7 @@ from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.runs import run, tokitai
+from tests.spec_example import write_example
 from tokitai_cli import build, devices, kernel_server, plan, spec
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import DeviceOptions
@@ -93,6 +94,35 @@ def test_every_dtype_argument_and_memory_of_user_kernels_compiles(
     evidence = run(path, tmp_path, device=device, arch=arch, build_only=True, shapes={"n": 192})
     assert evidence.verdict is Verdict.BUILT, evidence.reason
     assert len(evidence.builds) > 1  # compile-time parameters and symbols have builds of their own
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (
+            "typedef float four __attribute__((ext_vector_type(4)));\n"
+            "__global__ void vector_add(const float* a, const float* b, float* c, int n) {\n"
+            "    four v = *(const four*)a; *(four*)c = v + v;\n}\n",
+            "nvcc_leaves_out_the_attribute_ext_vector_type",
+        ),
+        (
+            "__global__ void vector_add(const float* a, const float* b, float* c, int n) {\n"
+            "    __shared__ float all[25000];\n"
+            "    all[threadIdx.x] = a[threadIdx.x]; __syncthreads(); c[n - 1] = all[n % 7];\n}\n",
+            "uses too much shared data",
+        ),
+    ],
+)
+def test_what_nvcc_leaves_out_or_cannot_hold_is_told(
+    body: str, words: str, target: tuple[str, str], tmp_path: Path
+) -> None:
+    device, arch = target
+    if device != "cuda":
+        pytest.skip("nvcc's own ways")
+    spec = write_example(tmp_path, kernel=f"#include <hip/hip_runtime.h>\n{body}")
+    evidence = run(spec, tmp_path, device=device, arch=arch, build_only=True, shapes={"n": 100})
+    assert evidence.verdict is Verdict.BUILD_FAILED
+    assert words in evidence.reason
 
 
 def test_the_child_says_in_the_runtimes_words_that_there_is_no_gpu(

@@ -36,7 +36,8 @@ _LACK = re.compile(
 # By the system, where memory or the time that a limit allows ran out.
 _ENDED_FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGXFSZ}
 _LINK_ERROR = re.compile(
-    r"^.*(?:undefined reference to|undefined symbol|ld: error|: error: ).*$", re.M
+    r"^.*(?:undefined reference to|undefined symbol|ld: error|ptxas (?:error|fatal)|: error: ).*$",
+    re.M,
 )
 
 

@@ -19,6 +19,8 @@
 #ifdef __CUDA_ARCH__
 #define __HIP_DEVICE_COMPILE__ 1
 #endif
+// nvcc leaves this attribute of clang's out without a word, which makes a scalar of a vector.
+#define ext_vector_type(lanes) aligned(nvcc_leaves_out_the_attribute_ext_vector_type)
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
