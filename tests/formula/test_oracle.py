@@ -11,7 +11,7 @@ import yaml
 
 from tests.runs import run
 from tests.spec_example import write_example
-from tokitai_cli.formula import NoRuleError, Precision
+from tokitai_cli.formula import NoRuleError, Precision, loosen, stored
 from tokitai_cli.formula.oracle import Asked, Wanted, answer
 from tokitai_cli.formula.precision import ULPS
 from tokitai_cli.model.spec import PrecisionName
@@ -148,6 +148,24 @@ def test_a_fast_function_is_allowed_its_ulps() -> None:
     documented = answered(exponentials, {"y": "float32"})["y"]
     fast = answered(exponentials, {"y": "float32"}, precision=Precision(ulps={"exp": 20}))["y"]
     assert np.all(above(fast) > 5 * above(documented))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_the_author_allows_is_no_way_around_the_changes(dtype: str) -> None:
+    def shares(params: Any, inputs: Any, scalars: Any) -> Any:
+        squares = inputs["x"] * inputs["x"]
+        total = loosen(squares.sum(axis=-1, keepdims=True), 50)
+        return {"y": squares / stored(total, "float32") if dtype == "float32" else squares / total}
+
+    def plain(params: Any, inputs: Any, scalars: Any) -> Any:
+        squares = inputs["x"] * inputs["x"]
+        return {"y": squares / squares.sum(axis=-1, keepdims=True)}
+
+    loose = answered(shares, {"y": dtype}, replay=True)["y"]
+    strict = answered(plain, {"y": dtype}, replay=True)["y"]
+    assert len(loose["changes"]) == len(strict["changes"]) > 5
+    assert np.allclose(loose["replay"], strict["replay"])
+    assert np.mean(above(loose)) > np.mean(above(strict))
 
 
 def test_a_double_output_is_known_beyond_float64() -> None:

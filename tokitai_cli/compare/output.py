@@ -117,7 +117,13 @@ def _judged(
     record = judged.record
     if expectation.own:
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
-        record = msgspec.structs.replace(record, own_bound=_own_bound(reference, checks))
+    if expectation.own or case.variant.by_formula:
+        record = msgspec.structs.replace(
+            record,
+            own_bound=_own_bound(reference, checks, derived=not expectation.own),
+            may_be_nan=_count(expectation.may_be_nan),
+            choices=_choices(expectation),
+        )
     return msgspec.structs.replace(
         judged,
         record=record,
@@ -136,14 +142,28 @@ def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:
     return np.broadcast_to(mask, buffer.shape).reshape(-1)
 
 
-def _own_bound(reference: Target, checks: Sequence[ResolvedCheck]) -> BoundRecord | None:
+def _count(mask: NDArray[np.bool_] | None) -> int:
+    return 0 if mask is None else int(np.count_nonzero(mask))
+
+
+def _choices(expectation: Expectation) -> int:
+    """Elements of which the oracle allows another value than its reference."""
+    if expectation.allowed is None:
+        return 0
+    return _count((expectation.allowed != expectation.reference).any(axis=0))
+
+
+def _own_bound(
+    reference: Target, checks: Sequence[ResolvedCheck], *, derived: bool
+) -> BoundRecord | None:
     """Size of the bound, where a check judges by it."""
     if not any(check.judges and METRICS[check.metric].against_bound for check in checks):
         return None
     tally = BoundTally(reference)
     for chunk in reference.chunks():
         tally.add(chunk)
-    return tally.record()
+    record = tally.record()
+    return None if record is None else msgspec.structs.replace(record, derived=derived)
 
 
 def _open(case: Case, record: OutputRecord, checks: Sequence[ResolvedCheck]) -> str:

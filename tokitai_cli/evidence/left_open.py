@@ -42,6 +42,8 @@ def _of_output(pairs: _Pairs) -> Iterator[str]:
         lambda one: one.metrics.open_elements if one.metrics else 0,
         "any value passes at {}, since the oracle's error is infinite there",
     )
+    yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
+    yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
     )
@@ -80,8 +82,13 @@ def _own_bounds(pairs: _Pairs) -> Iterator[str]:
     ]
     if own:
         case, bound = max(own, key=lambda pair: magnitude(pair[1].ulp_median))
+        said = (
+            "the bound of the formula"
+            if bound.derived
+            else ("reference and bound are the oracle's own word; the bound")
+        )
         yield (
-            "reference and bound are the oracle's own word; the bound is widest in "
+            f"{said} is widest in "
             f"{case.id}: {number(bound.ulp_median, 3)} ulp at the median and "
             f"{number(bound.ulp_largest, 3)} at most, {number(bound.relative_median, 3)} of the value "
             f"at the median and {number(bound.relative_largest, 3)} at most"

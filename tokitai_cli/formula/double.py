@@ -101,6 +101,11 @@ class Double(np.lib.mixins.NDArrayOperatorsMixin):
         """Apply what moves elements and changes none."""
         return Double(Pair(*(function(part) for part in self.pair)), function(self.off))
 
+    def loosened(self, roundings: float) -> Double:
+        """The same with `roundings` further roundings of relative size u each."""
+        more = roundings * U * (np.abs(self.pair.high) + self.off) * (1 + 2.0**-10)
+        return Double(self.pair, self.off + more)
+
     def __len__(self) -> int:
         return len(self.pair.high)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.formula import arithmetic, reductions
+from tokitai_cli.formula.double import Double
 from tokitai_cli.formula.parts import Flags, Parts, elementwise, exactly
 from tokitai_cli.formula.precision import STEP, TOP, U, current
 from tokitai_cli.formula.tracked import (
@@ -92,22 +93,32 @@ def chosen(a: Tracked, axis: int) -> Tracked:
     return Tracked(part, choices=possible)
 
 
-def stored(x: Any, dtype: str) -> Tracked:
-    """An intermediate that the kernel keeps in a narrower dtype, or not: what either may give."""
-    a = track(x)
+def stored(x: Any, dtype: str) -> Any:
+    """An intermediate that the kernel keeps in a narrower dtype, or not: what either may give.
+
+    Plain arrays, as a replay has them, are rounded; what else runs a formula takes the value as it is.
+    """
+    if not isinstance(x, Tracked):
+        plain = isinstance(x, np.ndarray)
+        return round_to(x.astype(np.float64), dtype).astype(x.dtype) if plain else x
+    a = x
     with np.errstate(all="ignore"):
         low, high = (round_to(end, dtype).astype(np.float64) for end in (a.parts.lo, a.parts.hi))
         lo, hi = np.fmin(a.parts.lo, low), np.fmax(a.parts.hi, high)
     return Tracked(Parts(a.parts.v, lo, hi, a.parts.n))
 
 
-def loosen(x: Any, roundings: float) -> Tracked:
+def loosen(x: Any, roundings: float) -> Any:
     """Allow `roundings` further roundings of relative size u each.
 
     An online softmax has 6 a tile (its exponential 4, a product and a difference 1 each), an approximate
-    reciprocal as many as it is off by.
+    reciprocal as many as it is off by. What carries no interval is given back as it is.
     """
-    a = track(x)
+    if isinstance(x, Double):
+        return x.loosened(roundings)
+    if not isinstance(x, Tracked):
+        return x
+    a = x
     v, lo, hi, n = a.parts
     with np.errstate(all="ignore"):
         share = roundings * U * (1 + 2.0**-10)

@@ -154,7 +154,8 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
             return _through(np.trunc, self)
         if wanted in (np.float64, np.float32):
             return self
-        return relations.stored(self, wanted.name)
+        rounded: Tracked = relations.stored(self, wanted.name)
+        return rounded
 
     def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
         """Sum in any order, or of as many additions as the spec's tree has."""

@@ -77,7 +77,10 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
 
 
 class BoundRecord(Record, frozen=True, kw_only=True):
-    """Size of the bound that a user's own oracle states, over the elements that must be finite.
+    """Size of the bound that a user's own oracle states, or that follows from its formula.
+
+    Over the elements that must be finite. derived: the tool made it of the formula, and of what the
+    author says there (`loosen`, `precision`).
 
     In ulp of the output's dtype at the reference, and relative to the reference where that is a normal
     number; a median is that of a sample of at most 32,768 elements.
@@ -87,6 +90,7 @@ class BoundRecord(Record, frozen=True, kw_only=True):
     ulp_largest: Number
     relative_median: Number
     relative_largest: Number
+    derived: bool = False
 
 
 class StructureRecord(Record, frozen=True, kw_only=True):
@@ -121,6 +125,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
     unwritten: elements that the oracle lets stay as they were, and that did: nothing judged them.
+    may_be_nan: elements at which NaN passes too. choices: integer elements of which several values pass.
     structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
     """
 
@@ -136,6 +141,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     non_finite: str = ""
     sha256: list[str] = []
     unwritten: int = 0
+    may_be_nan: int = 0
+    choices: int = 0
     own_bound: BoundRecord | None = None
 
 
