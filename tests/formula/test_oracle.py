@@ -217,7 +217,7 @@ def vector_add(params, inputs, scalars):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("op", ["rows", "pointwise", "products"])
 def test_the_kernels_of_a_study(op: str, seed: int, tmp_path: Path) -> None:
-    evidence = run(CORPUS / f"{op}.yaml", tmp_path, suite="quick", seed=[seed])
+    evidence = run(CORPUS / f"{op}.yaml", tmp_path, seed=[seed])
     variants = yaml.safe_load((CORPUS / f"{op}.yaml").read_text(encoding="utf-8"))["variants"]
     found: dict[str, set[Verdict]] = {}
     for case in evidence.cases:
