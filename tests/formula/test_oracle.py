@@ -11,7 +11,7 @@ import yaml
 
 from tests.runs import run
 from tests.spec_example import write_example
-from tokitai_cli.formula import NoRuleError, Precision, loosen, stored
+from tokitai_cli.formula import NoRuleError, Precision, loosen, rsqrt, stored
 from tokitai_cli.formula.oracle import Asked, Wanted, answer
 from tokitai_cli.formula.precision import ULPS
 from tokitai_cli.model.spec import PrecisionName
@@ -166,6 +166,15 @@ def test_what_the_author_allows_is_no_way_around_the_changes(dtype: str) -> None
     assert len(loose["changes"]) == len(strict["changes"]) > 5
     assert np.allclose(loose["replay"], strict["replay"])
     assert np.mean(above(loose)) > np.mean(above(strict))
+
+
+def test_a_reciprocal_root_is_changed_as_any_operation_is() -> None:
+    def normed(params: Any, inputs: Any, scalars: Any) -> Any:
+        return {"y": rsqrt((inputs["x"] * inputs["x"]).sum(axis=-1))}
+
+    changed = answered(normed, {"y": "float32"})["y"]["changes"]
+    assert any("sqrt" in words for words in changed)
+    assert any("divide" in words for words in changed)
 
 
 def test_a_double_output_is_known_beyond_float64() -> None:

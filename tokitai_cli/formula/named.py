@@ -25,7 +25,7 @@ def rsqrt(x: Any) -> Any:
     """1 / sqrt(x) by one function, as rsqrtf."""
     if isinstance(x, Tracked):
         return _by(functions.rsqrt, x)
-    return 1.0 / np.sqrt(np.asarray(x, dtype=np.float64))
+    return 1.0 / np.sqrt(x)
 
 
 def sigmoid(x: Any) -> Any:
