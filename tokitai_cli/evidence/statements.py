@@ -190,18 +190,17 @@ def _mutants(evidence: Evidence) -> Iterator[StatementRecord]:
 
 def _changes(verified: list[_Where]) -> Iterator[StatementRecord]:
     """The case of each variant and output whose checks reject the most changes of the formula."""
-    best: dict[tuple[str, str], tuple[int, int, int]] = {}
+    best: dict[tuple[str, str], tuple[int, StatementRecord]] = {}
     for at, case in verified:
         for place, one in enumerate(case.changes):
             rejected = one.tried - len(one.accepted) - len(one.untold)
             key = (case.variant, one.output)
-            if rejected > best.get(key, (-1, 0, 0))[0]:
-                best[key] = (rejected, at, place)
-    for (variant, output), (rejected, at, place) in best.items():
-        case = dict(verified)[at]
-        tried = case.changes[place].tried
-        text = (
-            f"The checks of {output} of {variant} reject {rejected} of {tried} changes of the formula "
-            f"in {case.id}."
-        )
-        yield _state(text, "cases", at, "changes", place)
+            if key in best and rejected <= best[key][0]:
+                continue
+            text = (
+                f"The checks of {one.output} of {case.variant} reject {rejected} of {one.tried} changes "
+                f"of the formula in {case.id}."
+            )
+            best[key] = (rejected, _state(text, "cases", at, "changes", place))
+    for _, statement in best.values():
+        yield statement

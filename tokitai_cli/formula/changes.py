@@ -1,5 +1,6 @@
 """Wrong outputs of a formula: the formula run again in float64 with one of its operations changed.
- A change is a fault that kernels have: a term that a reduction drops, an operand left out, a sign, a
+
+A change is a fault that kernels have: a term that a reduction drops, an operand left out, a sign, a
 neighbour's value, a sum for a maximum, an intermediate kept in float16, a scale that is off by a
 thousandth.
 """

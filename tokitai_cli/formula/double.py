@@ -1,5 +1,6 @@
 """Formulas of float64 kernels: values in double-double, and how far a float64 kernel may be off them.
- A `Double` carries high + low, good to about 2^-100 of the value, and `off`, the largest distance of a
+
+A `Double` carries high + low, good to about 2^-100 of the value, and `off`, the largest distance of a
 permitted float64 result. Sums and products without error: D. E. Knuth, The Art of Computer Programming,
 vol. 2, 4.2.2; T. J. Dekker, Numer. Math. 18, 1971. Operations: M. Joldes, J.-M. Muller, V. Popescu, ACM
 Trans. Math. Softw. 44(2), 2017.

@@ -1,5 +1,6 @@
 """Rules of functions of one variable, and of powers, on blocks.
- A monotone function takes the ends of an interval to ends, so that no derivative is needed. Its result
+
+A monotone function takes the ends of an interval to ends, so that no derivative is needed. Its result
 is off by the ulp of `precision.ULPS` from the correctly rounded one, which is half an ulp off itself;
 an ulp is at most 2 u of a normal result, and STEP below those.
 """

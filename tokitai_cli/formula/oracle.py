@@ -1,6 +1,6 @@
-"""A formula as an oracle: `function(params, inputs, scalars)` in plain numpy gives references and
-errors.
- The function is called with tracked arrays; again with all sums probabilistic, where that is asked for;
+"""A formula as an oracle: `function(params, inputs, scalars)` gives references and errors.
+
+The function is called with tracked arrays; again with all sums probabilistic, where that is asked for;
 in float32, as a replay; and with one operation changed at a time, for wrong outputs.
 """
 

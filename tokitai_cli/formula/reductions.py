@@ -1,5 +1,6 @@
 """Rules of sums, largest and smallest elements, and products of matrices.
- A sum of n terms in any order has at most n - 1 additions on its longest path, so it is off by
+
+A sum of n terms in any order has at most n - 1 additions on its longest path, so it is off by
 gamma_{n-1} times the sum of magnitudes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
 2nd ed., section 4.2); by nothing where all terms are multiples of a quantum q and the sum of magnitudes
 is at most 2^24 q, since then every partial sum is a float32. A product of matrices has n roundings a

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tokitai_cli.formula import arithmetic, contraction, functions, reductions
-from tokitai_cli.formula.parts import Parts, Rule, elementwise
+from tokitai_cli.formula.parts import Rule, elementwise
 from tokitai_cli.formula.relations import (
     divided,
     exponential,
@@ -178,17 +178,10 @@ def _joined(function: Callable[..., Any]) -> Ruled:
 def _like(value: float | None) -> Ruled:
     def apply(a: Any, *args: Any, **kwargs: Any) -> Tracked:
         shape = kwargs.get("shape")
-        fill = args[0] if value is None else value
-        return Tracked(
-            Parts(*(np.array(end) for end in _filled(a.shape if shape is None else shape, fill)))
-        )
+        fill = track(args[0] if value is None else value)
+        return fill.moved(lambda array: np.broadcast_to(array, a.shape if shape is None else shape))
 
     return apply
-
-
-def _filled(shape: tuple[int, ...], value: Any) -> tuple[Any, ...]:
-    tracked = track(value).parts
-    return tuple(np.broadcast_to(end, shape).copy() for end in tracked[:3])
 
 
 def _pad(a: Any, width: Any, mode: str = "constant", **kwargs: Any) -> Tracked:
