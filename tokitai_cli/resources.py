@@ -14,6 +14,11 @@ def specs_dir() -> Path:
     return _ROOT / "specs"
 
 
+def formulas_dir() -> Path:
+    """Folder of the built-in ops' formulas, `op.function` being `function` of the file `op`."""
+    return _ROOT / "formulas"
+
+
 def kernels_dir() -> Path:
     """Folder of the shipped kernels, host headers (`host/`) and the harness (`harness/`)."""
     return _ROOT / "kernels"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,11 +12,14 @@ import yaml
 
 from tests.runs import run
 from tests.spec_example import write_example
+from tokitai_cli import resources
+from tokitai_cli.errors import SpecError
 from tokitai_cli.formula import NoRuleError, Precision, loosen, rsqrt, stored
 from tokitai_cli.formula.oracle import Asked, Wanted, answer
 from tokitai_cli.formula.precision import ULPS
 from tokitai_cli.model.spec import PrecisionName
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline import specs
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "llm_kernels"
 X = np.random.default_rng(0).standard_normal((64, 200)).astype(np.float32)
@@ -199,13 +203,38 @@ def test_names_of_a_precision_are_those_of_the_table() -> None:
     assert set(get_args(PrecisionName)) == set(ULPS)
 
 
-def test_a_formula_is_a_function_of_a_file(tmp_path: Path) -> None:
-    path = spec_in(tmp_path, "[{metric: bound}]")
-    path.write_text(path.read_text().replace("formula.py:sums", "softmax.fwd"))
-    with pytest.raises(
-        Exception, match=r"oracle.formula: `softmax.fwd` names no function of a file"
-    ):
-        run(path, tmp_path)
+def with_built_in(folder: Path, name: str) -> Path:
+    """The shipped softmax spec with the built-in formula `name` for both variants."""
+    text = (resources.specs_dir() / "softmax.yaml").read_text(encoding="utf-8")
+    text = text.replace("../kernels", str(resources.kernels_dir()))
+    text = re.sub(r"(?m)^ {4}replay: .*\n", "", text)
+    text = re.sub(r"(?ms)^ {4}properties:.*?(?=^ {4}non_claims)", "", text)
+    text = re.sub(r"oracle: .*", f"oracle: {{formula: {name}}}", text)
+    path = folder / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_built_in_formula_judges_by_its_name(tmp_path: Path) -> None:
+    path = with_built_in(tmp_path, "softmax.fwd")
+    text = path.read_text(encoding="utf-8").replace("formula: softmax.fwd", "formula: softmax.grad")
+    path.write_text(text.replace("softmax.grad", "softmax.fwd", 1), encoding="utf-8")
+    evidence = run(path, tmp_path, shapes={"rows": 3, "cols": 70})
+    assert {case.verdict for case in evidence.cases} == {Verdict.VERIFIED}
+    assert len({case.variant for case in evidence.cases}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("softmax.fdw", "unknown oracle 'softmax.fdw'"),
+        ("softmax.grad", "oracle softmax.grad reads g"),
+        ("layernorm.fwd", "oracle layernorm.fwd reads eps"),
+    ],
+)
+def test_a_built_in_formula_must_be_there_and_fit(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=said):
+        specs.load(with_built_in(tmp_path, name))
 
 
 def test_oracles_of_ones_own_may_use_the_engine(tmp_path: Path) -> None:

@@ -25,9 +25,14 @@ class AnswerError(Exception):
         self.mend = mend
 
 
-def expectation(plan: BufferPlan, files: Mapping[str, str], folder: Path) -> Expectation:
-    """The answer for one output out of its .npy files, by part. Raises AnswerError."""
-    parts = {part: _load(plan, part, folder / file) for part, file in files.items()}
+def loaded(plan: BufferPlan, files: Mapping[str, str], folder: Path) -> Arrays:
+    """The parts of the answer for one output out of its .npy files. Raises AnswerError."""
+    return {part: _load(plan, part, folder / file) for part, file in files.items()}
+
+
+def expectation(plan: BufferPlan, given: Mapping[str, NDArray[Any]]) -> Expectation:
+    """The answer for one output, by part. Raises AnswerError."""
+    parts = {part: _fitting(plan, part, array) for part, array in given.items()}
     reference = _reference(plan, parts["reference"])
     for part, check in _CHECKS.items():
         if part in parts:
@@ -74,12 +79,20 @@ def _replay(plan: BufferPlan, values: NDArray[Any] | None) -> NDArray[Any] | Non
     return round_to(values.astype(np.float64), plan.dtype)
 
 
+def _said(plan: BufferPlan, part: str) -> str:
+    return f"{part.replace(WRONG, 'wrong output ')} of {plan.name}"
+
+
 def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
-    said = f"{part.replace(WRONG, 'wrong output ')} of {plan.name}"
     try:
         array: NDArray[Any] = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as failure:
-        raise AnswerError(f"{said} cannot be read: {failure}") from failure
+        raise AnswerError(f"{_said(plan, part)} cannot be read: {failure}") from failure
+    return array
+
+
+def _fitting(plan: BufferPlan, part: str, array: NDArray[Any]) -> NDArray[Any]:
+    said = _said(plan, part)
     shape = array.shape[1:] if part == "allowed" else array.shape
     if shape != plan.shape:
         wanted = list(plan.shape)

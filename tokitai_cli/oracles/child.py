@@ -229,7 +229,7 @@ def _write(number: int, name: str, value: Any, folder: Path) -> dict[str, str]:
     for part in parts:
         if part not in PARTS:
             raise FaultError(f"returned {part!r} of {name}; known: {', '.join(PARTS)}")
-    for place, (part, array) in enumerate(_flat(name, parts)):
+    for place, (part, array) in enumerate(flat(name, parts)):
         if not isinstance(array, np.ndarray):
             raise FaultError(f"{part} of {name} is {type(array).__name__}, not a numpy array")
         if array.dtype.kind not in "biuf":
@@ -239,7 +239,7 @@ def _write(number: int, name: str, value: Any, folder: Path) -> dict[str, str]:
     return files
 
 
-def _flat(name: str, parts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def flat(name: str, parts: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The parts that are given, each wrong output by its own name."""
     wrong = parts.get("wrong") or {}
     if not isinstance(wrong, Mapping) or not all(

@@ -17,14 +17,19 @@ from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.spec import Variant
-from tokitai_cli.oracles import ops, user
+from tokitai_cli.oracles import formulas, ops, user
 from tokitai_cli.oracles.bounds import is_welford
 from tokitai_cli.oracles.builtin import Arrays, BuiltIn
 from tokitai_cli.oracles.modules import files_of
 from tokitai_cli.oracles.properties import Given
 
 # Modules whose text has a part in what a built-in oracle says.
-_FORMULAS = ("tokitai_cli.oracles.", "tokitai_cli.numerics", "tokitai_cli.dtypes")
+_FORMULAS = (
+    "tokitai_cli.oracles.",
+    "tokitai_cli.formula",
+    "tokitai_cli.numerics",
+    "tokitai_cli.dtypes",
+)
 _UNTHINKABLE = 2**62  # bytes; numpy has no array of that size, not even of one element's memory
 
 
@@ -40,7 +45,7 @@ _BUILT_IN: dict[str, BuiltIn] = {name: oracle for name, oracle, _ in _built_in()
 
 def names() -> tuple[str, ...]:
     """Names of the built-in oracles."""
-    return tuple(_BUILT_IN)
+    return tuple(dict.fromkeys((*_BUILT_IN, *formulas.names())))
 
 
 def replay_names() -> tuple[str, ...]:
@@ -67,6 +72,8 @@ def expect(
     name = case.variant.oracle
     if is_user(name):
         return user.expect(case, arrays, timeout, log)
+    if case.variant.by_formula:
+        return formulas.expect(case, arrays, _formula_file(case))
     return _find(case, name, "oracle").expect(case, arrays)
 
 
@@ -111,6 +118,8 @@ def require_fit(case: Case) -> None:
     }
     if is_user(variant.oracle):
         user.require(case)
+    elif variant.by_formula:
+        formulas.require(case, arrays, _formula_file(case))
     else:
         _find(case, variant.oracle, "oracle").read(case, arrays)
     _require_reduction(case)
@@ -121,7 +130,7 @@ def require_fit(case: Case) -> None:
 def _require_reduction(case: Case) -> None:
     """Raise SpecError for a reduction that the oracle has no bound for; a user's own has what it has."""
     variant, fault = case.variant, ("", "")
-    built_in = None if is_user(variant.oracle) else _BUILT_IN[variant.oracle]
+    built_in = _BUILT_IN.get(variant.oracle) if variant.by_formula is None else None
     if variant.reduction == "none" and built_in is not None:
         fault = f"the oracle {variant.oracle} knows its own reduction", "remove it"
     elif is_welford(case) and (variant.by_formula or (built_in and not built_in.welford)):
@@ -161,7 +170,9 @@ def identity(variant: Variant, folder: Path) -> str:
     """
     name = variant.oracle
     paths = files_of(name, folder) if is_user(name) else []
-    if name in _BUILT_IN:
+    if variant.by_formula and (file := formulas.file_of(name)):
+        paths = [file, *formulas.engine()]
+    elif name in _BUILT_IN:
         paths = _sources_of(next(module for found, _, module in _built_in() if found == name))
     digest = hashlib.sha256()
     for path in paths:
@@ -221,6 +232,14 @@ def _replay(case: Case) -> BuiltIn:
     if found.replay is None:
         raise _unknown(case, name, "replay", replay_names())
     return found
+
+
+def _formula_file(case: Case) -> Path:
+    name = case.variant.oracle
+    file = formulas.file_of(name)
+    if file is None:
+        raise _unknown(case, name, "oracle", formulas.names())
+    return file
 
 
 def _find(case: Case, name: str, key: str) -> BuiltIn:

@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 from tokitai_cli import process, python_source, storage
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError
-from tokitai_cli.expressions import evaluate
-from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, ScalarValue, Zeroed
+from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, Zeroed
 from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles import child
-from tokitai_cli.oracles.answer import AnswerError, expectation
+from tokitai_cli.oracles.answer import AnswerError, expectation, loaded
+from tokitai_cli.oracles.formulas import reduction, request, scalars
 from tokitai_cli.oracles.modules import file_of, files_of
 
 TIMEOUT = 60.0
@@ -83,7 +83,7 @@ def expect(
         _check_names(case, set(answer["outputs"]), {plan.name for plan in outputs}, printed)
         try:
             found = {
-                plan.name: expectation(plan, answer["outputs"][plan.name], folder)
+                plan.name: expectation(plan, loaded(plan, answer["outputs"][plan.name], folder))
                 for plan in outputs
             }
         except AnswerError as error:
@@ -119,57 +119,23 @@ def _write_request(
         stored = array if known else array.view(f"u{array.dtype.itemsize}")
         np.save(folder / f"input-{number}.npy", stored, allow_pickle=False)
         inputs.append({"name": name, "dtype": array.dtype.name, "file": f"input-{number}.npy"})
-    request = {
+    content = {
         "file": str(file.resolve()),
         "modules": [
             str(path.resolve()) for path in files_of(case.variant.oracle, case.loaded.folder)
         ],
         "function": case.variant.oracle.rpartition(":")[2],
         "params": dict(case.shape),
-        "scalars": _scalars(case),
+        "scalars": scalars(case),
         "packages": str(Path(np.__file__).resolve().parent.parent),
         "inputs": inputs,
         "tool": str(Path(child.__file__).resolve().parents[2]),
-        "reduction": _reduction(case),
+        "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),
-        "formula": _formula(case),
+        "formula": request(case) if case.variant.by_formula else None,
         "seconds": timeout,
     }
-    (folder / child.REQUEST).write_text(json.dumps(request), encoding="utf-8")
-
-
-def _formula(case: Case) -> dict[str, Any] | None:
-    """What is asked of a formula (see `formula.oracle.Wanted`); None where the oracle is none."""
-    oracle = case.variant.by_formula
-    if oracle is None:
-        return None
-    claim = _reduction(case)
-    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
-    rounds = {}
-    if isinstance(claim, dict):
-        rounds = {plan.name: claim["outputs"].get(plan.name, claim["tree"]) for plan in plans}
-    checks = case.variant.checks
-    return {
-        "outputs": {plan.name: plan.dtype for plan in plans},
-        "rounds": rounds,
-        "precision": {
-            "ulps": oracle.precision,
-            "accumulate": oracle.accumulate,
-            "flush_to_zero": case.variant.flush_to_zero,
-        },
-        "probable": any(check.metric == "bound-prob" for check in checks),
-        "replay": any(check.against == "replay" for check in checks),
-        "turn": case.seed,
-    }
-
-
-def _reduction(case: Case) -> Any:
-    """The variant's claim on the order of additions: a word, or its trees at this shape."""
-    claim = case.variant.reduction
-    if isinstance(claim, str):
-        return claim
-    trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
-    return {"tree": int(evaluate(claim.tree, case.shape)), "outputs": trees}
+    (folder / child.REQUEST).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
@@ -188,18 +154,6 @@ def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, s
         if arrays[name].size and (arrays[name].shape[axis] > 1 or text not in named)
         for which in ("last", "heaviest")
     ][:_MOST_SLICES]
-
-
-def _scalars(case: Case) -> dict[str, Any]:
-    """Scalars of the spec as the kernels get them: decoded from the launches' bits."""
-    values: dict[str, Any] = {}
-    for launch in case.launches:
-        for argument in launch.args:
-            if isinstance(argument, ScalarValue) and argument.name in case.variant.scalars:
-                number = np.frombuffer(argument.bits, dtype=numpy_dtype(argument.dtype))[0]
-                is_float = argument.dtype in FORMATS
-                values[argument.name] = float(number) if is_float else number.item()
-    return values
 
 
 def _read_json(path: Path, kind: type) -> Any:

@@ -78,14 +78,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
 
 
 def _check_oracle(document: Document, path: KeyPath, variant: Variant) -> None:
-    if variant.by_formula is None:
-        check_function(document, path, variant.oracle)
-        return
-    here = (*path, "formula")
-    if ":" not in variant.oracle:
-        mend = "write file.py:function, with the path relative to the spec's folder"
-        raise document.fault(here, f"`{variant.oracle}` names no function of a file", mend)
-    check_function(document, here, variant.oracle)
+    check_function(document, (*path, "formula") if variant.by_formula else path, variant.oracle)
 
 
 def _check_source(document: Document, path: KeyPath, source: str) -> None:

@@ -1,0 +1,20 @@
+"""Lookup in an embedding table, and the gradient of the table."""
+
+import numpy as np
+
+
+def fwd(params, inputs, scalars):
+    """Rows of the table that the indices name; a row of the output that none names stays as it was."""
+    indices, weight, output = inputs["indices"], inputs["weight"], inputs["output"]
+    named = (indices >= 0) & (indices < len(weight))
+    output[named] = weight[indices[named]]
+    return {"output": output}
+
+
+def bwd(params, inputs, scalars):
+    """Each row of the table gets the sum of the rows of grad_output whose index names it."""
+    indices, grad = inputs["indices"], inputs["grad_output"]
+    named = (indices >= 0) & (indices < params["vocab"])
+    sums = np.zeros_like(grad, shape=(params["vocab"], params["dim"]))
+    np.add.at(sums, indices[named], grad[named])
+    return {"grad_weight": sums}
