@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
     "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
-    "python_source", "sources", "storage",
+    "python_source", "sources", "storage", "user_code",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
     "compare",
@@ -19,6 +19,7 @@ STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_serve
 ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     **dict.fromkeys(STAGES, GROUND),
+    "user_code": {"errors", "formula", "model", "process", "storage"},
     "formula": {"dtypes", "numerics"},
     "oracles": GROUND | {"formula"},
     "report": GROUND,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.model.case import BufferPlan, Expectation
 from tokitai_cli.numerics import round_to, spacing
-from tokitai_cli.oracles.child import CHANGE, WRONG
+from tokitai_cli.user_code.oracle import CHANGE, WRONG
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -23,7 +23,7 @@ from tokitai_cli.formula import NoRuleError
 from tokitai_cli.formula.oracle import Asked, answer, wanted_of
 from tokitai_cli.model.case import Case, Expectation, Role, ScalarValue
 from tokitai_cli.oracles.answer import AnswerError, expectation
-from tokitai_cli.oracles.child import flat
+from tokitai_cli.user_code.oracle import flat
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -20,8 +20,8 @@ from tokitai_cli.model.spec import Variant
 from tokitai_cli.oracles import formulas, ops, user
 from tokitai_cli.oracles.bounds import is_welford
 from tokitai_cli.oracles.builtin import Arrays, BuiltIn
-from tokitai_cli.oracles.modules import files_of
 from tokitai_cli.oracles.properties import Given
+from tokitai_cli.user_code.files import files_of
 
 # Modules whose text has a part in what a built-in oracle says.
 _FORMULAS = (

@@ -14,14 +14,11 @@ rounding errors: `error` has to include them, or `low` gives what the reference 
 reference + low is a double-double (T. J. Dekker, Numer. Math. 18, 1971).
 
 The file runs isolated (python -I): it imports installed packages and modules beside it, by import
-statements that its digest follows. Arrays travel as .npy files without pickling.
+statements that its digest follows (see `user_code`).
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,23 +27,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import process, python_source, storage
+from tokitai_cli import process, python_source
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, Zeroed
 from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
-from tokitai_cli.oracles import child
 from tokitai_cli.oracles.answer import AnswerError, expectation, loaded
 from tokitai_cli.oracles.formulas import reduction, request, scalars
-from tokitai_cli.oracles.modules import file_of, files_of
+from tokitai_cli.user_code.calls import Function, call, read_answer
+from tokitai_cli.user_code.files import file_of, files_of
+from tokitai_cli.user_code.oracle import AGAIN
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
 _MOST_TOLD = 4000  # characters of what it raised, and of what it printed
-_MOST_ANSWER = 64 << 20
 _MOST_SLICES = 24
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
 
 
 def expect(
@@ -60,23 +56,15 @@ def expect(
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", mend="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
-        _write_request(case, arrays, file, folder, timeout)
-        done = process.run(
-            (sys.executable, "-I", str(Path(child.__file__).resolve()), str(folder)),
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-            cwd=folder,
-            timeout=timeout,
-            max_output=1 << 20,
-        )
-        printed = (done.stdout + done.stderr).strip()
+        name = case.variant.oracle
+        function = Function(file, name.rpartition(":")[2], files_of(name, case.loaded.folder))
+        more = _asked(case, arrays)
+        called = call("oracle", function, arrays, more, folder=folder, timeout=timeout)
+        printed, answer = called.printed, called.answer
         if log is not None and printed:
             log(printed)
-        answer = _read_json(folder / child.ANSWER, dict)
-        if done.timed_out and answer is None:
-            raise _fault(case, f"gave no answer in {timeout:g} s and was ended", printed)
         if answer is None:
-            how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
-            raise _fault(case, f"its process ended without an answer ({how})", printed)
+            raise _fault(case, called.ended, printed)
         if "failure" in answer:
             raise _fault(case, str(answer["failure"]), printed)
         outputs = case.buffers_of(Role.OUTPUT, Role.INOUT)
@@ -109,33 +97,15 @@ def require(case: Case) -> None:
         raise SpecError(error.message, where=where, mend=error.mend) from None
 
 
-def _write_request(
-    case: Case, arrays: Mapping[str, NDArray[Any]], file: Path, folder: Path, timeout: float
-) -> None:
-    inputs = []
-    for number, (name, array) in enumerate(arrays.items()):
-        # .npy names no dtype of ml_dtypes: the child gets the bits.
-        known = array.dtype.isbuiltin == 1
-        stored = array if known else array.view(f"u{array.dtype.itemsize}")
-        np.save(folder / f"input-{number}.npy", stored, allow_pickle=False)
-        inputs.append({"name": name, "dtype": array.dtype.name, "file": f"input-{number}.npy"})
-    content = {
-        "file": str(file.resolve()),
-        "modules": [
-            str(path.resolve()) for path in files_of(case.variant.oracle, case.loaded.folder)
-        ],
-        "function": case.variant.oracle.rpartition(":")[2],
+def _asked(case: Case, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """What an oracle's request says beside its function and arrays."""
+    return {
         "params": dict(case.shape),
         "scalars": scalars(case),
-        "packages": str(Path(np.__file__).resolve().parent.parent),
-        "inputs": inputs,
-        "tool": str(Path(child.__file__).resolve().parents[2]),
         "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),
         "formula": request(case) if case.variant.by_formula else None,
-        "seconds": timeout,
     }
-    (folder / child.REQUEST).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
@@ -156,15 +126,6 @@ def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, s
     ][:_MOST_SLICES]
 
 
-def _read_json(path: Path, kind: type) -> Any:
-    """Content of a file of the child's; None where it is not there, or no `kind`."""
-    try:
-        content = json.loads(storage.read_plain(path, _MOST_ANSWER))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, kind) else None
-
-
 def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> None:
     if missing := sorted(wanted - given):
         raise _fault(case, f"returned nothing for {', '.join(missing)}", log)
@@ -175,7 +136,7 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
 def _zeroed(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
     """What the oracle said of an output when it was asked again; nothing where it was not."""
     found = []
-    for asked in _read_json(folder / child.AGAIN, list) or []:
+    for asked in read_answer(folder / AGAIN, list) or []:
         entry = asked["outputs"].get(plan.name)
         if entry is None:
             continue
