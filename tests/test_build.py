@@ -23,7 +23,7 @@ from tokitai_cli import flags, process, resources, sources
 from tokitai_cli.build import Artifact, cache, failed_record, harness_request, store
 from tokitai_cli.build.compiler import first_errors
 from tokitai_cli.build.inputs import read_depfile, shadows
-from tokitai_cli.build.scan import launches_on_host, scan
+from tokitai_cli.build.scan import scan
 from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.errors import BuildError, NotRunError, SpecError
 from tokitai_cli.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
@@ -324,13 +324,6 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
 
 
 @needs_compiler
-def test_host_code_is_named_as_the_reason(bench: Bench) -> None:
-    bench.write("static const int kernel_value = 1;\nvoid f() { kernel<<<1, 2>>>(3); }\n")
-    with pytest.raises(BuildError, match=r"k\.hip:2 launches a kernel .* guard .* #ifndef TOKITAI"):
-        bench.build()
-
-
-@needs_compiler
 @pytest.mark.parametrize(
     ("line", "name"),
     [
@@ -377,11 +370,6 @@ def test_an_include_guard_is_no_conditional() -> None:
     guarded = '#ifndef MINE\n#define MINE\nasm("x");\n#endif\n'
     assert [finding.conditional for finding in scan(guarded, "cpu")] == [False]
     assert [finding.conditional for finding in scan('#if X\nasm("x");\n#endif\n', "cpu")] == [True]
-
-
-def test_launches_are_found_outside_of_comments() -> None:
-    assert launches_on_host("// a<<<1>>>\n\nk<<<1, 2>>>(3);\n") == 3
-    assert launches_on_host('const char* s = "<<<";\n') == 0
 
 
 @needs_compiler

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
     "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
     "python_source", "sources", "storage", "user_code",
+    "kernel_source",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
     "compare",
@@ -18,6 +19,7 @@ STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_serve
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
+    "kernel_source": {"errors", "resources", "sources"},
     **dict.fromkeys(STAGES, GROUND),
     "user_code": {"errors", "formula", "model", "process", "storage"},
     "formula": {"dtypes", "numerics"},
@@ -36,6 +38,8 @@ HOMES = {
     "rich": {"cli", "console"},
     "yaml": {"spec"},
     "jinja2": {"report", "build"},
+    "tree_sitter": {"kernel_source"},
+    "tree_sitter_cpp": {"kernel_source"},
     "subprocess": {"process"},
     "sqlite3": {"results", "batch"},
     "platformdirs": {"build", "pipeline"},

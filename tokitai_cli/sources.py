@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tokitai_cli import storage
@@ -37,9 +37,18 @@ _WORD = re.compile(rf" *(?:{_NAME}|[0-9][0-9A-Za-z'.]*|::|[-+*&~!|^%,<>()[\]])")
 _CLOSING = {"<": ">", "(": ")", "[": "]"}
 
 
-def blank(text: str) -> str:
-    """`text` with comments and literals turned to spaces; every character keeps its place."""
-    return _BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+def blank(text: str, *, quotes: bool = False) -> str:
+    """`text` with comments and literals turned to spaces; every character keeps its place.
+
+    quotes: literals keep their quotes and lose only what is in them.
+    """
+
+    def spaces(match: re.Match[str]) -> str:
+        whole = match.group()
+        hollow = re.sub(r"[^\n]", " ", whole)
+        return whole[0] + hollow[1:-1] + whole[-1] if quotes and whole[0] in "\"'" else hollow
+
+    return _BLANKED.sub(spaces, text)
 
 
 def read(path: str | Path) -> bytes | None:
@@ -68,10 +77,11 @@ def assembled_line(data: bytes) -> int:
     return data.count(b"\n", 0, match.start()) + 1 if match else 0
 
 
-def own_texts(source: Path) -> Iterator[str]:
+def own_texts(source: Path, folders: Sequence[Path] = ()) -> Iterator[str]:
     """Text of `source`, and of the files that it includes in quotes from the including file's folder.
 
-    Each file once, by whatever names it goes; what is no readable file is left out.
+    Those of the include `folders` too. Each file once, by whatever names it goes; what is no readable
+    file is left out.
     """
     waiting = [source]
     seen: set[tuple[int, int]] = set()
@@ -87,7 +97,8 @@ def own_texts(source: Path) -> Iterator[str]:
         data = read(path)
         if data is not None:
             yield data.decode("utf-8", "replace")
-            waiting += [path.parent / name for name in quoted(data)]
+            near = [path.parent, *folders]
+            waiting += [folder / name for name in quoted(data) for folder in near]
 
 
 def is_kernel_name(name: str) -> bool:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import flags, process
+from tokitai_cli import flags, process, resources
 from tokitai_cli.build import entries, store
 from tokitai_cli.build.compiler import COMPILE_SECONDS
 from tokitai_cli.build.harness import harness_context, template_digest
 from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
-from tokitai_cli.build.scan import refuse
+from tokitai_cli.build.scan import Finding, refuse
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
@@ -109,10 +109,15 @@ def _prepare(
         raise BuildError(
             f"the kernel source cannot be read: {error.strerror}", where=Location(request.source)
         ) from error
-    findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
     place = store.location()
     compiler = identify(recipe)
-    context = harness_context(request, flags.macros(recipe.command), recipe.branch)
+    shipped = resources.kernels_dir()
+    folders = flags.include_folders(recipe.command)
+    own = [folder for folder in folders if not folder.is_relative_to(shipped)]
+    context = harness_context(request, flags.macros(recipe.command), recipe.branch, own)
+    findings: list[Finding] = []
+    if "taken" not in context:
+        findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
     first_key = data_sha256(
         {
             "source": [str(request.source), source],
@@ -123,7 +128,17 @@ def _prepare(
         }
     )
     return Job(
-        request, recipe, place, source, findings, compiler, first_key, context, timeout, listener
+        request,
+        recipe,
+        place,
+        source,
+        findings,
+        compiler,
+        first_key,
+        context,
+        timeout,
+        listener,
+        own,
     )
 
 

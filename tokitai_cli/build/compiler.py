@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli import process
-from tokitai_cli.build.scan import Finding, launches_on_host
+from tokitai_cli.build.scan import Finding
 from tokitai_cli.errors import BuildError, Location, NotRunError
-from tokitai_cli.model.device import TRAITS, Recipe
+from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.harness import HarnessRequest
 
 # A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
@@ -78,7 +78,6 @@ def failure(
     command: tuple[str, ...],
     *,
     request: HarnessRequest,
-    text: str,
     findings: Sequence[Finding],
     log_path: Path,
 ) -> BuildError | NotRunError:
@@ -116,7 +115,7 @@ def failure(
     return BuildError(
         message,
         where=where,
-        mend=_told_mend(recipe, log) or _mend(recipe.device, request.source, text, findings),
+        mend=_told_mend(recipe, log) or _mend(recipe.device, request.source, findings),
         log=log,
         log_path=log_path,
         first_errors=errors,
@@ -152,17 +151,11 @@ def _told_mend(recipe: Recipe, log: str) -> str:
     return next((mend for pattern, mend in recipe.mends if re.search(pattern, log)), "")
 
 
-def _mend(device: str, source: Path, text: str, findings: Sequence[Finding]) -> str:
-    if findings:
-        first = findings[0]
-        return (
-            f"{source.name}:{first.line} holds {first.name}, {first.what}, "
-            f"which the {device} device cannot run"
-        )
-    line = launches_on_host(text)
-    if line and TRAITS[device].plain_cpp:
-        return (
-            f"{source.name}:{line} launches a kernel with <<<>>>, which a C++ compiler cannot read: "
-            "guard the host code with #ifndef TOKITAI"
-        )
-    return ""
+def _mend(device: str, source: Path, findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    first = findings[0]
+    return (
+        f"{source.name}:{first.line} holds {first.name}, {first.what}, "
+        f"which the {device} device cannot run"
+    )

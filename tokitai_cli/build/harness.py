@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli import resources
+from tokitai_cli import kernel_source, resources
 from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.sources import own_texts
@@ -18,14 +18,20 @@ _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
 
 def harness_context(
-    request: HarnessRequest, macros: Sequence[str] = (), branch: Mapping[str, str] | None = None
+    request: HarnessRequest,
+    macros: Sequence[str] = (),
+    branch: Mapping[str, str] | None = None,
+    folders: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Return what the template is rendered with; plain data.
 
     macros: names that the command line defines. branch: macros of the GPU's compiler, by name.
+    folders: of the user's, that an #include is looked for in.
     """
-    texts = list(own_texts(request.source))
+    texts = list(own_texts(request.source, folders))
+    taken = {"taken": kernel_source.VERSION} if kernel_source.has_host_code(texts) else {}
     return {
+        **taken,
         "source": str(request.source),
         "kernels": [
             {

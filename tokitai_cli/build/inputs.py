@@ -11,8 +11,10 @@ import msgspec
 
 from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.kernel_source import Taken
 from tokitai_cli.storage import file_sha256, sha256
 
+_SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
 _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 
 
@@ -131,10 +133,12 @@ def manifest_of(
     folder: Path,
     depfiles: Iterable[str],
     linked: Sequence[Path] = (),
+    taken: Taken | None = None,
 ) -> Manifest:
     """Manifest of a build of `source` by `command` in `folder`, whose own files are left out.
 
     depfiles: names of the rules that compiler and assembler wrote. linked: what the linker read.
+    taken: what stood for the source and the user's headers.
     Raises BuildError where a file is read that no list names.
     """
     read = [
@@ -143,6 +147,7 @@ def manifest_of(
         for path in read_depfile((folder / name).read_text("utf-8", "surrogateescape"), folder)
         if path != source and not path.is_relative_to(folder)
     ]
+    read += [path for path in (taken.files if taken else ()) if path != source]
     used = list(dict.fromkeys([*read, *linked]))
     includes = [source.parent, *flags.include_folders(command)]
     libraries, wanted = flags.libraries(command)
@@ -153,6 +158,9 @@ def manifest_of(
         _refuse_assembled(ours)
     present, absent = probed(ours, includes)
     absent |= {str(one / name) for one in libraries for name in wanted if not (one / name).exists()}
+    for name in taken.optional if taken else ():
+        places = (one / name for one in (*includes, *_SYSTEM))
+        absent |= {str(place) for place in places if not place.exists()}
     digests = Digests()
     names = dict.fromkeys([*map(str, used), *sorted(present)])
     return Manifest(

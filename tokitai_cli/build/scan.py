@@ -67,14 +67,6 @@ def refuse(source: Path, text: str, device: str) -> list[Finding]:
     return findings
 
 
-def launches_on_host(text: str) -> int:
-    """Line of the first `<<<` launch in the source, 0 for none."""
-    for number, line in enumerate(blank(text).splitlines(), start=1):
-        if "<<<" in line:
-            return number
-    return 0
-
-
 def _has_include_guard(plain: str) -> bool:
     code = plain.lstrip()
     return _GUARDED.match(code) is not None

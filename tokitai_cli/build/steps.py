@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokitai_cli import process, sources
+from tokitai_cli import kernel_source, process, sources
 from tokitai_cli.build import branches, entries, store
 from tokitai_cli.build.compiler import command_of, compile_in, failure
 from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.build.harness import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, assembler_error, manifest_of, traced
-from tokitai_cli.build.scan import Finding
+from tokitai_cli.build.scan import Finding, refuse
 from tokitai_cli.errors import BuildError, Location, TokitaiError
 from tokitai_cli.model.device import Fact, Recipe
 from tokitai_cli.model.events import BuildRunning, Listener
@@ -27,6 +28,7 @@ from tokitai_cli.storage import data_sha256, file_sha256, sha256
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
 _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
+_TAKEN = "taken"
 _PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
 _OTHER_BRANCH = "not judged: lines that AMD's compiler takes and the host cannot build"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
@@ -37,6 +39,7 @@ class Job(msgspec.Struct, frozen=True):
     """One build with everything that is known before the compiler runs.
 
     context: what the harness text is rendered with. timeout: of each command, in seconds.
+    folders: of the user's, that an #include is looked for in.
     """
 
     request: HarnessRequest
@@ -49,6 +52,7 @@ class Job(msgspec.Struct, frozen=True):
     context: dict[str, Any]
     timeout: float
     listener: Listener | None
+    folders: list[Path]
 
     @property
     def log_path(self) -> Path:
@@ -84,6 +88,9 @@ def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]
 def make(job: Job, folder: Path) -> Made:
     """Compile in `folder`, and link where the recipe does so apart. Raises BuildError, OSError."""
     recipe = job.recipe
+    taken = _take(job, folder) if "taken" in job.context else None
+    if taken is not None:
+        job = _of_taken(job, taken)
     made = _OBJECT if recipe.link else entries.ARTIFACT
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
     serving = _Serving(job, folder / _SERVER) if recipe.server else None
@@ -112,11 +119,49 @@ def make(job: Job, folder: Path) -> Made:
         linked, told = traced(run(job, folder, link, entries.ARTIFACT), folder)
         printed += told
         commands = (*commands, "&&", *link)
-    manifest = manifest_of(job.request.source, commands, folder, depfiles, linked)
+    manifest = manifest_of(job.request.source, commands, folder, depfiles, linked, taken)
     for name in (*depfiles, _OBJECT, _SERVER):
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
-    return Made(commands, printed, whole, [note] if note else [], facts)
+    notes = [note] if note else []
+    return Made(commands, printed, whole, [*notes, *(_told(taken) if taken else ())], facts)
+
+
+def _take(job: Job, folder: Path) -> kernel_source.Taken:
+    """Put what the kernels of the request need of a source with host code into `folder`."""
+    request = job.request
+    wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
+    wanted |= {name for name, _ in request.symbols}
+    taken = kernel_source.take(request.source, job.folders, wanted)
+    for name, text in taken.texts.items():
+        (folder / _TAKEN / name).parent.mkdir(exist_ok=True)
+        (folder / _TAKEN / name).write_text(text, encoding="utf-8")
+    return taken
+
+
+def _of_taken(job: Job, taken: kernel_source.Taken) -> Job:
+    """`job` with the taken text in place of the source's. BuildError where the device cannot run it."""
+    name, text = next(iter(taken.texts.items()))
+    _, _, text = text.partition("\n")
+    return msgspec.structs.replace(
+        job,
+        context={**job.context, "source": f"{_TAKEN}/{name}"},
+        findings=refuse(job.request.source, text, job.recipe.device),
+    )
+
+
+def _told(taken: kernel_source.Taken) -> Iterator[str]:
+    """Notes of what was left out."""
+    lines = {
+        (str(path), line)
+        for path, spans in taken.left_out.items()
+        for first, last in spans
+        for line in range(first, last + 1)
+    }
+    if lines:
+        yield f"left out, as no kernel needs it: lines {branches.told(lines)}"
+    if taken.optional:
+        yield f"taken in only where they are there: {', '.join(taken.optional)}"
 
 
 def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tuple[str, str]:
@@ -271,7 +316,6 @@ def run(job: Job, folder: Path, command: tuple[str, ...], made: str) -> str:
             job.recipe,
             command,
             request=job.request,
-            text=job.source.decode("utf-8", "replace"),
             findings=job.findings,
             log_path=job.log_path,
         )

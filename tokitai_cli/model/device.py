@@ -35,7 +35,6 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     found_by: environment variables that name its programs.
     obeyed: environment variables that its runtime obeys, and that are passed on to its children.
     headers: folder of the tool's headers for it alone, below `kernels_dir()`.
-    plain_cpp: its compiler reads plain C++, so that <<<>>> stops it.
     refused: what it cannot run at all, by a regular expression of the source.
     """
 
@@ -49,7 +48,6 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     found_by: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
     headers: str = ""
-    plain_cpp: bool = False
     refused: Mapping[str, str] = {}
 
 
@@ -82,7 +80,6 @@ TRAITS: Mapping[str, Traits] = {
         identifying=("cpu", "machine", "warp-size"),
         found_by=("CXX",),
         headers="host",
-        plain_cpp=True,
         refused={
             r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
             r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",

@@ -1,0 +1,81 @@
+"""The files that a source is made of: itself, and what it includes of the user's own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import resources, sources
+
+_INCLUDE = (
+    r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"
+)
+# What says that a program holds host code: launches, the runtime API, a main, headers of hosts.
+_HOST = re.compile(
+    r"<<<|\bhipLaunchKernelGGL\b|\bmain\s*\(|\b(?:hip|cuda)(?:Error|Stream|Event)_t\b"
+    r"|\b(?:hip|cuda|cu)(?:Malloc|Memcpy|Free|Device|Stream|Event|Get|Launch|Func|Module)\w*\s*\("
+    r"|#[ \t]*include[ \t]*[<\"](?:iostream|fstream|sstream|vector|string|chrono|random|map|torch|ATen"
+    r"|c10|pybind11|gtest|gmock|Python\.h|thrust/(?:host|device)_vector|benchmark|mpi|omp)\b"
+)
+_GUARDED = re.compile(
+    r"^[ \t]*#[ \t]*ifndef[ \t]+TOKITAI\b.*?^[ \t]*#[ \t]*(?:endif|else)\b", re.M | re.S
+)
+
+
+class UserFile(msgspec.Struct, frozen=True):
+    """A file of the user's with its text, and where each of its includes leads.
+
+    includes: by offset of the directive, the file of the user's that it takes in.
+    foreign: the others, by offset, with their quotes or brackets.
+    """
+
+    path: Path
+    text: str
+    includes: dict[int, Path]
+    foreign: dict[int, str]
+
+
+def has_host_code(texts: Sequence[str]) -> bool:
+    """Whether a GPU's compiler is needed to read them: quick, and true of some that do without."""
+    for text in texts:
+        if _HOST.search(text):
+            plain = sources.blank(_GUARDED.sub("", text)) if "TOKITAI" in text else text
+            if _HOST.search(plain):
+                return True
+    return False
+
+
+def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
+    """`source` and the files that it includes from its own and the user's `folders`, by path."""
+    shipped = resources.kernels_dir()
+    own = [folder for folder in folders if not folder.is_relative_to(shipped)]
+    found: dict[Path, UserFile] = {}
+    waiting = [source]
+    while waiting and len(found) < sources.MAX_FILES:
+        path = waiting.pop()
+        data = sources.read(path) if path not in found else None
+        if data is None:
+            continue
+        text = data.decode("utf-8", "replace")
+        one = UserFile(path, text, {}, {})
+        found[path] = one
+        for match in re.finditer(_INCLUDE, text, re.MULTILINE):
+            near = (path.parent, *own) if match["mark"] == '"' else own
+            places = (_normal(folder / match["name"]) for folder in near)
+            place = next((one for one in places if one.is_file()), None)
+            if place is None or match["name"].startswith("hip/"):
+                closing = ">" if match["mark"] == "<" else '"'
+                one.foreign[match.start()] = match["mark"] + match["name"] + closing
+            else:
+                one.includes[match.start()] = place
+                waiting.append(place)
+    return found
+
+
+def _normal(path: Path) -> Path:
+    """`path` without `..`: links stay what they are."""
+    return Path(os.path.normpath(path))

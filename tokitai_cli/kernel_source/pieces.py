@@ -1,0 +1,267 @@
+"""A file's declarations at namespace level, as tree-sitter reads them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tokitai_cli.kernel_source.text import DEVICE_WORDS, Macro, SourceText, words_in
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+_SCOPES = {"namespace_definition", "linkage_specification", "declaration_list", "ERROR"}
+_CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
+_DECLARED = {
+    "identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name",
+    "operator_cast", "namespace_identifier", "literal_operator",
+}  # fmt: skip
+# What a constructor or operator may hold and still be built: nothing of the host's API.
+_HOST_WORDS = re.compile(
+    r"\b(?:(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw)\b"
+)
+
+
+class Piece(msgspec.Struct):
+    """One declaration. `begin` to `end` are offsets into its file.
+
+    kind: function, class, variable, type, using, instantiation, call (of a macro) or unknown.
+    names: what it declares. head: words in front of a function's body. words: all of its words, but
+    for those of `holes`. marks: qualifiers in front of the body. holes: members of a class that only
+    the host calls, each with the text that stands for it.
+    """
+
+    kind: str
+    begin: int
+    end: int
+    body: int
+    names: frozenset[str]
+    marks: frozenset[str]
+    words: set[str]
+    head: set[str]
+    holes: list[tuple[int, int, str]]
+    space: tuple[str, ...]
+    node: Node
+
+    @property
+    def kernel(self) -> bool:
+        """Whether it is a `__global__` function with a body."""
+        return self.kind == "function" and "__global__" in self.marks
+
+    @property
+    def device(self) -> bool:
+        """Whether a GPU can run it."""
+        return bool(self.marks & DEVICE_WORDS) or "constexpr" in self.marks
+
+
+@functools.cache
+def parser() -> Parser:
+    """C++ parser, made once."""
+    import tree_sitter
+    import tree_sitter_cpp
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
+
+
+def pieces_of(source: SourceText, macros: Mapping[str, Macro]) -> list[Piece]:
+    """All declarations at namespace level, in order."""
+    tree = parser().parse(source.parsed.encode("ascii"))
+    reader = _Reader(source, {name for name, macro in macros.items() if macro.called})
+    return list(reader.read(tree.root_node, ()))
+
+
+class _Reader:
+    def __init__(self, source: SourceText, called: set[str]) -> None:
+        self._source = source
+        self._called = called
+        self._marks = sorted(source.marks, key=lambda mark: mark.begin)
+        self._done = 0  # end of the last declaration
+
+    def read(self, scope: Node, space: tuple[str, ...]) -> Iterator[Piece]:
+        for node in scope.named_children:
+            kind = node.type
+            if kind in {"comment", "string_literal", "namespace_identifier", ";"}:
+                continue
+            if kind in _SCOPES:
+                yield from self._scope(node, space)
+            else:
+                yield self._piece(node, space)
+
+    def _scope(self, node: Node, space: tuple[str, ...]) -> Iterator[Piece]:
+        inner, name = node, node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if node.type == "ERROR":
+            if not any(child.end_byte - child.start_byte > 200 for child in node.named_children):
+                yield self._piece(node, space)
+                return
+        elif body is not None:
+            inner = body
+            self._done = max(self._done, body.start_byte + 1)
+            if body.type != "declaration_list":
+                yield self._piece(body, space, start=node.start_byte)
+                return
+        if name is not None and name.text:
+            space = (*space, *re.findall(r"\w+", name.text.decode()))
+        yield from self.read(inner, space)
+        self._done = max(self._done, node.end_byte)
+
+    def _piece(self, node: Node, space: tuple[str, ...], start: int | None = None) -> Piece:
+        begin = node.start_byte if start is None else start
+        end = node.end_byte
+        after = node.next_sibling
+        if after is not None and after.type == ";":
+            end = after.end_byte
+        core = _core(node)
+        first = re.match(r"\w+(?=\s*\()", self._source.parsed[begin:end])
+        is_call = first is not None and first.group() in self._called
+        kind = "call" if is_call else _kind(core)
+        body = core.child_by_field_name("body") if kind == "function" else None
+        stop = end if body is None else body.start_byte
+        if body is not None:
+            lists = [one for one in core.children if one.type == "field_initializer_list"]
+            stop = lists[0].start_byte if lists else stop
+        own = [mark for mark in self._marks if self._done <= mark.begin < stop]
+        self._done = max(self._done, end)
+        inside = kind == "class"  # marks of members are not those of the class
+        words = {word for mark in own if not inside or mark.begin < begin for word in mark.words}
+        if own:
+            begin = min(begin, own[0].begin)
+        text = self._source.plain
+        if re.search(r"\bconstexpr\b|\bconsteval\b", text[begin:stop]) and kind != "class":
+            words.add("constexpr")
+        holes = list(_host_members(core, self._source)) if kind == "class" else []
+        names = frozenset(() if is_call else _names(core, kind))
+        return Piece(
+            kind, begin, end, stop, names, frozenset(words), _words(text, begin, end, holes),
+            words_in(text[begin:stop]), holes, space, core,
+        )  # fmt: skip
+
+
+def _words(text: str, begin: int, end: int, holes: list[tuple[int, int, str]]) -> set[str]:
+    parts, at = [], begin
+    for first, last, _ in holes:
+        parts.append(text[at:first])
+        at = last
+    parts.append(text[at:end])
+    return words_in(" ".join(parts))
+
+
+def _core(node: Node) -> Node:
+    """The declaration within `template<...>`."""
+    while node.type == "template_declaration" and node.named_children:
+        node = node.named_children[-1]
+    return node
+
+
+def _kind(node: Node) -> str:
+    kind = node.type
+    if kind == "function_definition":
+        return "function"
+    if kind in _CLASSES or (
+        kind in {"declaration", "type_definition"}
+        and any(
+            child.type in _CLASSES and child.child_by_field_name("body") for child in node.children
+        )
+    ):
+        return "class"
+    if kind == "declaration":
+        declarators = node.children_by_field_name("declarator")
+        is_prototype = bool(declarators) and all(map(_is_function, declarators))
+        return "prototype" if is_prototype else "variable"
+    if kind in {"type_definition", "alias_declaration", "enum_specifier", "concept_definition"}:
+        return "type"
+    if kind in {"using_declaration", "namespace_alias_definition"}:
+        return "using"
+    if kind == "template_instantiation":
+        return "instantiation"
+    if kind == "expression_statement":
+        return "call"
+    return "assertion" if kind == "static_assert_declaration" else "unknown"
+
+
+def _is_function(node: Node) -> bool:
+    while node.type in {"pointer_declarator", "reference_declarator"} and node.named_children:
+        node = node.named_children[-1]
+    return node.type == "function_declarator"
+
+
+def _names(node: Node, kind: str) -> Iterator[str]:
+    """What a declaration declares; the enumerators of an enum are among it."""
+    if kind == "using":
+        yield from re.findall(r"\w+", (node.text or b"").decode())[1:]
+        return
+    if node.type == "enum_specifier" or (kind == "type" and node.type == "type_definition"):
+        yield from words_in((node.text or b"").decode()) if _holds_enum(node) else ()
+    name = node.child_by_field_name("name")
+    if name is not None:
+        yield from _leaf(name)
+    for child in node.children:
+        if child.type in {*_CLASSES, "enum_specifier"}:
+            inner = child.child_by_field_name("name")
+            yield from _leaf(inner) if inner is not None else ()
+            if child.type == "enum_specifier":
+                yield from words_in((child.text or b"").decode())
+    for declarator in node.children_by_field_name("declarator"):
+        yield from _leaf(declarator)
+
+
+def _holds_enum(node: Node) -> bool:
+    return node.type == "enum_specifier" or any(c.type == "enum_specifier" for c in node.children)
+
+
+def _leaf(node: Node) -> Iterator[str]:
+    """Name at the bottom of a declarator, of `Scope::name` both."""
+    if node.type in _DECLARED:
+        yield (node.text or b"").decode()
+    elif node.type == "qualified_identifier":
+        for child in node.named_children:
+            yield from _leaf(child)
+    elif node.type in {"template_function", "template_type"}:
+        name = node.child_by_field_name("name")
+        yield from _leaf(name) if name is not None else ()
+    else:
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in {"parenthesized_declarator", "reference_declarator"}:
+            inner = node.named_children[-1] if node.named_children else None
+        yield from _leaf(inner) if inner is not None else ()
+
+
+def _host_members(node: Node, source: SourceText) -> Iterator[tuple[int, int, str]]:
+    """Members of a class that only the host can call: what is to be left out of each.
+
+    A constructor, destructor, operator or virtual function stays where it holds nothing of the
+    host's, else it loses its body.
+    """
+    body = node.child_by_field_name("body")
+    for child in node.children if body is None else ():
+        if child.type in _CLASSES:
+            yield from _host_members(child, source)
+    last = body.start_byte + 1 if body is not None else 0
+    for member in body.named_children if body is not None else ():
+        core = _core(member)
+        marks = {w for m in source.marks if last <= m.begin < core.end_byte for w in m.words}
+        last = member.end_byte
+        if core.type in _CLASSES or core.type == "field_declaration":
+            yield from _host_members(core, source)
+        elif core.type == "function_definition" and not marks & DEVICE_WORDS:
+            yield from _host_member(member, core, source)
+
+
+def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[tuple[int, int, str]]:
+    inner = core.child_by_field_name("body")
+    if inner is None:
+        return
+    head = source.plain[member.start_byte : inner.start_byte]
+    if re.search(r"\bconstexpr\b", head):
+        return
+    special = re.search(r"\b(?:operator|virtual|override)\b", head)
+    if core.child_by_field_name("type") is not None and not special:
+        yield member.start_byte, member.end_byte, ""
+    elif _HOST_WORDS.search(source.plain[member.start_byte : member.end_byte]):
+        lists = [one for one in core.children if one.type == "field_initializer_list"]
+        start = lists[0].start_byte if lists else inner.start_byte
+        yield start, member.end_byte, "{}" if "~" in head else ";"

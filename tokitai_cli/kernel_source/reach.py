@@ -1,0 +1,84 @@
+"""What of a program's declarations its kernels reach, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tokitai_cli.kernel_source.pieces import Piece
+from tokitai_cli.kernel_source.text import DEVICE_WORDS, Macro
+
+
+def reached(
+    pieces: Sequence[Piece], macros: Mapping[str, Macro], wanted: Collection[str]
+) -> set[int]:
+    """Indices of the pieces to keep: kernels, and what they reach.
+
+    wanted: all names of the kernels and symbols to serve, those of template arguments among them;
+    empty for every kernel.
+    Host functions are never kept. A name reaches every declaration of that name.
+    """
+    kernels = [one for one in pieces if one.kernel]
+    roots = {name for one in kernels for name in one.names}
+    chosen = roots & set(wanted) or roots
+    host = {
+        name for one in pieces if one.kind == "function" and not one.device for name in one.names
+    } - {name for one in pieces if one.device for name in one.names}
+    classes = {name for one in pieces if one.kind == "class" for name in one.names}
+    keeper = _Keeper(macros, host, classes)
+    keeper.use({*wanted, *chosen})
+    kept: set[int] = set()
+    while True:
+        more = {i for i, one in enumerate(pieces) if i not in kept and keeper.keeps(one)}
+        if not more:
+            return kept
+        kept |= more
+        for index in more:
+            keeper.use(pieces[index].words)
+
+
+class _Keeper:
+    def __init__(self, macros: Mapping[str, Macro], host: set[str], classes: set[str]) -> None:
+        self._macros = macros
+        self._host = host
+        self._classes = classes
+        self._used: set[str] = set()
+
+    def use(self, words: set[str]) -> None:
+        """Take `words`, and those of the macros among them, as used."""
+        waiting = words - self._used
+        while waiting:
+            self._used |= waiting
+            bodies = (self._macros[word].words for word in waiting if word in self._macros)
+            waiting = {word for body in bodies for word in body} - self._used
+
+    def _closure(self, words: set[str]) -> set[str]:
+        found: set[str] = set()
+        waiting = set(words)
+        while waiting:
+            found |= waiting
+            waiting = {
+                word for one in waiting if one in self._macros for word in self._macros[one].words
+            } - found
+        return found
+
+    def keeps(self, piece: Piece) -> bool:
+        if piece.kind == "using":
+            return True
+        if piece.kind in {"call", "unknown"} or not piece.names:
+            return self._keeps_unnamed(piece)
+        if piece.kind in {"function", "prototype", "instantiation"}:
+            if not piece.device and piece.kind != "instantiation":
+                return False
+            if any(name.startswith("operator") for name in piece.names):
+                own = piece.head & self._classes
+                return not own or bool(own & self._used)
+        return bool(piece.names & self._used)
+
+    def _keeps_unnamed(self, piece: Piece) -> bool:
+        """A call of a macro, or what could not be read: kept where it is the device's."""
+        closure = self._closure(piece.words)
+        if piece.kind == "call" and not piece.words & self._macros.keys():
+            return False
+        if closure & DEVICE_WORDS:
+            return True
+        return piece.kind == "call" and not closure & self._host

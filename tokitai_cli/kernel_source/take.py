@@ -1,0 +1,156 @@
+"""A program's kernels with what they reach, host code left out; every line keeps its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli.kernel_source.files import UserFile, user_files
+from tokitai_cli.kernel_source.pieces import Piece, pieces_of
+from tokitai_cli.kernel_source.reach import reached
+from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text
+from tokitai_cli.sources import blank
+
+VERSION = 1  # of what is taken: belongs to the key of a build
+_KEPT_DIRECTIVES = {"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "elifdef"}
+# Standard headers of the host alone, which cost a compiler time.
+_HOST_HEADERS = """
+    iostream fstream sstream ostream istream iomanip vector string map unordered_map set unordered_set
+    list deque queue stack chrono random thread mutex future condition_variable filesystem regex memory
+    functional numeric exception stdexcept locale atomic getopt.h unistd.h omp.h sys/time.h time.h ctime
+    sys/stat.h sys/types.h string_view optional variant any iterator system_error cstdarg csignal
+    signal.h dirent.h
+"""
+_ALWAYS = re.compile(  # of C, C++ and HIP itself
+    r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
+    r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
+)
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What a build takes of a program.
+
+    texts: by names of files that lie in one folder, the source first: what is taken of each of `files`,
+    behind a line that gives the place. left_out: by file, first and last lines of what was left out.
+    optional: names of headers that are taken in only where they are there.
+    """
+
+    texts: dict[str, str]
+    files: tuple[Path, ...]
+    left_out: dict[Path, list[tuple[int, int]]]
+    optional: list[str]
+
+
+class Program(msgspec.Struct):
+    """The files of a program, read and parsed."""
+
+    source: Path
+    files: dict[Path, UserFile]
+    texts: dict[Path, SourceText]
+    pieces: dict[Path, list[Piece]]
+    macros: dict[str, Macro]
+
+
+def program(source: Path, folders: Sequence[Path]) -> Program:
+    """Read `source` and what it includes of the user's, from its folder and the include `folders`."""
+    files = user_files(source, folders)
+    macros = macros_of(blank(one.text, quotes=True) for one in files.values())
+    texts = {path: source_text(one.text, macros) for path, one in files.items()}
+    pieces = {path: pieces_of(text, macros) for path, text in texts.items()}
+    return Program(source, files, texts, pieces, macros)
+
+
+def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Taken:
+    """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
+    whole = program(source, folders)
+    every = [(path, piece) for path, found in whole.pieces.items() for piece in found]
+    kept = reached([piece for _, piece in every], whole.macros, wanted)
+    words = {word for index in kept for word in every[index][1].words}
+    names = {path: f"{index}-{path.name}" for index, path in enumerate(whole.files)}
+    texts: dict[str, str] = {}
+    left: dict[Path, list[tuple[int, int]]] = {}
+    optional: dict[str, None] = {}
+    for path in whole.files:
+        mine = [
+            (index in kept, piece) for index, (where, piece) in enumerate(every) if where == path
+        ]
+        edits = _edits(whole.texts[path], mine)
+        lines = [(whole.texts[path].line(a), whole.texts[path].line(b - 1)) for a, b, _ in edits]
+        edits += _includes(whole, path, names, "std" in words, optional)
+        texts[names[path]] = f"#line 1 {_quoted(path)}\n" + _edited(whole.files[path].text, edits)
+        if lines:
+            left[path] = _joined(lines)
+    return Taken(texts, tuple(whole.files), left, list(optional))
+
+
+def _edits(source: SourceText, pieces: list[tuple[bool, Piece]]) -> list[tuple[int, int, str]]:
+    """What is blanked of a file: pieces that are not kept, and members that only the host calls.
+
+    Preprocessor lines that decide or define something stay.
+    """
+    edits: list[tuple[int, int, str]] = []
+    for keep, piece in pieces:
+        if keep:
+            edits += piece.holes
+            continue
+        at = piece.begin
+        for one in source.directives:
+            if piece.begin <= one.begin < piece.end and one.word in _KEPT_DIRECTIVES:
+                edits.append((at, one.begin, ""))
+                at = one.end
+        edits.append((at, piece.end, ""))
+    return [edit for edit in edits if source.plain[edit[0] : edit[1]].strip()]
+
+
+def _includes(
+    whole: Program, path: Path, names: dict[Path, str], std: bool, optional: dict[str, None]
+) -> list[tuple[int, int, str]]:
+    """The user's files lead to what is taken of them; what is not there is asked for first."""
+    edits: list[tuple[int, int, str]] = []
+    one, source = whole.files[path], whole.texts[path]
+    for directive in source.directives:
+        if directive.word not in {"include", "include_next", "import"}:
+            continue
+        begin, end = directive.begin, directive.end
+        if begin in one.includes:
+            edits.append((begin, end, f'#include "{names[one.includes[begin]]}"'))
+        elif begin in one.foreign:
+            name = one.foreign[begin]
+            if name[1:-1] in _HOST_HEADERS.split() and not std:
+                edits.append((begin, end, ""))
+            elif not _ALWAYS.fullmatch(name[1:-1]):
+                line = source.line(begin) + 1
+                optional[name.strip('<>"')] = None
+                asked = f"#if __has_include({name})\n#include {name}\n#endif\n#line {line}"
+                edits.append((begin, end, asked))
+    return edits
+
+
+def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for begin, end, new in sorted(edits):
+        if begin < at:
+            continue
+        parts.append(text[at:begin])
+        blanked = re.sub(r"[^\n]", " ", text[begin:end])
+        parts.append(new + (blanked[len(new) :] if "\n" not in new else ""))
+        at = end
+    return "".join(parts) + text[at:]
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _joined(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(lines):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found

@@ -1,0 +1,259 @@
+"""C++ text made ready for the parser: what it cannot read is blanked, every character keeps its place.
+
+CUDA's and HIP's qualifiers, launches `<<<...>>>`, preprocessor lines, and branches of them that no
+parser could read beside the first.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tokitai_cli.sources import blank
+
+_PAREN = r"\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
+_DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CALLED = """__attribute__ __launch_bounds__ __align__ alignas __declspec __cluster_dims__ __maxnreg__
+    __block_size__ __builtin_align__"""
+_PLAIN = """__global__ __device__ __host__ __forceinline__ __noinline__ __inline__ __inline
+    __restrict__ __restrict restrict __shared__ __constant__ __managed__ __extension__
+    __grid_constant__ __volatile__"""
+_QUALIFIERS = {name: name in _CALLED.split() for name in f"{_CALLED} {_PLAIN}".split()}
+_STORAGE = {"inline", "static", "extern", "C", "constexpr"}
+DEVICE_WORDS = frozenset({"__global__", "__device__", "__constant__", "__managed__", "__shared__"})
+# An unknown macro that stands like an attribute between qualifier and type: C10_LAUNCH_BOUNDS_1(n).
+_ATTRIBUTE_MACRO = re.compile(rf"(?<=__global__)\s+(?P<it>[A-Z][A-Z0-9_]+\s*{_PAREN})(?=\s+\w)")
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A qualifier that was blanked; `words` are those that it stands for.
+
+    rest: what of a macro's body is no qualifier, such as `void`; the parser reads that.
+    """
+
+    begin: int
+    end: int
+    words: frozenset[str]
+    rest: str = ""
+
+
+class Directive(msgspec.Struct, frozen=True):
+    """A preprocessor line: `word` is if, define, include, ...; `rest` what follows, comments blanked."""
+
+    begin: int
+    end: int
+    word: str
+    rest: str
+
+
+class Macro(msgspec.Struct, frozen=True):
+    """All definitions of a macro: words of its bodies, and whether it takes arguments."""
+
+    words: frozenset[str]
+    called: bool
+    bodies: tuple[str, ...]
+
+    @property
+    def rest(self) -> str | None:
+        """What is left of a body without its qualifiers; None where it is none of qualifiers.
+
+        Qualifiers alone or nothing, in every body; or qualifiers with a type, in one of them.
+        """
+        known = {*_QUALIFIERS, *_STORAGE}
+        bodies = [re.sub(r'"[^"]*"', "", re.sub(_PAREN, "", body)) for body in self.bodies]
+        rests = [_WORD.sub(lambda m: "" if m.group() in known else m.group(), b) for b in bodies]
+        if not any(rest.strip() for rest in rests):
+            return ""
+        is_type = not self.called and self.words & DEVICE_WORDS
+        if is_type and all(re.fullmatch(r"[\w\s:*&<>,]*", rest) for rest in rests):
+            return max(rests, key=len).strip()
+        return None
+
+
+class SourceText(msgspec.Struct, frozen=True):
+    """One file's text and what was found in it. `parsed` has its length."""
+
+    plain: str  # comments blanked, literals hollow
+    parsed: str
+    directives: list[Directive]
+    marks: list[Mark]
+    lines: list[int]  # offsets at which lines start
+
+    def line(self, offset: int) -> int:
+        """Line of an offset, counted from 1."""
+        return bisect.bisect_right(self.lines, offset)
+
+
+def words_in(text: str) -> set[str]:
+    """All identifiers of a text whose comments and literals are blank."""
+    return set(_WORD.findall(text))
+
+
+def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
+    """Macros that the texts define, by name; those that stand for a qualifier's macro resolved."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for text in texts:
+        for line in _DIRECTIVE.finditer(text):
+            match = _DEFINE.match(line["rest"]) if line["word"] == "define" else None
+            if match is not None:
+                body = re.sub(r"\\\r?\n", "  ", match["body"])
+                found.setdefault(match["name"], []).append((body, match["parameters"] is not None))
+    # One macro may stand for another: its words are put in, a few times over.
+    for _ in range(3):
+        for name, bodies in found.items():
+            found[name] = [(_expanded(body, found, name), called) for body, called in bodies]
+    return {
+        name: Macro(
+            frozenset(word for body, _ in bodies for word in _WORD.findall(body)),
+            any(called for _, called in bodies),
+            tuple(body for body, _ in bodies),
+        )
+        for name, bodies in found.items()
+    }
+
+
+def _expanded(body: str, found: Mapping[str, list[tuple[str, bool]]], name: str) -> str:
+    """`body` with short macros that take no arguments put in: those that may be qualifiers."""
+
+    def put(match: re.Match[str]) -> str:
+        other = found.get(match.group(), [])
+        short = bool(other) and all(len(text) < 80 and not called for text, called in other)
+        return other[-1][0] if short and match.group() != name else match.group()
+
+    return _WORD.sub(put, body) if len(body) < 200 else body
+
+
+def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
+    """Read one file's text; `macros` are those of all files that belong together."""
+    plain = blank(text, quotes=True)
+    directives = [
+        Directive(match.start(), match.end(), match["word"], match["rest"])
+        for match in _DIRECTIVE.finditer(plain)
+    ]
+    dark = list(_dark_branches(plain, directives))
+    out = _erased(plain, [*((one.begin, one.end) for one in directives), *dark])
+    marks = list(_marks(out, macros))
+    spans = [(mark.begin, mark.end) for mark in marks]
+    spans += [(one.start("it"), one.end("it")) for one in _ATTRIBUTE_MACRO.finditer(out)]
+    spans += configurations(out)
+    letters = list(_erased(out, spans))
+    for mark in marks:
+        rest = (
+            mark.rest if len(mark.rest) <= mark.end - mark.begin else "int"[: mark.end - mark.begin]
+        )
+        letters[mark.begin : mark.begin + len(rest)] = rest
+    out = "".join(letters)
+    out = _separated(out, macros)
+    parsed = out.encode("ascii", "replace").decode("ascii")
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    return SourceText(plain, parsed, directives, marks, starts)
+
+
+def configurations(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of each `<<<...>>>` in a text whose comments are blank."""
+    end = 0
+    for match in re.finditer("<<<", text):
+        if match.start() < end:
+            continue
+        depth = 0
+        for mark in re.compile(r"[(\[{]|[)\]}]|>>>|;").finditer(text, match.end()):
+            if mark.group() in "([{":
+                depth += 1
+            elif mark.group() in ")]}":
+                depth -= 1
+            if depth < 0 or mark.group() == ";":
+                break
+            if mark.group() == ">>>" and depth == 0:
+                end = mark.end()
+                yield match.start(), end
+                break
+
+
+def _erased(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for begin, end in sorted(spans):
+        if end <= at:
+            continue
+        parts.append(text[at : max(at, begin)])
+        parts.append(re.sub(r"[^\n]", " ", text[max(at, begin) : end]))
+        at = end
+    return "".join(parts) + text[at:]
+
+
+def _marks(text: str, macros: Mapping[str, Macro]) -> Iterator[Mark]:
+    stands = {name: (frozenset({name}), "") for name in _QUALIFIERS}
+    called = {name for name, with_arguments in _QUALIFIERS.items() if with_arguments}
+    for name, macro in macros.items():
+        rest = macro.rest
+        if rest is not None and name not in stands:
+            stands[name] = macro.words, rest
+            if macro.called:
+                called.add(name)
+    for word in _WORD.finditer(text):
+        name = word.group()
+        if name not in stands:
+            continue
+        end = word.end()
+        if name in called:
+            arguments = re.compile(rf"\s*{_PAREN}").match(text, end)
+            if arguments is None:
+                continue
+            end = arguments.end()
+        yield Mark(word.start(), end, *stands[name])
+
+
+def _separated(text: str, macros: Mapping[str, Macro]) -> str:
+    """`text` with a semicolon behind each call of a macro that stands as a declaration of its own."""
+    names = [name for name, macro in macros.items() if macro.called and macro.rest is None]
+    if not names:
+        return text
+    alone = rf"(?:^|(?<=[;{{}})]))\s*(?:{'|'.join(map(re.escape, names))})\s*{_PAREN}"
+    out = list(text)
+    for match in re.finditer(rf"{alone}[ \t\r]*(?=\n\s*[\w~}}])", text):
+        out[match.end()] = ";"
+    return "".join(out)
+
+
+def _dark_branches(text: str, directives: list[Directive]) -> Iterator[tuple[int, int]]:
+    """Branches that the parser must not see.
+
+    Those of `#if 0`, those that this tool's build leaves out, and all but the first of a group whose
+    branches are no whole declarations or statements.
+    """
+    stack: list[list[Directive]] = []
+    for one in directives:
+        if one.word in {"if", "ifdef", "ifndef"}:
+            stack.append([one])
+        elif one.word in {"elif", "else", "elifdef", "elifndef"} and stack:
+            stack[-1].append(one)
+        elif one.word == "endif" and stack:
+            yield from _dark_of_group(text, [*stack.pop(), one])
+
+
+def _dark_of_group(text: str, group: list[Directive]) -> Iterator[tuple[int, int]]:
+    branches = [(a.end, b.begin) for a, b in itertools.pairwise(group)]
+    first = group[0]
+    never = first.word == "if" and first.rest.strip() == "0"
+    ours = first.rest.strip() == "TOKITAI" or "defined(TOKITAI)" in first.rest.replace(" ", "")
+    left_out = first.word == "ifndef" or "!" in first.rest
+    chosen = 1 if never or (ours and left_out) else 0
+    if never or ours:
+        keep = branches[chosen : chosen + 1]
+    elif all(_whole(text[begin:end]) for begin, end in branches):
+        return
+    else:
+        keep = branches[:1]
+    yield from (branch for branch in branches if branch not in keep)
+
+
+def _whole(branch: str) -> bool:
+    code = _DIRECTIVE.sub("", branch).strip()
+    balanced = all(code.count(a) == code.count(b) for a, b in ("{}", "()"))
+    return not code or (balanced and code[-1] in ";}:")
