@@ -9,6 +9,12 @@ from typing import Any
 import msgspec
 
 from tokitai_cli.evidence import Outcome, Parts, assemble, settle
+from tokitai_cli.model.contract import (
+    ContractRecord,
+    KernelRecord,
+    LimitRecord,
+    ReasonRecord,
+)
 from tokitai_cli.model.evidence import (
     ArrayRecord,
     BuildRecord,
@@ -283,6 +289,46 @@ def group(**changes: Any) -> GroupRecord:
     return GroupRecord(**(fields | changes))
 
 
+def contract(text: str = "") -> ContractRecord:
+    """What the spec says; `text` in place of each of its words."""
+    limits = [
+        LimitRecord(
+            name=text or name,
+            output="",
+            against=against,
+            limit=limit,
+            tolerances=text,
+            profiles=[],
+            why=text or why,
+        )
+        for name, against, limit, why in (
+            ("bound", "reference", 1.0, "worst case over every rounding of the sum"),
+            ("exact", "replay", 0.0, "the order of the sum is defined"),
+        )
+    ]
+    kernel = KernelRecord(
+        title=text or "Gradient of A",
+        formula=text or "grad_A[m,k] = sum over n of grad_C[m,n] * B[k,n]",
+        source=text or "gemm_bw.hip",
+        source_sha256=SOURCE,
+        lowering=text or "hip.gemm_bw.grad_a",
+        backend=text,
+        kernels=[text or LAUNCH.kernel],
+        oracle=text or "gemm",
+        limits=limits,
+    )
+    reasons = [ReasonRecord(subject=text or "m=64,n=64,k=64", why=text or "four tiles each way")]
+    return ContractRecord(
+        op="gemm-bw",
+        title=text or "Backward of a product",
+        summary=text or "Each output element is one float32 accumulator.",
+        path=text or "gemm-bw.yaml",
+        variants={"grad-a": kernel},
+        shapes=reasons,
+        profiles=reasons,
+    )
+
+
 def volatile(**changes: Any) -> VolatileRecord:
     fields: dict[str, Any] = {
         "started": "2023-11-14T22:13:20Z",
@@ -313,6 +359,7 @@ def parts(cases: Sequence[CaseRecord], **changes: Any) -> Parts:
             platform="Linux 6.1.0 x86_64",
         ),
         "settings": Settings(),
+        "contract": contract(),
         "volatile": volatile(
             case_times_ns={one.key: [152000, 149500] for one in cases if one.outputs}
         ),

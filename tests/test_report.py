@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from tests import evidence_samples as samples
 from tokitai_cli import evidence as stage
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.evidence import FactRecord, SourceRecord
+from tokitai_cli.model.evidence import Evidence, FactRecord, SourceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.report import render
+from tokitai_cli.report import Look, render
 from tokitai_cli.report.formats import markdown
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,23 +53,24 @@ def test_templates_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: 
     want = render(evidence, "md")
     folder = tmp_path / "templates"
     folder.mkdir()
-    assert render(evidence, "md", cache=folder) == want
+    assert render(evidence, "md", Look(folder)) == want
     kept = sorted(folder.iterdir())
     assert kept
     assert {path.suffix for path in kept} == {".template"}
     for path in kept:
         path.write_bytes(path.read_bytes()[:-7])
-    from tokitai_cli.report.formats.markdown import _environment
+    from tokitai_cli.report.templates import _environment
 
     _environment.cache_clear()
-    assert render(evidence, "md", cache=folder) == want
+    assert render(evidence, "md", Look(folder)) == want
     file = tmp_path / "file"
     file.write_text("", encoding="utf-8")
     _environment.cache_clear()
-    assert render(evidence, "md", cache=file) == want
+    assert render(evidence, "md", Look(file)) == want
 
 
-def hostile_report() -> str:
+def hostile_evidence() -> Evidence:
+    """Evidence in which every text that a stranger may choose is hostile."""
     array = msgspec.structs.replace(samples.saved_array(), file=HOSTILE, dtype=HOSTILE)
     case = samples.refuted(
         reason=HOSTILE, rerun=HOSTILE, saved_arrays=[array], known_bug=HOSTILE, debug=HOSTILE
@@ -79,6 +80,7 @@ def hostile_report() -> str:
     parts = samples.parts(
         [case, crashed],
         name=HOSTILE,
+        contract=samples.contract(HOSTILE),
         builds={samples.BUILD: build},
         specs={samples.SPEC: SourceRecord(path=HOSTILE, bytes=1, text=HOSTILE)},
         devices={
@@ -94,7 +96,11 @@ def hostile_report() -> str:
             notes=[HOSTILE],
         ),
     )
-    return render(stage.assemble(parts), "md").decode()
+    return stage.assemble(parts)
+
+
+def hostile_report() -> str:
+    return render(hostile_evidence(), "md").decode()
 
 
 def outside_of_code(report: str) -> str:
@@ -203,8 +209,8 @@ def test_code(text: str, want: str) -> None:
 
 def test_a_fence_is_longer_than_any_inside() -> None:
     block = markdown.fence("```\n````x\n", "sh")
-    assert block.startswith("`````sh\n")
-    assert block.endswith("\n`````")
+    assert block.startswith("\n`````sh\n")
+    assert block.endswith("\n`````\n")
 
 
 def test_a_template_prints_nothing_by_accident() -> None:

@@ -77,6 +77,15 @@ def read_plain(path: str | Path, most: int | None = None) -> bytes:
     return data
 
 
+def home() -> Path | None:
+    """The user's home folder; None where there is none, or where it is the root."""
+    try:
+        found = Path.home()
+    except RuntimeError:
+        return None
+    return found if found.name else None
+
+
 def sha256(data: bytes | memoryview) -> str:
     """sha256 in hex."""
     return hashlib.sha256(data).hexdigest()

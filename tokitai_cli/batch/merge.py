@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli import report
 from tokitai_cli.batch.index import summarise
 from tokitai_cli.errors import Location, StorageError, UsageError
 from tokitai_cli.model.batch import BatchIndex, Begun, Ended, SpecEntry
@@ -38,7 +39,13 @@ class Shard(msgspec.Struct, frozen=True):
         return self.store.path
 
 
-def merge(folders: Sequence[Path], out: Path, *, formats: Sequence[str] = ("md",)) -> BatchIndex:
+def merge(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    formats: Sequence[str] = ("md",),
+    look: report.Look = report.PLAIN,
+) -> BatchIndex:
     """Join the shards in `folders` into `out`, as if one batch had run them, and sum it up.
 
     Raises UsageError, which names the difference, where they are not all the shards of one batch,
@@ -55,7 +62,7 @@ def merge(folders: Sequence[Path], out: Path, *, formats: Sequence[str] = ("md",
             joined.begin(start, {}, {})
             joined.copy([shard.store for shard in shards], [entry.name for entry in start.specs])
             joined.end(_ended(shards))
-        return summarise(joined, formats=formats)
+        return summarise(joined, formats=formats, look=look)
 
 
 def check_alike(shards: Sequence[Shard]) -> list[Shard]:

@@ -82,13 +82,13 @@ def run(
 
 
 def merge(
-    folders: Sequence[Path], out: Path, *, formats: Sequence[str]
+    folders: Sequence[Path], out: Path, *, formats: Sequence[str], look: report.Look
 ) -> tuple[BatchIndex, tuple[Path, ...]]:
     """Join the shards of one batch into `out`; returns the index and its files.
 
     Raises UsageError where they are not alike or not whole, StorageError where they cannot be read.
     """
-    return merge_shards(folders, out, formats=formats), _files(out)
+    return merge_shards(folders, out, formats=formats, look=look), _files(out)
 
 
 def _files(out: Path) -> tuple[Path, ...]:
@@ -98,7 +98,7 @@ def _files(out: Path) -> tuple[Path, ...]:
 def _summed(store: Store, options: BatchOptions) -> BatchIndex:
     """Write evidence and index. Raises StorageError where they cannot be written."""
     try:
-        return summarise(store, formats=options.formats)
+        return summarise(store, formats=options.formats, look=options.look)
     except EvidenceError as error:
         mend = "free space there and run again with --resume; what is finished is kept"
         raise StorageError(error.message, where=error.where, mend=mend) from error
@@ -107,6 +107,8 @@ def _summed(store: Store, options: BatchOptions) -> BatchIndex:
 def begun(options: BatchOptions, collected: Collected) -> Begun:
     """What is kept of the start."""
     shard = options.shard
+    if options.device == "auto":  # what repeats the batch names the device that it ran on
+        options = msgspec.structs.replace(options, device=collected.devices[0])
     return Begun(
         tool=evidence.tool_record(),
         tool_digest=collected.setup.tool,

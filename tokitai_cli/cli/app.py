@@ -25,7 +25,7 @@ _VERBS = {
     "sanitize": "sanitize",
     "batch": "batch",
     "merge": "merge",
-    "report": "report.report_file",
+    "report": "report",
     "cache": "cache.cache",
     "schema": "schema.schema",
 }

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
+from tokitai_cli.evidence.private import without_folders
 from tokitai_cli.evidence.statements import statements
 from tokitai_cli.model import encoding, queries
+from tokitai_cli.model.contract import ContractRecord
 from tokitai_cli.model.evidence import (
     AgreementRecord,
     BuildRecord,
@@ -46,6 +48,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices
     by name, oracles name -> sha256; cases refer to these. `non_claims` are those of specs and
     variants; a device's own stand in its record. `outcome` is None for a run that came to its end.
+    folders: absolute paths, and the words that stand in evidence for them.
     read_back: the cases were read from files of this tool, and are normal as they are.
     """
 
@@ -65,6 +68,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None
     settings: Settings | None = None
     agreement: Sequence[AgreementRecord] = ()
+    contract: ContractRecord | None = None
+    folders: Mapping[str, str] = msgspec.field(default_factory=dict)
     read_back: bool = False
 
 
@@ -102,19 +107,20 @@ def assemble(parts: Parts) -> Evidence:
         groups=list(parts.groups),
         statements=[],
         claims=[],
-        non_claims=[],
+        non_claims=list(parts.non_claims),
         digest="",
         volatile=msgspec.structs.replace(parts.volatile, measured=measured),
         settings=parts.settings,
         agreement=list(parts.agreement),
+        contract=parts.contract,
     )
-    draft = _normal(draft, cases_are=parts.read_back)
+    draft = without_folders(_normal(draft, cases_are=parts.read_back), parts.folders)
     # 4. What can be said of it.
     draft = msgspec.structs.replace(
         draft,
         statements=statements(draft),
         claims=gates(draft),
-        non_claims=list(map(encoding.normal, merged([*parts.non_claims, *own_non_claims(draft)]))),
+        non_claims=list(map(encoding.normal, merged([*draft.non_claims, *own_non_claims(draft)]))),
     )
     # 5. The digest, last. All but the specs' own words was normal, and what is made of that is too.
     return encoding.sealed(draft)

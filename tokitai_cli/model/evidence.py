@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from tokitai_cli.model.contract import ContractRecord
 from tokitai_cli.model.judged import (
     ChangesRecord,
     ExaminationRecord,
@@ -315,9 +316,9 @@ class Evidence(Record, frozen=True, kw_only=True):
     """One run.
 
     In memory all cases are in `cases` and `cases_file` is None; a file of a run with very many
-    cases has them beside it. The digest is always that of the form in memory. `settings` is None
-    where the file was written before they were recorded. Objects keep their order in files, so that
-    shapes are shown as they were made; the digest does not depend on it.
+    cases has them beside it. The digest is always that of the form in memory. `settings` and
+    `contract` are None where the file was written before they were recorded. Objects keep their order
+    in files, so that shapes are shown as they were made; the digest does not depend on it.
     """
 
     schema: Literal["tokitai/evidence/v2"]
@@ -344,3 +345,4 @@ class Evidence(Record, frozen=True, kw_only=True):
     cases_file: CasesFileRecord | None = None
     settings: Settings | None = None
     agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
+    contract: ContractRecord | None = None

@@ -21,6 +21,7 @@ MAX_JOBS = 1024
 _PLAIN = Settings()
 _ONE = ("verify", "sanitize")
 _CASES = (*_ONE, "batch")
+_REPORTED = (*_CASES, "merge", "report")
 
 
 class Kind(enum.Enum):
@@ -222,13 +223,26 @@ TABLE: tuple[Option, ...] = (
         default="reports/batch",
         verbs=("batch", "merge"),
     ),
+    _text(
+        "out",
+        "File to write, not stdout; of several formats, the folder for NAME.SUFFIX.",
+        metavar="PATH",
+        verbs=("report",),
+    ),
     _text("name", "Base name of the files; default the op's.", verbs=_ONE),
     _names(
         "format",
-        "Report format: {formats}; may be repeated.",
+        "Report formats: {formats}; a list, or repeated.",
         default=("md",),
-        verbs=(*_CASES, "merge"),
+        verbs=_REPORTED,
     ),
+    _text(
+        "templates",
+        "Folder of templates that go before the shipped ones.",
+        metavar="DIR",
+        verbs=_REPORTED,
+    ),
+    _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
     _flag("json", "Print the evidence JSON on stdout.", verbs=_ONE, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
     _flag("save_arrays", "Keep inputs, got and want of failing cases."),

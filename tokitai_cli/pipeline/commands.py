@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import spec
+from tokitai_cli import spec, storage
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.options import Kind, flag, options_of
 from tokitai_cli.model.settings import Settings
@@ -60,9 +61,12 @@ def called(loaded: LoadedSpec) -> str:
 
 
 def from_here(path: Path) -> str:
-    """`path` relative to the working folder where it lies under it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    """`path` relative to the working folder where it lies under it, or where both lie in one home."""
+    here, home = Path.cwd(), storage.home()
+    if path.is_relative_to(here):
+        return str(path.relative_to(here))
+    at_home = home is not None and path.is_relative_to(home) and here.is_relative_to(home)
+    return os.path.relpath(path, here) if at_home else str(path)
 
 
 def settings_words(verb: str, settings: Settings, **more: Any) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from tokitai_cli import evidence, oracles, storage
+from tokitai_cli import evidence, oracles, resources, storage
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
@@ -28,7 +28,8 @@ from tokitai_cli.model.spec import Spec
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.pipeline.case import CaseOutcome
-from tokitai_cli.pipeline.commands import rerun_run
+from tokitai_cli.pipeline.commands import called, rerun_run
+from tokitai_cli.pipeline.contract import contract
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.untried import untried
 
@@ -146,6 +147,16 @@ class EvidenceBuilder:
                 ],
                 outcome=outcome,
                 agreement=self.agreements.records(deterministic=True),
+                contract=contract(
+                    loaded.spec,
+                    self._options.called or called(loaded),
+                    self.cases,
+                    self.chosen.sources,
+                ),
+                folders={
+                    str(loaded.folder): ".",
+                    str(resources.kernels_dir()): "{tokitai}/kernels",
+                },
                 read_back=past is not None,
             )
         )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from tokitai_cli import evidence, report
 from tokitai_cli.errors import EvidenceError, UsageError
@@ -61,26 +64,34 @@ def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path
     path = folder / report.file_name(options.name, "json")
     evidence.write(found, path)
     files = [path]
+    look = msgspec.structs.replace(options.look, cache=_template_cache())
     for kind in options.formats:
         if kind != "json":
             other = folder / report.file_name(options.name, kind)
-            text = report.render(found, kind, cache=_template_cache())
+            text = report.render(found, kind, look)
             evidence.write_file(other, text, durable=False)  # it can be made again from the JSON
             files.append(other)
     return tuple(files)
 
 
-def render_file(file: str, kind: str) -> bytes:
+def render_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
     """An evidence file in another format. Raises EvidenceError and UsageError."""
-    return report.render(evidence.read(Path(file)), kind)
+    return report.render(evidence.read(path), kind, look)
 
 
-def write_report(file: str, data: bytes) -> None:
-    """Write a rendered report atomically. Raises UsageError where its folder is not there."""
-    path = Path(file)
-    if not path.parent.is_dir():
-        raise UsageError(f"--out {file}: the folder {path.parent} is not there")
-    evidence.write_file(path, data)
+def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
+    """Write one rendered report to the file `out`, or several to the folder `out` under their names.
+
+    Raises UsageError where the folder is not there.
+    """
+    if out is None:
+        raise UsageError("several formats do not fit stdout", mend="name a folder with --out")
+    path = Path(out)
+    folder = path if len(files) > 1 or path.is_dir() else path.parent
+    if not folder.is_dir():
+        raise UsageError(f"--out {out}: the folder {folder} is not there")
+    for name, data in files.items():
+        evidence.write_file(folder / name if folder == path else path, data)
 
 
 def _template_cache() -> Path | None:

@@ -44,6 +44,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     out: Path = Path("reports")
     name: str = ""
     formats: tuple[str, ...] = ("md",)
+    look: report.Look = report.Look()
     save_arrays: bool = False
     build_only: bool = False
     verb: str = "verify"
@@ -87,6 +88,7 @@ def run_options(
         out=Path(given["out"]),
         name=name,
         formats=given["format"],
+        look=look_of(given),
         save_arrays=given["save_arrays"],
         build_only=given["build_only"],
         verb=verb,
@@ -120,6 +122,14 @@ def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict
     for word in found.get("format", ()):
         report.check_format(word)
     return found
+
+
+def look_of(given: Mapping[str, Any]) -> report.Look:
+    """How reports are asked for. Raises UsageError where that cannot be."""
+    folder = given["templates"]
+    look = report.Look(templates=Path(folder) if folder else None, plots=given["plots"])
+    report.check_look(look)
+    return look
 
 
 def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:

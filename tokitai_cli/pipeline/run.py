@@ -102,6 +102,8 @@ class Run:
         self, options: RunOptions, chosen: Sequence[tuple[Device, Probe]], listener: Listener
     ) -> None:
         self._planned = plan.plan(options.loaded, options.selection)
+        if options.device == "auto":  # what repeats the run names the device that it ran on
+            options = msgspec.structs.replace(options, device=chosen[0][0].name)
         self._options = options
         self._listener = listener
         self._recorder = EvidenceBuilder(options)

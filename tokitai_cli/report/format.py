@@ -1,4 +1,4 @@
-"""What a report format is."""
+"""What a report format is, and what all of them have to know of a report that is asked for."""
 
 from __future__ import annotations
 
@@ -13,17 +13,29 @@ if TYPE_CHECKING:  # `--help` reads the table, and evidence is much to load
     from tokitai_cli.model.evidence import Evidence
 
 
+class Look(msgspec.Struct, frozen=True):
+    """How a report is asked for.
+
+    cache: folder of the user's own for compiled templates, for what lies there is executed; None: none.
+    templates: folder whose templates go before those of the same names that ship.
+    plots: with pictures, where the format can hold them.
+    """
+
+    cache: Path | None = None
+    templates: Path | None = None
+    plots: bool = False
+
+
 class Format(msgspec.Struct, frozen=True):
     """One format: its name, the suffix of its files, and what it makes of evidence or an index.
 
     Both give the file's bytes, piece by piece, so that no report need be held whole; None where the
-    format has no such form. Their last argument is a folder of the user's own for compiled
-    templates, or None. `index` gets all cases of the index too, spec by spec. index_file: name of
+    format has no such form. `index` gets all cases of the index too, spec by spec. index_file: name of
     the index in a batch's folder.
     """
 
     name: str
     suffix: str
-    evidence: Callable[[Evidence, Path | None], Iterable[bytes]] | None
-    index: Callable[[BatchIndex, Iterable[IndexCase], Path | None], Iterable[bytes]] | None
+    evidence: Callable[[Evidence, Look], Iterable[bytes]] | None
+    index: Callable[[BatchIndex, Iterable[IndexCase], Look], Iterable[bytes]] | None
     index_file: str = ""

@@ -1,13 +1,16 @@
-"""What the Markdown of a batch's index shows: failures in detail, and the matrix as tables."""
+"""What the page of a batch's index shows: failures in detail, and the matrix as tables."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
 from tokitai_cli.model.batch import BatchIndex, Cell, Failure, SpecSummary
 from tokitai_cli.model.queries import FINE
-from tokitai_cli.model.text import shape_text
+from tokitai_cli.model.text import counts_text, shape_text
 from tokitai_cli.model.verdict import Verdict, worst
+from tokitai_cli.report.format import Look
 
 MOST_DETAILED = 20
 MOST_LISTED = 200
@@ -33,6 +36,11 @@ class MatrixTable(msgspec.Struct, frozen=True):
     rows: list[MatrixRow]
     more: int
 
+    @property
+    def heads(self) -> list[str]:
+        """Heads of the columns in words."""
+        return [profile or "all profiles" for profile in self.profiles]
+
 
 class IndexOutline(msgspec.Struct, frozen=True):
     """All that the template walks over, beside the index. Of `unshown` failures only counts tell."""
@@ -42,6 +50,17 @@ class IndexOutline(msgspec.Struct, frozen=True):
     unshown: int
     tables: list[MatrixTable]
     shapes_joined: bool
+
+
+def index_context(index: BatchIndex, look: Look | None = None) -> dict[str, Any]:
+    """What templates of an index may use; with pictures where the `look` asks for them."""
+    return {
+        "headline": f"Batch: {index.verdict}",
+        "index": index,
+        "outline": outline_index(index),
+        "counted": counts_text,
+        "figures": [],
+    }
 
 
 def outline_index(index: BatchIndex) -> IndexOutline:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from tokitai_cli.model import queries
+from tokitai_cli.model.contract import ContractRecord, KernelRecord, LimitRecord
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
 from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.model.metrics import METRICS, named
+from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report.format import Look
 
 MOST_DETAILED = 20
 MOST_ROWS = 200
@@ -64,6 +69,32 @@ class Log(msgspec.Struct, frozen=True):
     more: int
 
 
+class Place(msgspec.Struct, frozen=True):
+    """A device that cases ran on, with the first line of its compilers' versions."""
+
+    name: str
+    device_class: str
+    arch: str
+    compiler: str
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A check or property of a variant over all cases that it judged, with the spec's reason for it.
+
+    value: the largest that was measured; None where the limit is not one for all, or nothing was.
+    """
+
+    variant: str
+    name: str
+    output: str
+    against: str
+    limit: Number | None
+    tolerances: str
+    why: str
+    value: Number | None
+    cases: int
+
+
 class Outline(msgspec.Struct, frozen=True):
     """All that the template walks over, beside the evidence itself."""
 
@@ -81,6 +112,30 @@ class Outline(msgspec.Struct, frozen=True):
     logs: list[Log]
     smallest_failing: list[queries.Smallest]
     left_open: list[str]
+    kernels: list[tuple[str, KernelRecord]]
+    places: list[Place]
+    limits: list[Limit]
+
+
+def context(evidence: Evidence, look: Look | None = None) -> dict[str, Any]:
+    """What templates of evidence may use; with pictures where the `look` asks for them."""
+    return {
+        "headline": headline(evidence),
+        "evidence": evidence,
+        "outline": outline(evidence),
+        "counts": queries.counts(evidence),
+        "reason": queries.reason(evidence),
+        "decision": queries.decision,
+        "shape": shape_text,
+        "figures": [],
+    }
+
+
+def headline(evidence: Evidence) -> str:
+    """Name, verdict, and the devices with their classes."""
+    used = dict.fromkeys(case.device for case in evidence.cases) or evidence.devices
+    places = [f"{name} ({evidence.devices[name].device_class})" for name in used]
+    return f"{evidence.name}: {evidence.verdict}" + (f" on {', '.join(places)}" if places else "")
 
 
 def outline(evidence: Evidence) -> Outline:
@@ -90,7 +145,7 @@ def outline(evidence: Evidence) -> Outline:
     told += [case for case in cases if case.verdict is Verdict.EXPECTED_FAILURE]
     detailed = queries.telling(told)[:MOST_DETAILED]
     verified = [case for case in cases if case.reads is Verdict.VERIFIED and case.outputs]
-    rows = [row for case in cases for row in queries.rows(case)]
+    every = _rows(cases)
     metrics = {check.metric for case in cases for output in case.outputs for check in output.checks}
     return Outline(
         cases=cases,
@@ -98,7 +153,7 @@ def outline(evidence: Evidence) -> Outline:
         not_detailed=len(told) - len(detailed),
         representative=max(verified, key=queries.nearness, default=None),
         tallies=queries.tallies(cases),
-        rows=rows if len(rows) <= MOST_ROWS else [],
+        rows=every if len(every) <= MOST_ROWS else [],
         metrics=[(name, METRICS[name].sentence) for name in sorted(metrics & METRICS.keys())],
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
@@ -107,12 +162,88 @@ def outline(evidence: Evidence) -> Outline:
         logs=_logs(evidence),
         smallest_failing=queries.smallest_failing(cases),
         left_open=queries.left_open(evidence),
+        kernels=list(evidence.contract.variants.items()) if evidence.contract else [],
+        places=_places(evidence),
+        limits=_limits(evidence.contract, cases),
     )
+
+
+def rows(evidence: Evidence) -> list[queries.Row]:
+    """A row for each output of each case, failures first."""
+    return _rows(queries.cases(evidence))
+
+
+def _rows(cases: list[CaseRecord]) -> list[queries.Row]:
+    by_rank = sorted(cases, key=lambda case: case.reads in queries.FINE)
+    return [row for case in by_rank for row in queries.rows(case)]
 
 
 def bins(histogram: dict[str, int]) -> list[tuple[str, int]]:
     """Bins of a histogram in the order of the numbers that name them."""
     return sorted(histogram.items(), key=lambda item: float(item[0]))
+
+
+def _places(evidence: Evidence) -> list[Place]:
+    found = []
+    for name in dict.fromkeys(case.device for case in evidence.cases):
+        device = evidence.devices[name]
+        compilers = dict.fromkeys(
+            build.compiler.version.strip().partition("\n")[0]
+            for build in evidence.builds.values()
+            if build.device == name and build.compiler is not None
+        )
+        found.append(Place(name, device.device_class, device.arch, "; ".join(compilers)))
+    return found
+
+
+def _limits(contract: ContractRecord | None, cases: list[CaseRecord]) -> list[Limit]:
+    """Limits as the spec states them, each with what was measured; as cases have them without it."""
+    values: dict[tuple[str, str, str], list[tuple[str, Number | None, Number | None]]] = {}
+    for case in cases:
+        for output in case.outputs:
+            for check in output.checks:
+                key: tuple[str, str, str] = (case.variant, check.metric, check.against)
+                values.setdefault(key, []).append((output.name, check.limit, check.value))
+        for one in case.properties:
+            key = (case.variant, one.name, "")
+            values.setdefault(key, []).append((one.output, None, one.value))
+    if contract is None:
+        asked = [
+            (
+                key[0],
+                LimitRecord(
+                    name=key[1],
+                    output=output,
+                    against=key[2],
+                    limit=limit,
+                    tolerances="",
+                    profiles=[],
+                    why="",
+                ),
+            )
+            for key, measured in values.items()
+            for output, limit in dict.fromkeys((name, limit) for name, limit, _ in measured)
+        ]
+    else:
+        asked = [(name, one) for name, kernel in contract.variants.items() for one in kernel.limits]
+    return [
+        _limit(variant, one, values.get((variant, one.name, one.against), []))
+        for variant, one in asked
+    ]
+
+
+def _limit(
+    variant: str, asked: LimitRecord, measured: list[tuple[str, Number | None, Number | None]]
+) -> Limit:
+    mine = [
+        value
+        for output, limit, value in measured
+        if output == (asked.output or output) and limit == asked.limit
+    ]
+    known = None if asked.limit is None else _largest(mine)
+    text = f"profiles {', '.join(asked.profiles)}: {asked.why}" if asked.profiles else asked.why
+    what = (asked.name, asked.output, asked.against, asked.limit, asked.tolerances)
+    return Limit(variant, *what, why=text, value=known, cases=len(mine))
 
 
 def _rejections(groups: list[GroupRecord]) -> list[Rejection]:

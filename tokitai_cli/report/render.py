@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokitai_cli.errors import UsageError, near
+from tokitai_cli.report.format import Look
 from tokitai_cli.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, IndexCase
     from tokitai_cli.model.evidence import Evidence
 
+PLAIN = Look()
 # Names that --format takes for evidence, and for the index of a batch.
 EVIDENCE_FORMATS = tuple(name for name, one in FORMATS.items() if one.evidence is not None)
 INDEX_FORMATS = tuple(name for name, one in FORMATS.items() if one.index is not None)
@@ -26,29 +27,41 @@ def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
     return name
 
 
+def check_look(look: Look) -> None:
+    """Raise UsageError where no report can be made like that: no folder of templates, no matplotlib."""
+    if look.templates is not None and not look.templates.is_dir():
+        raise UsageError(f"--templates {look.templates}: no folder is there")
+    if look.plots:
+        import importlib.util
+
+        if importlib.util.find_spec("matplotlib") is None:
+            raise UsageError(
+                "--plots: matplotlib is not there", mend="pip install 'tokitai[plots]'"
+            )
+
+
 def file_name(name: str, format: str) -> str:
     """Name of the file that holds the report `name` in one of EVIDENCE_FORMATS."""
     return f"{name}{FORMATS[format].suffix}"
 
 
-def render(evidence: Evidence, format: str, *, cache: Path | None = None) -> bytes:
+def render(evidence: Evidence, format: str, look: Look = PLAIN) -> bytes:
     """Evidence in one of EVIDENCE_FORMATS, from its own fields alone.
 
-    cache: a folder of the user's own for compiled templates, or None.
-    Raises UsageError for another format.
+    Raises UsageError for another format, and for a user's template that cannot be used.
     """
     made = FORMATS[check_format(format)].evidence
     assert made is not None
-    return b"".join(made(evidence, cache))
+    return b"".join(made(evidence, look))
 
 
 def render_index(
-    index: BatchIndex, format: str, cases: Iterable[IndexCase] = (), *, cache: Path | None = None
+    index: BatchIndex, format: str, cases: Iterable[IndexCase] = (), look: Look = PLAIN
 ) -> Iterator[bytes]:
     """Index of a batch in one of INDEX_FORMATS, piece by piece; JUnit needs its `cases`, spec by spec.
 
-    cache: as for `render`. Raises UsageError for another format.
+    Raises UsageError as `render` does.
     """
     made = FORMATS[check_format(format, of=INDEX_FORMATS)].index
     assert made is not None
-    return iter(made(index, cases, cache))
+    return iter(made(index, cases, look))

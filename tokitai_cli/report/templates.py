@@ -1,18 +1,36 @@
-"""The environment that a format's templates run in: sandboxed, and strict about names."""
+"""The environment that templates run in: sandboxed, strict about names, escaping for one target.
+
+A format's `printed` makes text of the target from every value that a template prints. `Raw` marks what
+is such text already; Jinja does the same with what its own blocks and macros give.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from jinja2 import FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2 import (
+    FileSystemBytecodeCache,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+)
 from jinja2.bccache import Bucket
 from jinja2.sandbox import SandboxedEnvironment
+from markupsafe import Markup
 
 from tokitai_cli import __version__, resources
+from tokitai_cli.errors import Location, UsageError
+from tokitai_cli.report.format import Look
+from tokitai_cli.report.raw import Raw
 from tokitai_cli.storage import file_sha256
+
+Printed = Callable[[object], str]
 
 
 class _TemplateCache(FileSystemBytecodeCache):
@@ -27,29 +45,67 @@ class _TemplateCache(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-def environment(
-    printed: Callable[[object], str],
-    filters: Mapping[str, Callable[..., object]],
-    *,
-    source: str,
-    cache: Path | None,
-) -> SandboxedEnvironment:
-    """Environment in which every value is shown by `printed`, the escaping of the format.
+class Target:
+    """A kind of text: how values are printed in it, and the filters and blocks that make it.
 
-    source: the file that holds the escaping, which is folded into compiled constants. cache: folder
-    for compiled templates, since compiling costs more than all else in a report; it must be the
-    user's own, for what lies there is executed. None: no cache.
+    source: the file that holds the escaping, which is folded into compiled constants.
     """
-    pattern = f"{__version__}-{file_sha256(source)[:16]}-%s.template"
+
+    def __init__(self, source: str, printed: Printed, **names: Callable[..., object]) -> None:
+        self.source = source
+        self.printed = printed
+        self.names = names
+
+
+def rendered(target: Target, template: str, look: Look, context: Mapping[str, Any]) -> str:
+    """What a template gives. Raises UsageError for a fault in a user's own template."""
+    return "".join(generated(target, template, look, context))
+
+
+def generated(
+    target: Target, template: str, look: Look, context: Mapping[str, Any]
+) -> Iterator[str]:
+    """The same piece by piece."""
+    try:
+        yield from _environment(target, look).get_template(template).generate(context)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        if look.templates is None:
+            raise
+        line = error.lineno if isinstance(error, TemplateSyntaxError) else 0
+        file = getattr(error, "filename", None) or look.templates / template
+        raise UsageError(
+            f"the template cannot be used: {error}",
+            where=Location(Path(file), line),
+            mend="the shipped templates lie in reports/templates; take one as a start",
+        ) from error
+
+
+@functools.lru_cache(maxsize=16)
+def _environment(target: Target, look: Look) -> SandboxedEnvironment:
+    """Environment of a target; compiling costs more than all else in a report."""
+    folders = [resources.templates_dir()]
+    if look.templates is not None:
+        folders.insert(0, look.templates)
+    pattern = f"{__version__}-{file_sha256(target.source)[:16]}-%s.template"
     made = SandboxedEnvironment(
-        loader=FileSystemLoader(resources.templates_dir()),
+        loader=FileSystemLoader(folders),
         undefined=StrictUndefined,
-        finalize=printed,
-        autoescape=False,  # `printed` escapes; Jinja knows HTML alone
+        finalize=lambda value: _finished(target.printed, value),
+        autoescape=True,  # `finalize` escapes; what it gave is left as it is
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=None if cache is None else _TemplateCache(str(cache), pattern),
+        bytecode_cache=None if look.cache is None else _TemplateCache(str(look.cache), pattern),
     )
-    made.filters.update(shell=shlex.join, **filters)
+    made.filters.update(shell=shlex.join, **target.names)
+    made.globals.update(target.names)
     return made
+
+
+def _finished(printed: Printed, value: object) -> Markup:
+    return Markup(value if hasattr(value, "__html__") else printed(value))  # noqa: S704 - it is escaped
+
+
+def made(value: object, printed: Printed) -> Raw:
+    """A block's argument as text of the target: as it is where it is such text, else printed."""
+    return Raw(value if hasattr(value, "__html__") else printed(value))

@@ -101,10 +101,10 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         )
 
 
-def render_index_file(path: Path, kind: str) -> bytes:
+def render_index_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
     """An index file in another of report.INDEX_FORMATS. Raises EvidenceError and UsageError."""
     index = read_index(path)
-    return b"".join(report.render_index(index, kind, read_cases(index, path)))
+    return b"".join(report.render_index(index, kind, read_cases(index, path), look))
 
 
 def evidence_files(path: Path) -> set[str]:

@@ -111,7 +111,11 @@ class PartWriter:
         self._open(part.entry)
         begun, ended = self._end.begun, self._end.ended
         options = RunOptions(
-            loaded=self._loaded, selection=Selection(), settings=begun.settings, name=name
+            loaded=self._loaded,
+            selection=Selection(),
+            settings=begun.settings,
+            name=name,
+            called=part.entry.called,
         )
         recorder = EvidenceBuilder(options, rerun=begun.rerun)
         recorder.chosen = self._chosen

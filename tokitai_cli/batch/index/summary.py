@@ -28,7 +28,9 @@ from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.results import Store, make_folder
 
 
-def summarise(store: Store, *, formats: Sequence[str] = ("md",)) -> BatchIndex:
+def summarise(
+    store: Store, *, formats: Sequence[str] = ("md",), look: report.Look = report.PLAIN
+) -> BatchIndex:
     """Write the evidence of each spec and the index of the batch in `store`; returns the index.
 
     Groups are judged for vacuity here, so a verdict may be worse than that of the case by itself.
@@ -43,28 +45,29 @@ def summarise(store: Store, *, formats: Sequence[str] = ("md",)) -> BatchIndex:
     path = store.path
     earlier = evidence_files(path / INDEX)
     make_folder(path / EVIDENCE)
-    summary = _Summary(store, path / EVIDENCE, formats)
+    summary = _Summary(store, path / EVIDENCE, formats, look)
     index = summary.index()
     evidence.write_file(path / CASES, summary.rows.lines())
     for kind, name in report.INDEX_FILES.items():
-        pieces = report.render_index(index, kind, summary.rows.cases())
+        pieces = report.render_index(index, kind, summary.rows.cases(), look)
         evidence.write_file(path / name, pieces)
     remove_stale(path, earlier - {name for one in index.specs for name in one.evidence})
     return index
 
 
-def render_folder(path: Path, kind: str) -> bytes:
+def render_folder(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
     """The index of the batch in a folder in one of report.INDEX_FORMATS.
 
     Where it was killed or still runs, that of the results as they stand: nothing is written then, and
     there is no evidence that it could name. Raises EvidenceError, StorageError and UsageError.
     """
     if is_index(path / INDEX):
-        return render_index_file(path / INDEX, kind)
+        return render_index_file(path / INDEX, kind, look)
     report.check_format(kind, of=report.INDEX_FORMATS)
     with Store.read(path) as store:
         summary = _Summary(store, None, ())
-        return b"".join(report.render_index(summary.index(), kind, summary.rows.cases()))
+        index = summary.index()
+        return b"".join(report.render_index(index, kind, summary.rows.cases(), look))
 
 
 class _Spec:
@@ -84,7 +87,14 @@ class _Summary:
     evidence: folder for the evidence of each, None where it is not kept.
     """
 
-    def __init__(self, store: Store, evidence: Path | None, formats: Sequence[str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        evidence: Path | None,
+        formats: Sequence[str],
+        look: report.Look = report.PLAIN,
+    ) -> None:
+        self._look = look
         self.rows = rows.Rows()
         self._evidence = evidence
         self._formats = [kind for kind in formats if kind != "json"]
@@ -140,7 +150,7 @@ class _Summary:
         files = []
         for kind in self._formats:
             files.append(report.file_name(found.name, kind))
-            evidence.write_file(folder / files[-1], report.render(found, kind))
+            evidence.write_file(folder / files[-1], report.render(found, kind, self._look))
         files.append(f"{found.name}.json")
         evidence.write(found, folder / files[-1])
         return [f"{EVIDENCE}/{name}" for name in files]

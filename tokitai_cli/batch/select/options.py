@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import devices
+from tokitai_cli import devices, report
 from tokitai_cli.batch.select.keyword import matcher
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.commands import option_words, settings_words
-from tokitai_cli.pipeline.options import check_surroundings, checked, settings_of
+from tokitai_cli.pipeline.options import check_surroundings, checked, look_of, settings_of
 
 MAX_SHARDS = 10_000
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -47,6 +47,7 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     shard: tuple[int, int] | None = None
     out: Path = Path("reports/batch")
     formats: tuple[str, ...] = ("md",)
+    look: report.Look = report.Look()
     save_arrays: bool = False
     resume: bool = False
     max_failures: int = 0
@@ -87,6 +88,7 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
         shard=_shard(given["shard"]),
         out=Path(given["out"]),
         formats=given["format"],
+        look=look_of(given),
         save_arrays=given["save_arrays"],
         resume=given["resume"],
         max_failures=1 if given["fail_fast"] else most,

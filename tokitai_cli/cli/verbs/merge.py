@@ -24,12 +24,15 @@ def verb(words: Sequence[str]) -> options.Verb:
 def _merge(folders: list[str], **given: Any) -> int:
     """Join the shards of one batch into one index; refuses runs that are not alike."""
     from tokitai_cli import batch
-    from tokitai_cli.pipeline.options import checked
+    from tokitai_cli.pipeline.options import checked, look_of
 
     given, front = options.split("merge", given)
     given = checked("merge", given)
     index, files = batch.merge(
-        [Path(folder) for folder in folders], Path(given["out"]), formats=given["format"]
+        [Path(folder) for folder in folders],
+        Path(given["out"]),
+        formats=given["format"],
+        look=look_of(given),
     )
     show_index(index, files, to_json=front["json"])
     return index.verdict.exit_code

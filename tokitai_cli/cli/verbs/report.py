@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+from tokitai_cli.cli import options
+from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS, check_format, file_name
 
-from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS
+
+def verb(words: Sequence[str]) -> options.Verb:
+    """The verb."""
+    help = "Evidence, a batch's index.json or its folder."
+    return options.with_options(_report, "report", options.argument("file", str, "FILE", help))
 
 
-def report_file(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Evidence, a batch's index.json or its folder.")
-    ],
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {', '.join(EVIDENCE_FORMATS)}; of an index, {', '.join(INDEX_FORMATS)}.",
-        ),
-    ] = "md",
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="File to write, not stdout.")
-    ] = None,
-) -> None:
+def _report(file: str, **given: Any) -> None:
     """Render a report again, from JSON or a batch's folder alone."""
     from tokitai_cli import batch
-    from tokitai_cli.pipeline.files import render_file, write_report
+    from tokitai_cli.pipeline.files import render_file, write_reports
+    from tokitai_cli.pipeline.options import checked, look_of
 
-    path = Path(file)
-    if path.is_dir():
-        data = batch.render_folder(path, format)
-    elif batch.is_index(path):
-        data = batch.render_index_file(path, format)
+    given = checked("report", given)
+    kinds, look, path = given["format"], look_of(given), Path(file)
+    folder = path.is_dir()
+    of_batch = folder or batch.is_index(path)
+    for kind in kinds:
+        check_format(kind, of=INDEX_FORMATS if of_batch else EVIDENCE_FORMATS)
+    of_index = batch.render_folder if folder else batch.render_index_file
+    read = of_index if of_batch else render_file
+    made = {kind: read(path, kind, look) for kind in kinds}
+    if given["out"] is None and len(made) == 1:
+        sys.stdout.buffer.writelines(made.values())
     else:
-        data = render_file(file, format)
-    if out is None:
-        sys.stdout.buffer.write(data)
-    else:
-        write_report(out, data)
+        stem = "index" if of_batch else path.stem
+        write_reports(given["out"], {file_name(stem, kind): made[kind] for kind in kinds})

@@ -1,14 +1,28 @@
 """The table of report formats: another one is a module here and a line below."""
 
 from tokitai_cli.report.format import Format
-from tokitai_cli.report.formats import exact_json, junit, markdown
+from tokitai_cli.report.formats import (
+    csv_table,
+    exact_json,
+    html,
+    json_text,
+    junit,
+    latex,
+    markdown,
+)
 
 # The JSON file of an index comes last: where it is there, all the others are.
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
         Format("md", ".md", markdown.evidence, markdown.index, "index.md"),
-        Format("junit", ".xml", None, junit.index, "junit.xml"),
+        Format("html", ".html", html.evidence, html.index, "index.html"),
+        Format("latex", ".tex", latex.table, None),
+        Format("macros", ".macros.tex", latex.macros, None),
+        Format("junit", ".xml", junit.evidence, junit.index, "junit.xml"),
+        Format("csv", ".csv", csv_table.evidence, None),
+        Format("sarif", ".sarif", json_text.sarif, None),
+        Format("intoto", ".intoto.json", json_text.statement, None),
         Format("json", ".json", exact_json.evidence, exact_json.index, "index.json"),
     )
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,16 +10,17 @@ import msgspec
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, IndexCase
     from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.report.format import Look
 
 
-def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
+def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """All of the evidence, its cases inside."""
     from tokitai_cli.model.encoding import to_json
 
     yield to_json(found).encode()
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
+def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
     """The index without its cases, which have a file of their own."""
     from tokitai_cli.model.encoding import line
 

@@ -1,4 +1,4 @@
-"""The index of a batch as JUnit XML, case by case, for the test views of CI systems.
+"""JUnit XML, case by case, for the test views of CI systems.
 
 Elements and attributes are those of the Jenkins xUnit plugin's schema (junit-10.xsd): testsuites,
 a testsuite for each spec, a testcase for each case. A CI shows "skipped" as green, so that only
@@ -8,25 +8,24 @@ an error.
 
 from __future__ import annotations
 
-import io
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
 import msgspec
 
 from tokitai_cli.model.text import visible, visible_block
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report.outcomes import kind_of
+from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
-
-_PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
-_SKIPPED = frozenset({Verdict.EXPECTED_FAILURE, Verdict.VACUOUS})
-_FAILED = frozenset({Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.UNEXPECTED_PASS})
-_WHOLE = "the whole batch"
+    from tokitai_cli.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.templates import Target
 
 
 class _Tally(msgspec.Struct):
@@ -38,126 +37,138 @@ class _Tally(msgspec.Struct):
     skipped: int = 0
     seconds: float = 0.0
 
-    def add(self, kind: str, count: int) -> None:
+    def add(self, kind: str, count: int = 1) -> None:
         self.tests += count
         self.failures += count * (kind == "failure")
         self.errors += count * (kind == "error")
         self.skipped += count * (kind == "skipped")
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
+class _Test(msgspec.Struct, frozen=True):
+    """One testcase; kind as `kind_of` gives it."""
+
+    place: str
+    name: str
+    kind: str
+    verdict: str
+    message: str
+    text: str
+    out: str
+    seconds: float = 0.0
+
+
+class _Suite(msgspec.Struct, frozen=True):
+    name: str
+    tally: _Tally
+    tests: Iterable[_Test]
+
+
+def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+    """XML of a run: one suite, and a test for the run where none of its cases tells its end."""
+    from tokitai_cli.model import queries
+
+    tests = [_of_case(found, case) for case in queries.cases(found)]
+    if found.verdict.exit_code and not any(one.kind in ("failure", "error") for one in tests):
+        tests.append(_whole("the whole run", found.verdict, found.reason, found.rerun))
+    tally = _Tally(seconds=found.volatile.seconds)
+    for one in tests:
+        tally.add(one.kind)
+    yield from _written(look, "tokitai", tally, [_Suite(found.name, tally, tests)])
+
+
+def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
     """XML of the index, piece by piece; `cases` are all of its cases, spec by spec."""
-    stream = io.StringIO()
-    for _ in _Writer(stream, found).write(cases):
-        yield stream.getvalue().encode()
-        stream.seek(0)
-        stream.truncate()
-    yield stream.getvalue().encode()
+    tallies = {one.name: _tally(one.counts) for one in found.specs}
+    for cell in found.matrix:
+        tallies.setdefault(cell.spec, _Tally()).seconds += cell.seconds
+    whole = _tally(found.counts)
+    whole.seconds = found.seconds
+    failures = {failure.case.id: failure for failure in found.failures}
+    # What no case tells: that there was none, or that some never ran.
+    untold = not found.counts or found.not_started > 0
+    if untold:
+        whole.add("error")
+
+    def suites() -> Iterator[_Suite]:
+        if untold:
+            message = f"{found.not_started} of {found.total} cases were not run; {found.reason}"
+            rerun = f"{found.rerun} --resume" if found.total else found.rerun
+            test = _whole("the whole batch", found.verdict, message, rerun)
+            yield _Suite(test.name, _Tally(tests=1, errors=1), [test])
+        for name, mine in itertools.groupby(cases, key=lambda case: case.spec):
+            tests = (_of_index(case, failures.get(case.id)) for case in mine)
+            yield _Suite(name, tallies.get(name, _Tally()), tests)
+
+    yield from _written(look, "tokitai batch", whole, suites())
 
 
-def kind_of(verdict: Verdict) -> str:
-    """Element that tells of a verdict: failure, error or skipped; empty for a pass."""
-    if verdict in _PASSED:
-        return ""
-    if verdict in _SKIPPED:
-        return "skipped"
-    return "failure" if verdict in _FAILED else "error"
+def _written(look: Look, name: str, whole: _Tally, suites: Iterable[_Suite]) -> Iterator[bytes]:
+    from tokitai_cli.report.templates import generated
+
+    told = {"name": name, "whole": whole, "seconds": whole.seconds, "suites": suites}
+    for piece in generated(_target(), "junit.xml.j2", look, told):
+        yield piece.encode()
 
 
-class _Writer:
-    """Writes element by element, so that only one case is held at a time."""
+@functools.cache
+def _target() -> Target:
+    from tokitai_cli.report.templates import Target
 
-    def __init__(self, stream: io.StringIO, index: BatchIndex) -> None:
-        from xml.sax.saxutils import XMLGenerator  # loads half of urllib
+    return Target(__file__, printed, block=_block, seconds=_seconds)
 
-        self._xml = XMLGenerator(stream, encoding="UTF-8", short_empty_elements=True)
-        self._stream = stream
-        self._index = index
-        self._failures = {failure.case.id: failure for failure in index.failures}
-        self._tallies = {one.name: _tally(one.counts) for one in index.specs}
-        for cell in index.matrix:
-            self._tallies.setdefault(cell.spec, _Tally()).seconds += cell.seconds
-        # What no case tells: that there was none, or that some never ran.
-        self._untold = not index.counts or index.not_started > 0
 
-    def write(self, cases: Iterable[IndexCase]) -> Iterator[None]:
-        """Write all of it; stops after each case, so that what was written can be taken away."""
-        whole = _tally(self._index.counts)
-        if self._untold:
-            whole.add("error", 1)
-        self._xml.startDocument()
-        with self._element(
-            "testsuites",
-            name="tokitai batch",
-            tests=str(whole.tests),
-            failures=str(whole.failures),
-            errors=str(whole.errors),
-            time=_seconds(self._index.seconds),
-        ):
-            if self._untold:
-                self._tell_end()
-            for name, mine in itertools.groupby(cases, key=lambda case: case.spec):
-                with self._suite(name, self._tallies.get(name, _Tally())):
-                    for case in mine:
-                        self._case(case)
-                        yield
-        self._stream.write("\n")
+def printed(value: object) -> str:
+    """Text of an attribute: on one line, hidden characters made visible."""
+    return value if isinstance(value, Raw) else escape(visible(str(value)), {'"': "&quot;"})
 
-    def _suite(self, name: str, tally: _Tally) -> AbstractContextManager[None]:
-        return self._element(
-            "testsuite",
-            name=name,
-            tests=str(tally.tests),
-            failures=str(tally.failures),
-            errors=str(tally.errors),
-            skipped=str(tally.skipped),
-            time=_seconds(tally.seconds),
-        )
 
-    def _tell_end(self) -> None:
-        index = self._index
-        tally = _Tally()
-        tally.add("error", 1)
-        with (
-            self._suite(_WHOLE, tally),
-            self._element("testcase", classname="tokitai.batch", name=_WHOLE, time="0.000"),
-        ):
-            message = f"{index.not_started} of {index.total} cases were not run; {index.reason}"
-            with self._element("error", message=message, type=str(index.verdict)):
-                self._text(f"{index.rerun} --resume" if index.total else index.rerun)
+def _block(text: str) -> Raw:
+    return Raw(escape(visible_block(text)))
 
-    def _case(self, case: IndexCase) -> None:
-        prefix = f"{case.spec}/{case.variant}/"
-        name = case.id.removeprefix(prefix)
-        place = f"{case.op}.{case.variant}"
-        with self._element("testcase", classname=place, name=name, time=_seconds(case.seconds)):
-            kind = kind_of(case.verdict)
-            if kind:
-                self._outcome(kind, case, self._failures.get(case.id))
 
-    def _outcome(self, kind: str, case: IndexCase, failure: Failure | None) -> None:
-        if kind == "skipped":
-            with self._element(kind, message=f"{case.verdict}: {case.reason}"):
-                return
-        element = "" if failure is None else failure.element
-        log = "" if failure is None else failure.log
-        with self._element(kind, message=case.reason, type=str(case.verdict)):
-            lines = [f"{case.verdict} at stage {case.stage}", case.reason, element]
-            self._text("\n".join(line for line in lines if line))
-        with self._element("system-out"):
-            told = [log, f"run it again: {case.rerun}", f"evidence: {case.evidence}"]
-            self._text("\n".join(line for line in told if line))
+def _seconds(value: float) -> Raw:
+    return Raw(f"{value:.3f}")
 
-    @contextmanager
-    def _element(self, tag: str, /, **attributes: str) -> Iterator[None]:
-        given = {key: visible(value) for key, value in attributes.items()}
-        self._xml.ignorableWhitespace("\n")
-        self._xml.startElement(tag, given)  # type: ignore[arg-type]
-        yield
-        self._xml.endElement(tag)
 
-    def _text(self, text: str) -> None:
-        self._xml.characters(visible_block(text))
+def _whole(name: str, verdict: Verdict, message: str, rerun: str) -> _Test:
+    kind = "failure" if kind_of(verdict) == "failure" else "error"
+    return _Test("tokitai.batch", name, kind, str(verdict), message, rerun, "")
+
+
+def _of_case(found: Evidence, case: CaseRecord) -> _Test:
+    log = found.volatile.kernel_logs.get(case.key, "")
+    return _Test(
+        place=f"{case.op}.{case.variant}",
+        name=case.key.removeprefix(f"{case.op}/{case.variant}/"),
+        kind=kind_of(case.reads),
+        verdict=str(case.reads),
+        message=_message(case.reads, case.reason),
+        text=_lines(f"{case.reads} at stage {case.stage}", case.reason),
+        out=_lines(log, f"run it again: {case.rerun}", f"evidence: {found.name}.json"),
+        seconds=sum(found.volatile.stage_seconds.get(case.key, {}).values()),
+    )
+
+
+def _of_index(case: IndexCase, failure: Failure | None) -> _Test:
+    element, log = ("", "") if failure is None else (failure.element, failure.log)
+    return _Test(
+        place=f"{case.op}.{case.variant}",
+        name=case.id.removeprefix(f"{case.spec}/{case.variant}/"),
+        kind=kind_of(case.verdict),
+        verdict=str(case.verdict),
+        message=_message(case.verdict, case.reason),
+        text=_lines(f"{case.verdict} at stage {case.stage}", case.reason, element),
+        out=_lines(log, f"run it again: {case.rerun}", f"evidence: {case.evidence}"),
+        seconds=case.seconds,
+    )
+
+
+def _message(verdict: Verdict, reason: str) -> str:
+    return f"{verdict}: {reason}" if kind_of(verdict) == "skipped" else reason
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)
 
 
 def _tally(counts: dict[str, int]) -> _Tally:
@@ -165,7 +176,3 @@ def _tally(counts: dict[str, int]) -> _Tally:
     for verdict in Verdict:
         tally.add(kind_of(verdict), counts.get(verdict, 0))
     return tally
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3f}"

@@ -9,69 +9,68 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tokitai_cli.model.text import counts_text, number, shape_text, visible, visible_block
+from tokitai_cli.model.text import number, visible, visible_block
+from tokitai_cli.report.raw import Numeral, Raw
 
 if TYPE_CHECKING:
-    from jinja2.sandbox import SandboxedEnvironment
-
     from tokitai_cli.model.batch import BatchIndex, IndexCase
     from tokitai_cli.model.evidence import Evidence
     from tokitai_cli.model.judged import Number
+    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.templates import Target
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$]")
 # What opens a heading, a list, a rule or an underline at the start of a block.
 _LEADING = re.compile(r"^(?:#{1,6}(?=\s|$)|[+-](?=\s|$)|[-=](?=[-=\s]*$)|\d{1,9}(?=[.)](?:\s|$)))")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+_FENCE = re.compile("`{3,}")
 
 
-class Raw(str):
-    """Markdown that was made here, with every untrusted part escaped."""
-
-    __slots__ = ()
-
-
-def evidence(found: Evidence, cache: Path | None) -> Iterator[bytes]:
+def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """Report of a run."""
-    from tokitai_cli.model import queries
-    from tokitai_cli.report.outline import outline
+    from tokitai_cli.report.outline import context
+    from tokitai_cli.report.templates import rendered
 
-    text = (
-        _environment(cache)
-        .get_template("evidence.md.j2")
-        .render(
-            evidence=found,
-            outline=outline(found),
-            counts=queries.counts(found),
-            reason=queries.reason(found),
-            decision=queries.decision,
-            shape=shape_text,
-        )
-    )
-    yield text.encode()
+    yield _tidy(rendered(_target(), "evidence.j2", look, context(found))).encode()
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], cache: Path | None) -> Iterator[bytes]:
+def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
     """Report of a batch: failures first."""
-    from tokitai_cli.report.index_outline import outline_index
+    from tokitai_cli.report.index_outline import index_context
+    from tokitai_cli.report.templates import rendered
 
-    template = _environment(cache).get_template("batch.md.j2")
-    text = template.render(index=found, outline=outline_index(found), counted=counts_text)
-    yield text.encode()
+    yield _tidy(rendered(_target(), "batch.j2", look, index_context(found))).encode()
 
 
 @functools.cache
-def _environment(cache: Path | None) -> SandboxedEnvironment:
+def _target() -> Target:
     # Jinja costs as much at start-up as all else that `tokitai --help` needs.
     from tokitai_cli.report.outline import bins
-    from tokitai_cli.report.templates import environment
+    from tokitai_cli.report.templates import Target
 
-    filters: dict[str, Callable[..., object]]
-    filters = {"code": code, "fence": fence, "number": numeral, "bins": bins, "own": Raw}
-    return environment(printed, filters, source=__file__, cache=cache)
+    names: dict[str, Callable[..., object]] = {
+        "code": code,
+        "fence": fence,
+        "number": numeral,
+        "bins": bins,
+        "linked": code,
+        "h": heading,
+        "case_heading": _case_heading,
+        "p": paragraph,
+        "li": _bullet,
+        "item": _item,
+        "table": table,
+        "row": row,
+        "more": _more,
+        "badge": _badge,
+        "cell": _cell,
+        "digest": _digest,
+        "figure": _figure,
+    }
+    return Target(__file__, printed, **names)
 
 
 def escape(text: str) -> Raw:
@@ -104,18 +103,23 @@ def code(text: str) -> Raw:
     return Raw(f"`{line}`")
 
 
+def _digest(text: str) -> Raw:
+    """The beginning of a sha256, which stands whole in the appendix."""
+    return code(text[:16])
+
+
 def fence(text: str, language: str = "text") -> Raw:
     """`text` as a fenced block, the fence longer than any run of backticks inside."""
     body = visible_block(text).rstrip("\n")
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     ticks = "`" * max(3, longest + 1)
-    return Raw(f"{ticks}{language}\n{body}\n{ticks}")
+    return Raw(f"\n{ticks}{language}\n{body}\n{ticks}\n")
 
 
 def numeral(value: Number | None, digits: int = 6) -> Raw:
     """Show a number, or one of the words for those that JSON cannot hold."""
     text = number(value, digits)
-    return escape(text) if isinstance(value, str) else Raw(text)
+    return escape(text) if isinstance(value, str) else Numeral(text)
 
 
 def printed(value: object) -> str:
@@ -134,3 +138,90 @@ def printed(value: object) -> str:
     if isinstance(value, int | float):
         return numeral(value)
     raise TypeError(f"a template prints {type(value).__name__}")
+
+
+def _made(value: object) -> str:
+    return str(value) if hasattr(value, "__html__") else printed(value)
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def heading(level: int, text: object) -> Raw:
+    """A heading of level 1 to 6."""
+    return Raw(f"\n{'#' * level} {_made(text)}\n")
+
+
+def _case_heading(verdict: str, key: str) -> Raw:
+    return heading(3, Raw(f"{escape(verdict)}: {code(key)}"))
+
+
+def paragraph(kind: str = "", *, caller: Callable[[], object]) -> Raw:
+    """A paragraph; the lines of the template are those of the text."""
+    lines = [line.strip() for line in str(caller()).splitlines()]
+    return Raw("\n{}\n\n".format("\n".join(filter(None, lines))))
+
+
+def _bullet(text: object) -> Raw:
+    return Raw(f"- {_made(text)}")
+
+
+def _item(*, caller: Callable[[], object]) -> Raw:
+    return Raw(f"- {_line(caller())}\n")
+
+
+def table(*heads: str, caller: Callable[[], object]) -> Raw:
+    """A table; a head that begins with > is that of a column of numbers."""
+    names = " | ".join(_made(name.removeprefix(">")) for name in heads)
+    rules = "|".join("--:" if name.startswith(">") else "---" for name in heads)
+    rows = "\n".join(line for line in str(caller()).splitlines() if line)
+    return Raw(f"\n| {names} |\n|{rules}|\n{rows}\n\n")
+
+
+def row(*cells: object) -> Raw:
+    """A row of a table."""
+    return Raw(f"| {' | '.join(_line(_made(cell)) for cell in cells)} |")
+
+
+def _more(title: str, *, caller: Callable[[], object]) -> Raw:
+    return Raw(f"{heading(3, title)}\n{caller()}\n")
+
+
+def _badge(verdict: str, count: str = "") -> Raw:
+    return escape(f"{verdict}{count}")
+
+
+def _cell(cell: object) -> Raw:
+    if cell is None:
+        return Raw("-")
+    count = getattr(cell, "cases", 1)
+    return _badge(str(getattr(cell, "verdict", "")), f" ({count})" if count != 1 else "")
+
+
+def _figure(one: object) -> Raw:
+    return Raw("")
+
+
+def _tidy(text: str) -> str:
+    """`text` with one blank line between blocks and none between list items, fences as they are."""
+    lines: list[str] = []
+    fenced, blank = "", True
+    for line in text.splitlines():
+        ticks = _FENCE.match(line)
+        if fenced:
+            lines.append(line)
+            fenced = "" if line == fenced else fenced
+            continue
+        if not line.strip():
+            blank = True
+            continue
+        listed = lines and line.startswith("- ") and lines[-1].startswith("- ")
+        if lines and (
+            (blank and not listed) or lines[-1].startswith("- ") != line.startswith("- ")
+        ):
+            lines.append("")
+        lines.append(line)
+        fenced = ticks.group() if ticks else ""
+        blank = False
+    return "\n".join(lines) + "\n"

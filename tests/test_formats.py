@@ -1,0 +1,203 @@
+"""Report formats: each is what its readers expect, and none is broken by text of strangers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests import evidence_samples as samples
+from tests.test_report import HOSTILE, hostile_evidence
+from tokitai_cli import evidence as stage
+from tokitai_cli.cli.app import run
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report import EVIDENCE_FORMATS, Look, file_name, render
+from tokitai_cli.report.formats import latex
+
+VOID = {"meta", "br", "path", "use", "rect"}
+NAMES = 'a<b>|c_d%e&f#g{h}\\i $j ~k ^l \u00e9\u4e2d\u03b1 "m" --n [o] *p `q`'
+
+
+class Page(HTMLParser):
+    """Checks that every element is closed in order, and keeps text, tags and attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("kind", EVIDENCE_FORMATS)
+def test_every_format_tells_of_every_verdict(kind: str, verdict: Verdict) -> None:
+    text = render(samples.sample(verdict), kind).decode()
+    if kind in ("sarif", "intoto", "json"):
+        json.loads(text)
+    if kind == "junit":
+        root = ET.fromstring(text)
+        fine = verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
+        bad = int(root.get("failures", "")) + int(root.get("errors", ""))
+        assert (bad == 0) == fine
+        assert len(root.findall(".//testcase")) == int(root.get("tests", ""))
+    if kind == "html":
+        Page(text)
+    if kind == "intoto":
+        want = {"verified": "PASSED", "expected-failure": "WARNED"}.get(verdict, "FAILED")
+        assert json.loads(text)["predicate"]["result"] == want
+    if kind == "sarif":
+        results = json.loads(text)["runs"][0]["results"]
+        told = [case for case in samples.sample(verdict).cases if case.reads != "verified"]
+        assert len(results) == len(told)
+
+
+def test_html_holds_nothing_that_acts_or_loads() -> None:
+    page = Page(render(hostile_evidence(), "html").decode())
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"script", "img", "link", "iframe", "b", "object"}
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert links
+    assert all(link is not None and link.startswith("#") for link in links)
+    assert "<script>alert(1)</script>" in page.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page.text)
+
+
+def test_html_can_be_read_aloud() -> None:
+    page = Page(render(samples.sample(Verdict.REFUTED), "html").decode())
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
+    assert ("html", {"lang": "en"}) in page.tags
+    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    assert {f"#{name}" for name in ids} == {a["href"] for tag, a in page.tags if tag == "a"}
+
+
+def test_the_first_page_says_what_a_reviewer_needs() -> None:
+    text = render(samples.sample(Verdict.VERIFIED), "md").decode()
+    first = text[: text.index("## Variants and profiles")]
+    for words in (
+        "verified on cpu (host-simt)", "Backward of a product", "grad_A[m,k] = sum over n",
+        samples.SOURCE[:16], "hip.gemm_bw.grad_a", "worst case over every rounding of the sum",
+        "numerical-agreement | open", "memory-safe | closed", "## Not claimed", "--device cpu",
+    ):  # fmt: skip
+        assert words in first, words
+    order = ["What was judged", "Limits", "Claims", "Not claimed", "Repeat it", "Cases", "Appendix"]
+    places = [text.index(f"\n## {name}\n") for name in order]
+    assert places == sorted(places)
+
+
+def test_csv_is_read_back_and_computes_nothing() -> None:
+    evidence = hostile_evidence()
+    rows = list(csv.reader(io.StringIO(render(evidence, "csv").decode(), newline="")))
+    assert len(rows) == 1 + sum(max(len(case.outputs), 1) for case in evidence.cases)
+    assert {len(row) for row in rows} == {len(rows[0])}
+    one = samples.case(profile="=1+1", reason='@x, "y"', id="-z")
+    told = render(stage.assemble(samples.parts([one])), "csv").decode()
+    row = next(csv.DictReader(io.StringIO(told.partition("\n")[0] + "\n" + told.splitlines()[1])))
+    assert (row["profile"], row["reason"]) == ("'=1+1", '\'@x, "y"')
+    assert float(row["over_bound"]) == 0.4981
+
+
+def test_sarif_points_at_the_kernel() -> None:
+    (one, *_) = json.loads(render(samples.sample(Verdict.REFUTED), "sarif"))["runs"][0]["results"]
+    assert one["level"] == "error"
+    place = one["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "gemm_bw.hip"
+
+
+def test_templates_of_a_user_go_before_the_shipped_ones(tmp_path: Path) -> None:
+    evidence = samples.sample(Verdict.VERIFIED)
+    look = Look(templates=tmp_path)
+    (tmp_path / "device.j2").write_text("{{ li('mine: ' ~ device.device_class) }}\n", "utf-8")
+    assert "- mine: host-simt" in render(evidence, "md", look).decode()
+    (tmp_path / "table.tex.j2").write_text("{{ evidence.name ~ '_' }}", "utf-8")
+    assert render(evidence, "latex", look) == b"gemm-bw\\_"
+    for fault in ("{{ nothing }}", "{% for %}", "{{ evidence.__class__.__mro__ }}", "{{ 1/0 }}"):
+        (tmp_path / "table.tex.j2").write_text(fault, "utf-8")
+        with pytest.raises(UsageError, match="template cannot be used"):
+            render(evidence, "latex", Look(templates=tmp_path, plots=fault == "{% for %}"))
+
+
+def test_a_list_of_formats_goes_to_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    stage.write(samples.sample(Verdict.VERIFIED), path)
+    kinds = ",".join(EVIDENCE_FORMATS)
+    assert run(["report", str(path), "--format", kinds]) == 2
+    assert run(["report", str(path), "--format", kinds, "--out", str(tmp_path)]) == 0
+    made = {file_name("run", kind) for kind in EVIDENCE_FORMATS}
+    assert {one.name for one in tmp_path.iterdir()} == made
+
+
+def test_latex_escapes_everything() -> None:
+    assert latex.escape("a_b%c&d#e$f{g}") == r"a\_b\%c\&d\#e\$f\{g\}"
+    assert latex.escape("\\input|x") == r"\textbackslash{}input\textbar{}x"
+    assert latex.escape("\u00e9\u03b1\u4e2d--") == r"\'{e}\ensuremath{\alpha}{[}U+4E2D{]}-{}-"
+    assert latex.numeral(4.9e-05) == r"\ensuremath{4.9\times10^{-5}}"
+    assert latex.numeral("inf") == r"\ensuremath{\infty}"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_latex_compiles(tmp_path: Path) -> None:
+    """Table and macros of hostile evidence, with names of every character that TeX reads."""
+    hostile = hostile_evidence()
+    cases = [
+        msgspec.structs.replace(case, variant=NAMES, profile=HOSTILE) for case in hostile.cases
+    ]
+    evidence = msgspec.structs.replace(hostile, cases=cases)
+    for kind in ("latex", "macros"):
+        (tmp_path / file_name("t", kind)).write_bytes(render(evidence, kind))
+    key = re.search(r"tokitai:(\S+/digest)", (tmp_path / "t.macros.tex").read_text("utf-8"))
+    assert key is not None
+    text = (
+        "\\documentclass{article}\\usepackage{booktabs}\\input{t.macros}\\begin{document}\n"
+        f"\\input{{t}} \\tokitai{{{key[1]}}}\\end{{document}}\n"
+    )
+    (tmp_path / "main.tex").write_text(text, "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    if shutil.which("pdftotext"):
+        told = subprocess.run(
+            ["pdftotext", "main.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        assert evidence.digest[:30] in told.replace("\n", "")
+
+
+def test_formats_of_500_cases_take_seconds() -> None:
+    cases = [samples.case(seed=seed, id=f"case {seed}") for seed in range(500)]
+    evidence = stage.assemble(samples.parts(cases))
+    start = time.process_time()
+    for kind in EVIDENCE_FORMATS:
+        render(evidence, kind)
+    assert time.process_time() - start < 5

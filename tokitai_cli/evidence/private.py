@@ -1,0 +1,70 @@
+"""Keeps folders of people out of evidence: a review may be blind, and files are found from the spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from tokitai_cli import storage
+from tokitai_cli.model.evidence import Evidence
+
+# Where homes lie on Linux and macOS, also on the machines that the workers of a batch ran on.
+_ROOTS = ("/home/", "/Users/")
+# Behind a flag such as -I, or where a path begins.
+_BEGINS = r"(?:(?<=-[IL])|(?<![\w.~-]))"
+_ENDS = r"(?=[/\s'\":,;)]|$)"
+# Texts of the user's own files, whose digests stand beside them: only their names change.
+_VERBATIM = ("specs", "sources", "header_texts")
+# A shorter path, such as /tmp, holds more than what is meant.
+_LEAST_PARTS = 3
+
+
+def without_folders(found: Evidence, folders: Mapping[str, str]) -> Evidence:
+    """Normal evidence with the words of `folders` in place of these absolute paths.
+
+    Every home folder, the user's and others', reads `~`.
+    """
+    text = msgspec.json.encode(found).decode()
+    known = {one: word for one, word in folders.items() if len(PurePath(one).parts) >= _LEAST_PARTS}
+    home = storage.home()
+    known |= {} if home is None else {str(home): "~"}
+    told = [re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text]
+    told += [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
+    if not told:
+        return found
+    pattern = re.compile(f"{_BEGINS}({'|'.join(told)}){_ENDS}")
+    clean = _Clean(pattern, known)
+    return msgspec.convert(clean.told(msgspec.to_builtins(found)), Evidence)
+
+
+class _Clean:
+    def __init__(self, pattern: re.Pattern[str], words: Mapping[str, str]) -> None:
+        self._pattern = pattern
+        self._words = words
+
+    def text(self, text: str) -> str:
+        return self._pattern.sub(lambda match: self._words.get(match.group(), "~"), text)
+
+    def told(self, tree: Any) -> Any:
+        if isinstance(tree, str):
+            return self.text(tree)
+        if isinstance(tree, list):
+            return [self.told(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        told = {}
+        for key, one in tree.items():
+            verbatim = key in _VERBATIM and isinstance(one, dict)
+            told[self.text(key)] = self._renamed(one) if verbatim else self.told(one)
+        return told
+
+    def _renamed(self, files: Mapping[str, Any]) -> dict[str, Any]:
+        """Files with their paths told and their texts as they are."""
+        return {
+            self.text(name): one if isinstance(one, str) else one | {"path": self.text(one["path"])}
+            for name, one in files.items()
+        }

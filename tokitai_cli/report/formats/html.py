@@ -1,0 +1,219 @@
+"""HTML in one file: no network, no script; for screens light and dark, for paper, for screen readers."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.model.text import number, visible, visible_block
+from tokitai_cli.report.raw import Numeral, Raw
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.batch import BatchIndex, IndexCase
+    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.model.judged import Number
+    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.templates import Target
+
+_SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
+
+
+def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+    """Report of a run."""
+    from tokitai_cli.report.outline import context
+
+    yield _page("evidence.j2", look, context(found, look))
+
+
+def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
+    """Report of a batch: failures first."""
+    from tokitai_cli.report.index_outline import index_context
+
+    yield _page("batch.j2", look, index_context(found, look))
+
+
+def _page(template: str, look: Look, context: Mapping[str, Any]) -> bytes:
+    from tokitai_cli.report.templates import rendered
+
+    content = _lists(rendered(_target(), template, look, context))
+    sections = [Raw(name) for name in _SECTION.findall(content)]
+    told = {"headline": context["headline"], "content": Raw(content), "sections": sections}
+    return rendered(_target(), "page.html.j2", look, told).encode()
+
+
+@functools.cache
+def _target() -> Target:
+    from tokitai_cli.report.outline import bins
+    from tokitai_cli.report.templates import Target
+
+    names: dict[str, Callable[..., object]] = {
+        "code": code,
+        "fence": fence,
+        "number": numeral,
+        "bins": bins,
+        "linked": _linked,
+        "h": heading,
+        "case_heading": _case_heading,
+        "p": paragraph,
+        "li": _bullet,
+        "item": _item,
+        "table": table,
+        "row": row,
+        "more": _more,
+        "badge": badge,
+        "cell": _cell,
+        "digest": _digest,
+        "figure": _figure,
+        "slug": _slug,
+    }
+    return Target(__file__, printed, **names)
+
+
+def escape(text: str) -> Raw:
+    """`text` as text, in an element or a quoted attribute."""
+    return Raw(html.escape(visible(text).strip()))
+
+
+def printed(value: object) -> str:
+    """Give what a template prints for a value. Raises TypeError for what was not thought about."""
+    if isinstance(value, Raw):
+        return value
+    if isinstance(value, str):
+        return escape(value)
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return numeral(value)
+    raise TypeError(f"a template prints {type(value).__name__}")
+
+
+def numeral(value: Number | None, digits: int = 6) -> Raw:
+    """A number, which tables put to the right."""
+    return Numeral(html.escape(number(value, digits)))
+
+
+def code(text: str) -> Raw:
+    """`text` as code on one line; a dash where it is empty."""
+    line = escape(str(text))
+    return Raw(f"<code>{line}</code>" if line else "-")
+
+
+def _digest(text: str) -> Raw:
+    """The beginning of a sha256, which stands whole in the appendix."""
+    return code(text[:16])
+
+
+def _linked(file: str) -> Raw:
+    """A file beside the index, by its relative path."""
+    from urllib.parse import quote
+
+    return Raw(f'<a href="{quote(file)}">{escape(file)}</a>')
+
+
+def fence(text: str, language: str = "text") -> Raw:
+    """`text` as a block with its line breaks."""
+    body = html.escape(visible_block(text).rstrip("\n"))
+    return Raw(f'<pre tabindex="0"><code>{body}</code></pre>')
+
+
+def _made(value: object) -> str:
+    return str(value) if hasattr(value, "__html__") else printed(value)
+
+
+def _slug(name: object) -> Raw:
+    return Raw(re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-"))
+
+
+def heading(level: int, text: object) -> Raw:
+    """A heading of level 1 to 6; those of level 2 are sections that can be linked."""
+    made = _made(text)
+    name = f' id="{_slug(made)}"' if level == 2 else ""
+    return Raw(f"<h{level}{name}>{made}</h{level}>")
+
+
+def _case_heading(verdict: str, key: str) -> Raw:
+    return heading(3, Raw(f"{badge(verdict)}: {code(key)}"))
+
+
+def badge(verdict: str, count: str = "") -> Raw:
+    """A verdict in its colour; the word says it too."""
+    word = escape(verdict)
+    return Raw(
+        f'<span class="v v-{_slug(verdict)}">{word}</span>{escape(count) and " " + escape(count)}'
+    )
+
+
+def paragraph(kind: str = "", *, caller: Callable[[], object]) -> Raw:
+    """A paragraph of a class."""
+    name = f' class="{_slug(kind)}"' if kind else ""
+    return Raw(f"<p{name}>{str(caller()).strip()}</p>\n")
+
+
+def _bullet(text: object) -> Raw:
+    return Raw(f"<li>{_made(text)}</li>")
+
+
+def _item(*, caller: Callable[[], object]) -> Raw:
+    return Raw(f"<li>{' '.join(str(caller()).split())}</li>\n")
+
+
+def table(*heads: str, caller: Callable[[], object]) -> Raw:
+    """A table; a head that begins with > is that of a column of numbers."""
+    cells = ""
+    for name in heads:
+        kind = ' class="n"' if name.startswith(">") else ""
+        cells += f'<th scope="col"{kind}>{_made(name.removeprefix(">"))}</th>'
+    words = ", ".join(escape(name.removeprefix(">")) for name in heads if name)
+    return Raw(
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {words}">\n'
+        f"<table><thead><tr>{cells}</tr></thead><tbody>\n{str(caller()).strip()}\n"
+        "</tbody></table></div>\n"
+    )
+
+
+def row(*cells: object) -> Raw:
+    """A row of a table; its first cell names it."""
+    made = []
+    for at, cell in enumerate(cells):
+        tag, kind = ("td", "") if at else ("th", ' scope="row"')
+        if at and isinstance(cell, int | float | Numeral):
+            kind = ' class="n"'
+        made.append(f"<{tag}{kind}>{_made(cell)}</{tag}>")
+    return Raw(f"<tr>{''.join(made)}</tr>")
+
+
+def _more(title: str, *, caller: Callable[[], object]) -> Raw:
+    return Raw(f"<details><summary>{_made(title)}</summary>\n{caller()}</details>\n")
+
+
+def _cell(cell: object) -> Raw:
+    if cell is None:
+        return Raw("-")
+    count = getattr(cell, "cases", 1)
+    return badge(str(getattr(cell, "verdict", "")), f"({count})" if count != 1 else "")
+
+
+def _figure(one: Any) -> Raw:
+    """A picture with what it shows in words."""
+    words = escape(one.caption)
+    return Raw(
+        f'<figure role="img" aria-label="{words}">{one.svg}<figcaption>{words}</figcaption></figure>'
+    )
+
+
+def _lists(content: str) -> str:
+    """`content` with each run of list items in a list; no other line can begin as an item does."""
+    lines: list[str] = []
+    inside = False
+    for line in content.splitlines():
+        item = line.startswith("<li>")
+        if item != inside and line.strip():
+            lines.append("<ul>" if item else "</ul>")
+            inside = item
+        lines.append(line)
+    return "\n".join([*lines, "</ul>"] if inside else lines)

@@ -1,0 +1,140 @@
+"""JSON files for other programs: SARIF 2.1.0 for code hosts, and an in-toto statement.
+
+Sources: OASIS SARIF 2.1.0; in-toto Attestation Framework, Statement v1 and test-result predicate v0.1.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from tokitai_cli.model.text import visible_block
+from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.report.outcomes import kind_of
+from tokitai_cli.report.raw import Raw
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.templates import Target
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """A file or text by its digest."""
+
+    name: str
+    digest: str
+    algorithm: str = "sha256"
+
+
+def sarif(found: Evidence, look: Look) -> Iterator[bytes]:
+    """A result for every case that did not pass, at its kernel's line where the text is recorded."""
+    from tokitai_cli.model import queries
+
+    cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
+    yield _rendered("sarif.json.j2", look, {
+        "evidence": found,
+        "rules": list(dict.fromkeys(str(one.reads) for one in cases)),
+        "finished": found.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
+        "results": [_result(found, one) for one in cases],
+    })  # fmt: skip
+
+
+def statement(found: Evidence, look: Look, file: Digest | None = None) -> Iterator[bytes]:
+    """The in-toto statement; its subjects are kernels, artifacts and the evidence.
+
+    file: of the evidence's file, where that is known; else it is named by the digest of its content.
+    """
+    passed: dict[str, list[str]] = {"": [], "skipped": [], "failure": [], "error": []}
+    for case in found.cases:
+        passed[kind_of(case.reads)].append(case.key)
+    whole = file or Digest(f"{found.name}.json", found.digest, "tokitaiContentSha256")
+    sources = [Digest(one.path, digest) for digest, one in found.sources.items()]
+    artifacts = [
+        Digest(f"{one.source} for {one.device}", one.artifact_sha256)
+        for one in found.builds.values()
+        if one.artifact_sha256
+    ]
+    compilers = {
+        one.compiler.sha256: Digest(one.compiler.path, one.compiler.sha256)
+        for one in found.builds.values()
+        if one.compiler is not None
+    }
+    specs = [Digest(one.path, digest) for digest, one in found.specs.items()]
+    oracles = [Digest(name, digest) for name, digest in found.oracles.items() if digest]
+    yield _rendered("statement.json.j2", look, {
+        "subjects": [whole, *sources, *artifacts],
+        "configuration": [*specs, *oracles, *compilers.values()],
+        "result": _RESULTS.get(found.verdict, "FAILED"),
+        "passed": passed[""],
+        "warned": passed["skipped"],
+        "failed": [*passed["failure"], *passed["error"]],
+    })  # fmt: skip
+
+
+_PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
+# All else has failed, what was not run and what proves nothing too.
+_RESULTS = {Verdict.VERIFIED: "PASSED", Verdict.EXPECTED_FAILURE: "WARNED"}
+_LEVELS = {"skipped": "note", "failure": "error", "error": "error"}
+
+
+def _rendered(template: str, look: Look, context: Mapping[str, Any]) -> bytes:
+    from tokitai_cli.report.templates import rendered
+
+    text = rendered(_target(), template, look, context)
+    return msgspec.json.format(text.encode(), indent=1) + b"\n"
+
+
+@functools.cache
+def _target() -> Target:
+    from tokitai_cli.report.templates import Target
+
+    return Target(__file__, printed)
+
+
+def printed(value: object) -> str:
+    """JSON of a value; hidden characters of text are made visible."""
+    if isinstance(value, Raw):
+        return value
+    return json.dumps(_clean(value))
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return visible_block(value)
+    return [_clean(one) for one in value] if isinstance(value, list) else value
+
+
+def _result(found: Evidence, case: CaseRecord) -> dict[str, Any]:
+    uri, line = _place(found, case)
+    return {
+        "verdict": str(case.reads),
+        "level": _LEVELS.get(kind_of(case.reads), "error"),
+        "text": f"{case.key}: {case.reason}",
+        "uri": uri,
+        "line": line,
+        "key": case.key,
+        "rerun": case.rerun,
+    }
+
+
+def _place(found: Evidence, case: CaseRecord) -> tuple[str, int]:
+    """Path of the kernel's file and the line that it is defined on, 0 where that is not recorded."""
+    kernel = found.contract.variants.get(case.variant) if found.contract else None
+    if kernel is None or found.contract is None:
+        return "", 0
+    folder = posixpath.dirname(found.contract.path)
+    path = posixpath.normpath(posixpath.join(folder, kernel.source)).lstrip("./")
+    source = found.sources.get(kernel.source_sha256)
+    text = source.text if source is not None and source.text else ""
+    for name in kernel.kernels:
+        if match := re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(", text):
+            return quote(path), text.count("\n", 0, match.start()) + 1
+    return quote(path), 0

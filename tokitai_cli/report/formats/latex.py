@@ -1,0 +1,175 @@
+r"""LaTeX for pdflatex: a table (package booktabs), and a file of numbers that a text can \input."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import statistics
+import unicodedata
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tokitai_cli.model.text import number, visible
+from tokitai_cli.report.raw import Raw
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.model.judged import Number
+    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.outline import Outline
+    from tokitai_cli.report.templates import Target
+
+_SPECIAL = {
+    **{letter: f"\\{letter}" for letter in "{}#$%&_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{\char34}",
+    "`": r"\textasciigrave{}",
+    "'": "{'}",
+    ",": ",{}",
+    "?": "?{}",
+    "!": "!{}",
+    "[": "{[}",  # no option of a line break
+    "]": "{]}",
+    "*": "{*}",
+}
+# Letters beyond ASCII that pdflatex has without a package, as symbols or as a letter with an accent.
+_NAMES = {
+    "αβγδεζηθικλμνξπρστυφχψω": "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu "
+    "xi pi rho sigma tau upsilon phi chi psi omega",
+    "ΓΔΘΛΞΠΣΦΨΩ": "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega",
+    "×·±÷≤≥≠≈∞∑∏∈→←√∂∇": "times cdot pm div leq geq neq approx infty sum prod in rightarrow leftarrow "
+    "surd partial nabla",
+}
+_SYMBOLS = {
+    letter: name
+    for letters, names in _NAMES.items()
+    for letter, name in zip(letters, names.split(), strict=True)
+}
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"', "\u0304": "=",
+    "\u0306": "u", "\u0307": ".", "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
+}  # fmt: skip
+_HYPHENS = re.compile("-(?=-)")  # two of them would be a dash
+_EXPONENT = re.compile(r"e([+-])0*(\d+)$")
+
+
+def table(found: Evidence, look: Look) -> Iterator[bytes]:
+    r"""A tabular of variants and profiles, for \input inside a table environment."""
+    from tokitai_cli.report.outline import context
+    from tokitai_cli.report.templates import rendered
+
+    yield rendered(_target(), "table.tex.j2", look, context(found)).encode()
+
+
+def macros(found: Evidence, look: Look) -> Iterator[bytes]:
+    """Numbers by key, each with a macro behind it."""
+    from tokitai_cli.report.outline import context
+    from tokitai_cli.report.templates import rendered
+
+    told = context(found)
+    told["numbers"] = list(_unique(_numbers(found, told["outline"])))
+    yield rendered(_target(), "macros.tex.j2", look, told).encode()
+
+
+@functools.cache
+def _target() -> Target:
+    from tokitai_cli.report.templates import Target
+
+    return Target(__file__, printed, number=numeral, key=Raw)
+
+
+def escape(text: str) -> Raw:
+    """`text` as text: no command, no comment, and nothing that pdflatex has no letter for."""
+    return Raw(_HYPHENS.sub("-{}", "".join(map(_letter, visible(text)))))
+
+
+def _letter(letter: str) -> str:
+    if letter.isascii():
+        return _SPECIAL.get(letter, letter)
+    if name := _SYMBOLS.get(letter):
+        return f"\\ensuremath{{\\{name}}}"
+    base, *marks = list(unicodedata.normalize("NFD", letter))
+    if base.isascii() and base.isalpha() and len(marks) == 1 and marks[0] in _ACCENTS:
+        return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
+    return f"{{[}}U+{ord(letter):04X}{{]}}"
+
+
+def printed(value: object) -> str:
+    """Give what a template prints for a value. Raises TypeError for what was not thought about."""
+    if isinstance(value, Raw):
+        return value
+    if isinstance(value, str):
+        return escape(value)
+    if value is None:
+        return "--"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return numeral(value)
+    raise TypeError(f"a template prints {type(value).__name__}")
+
+
+def numeral(value: Number | None, digits: int = 4) -> Raw:
+    """A number in mathematical form, as 4.9 x 10^-5."""
+    if value is None:
+        return Raw("--")
+    text = number(value, digits)
+    if text.lstrip("-") == "inf":
+        return Raw(f"\\ensuremath{{{text.replace('inf', chr(92) + 'infty')}}}")
+    if isinstance(value, str):
+        return escape(text)
+    power = _EXPONENT.sub(r"\\times10^{\1\2}", text).replace("{+", "{")
+    return Raw(f"\\ensuremath{{{power}}}")
+
+
+def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
+    """Keys of letters, digits, - . and / with their values."""
+    name = found.name
+    yield f"{name}/verdict", str(found.verdict)
+    yield f"{name}/cases", len(found.cases)
+    for verdict, count in found.counts.items():
+        yield f"{name}/cases/{verdict}", count
+    yield f"{name}/digest", found.digest
+    yield f"{name}/command", found.rerun
+    for claim in found.claims:
+        yield f"{name}/claim/{claim.name}", "open" if claim.opened else "closed"
+    for device in outline.places:
+        yield f"{name}/device/{device.name}/class", device.device_class
+        yield f"{name}/device/{device.name}/compiler", device.compiler
+    for kernel, one in outline.kernels:
+        yield f"{name}/{kernel}/source-sha256", one.source_sha256
+        yield f"{name}/{kernel}/lowering", one.lowering
+    for tally in outline.tallies:
+        place = f"{name}/{tally.variant}/{tally.profile}/{tally.device}"
+        yield f"{place}/cases", tally.cases
+        yield f"{place}/verdict", str(tally.verdict)
+        if tally.worst.output is not None and (metrics := tally.worst.output.metrics) is not None:
+            yield f"{place}/max-abs", _numeral(metrics.max_abs)
+            yield f"{place}/max-ulp", _numeral(metrics.max_ulp)
+            yield f"{place}/over-bound", _numeral(metrics.over_bound)
+    for case in found.cases:
+        if times := found.volatile.case_times_ns.get(case.key):
+            yield f"{name}/time/{case.key}/median-us", _numeral(statistics.median(times) / 1000)
+
+
+def _numeral(value: Number | None) -> Raw:
+    return numeral(value)
+
+
+def _unique(numbers: Iterator[tuple[str, object]]) -> Iterator[tuple[str, object]]:
+    """Keys that TeX reads as they are; where two come out alike, each later one has a number."""
+    seen: set[str] = set()
+    for name, value in numbers:
+        plain = key = re.sub(r"[^A-Za-z0-9./=@+-]+", "-", name)
+        for count in itertools.count(2):
+            if key not in seen:
+                break
+            key = f"{plain}/{count}"
+        seen.add(key)
+        yield key, value
