@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,19 @@ def test_a_child_that_ends_while_waited_for() -> None:
         assert child.returncode == 7
     os.close(reading)
     os.close(writing)
+
+
+def test_killed_by_one_thread_while_another_waits_for_it() -> None:
+    """Whoever reaps first, the other one finds an ended child, and no error."""
+    for turn in range(40):
+        with ThreadPoolExecutor(4) as pool:
+            child = process.Child(["sh", "-c", "echo at work; exec sleep 60"], env=os.environ)
+            waiting = [pool.submit(child.wait, 20) for _ in range(2)]
+            time.sleep(turn % 4 * 1e-3)
+            killing = [pool.submit(child.kill) for _ in range(2)]
+            assert [one.result() for one in waiting] == [True, True]
+            assert [one.result() for one in killing] == [None, None]
+            assert child.returncode == -signal.SIGKILL
 
 
 def test_without_process_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,8 @@ class Child:
     """A process with pipes of its own for output, killed with its whole group.
 
     stdout and stderr are drained while `wait_readable` or `wait` runs. With `merge` both go to
-    `output`, else stderr goes to `errors`. `stdin` bytes are fed while waiting.
+    `output`, else stderr goes to `errors`. `stdin` bytes are fed while waiting. One thread may wait
+    for the end while another one kills: either of them reaps.
 
     Raises OSError where the program cannot be started, and NotRunError where none can.
     """
@@ -57,6 +59,7 @@ class Child:
             raise
         self.pid = self._process.pid
         self.left_running = False
+        self._one_at_a_time = threading.RLock()
         _LIVE[self.pid] = self
         self._streams: dict[int, Callable[[], None]] = {}
         self._exit_fd = _process_descriptor(self.pid)
@@ -151,6 +154,10 @@ class Child:
 
     def _step(self, deadline: float, descriptor: int | None) -> set[int]:
         """One poll until `deadline`; serves the streams and returns the descriptors that are ready."""
+        with self._one_at_a_time:
+            return self._polled(deadline, descriptor)
+
+    def _polled(self, deadline: float, descriptor: int | None) -> set[int]:
         poll = select.poll()
         for number in self._streams:
             writes = self._process.stdin is not None and number == self._process.stdin.fileno()
@@ -185,14 +192,18 @@ class Child:
 
     def _has_exited(self) -> bool:
         """Whether the child ended; it stays unreaped, so that its group number is not reused."""
-        if self._process.returncode is not None:
-            return True
-        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self.pid, flags) is not None
+        with self._one_at_a_time:
+            if self._process.returncode is not None:
+                return True
+            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self.pid, flags) is not None
 
     def _reap(self) -> None:
-        if self._process.returncode is not None:
-            return
+        with self._one_at_a_time:
+            if self._process.returncode is None:
+                self._end_group()
+
+    def _end_group(self) -> None:
         # Wait for the end without reaping, then end the rest of the group, then reap: killing by
         # number is safe only while the number is still taken.
         with contextlib.suppress(ChildProcessError):
