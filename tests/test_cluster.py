@@ -493,6 +493,7 @@ def test_verdicts_are_those_of_a_local_worker_and_every_worker_has_its_own_cache
         assert list((folder / name).rglob("manifest*")), f"worker {name} built nothing"
 
 
+@pytest.mark.slow
 def test_cases_of_a_worker_that_is_killed_run_elsewhere_once(started: Processes) -> None:
     cases = gemm(seeds=5)
     address = started.scheduler()
@@ -706,6 +707,7 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
                 os.killpg(int(job.name), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_jobs_of_a_profile_serve_the_batch_over_tls_and_are_cancelled(
     small: Collected, tmp_path: Path, fake_slurm: Path
 ) -> None:

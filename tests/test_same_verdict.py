@@ -181,6 +181,7 @@ def test_pytest_gives_the_same(
     assert given
 
 
+@pytest.mark.slow
 def test_sanitize_gives_the_same_where_it_finds_nothing(
     specs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,11 +22,15 @@ from tokitai_cli.model.evidence import BuildRecord
 from tokitai_cli.model.verdict import Verdict
 
 OPS = ("gemm-bw", "embedding", "softmax", "layernorm")
-TARGETS = (("cuda", "sm_90"), ("rocm", "gfx1030"), ("rocm", "gfx90a"))
+TARGETS = (
+    pytest.param(("cuda", "sm_90"), id="sm_90"),
+    pytest.param(("rocm", "gfx1030"), id="gfx1030"),
+    pytest.param(("rocm", "gfx90a"), id="gfx90a", marks=pytest.mark.slow),
+)
 MISSING = {"cuda": "no nvcc with a host compiler", "rocm": "no hipcc (Debian's package: hipcc)"}
 
 
-@pytest.fixture(params=TARGETS, ids=lambda target: target[1])
+@pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> tuple[str, str]:
     """A device and an architecture; skipped where its compiler is not there."""
     device, arch = request.param
@@ -81,6 +85,7 @@ def _has_bfloat16(record: BuildRecord) -> bool:
     return any((path.parent / "hip_bf16.h").exists() for path in found)
 
 
+@pytest.mark.slow
 def test_every_dtype_argument_and_memory_of_user_kernels_compiles(
     target: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -227,6 +232,7 @@ def test_no_compiler_at_all_case_26(tmp_path: Path) -> None:
     assert "no hipcc" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_wrapper_around_the_compiler_is_another_compiler_case_23(tmp_path: Path) -> None:
     real = shutil.which("hipcc")
     if real is None:

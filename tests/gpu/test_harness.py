@@ -41,7 +41,15 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("op", ["gemm-bw", "embedding", "softmax", "layernorm"])
+@pytest.mark.parametrize(
+    "op",
+    [
+        "gemm-bw",
+        "embedding",
+        pytest.param("softmax", marks=pytest.mark.slow),
+        pytest.param("layernorm", marks=pytest.mark.slow),
+    ],
+)
 def test_shipped_ops_are_verified_through_device_copies(on_stand_in: Any, op: str) -> None:
     evidence = on_stand_in(op, suite="quick")
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
@@ -137,6 +145,7 @@ def test_a_write_in_front_of_an_input_is_seen(on_stand_in: Any) -> None:
     assert "grad_c" in evidence.cases[0].reason
 
 
+@pytest.mark.slow
 def test_wrong_kernels_are_judged_as_on_the_cpu(on_stand_in: Any, tmp_path: Path) -> None:
     # Shared memory that nobody cleared cannot be told: a GPU leaves in it what it likes.
     chosen = [name for name in wrongs.variants() if name not in UNTOLD]
