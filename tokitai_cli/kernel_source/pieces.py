@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.kernel_source.text import DEVICE_WORDS, Macro, SourceText, words_in
+from tokitai_cli.kernel_source.text import DEVICE_WORDS, SourceText, words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -20,19 +20,29 @@ _DECLARED = {
     "identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name",
     "operator_cast", "namespace_identifier", "literal_operator",
 }  # fmt: skip
-# What a constructor or operator may hold and still be built: nothing of the host's API.
-_HOST_WORDS = re.compile(
-    r"\b(?:(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw)\b"
-)
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """A member of a class, or its body, that no kernel can call; `text` stands for it.
+
+    name: the member's, where it goes as a whole. words: those that would have to be there to build
+    it; where they name nothing of the host's, it may stay.
+    """
+
+    begin: int
+    end: int
+    text: str
+    name: str
+    words: set[str]
 
 
 class Piece(msgspec.Struct):
     """One declaration. `begin` to `end` are offsets into its file.
 
-    kind: function, class, variable, type, using, instantiation, call (of a macro) or unknown.
-    names: what it declares. head: words in front of a function's body. words: all of its words, but
-    for those of `holes`. marks: qualifiers in front of the body. holes: members of a class that only
-    the host calls, each with the text that stands for it.
+    kind: function, prototype, class, variable, type, using, space (`using namespace`), assertion,
+    instantiation, call (of a macro) or unknown.
+    names: what it declares. head: words in front of a function's body. words: all of its words.
+    marks: qualifiers in front of the body. holes: members of a class that only the host calls.
     """
 
     kind: str
@@ -43,9 +53,19 @@ class Piece(msgspec.Struct):
     marks: frozenset[str]
     words: set[str]
     head: set[str]
-    holes: list[tuple[int, int, str]]
+    holes: list[Hole]
     space: tuple[str, ...]
     node: Node
+
+    def without(self, host: set[str], plain: str) -> None:
+        """Keep those holes that have to be: whole members, and bodies that use names of the `host`'s."""
+        if self.holes:
+            self.holes = [one for one in self.holes if one.name or one.words & host]
+            parts, at = [], self.begin
+            for one in self.holes:
+                parts.append(plain[at : one.begin])
+                at = one.end
+            self.words = words_in(" ".join([*parts, plain[at : self.end]]))
 
     @property
     def kernel(self) -> bool:
@@ -67,17 +87,25 @@ def parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def pieces_of(source: SourceText, macros: Mapping[str, Macro]) -> list[Piece]:
+def pieces_of(source: SourceText) -> list[Piece]:
     """All declarations at namespace level, in order."""
     tree = parser().parse(source.parsed.encode("ascii"))
-    reader = _Reader(source, {name for name, macro in macros.items() if macro.called})
-    return list(reader.read(tree.root_node, ()))
+    found = list(_Reader(source).read(tree.root_node, ()))
+    for begin, end in source.calls:
+        if not any(piece.begin <= begin < piece.end for piece in found):
+            found.append(_call(source, begin, end, tree.root_node))
+    return sorted(found, key=lambda piece: piece.begin)
+
+
+def _call(source: SourceText, begin: int, end: int, node: Node) -> Piece:
+    words = words_in(source.plain[begin:end])
+    none = frozenset[str]()
+    return Piece("call", begin, end, end, none, none, words, words, [], (), node)
 
 
 class _Reader:
-    def __init__(self, source: SourceText, called: set[str]) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
-        self._called = called
         self._marks = sorted(source.marks, key=lambda mark: mark.begin)
         self._done = 0  # end of the last declaration
 
@@ -116,9 +144,7 @@ class _Reader:
         if after is not None and after.type == ";":
             end = after.end_byte
         core = _core(node)
-        first = re.match(r"\w+(?=\s*\()", self._source.parsed[begin:end])
-        is_call = first is not None and first.group() in self._called
-        kind = "call" if is_call else _kind(core)
+        kind = _kind(core)
         body = core.child_by_field_name("body") if kind == "function" else None
         stop = end if body is None else body.start_byte
         if body is not None:
@@ -134,20 +160,11 @@ class _Reader:
         if re.search(r"\bconstexpr\b|\bconsteval\b", text[begin:stop]) and kind != "class":
             words.add("constexpr")
         holes = list(_host_members(core, self._source)) if kind == "class" else []
-        names = frozenset(() if is_call else _names(core, kind))
+        names = frozenset(_names(core, kind))
         return Piece(
-            kind, begin, end, stop, names, frozenset(words), _words(text, begin, end, holes),
+            kind, begin, end, stop, names, frozenset(words), words_in(text[begin:end]),
             words_in(text[begin:stop]), holes, space, core,
         )  # fmt: skip
-
-
-def _words(text: str, begin: int, end: int, holes: list[tuple[int, int, str]]) -> set[str]:
-    parts, at = [], begin
-    for first, last, _ in holes:
-        parts.append(text[at:first])
-        at = last
-    parts.append(text[at:end])
-    return words_in(" ".join(parts))
 
 
 def _core(node: Node) -> Node:
@@ -174,6 +191,8 @@ def _kind(node: Node) -> str:
         return "prototype" if is_prototype else "variable"
     if kind in {"type_definition", "alias_declaration", "enum_specifier", "concept_definition"}:
         return "type"
+    if kind == "using_declaration" and any(child.type == "namespace" for child in node.children):
+        return "space"
     if kind in {"using_declaration", "namespace_alias_definition"}:
         return "using"
     if kind == "template_instantiation":
@@ -191,8 +210,8 @@ def _is_function(node: Node) -> bool:
 
 def _names(node: Node, kind: str) -> Iterator[str]:
     """What a declaration declares; the enumerators of an enum are among it."""
-    if kind == "using":
-        yield from re.findall(r"\w+", (node.text or b"").decode())[1:]
+    if kind == "using":  # `using a::b;` declares b, `namespace a = b::c;` a
+        yield from re.findall(r"\w+", (node.text or b"").decode().partition("=")[0])[-1:]
         return
     if node.type == "enum_specifier" or (kind == "type" and node.type == "type_definition"):
         yield from words_in((node.text or b"").decode()) if _holds_enum(node) else ()
@@ -230,11 +249,10 @@ def _leaf(node: Node) -> Iterator[str]:
         yield from _leaf(inner) if inner is not None else ()
 
 
-def _host_members(node: Node, source: SourceText) -> Iterator[tuple[int, int, str]]:
-    """Members of a class that only the host can call: what is to be left out of each.
+def _host_members(node: Node, source: SourceText) -> Iterator[Hole]:
+    """Members of a class that only the host can call: what may be left out of each.
 
-    A constructor, destructor, operator or virtual function stays where it holds nothing of the
-    host's, else it loses its body.
+    A constructor, destructor, operator or virtual function may only lose its body.
     """
     body = node.child_by_field_name("body")
     for child in node.children if body is None else ():
@@ -251,17 +269,19 @@ def _host_members(node: Node, source: SourceText) -> Iterator[tuple[int, int, st
             yield from _host_member(member, core, source)
 
 
-def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[tuple[int, int, str]]:
+def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[Hole]:
     inner = core.child_by_field_name("body")
     if inner is None:
         return
     head = source.plain[member.start_byte : inner.start_byte]
     if re.search(r"\bconstexpr\b", head):
         return
+    words = words_in(source.plain[member.start_byte : member.end_byte])
     special = re.search(r"\b(?:operator|virtual|override)\b", head)
     if core.child_by_field_name("type") is not None and not special:
-        yield member.start_byte, member.end_byte, ""
-    elif _HOST_WORDS.search(source.plain[member.start_byte : member.end_byte]):
+        name = next(_names(core, "function"), "?")
+        yield Hole(member.start_byte, member.end_byte, "", name, words)
+    else:
         lists = [one for one in core.children if one.type == "field_initializer_list"]
         start = lists[0].start_byte if lists else inner.start_byte
-        yield start, member.end_byte, "{}" if "~" in head else ";"
+        yield Hole(start, member.end_byte, "{}" if "~" in head else ";", "", words)

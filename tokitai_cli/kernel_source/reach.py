@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from tokitai_cli.kernel_source.pieces import Piece
 from tokitai_cli.kernel_source.text import DEVICE_WORDS, Macro
 
+# Of the host alone, whoever declares it.
+_HOST = re.compile(r"(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw")
+
+
+def host_names(pieces: Sequence[Piece]) -> set[str]:
+    """Names that stand for the host's alone: functions and members that no GPU can run, and its API."""
+    own = [one for one in pieces if one.kind == "function"]
+    host = {name for one in own if not one.device for name in one.names}
+    host |= {hole.name for one in pieces for hole in one.holes if hole.name}
+    host -= {name for one in own if one.device for name in one.names}
+    return host | {word for one in pieces for word in one.words if _HOST.fullmatch(word)}
+
 
 def reached(
-    pieces: Sequence[Piece], macros: Mapping[str, Macro], wanted: Collection[str]
+    pieces: Sequence[Piece], macros: Mapping[str, Macro], wanted: Collection[str], host: set[str]
 ) -> set[int]:
     """Indices of the pieces to keep: kernels, and what they reach.
 
     wanted: all names of the kernels and symbols to serve, those of template arguments among them;
-    empty for every kernel.
-    Host functions are never kept. A name reaches every declaration of that name.
+    empty for every kernel. host: names of the host's. Host functions are never kept. A name reaches
+    every declaration of that name.
     """
     kernels = [one for one in pieces if one.kernel]
     roots = {name for one in kernels for name in one.names}
     chosen = roots & set(wanted) or roots
-    host = {
-        name for one in pieces if one.kind == "function" and not one.device for name in one.names
-    } - {name for one in pieces if one.device for name in one.names}
     classes = {name for one in pieces if one.kind == "class" for name in one.names}
     keeper = _Keeper(macros, host, classes)
     keeper.use({*wanted, *chosen})
@@ -62,8 +72,10 @@ class _Keeper:
         return found
 
     def keeps(self, piece: Piece) -> bool:
-        if piece.kind == "using":
+        if piece.kind == "space":
             return True
+        if piece.kind == "using" and piece.names & self._host:
+            return False
         if piece.kind in {"call", "unknown"} or not piece.names:
             return self._keeps_unnamed(piece)
         if piece.kind in {"function", "prototype", "instantiation"}:

@@ -10,7 +10,7 @@ import msgspec
 
 from tokitai_cli.kernel_source.files import UserFile, user_files
 from tokitai_cli.kernel_source.pieces import Piece, pieces_of
-from tokitai_cli.kernel_source.reach import reached
+from tokitai_cli.kernel_source.reach import host_names, reached
 from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text
 from tokitai_cli.sources import blank
 
@@ -59,7 +59,7 @@ def program(source: Path, folders: Sequence[Path]) -> Program:
     files = user_files(source, folders)
     macros = macros_of(blank(one.text, quotes=True) for one in files.values())
     texts = {path: source_text(one.text, macros) for path, one in files.items()}
-    pieces = {path: pieces_of(text, macros) for path, text in texts.items()}
+    pieces = {path: pieces_of(text) for path, text in texts.items()}
     return Program(source, files, texts, pieces, macros)
 
 
@@ -67,7 +67,12 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
     """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
     whole = program(source, folders)
     every = [(path, piece) for path, found in whole.pieces.items() for piece in found]
-    kept = reached([piece for _, piece in every], whole.macros, wanted)
+    pieces = [piece for _, piece in every]
+    host = host_names(pieces)
+    for path, piece in every:
+        piece.without(host, whole.texts[path].plain)
+    kept = reached(pieces, whole.macros, wanted, host)
+    aliases = {name for one in pieces if one.kind == "using" for name in one.names}
     words = {word for index in kept for word in every[index][1].words}
     names = {path: f"{index}-{path.name}" for index, path in enumerate(whole.files)}
     texts: dict[str, str] = {}
@@ -77,8 +82,9 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
         mine = [
             (index in kept, piece) for index, (where, piece) in enumerate(every) if where == path
         ]
-        edits = _edits(whole.texts[path], mine)
-        lines = [(whole.texts[path].line(a), whole.texts[path].line(b - 1)) for a, b, _ in edits]
+        edits = _edits(whole.texts[path], mine, aliases)
+        line = whole.texts[path].line
+        lines = [(line(a), line(b - 1)) for a, b, _ in edits if b > a]
         edits += _includes(whole, path, names, "std" in words, optional)
         texts[names[path]] = f"#line 1 {_quoted(path)}\n" + _edited(whole.files[path].text, edits)
         if lines:
@@ -86,15 +92,23 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
     return Taken(texts, tuple(whole.files), left, list(optional))
 
 
-def _edits(source: SourceText, pieces: list[tuple[bool, Piece]]) -> list[tuple[int, int, str]]:
+def _edits(
+    source: SourceText, pieces: list[tuple[bool, Piece]], aliases: set[str]
+) -> list[tuple[int, int, str]]:
     """What is blanked of a file: pieces that are not kept, and members that only the host calls.
 
     Preprocessor lines that decide or define something stay.
     """
     edits: list[tuple[int, int, str]] = []
     for keep, piece in pieces:
-        if keep:
-            edits += piece.holes
+        if keep and piece.kind == "space":
+            # It may be of a header that is not there; the namespace is declared first.
+            names = re.findall(r"\w+", source.plain[piece.begin : piece.end])[2:]
+            if names and not {*names} & aliases:
+                opened = "".join(f"namespace {name} {{" for name in names) + "}" * len(names)
+                edits.append((piece.begin, piece.begin, f"{opened} "))
+        elif keep:
+            edits += [(one.begin, one.end, one.text) for one in piece.holes]
             continue
         at = piece.begin
         for one in source.directives:
@@ -102,7 +116,7 @@ def _edits(source: SourceText, pieces: list[tuple[bool, Piece]]) -> list[tuple[i
                 edits.append((at, one.begin, ""))
                 at = one.end
         edits.append((at, piece.end, ""))
-    return [edit for edit in edits if source.plain[edit[0] : edit[1]].strip()]
+    return [one for one in edits if one[2] or source.plain[one[0] : one[1]].strip()]
 
 
 def _includes(

@@ -83,6 +83,7 @@ class SourceText(msgspec.Struct, frozen=True):
     parsed: str
     directives: list[Directive]
     marks: list[Mark]
+    calls: list[tuple[int, int]]  # of macros that stand as declarations of their own
     lines: list[int]  # offsets at which lines start
 
     def line(self, offset: int) -> int:
@@ -149,10 +150,11 @@ def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
         )
         letters[mark.begin : mark.begin + len(rest)] = rest
     out = "".join(letters)
-    out = _separated(out, macros)
+    calls = list(_calls(out, macros))
+    out = _erased(out, [*calls, *_bodies(out)])
     parsed = out.encode("ascii", "replace").decode("ascii")
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    return SourceText(plain, parsed, directives, marks, starts)
+    return SourceText(plain, parsed, directives, marks, calls, starts)
 
 
 def configurations(text: str) -> Iterator[tuple[int, int]]:
@@ -209,16 +211,43 @@ def _marks(text: str, macros: Mapping[str, Macro]) -> Iterator[Mark]:
         yield Mark(word.start(), end, *stands[name])
 
 
-def _separated(text: str, macros: Mapping[str, Macro]) -> str:
-    """`text` with a semicolon behind each call of a macro that stands as a declaration of its own."""
+def _calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[int, int]]:
+    """Calls of the source's own macros that stand like a declaration, a semicolon behind or none."""
     names = [name for name, macro in macros.items() if macro.called and macro.rest is None]
     if not names:
-        return text
-    alone = rf"(?:^|(?<=[;{{}})]))\s*(?:{'|'.join(map(re.escape, names))})\s*{_PAREN}"
-    out = list(text)
-    for match in re.finditer(rf"{alone}[ \t\r]*(?=\n\s*[\w~}}])", text):
-        out[match.end()] = ";"
-    return "".join(out)
+        return
+    call = rf"(?P<it>\b(?:{'|'.join(map(re.escape, names))})\s*{_PAREN}[ \t\r]*"
+    for match in re.finditer(rf"(?:^|(?<=[;{{}})]))\s*{call}(?:;|(?=\n\s*(?:[\w~}}]|$))))", text):
+        yield match.start("it"), match.end("it")
+
+
+def _bodies(text: str) -> Iterator[tuple[int, int]]:
+    """What stands between the braces of functions: whatever macros make of it, it is not parsed."""
+    end = 0
+    for brace in re.finditer("{", text):
+        if brace.start() < end or not _opens_body(text, brace.start()):
+            continue
+        depth = 0
+        for mark in re.compile("[{}]").finditer(text, brace.start()):
+            depth += 1 if mark.group() == "{" else -1
+            if depth == 0:
+                end = mark.end()
+                yield brace.end(), mark.start()
+                break
+
+
+def _opens_body(text: str, at: int) -> bool:
+    begin = max(text.rfind(mark, max(0, at - 4000), at) for mark in ";{}") + 1
+    before, bracket, behind = text[max(begin, at - 4000) : at].rpartition(")")
+    words = behind.replace("&", " ").split()
+    if not bracket:
+        return False
+    if not words or words[0].startswith(("->", ":")):  # a trailing type, or members' initial values
+        return True
+    known = {"const", "noexcept", "override", "final", "mutable", "volatile", "try"}
+    return (
+        set(words) <= known or "->" in words or ") :" in re.sub(r"\)\s*:(?!:)", ") :", before + ")")
+    )
 
 
 def _dark_branches(text: str, directives: list[Directive]) -> Iterator[tuple[int, int]]:
