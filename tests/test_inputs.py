@@ -37,6 +37,13 @@ SHAPELESS = sorted(
     for name, kind in KINDS.items()
     if kind.group is not Group.DERIVED and name != "index-unique"
 )
+# What those that need something are given.
+NEEDED: dict[str, dict[str, Any]] = {
+    **{name: {"below": 7} for name in KINDS if name.startswith("index")},
+    "offsets": {"end": 0},
+    "placed": {"at": [0, "rows - 1"]},
+    "mix": {"parts": [{"draw": "normal", "share": 3}, {"draw": "limits", "share": 1}]},
+}
 
 
 def floats(drawn: Drawn) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -365,8 +372,8 @@ def test_axis_of_the_draw_goes_before_the_derived_one() -> None:
 @pytest.mark.parametrize("kind", SHAPELESS)
 @pytest.mark.parametrize("shape", [(0,), (1,), (3, 0, 2), (2, 3, 4), ()])
 def test_odd_shapes(kind: str, shape: tuple[int, ...]) -> None:
-    dtype = "int32" if kind.startswith("index") else "float16"
-    settings = {"kind": kind, "below": 7} if kind.startswith("index") else {"kind": kind}
+    dtype = "int32" if KINDS[kind].integers else "float16"
+    settings = {"kind": kind, **NEEDED.get(kind, {})}
     assert one_input(dtype, settings, shape).array.shape == shape
 
 

@@ -55,6 +55,18 @@ def test_a_scan_of_one_element_and_one_of_zeros(tmp_path: Path) -> None:
     assert (wrong.verdict, wrong.counts) == (INCONCLUSIVE, {"inconclusive": 1})
 
 
+def test_segments_between_offsets_with_labels_that_do_not_count(tmp_path: Path) -> None:
+    evidence = ran("segments", tmp_path, suite="quick", profile=["ragged", "own"])
+    refuted = {case.variant for case in evidence.cases if case.verdict is REFUTED}
+    assert refuted == {"ends-wrong", "ignored-wrong", "eps-wrong"}
+    right = [case for case in evidence.cases if case.variant == "right"]
+    assert [case.verdict for case in right] == [VERIFIED] * 4
+    assert [source.path for source in evidence.sources.values()] == [
+        "segments.hip", "formula.py", "draws.py",
+    ]  # fmt: skip
+    assert any(one.text.startswith("Draw draws.py:runs has") for one in evidence.statements)
+
+
 def test_flat_limits_need_a_dropped_term_that_they_reject(tmp_path: Path) -> None:
     evidence = ran("product", tmp_path, variant=["flat", "wrong", "declared", "bound"])
     found = {case.variant: case for case in evidence.cases}

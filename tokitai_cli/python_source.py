@@ -1,4 +1,4 @@
-"""What is read of a Python file without running it: whether it can define an oracle's function."""
+"""What is read of a Python file without running it: whether it can define a function of the spec's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from tokitai_cli.errors import SpecError, near
 if TYPE_CHECKING:
     import ast
 
-_ARGUMENTS = 3  # params, inputs, scalars
+# Arguments of a function, and the names of those that it may have beside them.
+Signature = tuple[tuple[str, ...], frozenset[str]]
+ORACLE: Signature = (("params", "inputs", "scalars"), frozenset({"reduction"}))
+DRAW: Signature = (("params", "shape", "rng"), frozenset({"inputs", "dtype"}))
 
 
-def check_oracle(file: Path, name: str) -> None:
-    """Raise SpecError where `file` cannot define the function `name`, or not with an oracle's arguments.
+def check_function(file: Path, name: str, signature: Signature) -> None:
+    """Raise SpecError where `file` cannot define the function `name`, or not with those arguments.
 
     What it might define in other ways than by its text is let pass.
     """
@@ -37,9 +40,9 @@ def check_oracle(file: Path, name: str) -> None:
     if name not in functions:
         raise SpecError(f"{file.name} defines no function {name}", mend=near(name, functions))
     found = functions[name]
-    if not found.decorator_list and not _takes_three(found.args):
+    if not found.decorator_list and not _takes(found.args, signature):
         said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
-        raise SpecError(said, mend=f"write def {name}(params, inputs, scalars)")
+        raise SpecError(said, mend=f"write def {name}({', '.join(signature[0])})")
 
 
 def _tree(file: Path) -> ast.Module:
@@ -58,11 +61,13 @@ def _tree(file: Path) -> ast.Module:
         raise SpecError(f"{file.name}{line} is no Python: {told}") from None
 
 
-def _takes_three(given: ast.arguments) -> bool:
-    places = len(given.posonlyargs) + len(given.args)
+def _takes(given: ast.arguments, signature: Signature) -> bool:
+    count = len(signature[0])
+    named = [one.arg for one in (*given.posonlyargs, *given.args)]
+    places = len([one for at, one in enumerate(named) if at < count or one not in signature[1]])
     needed = places - len(given.defaults)
-    enough = places >= _ARGUMENTS or given.vararg is not None
+    enough = places >= count or given.vararg is not None
     told = [
         one.arg for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not value
     ]
-    return needed <= _ARGUMENTS and enough and set(told) <= {"reduction"}
+    return needed <= count and enough and set(told) <= signature[1]

@@ -65,9 +65,8 @@ def pack(loaded: LoadedSpec) -> Packed:
     collector.files[spec] = data
     for name, variant in loaded.spec.variants.items():
         collector.source(name, variant.source)
-        if oracles.is_user(variant.oracle):
-            for file in oracles.own_files(variant, loaded.folder):
-                collector.oracle(name, file)
+        for file in oracles.own_files(loaded.spec, variant, loaded.folder):
+            collector.oracle(name, file)
     return collector.packed(spec)
 
 

@@ -90,9 +90,11 @@ def _builds(evidence: Evidence) -> Iterator[StatementRecord]:
 
 
 def _oracles(evidence: Evidence) -> Iterator[StatementRecord]:
+    draws = {one.generator for case in evidence.cases for one in case.inputs}
     for name, digest in evidence.oracles.items():
         if digest:
-            yield _state(f"Oracle {name} has sha256 {digest}.", "oracles", name)
+            what = "Draw" if name in draws else "Oracle"
+            yield _state(f"{what} {name} has sha256 {digest}.", "oracles", name)
 
 
 def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,11 +12,15 @@ from numpy.typing import NDArray
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import near
 from tokitai_cli.inputs.floats import FLOAT_KINDS
+from tokitai_cli.inputs.functions import draw_by_function
 from tokitai_cli.inputs.integers import draw_indices, integer_fill
+from tokitai_cli.inputs.patterns import draw_pattern
 from tokitai_cli.inputs.request import ArrayRequest, requests
 from tokitai_cli.inputs.rows import draw_derived, places_of
+from tokitai_cli.inputs.transforms import uniform
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.draws import KINDS, Group
+from tokitai_cli.model.draws import KINDS, Group, kind_of
+from tokitai_cli.model.spec import Draw
 from tokitai_cli.numerics import array_sha256, round_to
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
@@ -34,39 +39,71 @@ class Drawn(msgspec.Struct, frozen=True):
     generator: str
 
 
-def draw(case: Case) -> dict[str, Drawn]:
+def draw(
+    case: Case, timeout: float = 60.0, log: Callable[[str], None] = lambda text: None
+) -> dict[str, Drawn]:
     """Draw the inputs, in-outs and symbols of `case`, by name.
+
+    A user's function has `timeout` seconds for an array; what it prints goes to `log`.
 
     An array depends on (seed, op, variant, profile, its name, its shape, its draw) alone, so that
     a new array or case never changes another; kinds that reckon with the op's results, such as large,
-    on the formats of those as well, and one that follows from another array on that one's bits.
+    on the formats of those as well, and one that follows from other arrays on those arrays' bits.
     SpecError where the spec's draw cannot be carried out, NotRunError where the profile has no meaning
     at the case's shape.
     """
     wanted = requests(case)
-    drawn = {one.plan.name: _draw(one) for one in wanted if _group(one) is not Group.DERIVED}
-    arrays = {name: one.array for name, one in drawn.items()}
-    for request in wanted:
-        if request.plan.name not in drawn:
-            drawn[request.plan.name] = _finished(*draw_derived(request, arrays))
+    later = (Group.DERIVED, Group.FUNCTION)
+    drawn = {one.plan.name: _finished(*_draw(one)) for one in wanted if _group(one) not in later}
+    for group in later:
+        for request in wanted:
+            if _group(request) is not group:
+                continue
+            arrays = {name: one.array for name, one in drawn.items()}
+            if group is Group.DERIVED:
+                made = draw_derived(request, arrays)
+            else:
+                made = draw_by_function(request, arrays, timeout, log)
+            drawn[request.plan.name] = _finished(*made)
     return {request.plan.name: drawn[request.plan.name] for request in wanted}
 
 
 def _group(request: ArrayRequest) -> Group:
-    kind = request.draw.kind
-    if kind not in KINDS:
-        raise request.refuse(f"unknown kind of draw {kind!r}", near(kind, KINDS))
-    return KINDS[kind].group
+    try:
+        return kind_of(request.draw).group
+    except KeyError:
+        kind = request.draw.kind
+        raise request.refuse(f"unknown kind of draw {kind!r}", near(kind, KINDS)) from None
 
 
-def _draw(request: ArrayRequest) -> Drawn:
-    if _group(request) is Group.INDICES:
-        array, words = draw_indices(request)
-    elif request.is_float:
-        array, words = _draw_floats(request)
-    else:
-        array, words = _draw_integers(request)
-    return _finished(array, words)
+def _draw(request: ArrayRequest) -> tuple[NDArray[Any], str]:
+    match _group(request):
+        case Group.INDICES:
+            return draw_indices(request)
+        case Group.PATTERN:
+            return draw_pattern(request)
+        case Group.MIX:
+            return _draw_mix(request)
+        case _ if request.is_float:
+            return _draw_floats(request)
+    return _draw_integers(request)
+
+
+def _draw_mix(request: ArrayRequest) -> tuple[NDArray[Any], str]:
+    """Each element from one of the parts, by their shares."""
+    parts = request.draw.parts or []
+    ends = np.cumsum([part.share for part in parts])
+    turns = uniform(request.source("mix").random_raw(request.plan.elements), 0.0, float(ends[-1]))
+    chosen = np.minimum(np.searchsorted(ends, turns, side="right"), len(parts) - 1)
+    array = np.empty(request.plan.elements, dtype=numpy_dtype(request.plan.dtype))
+    words = []
+    for number, part in enumerate(parts):
+        draw = Draw(kind=part.draw) if isinstance(part.draw, str) else part.draw
+        one = msgspec.structs.replace(request, draw=draw, part=(f"part {number}",))
+        values, said = _draw(one)
+        array[chosen == number] = values.reshape(-1)[chosen == number]
+        words.append(f"{part.share / float(ends[-1]):.3g} {said}")
+    return array.reshape(request.plan.shape), f"mix({', '.join(words)})"
 
 
 def _finished(array: NDArray[Any], words: str) -> Drawn:
@@ -108,4 +145,6 @@ def _draw_integers(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         part[...] = fill(source.random_raw(part.size))
+    if request.draw.kind == "sorted":
+        array.sort(axis=-1)
     return array, words

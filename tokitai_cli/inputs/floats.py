@@ -272,6 +272,8 @@ FLOAT_KINDS: dict[str, FloatKind] = {
     "all-masked": FloatKind(_fill_noise, rows.finish_all_masked),
     "plus-inf": FloatKind(_fill_noise, rows.every_other(math.inf)),
     "nan-rows": FloatKind(_fill_noise, rows.every_other(math.nan)),
+    "placed": FloatKind(_fill_noise, rows.finish_placed, check=_check_value),
+    "sorted": FloatKind(_fill_uniform, rows.finish_sorted, check=_check_range),
     "softmax": FloatKind(_fill_noise, rows.finish_softmax),
     "power-of-two": FloatKind(rows.fill_power_of_two, check=_check_powers),
 }

@@ -50,9 +50,9 @@ def _magnitudes(raw: Raw) -> NDArray[Any]:
 def _range(request: ArrayRequest, limits: np.iinfo[Any]) -> tuple[Fill, str]:
     low = 0.0 if limits.min == 0 else -float(_RANGE)
     high = min(low + 2.0 * _RANGE, float(limits.max))
-    if request.draw.kind == "uniform":
-        low = low if request.draw.lo is None else request.draw.lo
-        high = high if request.draw.hi is None else request.draw.hi
+    if request.draw.kind in {"uniform", "sorted"}:
+        low = low if request.draw.lo is None else request.setting("lo")
+        high = high if request.draw.hi is None else request.setting("hi")
     lo, hi = int(_whole(request, low, limits)), int(_whole(request, high, limits))
     if lo > hi or hi - lo >= _MOST:
         raise request.refuse(f"no integers to draw from {lo} to {hi}", "give lo <= hi")

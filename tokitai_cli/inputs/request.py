@@ -9,6 +9,7 @@ import numpy as np
 
 from tokitai_cli.dtypes import FORMATS, FloatFormat
 from tokitai_cli.errors import Location, NotRunError, SpecError
+from tokitai_cli.expressions import evaluate, evaluate_real
 from tokitai_cli.model.case import BufferPlan, Case
 from tokitai_cli.model.draws import setting
 from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
@@ -23,6 +24,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
     factors, carrier: how many arrays of the case are drawn by the same kind along a reduction, and
         whether this is the first of them, which carries the signs of the products.
     formats: of the outputs, and of the arrays that are drawn by the same kind.
+    part: of a mix, where it is the draw of one.
     """
 
     case: Case
@@ -33,6 +35,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
     factors: int
     carrier: bool
     formats: tuple[FloatFormat, ...]
+    part: tuple[str, ...] = ()
 
     @property
     def form(self) -> FloatFormat:
@@ -62,8 +65,18 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         )
 
     def setting(self, name: str) -> float:
-        """Return the draw's setting `name`, by default its kind's."""
-        return setting(self.draw, name)
+        """Return the draw's setting `name` at the case's shape, by default its kind's."""
+        try:
+            value = evaluate_real(setting(self.draw, name), self.case.shape)
+        except SpecError as error:
+            raise self.refuse(f"{name}: {error.message}", error.mend) from None
+        if name == "scale" and value <= 0:
+            raise self.refuse(f"a scale of {value:g}", "it is positive at every shape")
+        return value
+
+    def whole(self, name: str) -> int:
+        """Return a setting that is an expression of integers, at the case's shape."""
+        return int(evaluate(getattr(self.draw, name), self.case.shape))
 
     def source(self, purpose: str = "") -> np.random.Philox:
         """Bits of this array's own, another stream for every purpose."""
@@ -75,6 +88,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
             case.profile,
             self.plan.name,
             *self.plan.shape,
+            *self.part,
             purpose,
         )
 

@@ -49,6 +49,17 @@ def finish_one_large(request: ArrayRequest, array: NDArray[Any]) -> None:
     _put_large(request, _as_rows(array))
 
 
+def finish_placed(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Put `value` at each place of `at` in every row; those outside move inside."""
+    _as_rows(array)[:, places_of(request)] = request.setting("value")
+
+
+def finish_sorted(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Let each row rise."""
+    rows = _as_rows(array)
+    rows[...] = round_to(np.sort(rows.astype(np.float64), axis=1), request.plan.dtype)
+
+
 def _put_large(request: ArrayRequest, rows: NDArray[Any]) -> None:
     places = places_of(request)
     for turn, place in enumerate(places):

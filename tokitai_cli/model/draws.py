@@ -14,11 +14,18 @@ SETTINGS = tuple(name for name in Draw.__struct_fields__ if name != "kind")
 
 
 class Group(enum.Enum):
-    """What a kind fills: any array, the integers of an array of indices, or what another one gives."""
+    """What a kind gives.
+
+    Any array element by element, indices below a bound, an array as a whole, elements of several kinds,
+    what another array gives, or what a user's function does.
+    """
 
     NUMBERS = enum.auto()
     INDICES = enum.auto()
+    PATTERN = enum.auto()
+    MIX = enum.auto()
     DERIVED = enum.auto()
+    FUNCTION = enum.auto()
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +33,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     numbers: settings that are numbers, with their defaults, in the order in which evidence shows them.
     others: further settings. needs: the one that a profile must give, and what it is.
-    exact: whether sums of it are meant to be exact.
+    integers: whether it fills arrays of integers alone. exact: whether sums of it are meant to be exact.
     random: whether roundings on it may be taken as independent, so that bound-prob may refute: random
         signs or a wide range. On constant or strongly biased data correct kernels exceed that bound.
     """
@@ -35,6 +42,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Mapping[str, float] = {}
     others: tuple[str, ...] = ()
     needs: tuple[str, str] = ("", "")
+    integers: bool = False
     exact: bool = False
     random: Callable[[Draw], bool] = lambda draw: False
 
@@ -46,11 +54,13 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 def _is_wide(draw: Draw) -> bool:
     lo, hi = setting(draw, "lo"), setting(draw, "hi")
+    if isinstance(lo, str) or isinstance(hi, str):  # not known before there is a shape
+        return False
     return hi - lo >= max(abs(lo), abs(hi)) / 2
 
 
 _SCALE = {"scale": 1.0}
-_INDICES = Kind(group=Group.INDICES, needs=("below", "the number of rows"))
+_INDICES = Kind(group=Group.INDICES, integers=True, needs=("below", "the number of rows"))
 _FOLLOWS = ("of", "the array that it follows")
 KINDS: Mapping[str, Kind] = {
     "normal": Kind(numbers={"value": 0.0, **_SCALE}, random=lambda draw: not draw.value),
@@ -65,12 +75,20 @@ KINDS: Mapping[str, Kind] = {
     "constant": Kind(numbers={"value": 1.0}),
     "constant-rows": Kind(numbers={"value": 0.0, **_SCALE}),
     "one-large": Kind(numbers={"value": 12.0, **_SCALE}, others=("at",)),
+    "placed": Kind(numbers={"value": 1.0, **_SCALE}, needs=("at", "the columns that get `value`")),
+    "sorted": Kind(numbers={"lo": 0.0, "hi": 1.0}),
     "masked": Kind(numbers=_SCALE),
     "all-masked": Kind(numbers=_SCALE),
     "plus-inf": Kind(numbers=_SCALE),
     "nan-rows": Kind(numbers=_SCALE),
     "softmax": Kind(numbers={**_SCALE, "value": 12.0}, others=("at",)),
     "power-of-two": Kind(numbers={"lo": -1.0, "hi": 1.0}),
+    "arange": Kind(group=Group.PATTERN, numbers={"value": 0.0}),
+    "permutation": Kind(group=Group.PATTERN),
+    "one-hot": Kind(group=Group.PATTERN, numbers={"value": 1.0}),
+    "limits": Kind(group=Group.PATTERN),
+    "offsets": Kind(group=Group.PATTERN, integers=True, needs=("end", "what the last one is")),
+    "mix": Kind(group=Group.MIX, needs=("parts", "a list of {draw: ..., share: ...}")),
     "row-mean": Kind(group=Group.DERIVED, needs=_FOLLOWS),
     "row-rstd": Kind(group=Group.DERIVED, numbers={"value": 1e-5}, needs=_FOLLOWS),
     "index-uniform": _INDICES,
@@ -80,10 +98,32 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def setting(draw: Draw, name: str) -> float:
-    """The number that `draw` sets, or its kind's default. KeyError for a setting that it lacks."""
+_FUNCTION = Kind(group=Group.FUNCTION)
+
+
+def kind_of(draw: Draw | str) -> Kind:
+    """The kind of a draw, `file.py:function` too. KeyError for a name that is none."""
+    name = draw if isinstance(draw, str) else draw.kind
+    return _FUNCTION if ":" in name else KINDS[name]
+
+
+def setting(draw: Draw, name: str) -> float | str:
+    """The number or expression that `draw` sets, or its kind's default.
+
+    KeyError for a setting that it lacks.
+    """
     value = getattr(draw, name)
-    return KINDS[draw.kind].numbers[name] if value is None else float(value)
+    return kind_of(draw).numbers[name] if value is None else value
+
+
+def functions_of(spec: Spec, variant: Variant) -> tuple[str, ...]:
+    """Each `file.py:function` that draws arrays of the variant, on any of its profiles."""
+    draws = (
+        draw_of(spec, variant, profile, name)
+        for profile in variant.profiles or spec.profiles
+        for name in drawn_buffers(variant)
+    )
+    return tuple(dict.fromkeys(draw.kind for draw in draws if ":" in draw.kind))
 
 
 def draws_are_random(spec: Spec, variant: Variant, profile: str) -> bool:
@@ -96,4 +136,4 @@ def draws_are_random(spec: Spec, variant: Variant, profile: str) -> bool:
         return False
     names = [name for name, buffer in drawn_buffers(variant).items() if buffer.dtype in FORMATS]
     draws = [draw_of(spec, variant, profile, name) for name in names]
-    return bool(draws) and all(KINDS[draw.kind].random(draw) for draw in draws)
+    return bool(draws) and all(kind_of(draw).random(draw) for draw in draws)

@@ -20,6 +20,7 @@ SPEC_SCHEMA = "tokitai/spec/v1"
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=64)]
 Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
+Real = float | Annotated[str, Meta(min_length=1, max_length=200)]
 Scalar = bool | int | float | str
 PropertyName = Literal[
     "row-sum", "row-mean", "row-variance", "sum-conserved",
@@ -47,21 +48,31 @@ class Param(Strict, frozen=True, kw_only=True):
 class Draw(Strict, frozen=True, kw_only=True):
     """How one array is filled: a generator and its settings (see docs/spec.md, profiles).
 
-    `axis` is the axis that the op reduces over, for the kinds that need it; without it the first
-    axis whose size is in no output's shape. `sign` is for log-uniform, "random" without it. `at`
-    are places along the last axis for one-large, `of` the array that row-mean and row-rstd follow.
+    `kind` is a name, or `file.py:function`. `axis` is the axis that the op reduces over, for the kinds
+    that need it; without it the first axis whose size is in no output's shape. `sign` is for
+    log-uniform, "random" without it. `at` are places along the last axis for one-large and placed,
+    `of` the array that row-mean and row-rstd follow, `end` what offsets rise to, `parts` those of a mix.
     """
 
     kind: str
-    lo: float | None = None
-    hi: float | None = None
-    value: float | None = None
+    lo: Real | None = None
+    hi: Real | None = None
+    value: Real | None = None
     below: Expression | None = None
-    scale: float | None = None
+    end: Expression | None = None
+    scale: Real | None = None
     axis: int | None = None
     sign: Literal["random", "positive", "negative"] | None = None
     at: list[Expression] | None = None
     of: Identifier | None = None
+    parts: list[Part] | None = None
+
+
+class Part(Strict, frozen=True, kw_only=True):
+    """Elements of a mix: how they are drawn, and how many of them there are beside those of others."""
+
+    draw: Draw | str
+    share: Annotated[float, Meta(gt=0)]
 
 
 class Profile(Strict, frozen=True, kw_only=True):

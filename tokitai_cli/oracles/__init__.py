@@ -2,6 +2,7 @@
 
 from tokitai_cli.oracles.registry import (
     expect,
+    identities,
     identity,
     is_user,
     names,
@@ -14,6 +15,7 @@ from tokitai_cli.oracles.registry import (
 
 __all__ = [
     "expect",
+    "identities",
     "identity",
     "is_user",
     "names",

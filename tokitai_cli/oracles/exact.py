@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, NotRunError
 from tokitai_cli.model.case import BufferPlan, Case
-from tokitai_cli.model.draws import KINDS
+from tokitai_cli.model.draws import kind_of
 from tokitai_cli.model.spec import draw_of
 
 # Largest count of units that float32 adds without rounding.
@@ -45,7 +45,7 @@ def unit_of(array: NDArray[Any]) -> float:
 def meant_exact(case: Case, names: Iterable[str]) -> bool:
     """Whether the case draws every one of the arrays so that sums are to be exact."""
     draws = (draw_of(case.loaded.spec, case.variant, case.profile, name) for name in names)
-    return all(KINDS[draw.kind].exact for draw in draws)
+    return all(kind_of(draw).exact for draw in draws)
 
 
 def require_exact(

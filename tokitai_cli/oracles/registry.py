@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import pkgutil
@@ -14,14 +13,15 @@ from types import ModuleType
 import numpy as np
 
 from tokitai_cli.dtypes import numpy_dtype
-from tokitai_cli.errors import Location, OracleError, SpecError, near
+from tokitai_cli.errors import Location, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
-from tokitai_cli.model.spec import Variant
+from tokitai_cli.model.draws import functions_of
+from tokitai_cli.model.spec import Spec, Variant
 from tokitai_cli.oracles import formulas, ops, user
 from tokitai_cli.oracles.bounds import is_welford
 from tokitai_cli.oracles.builtin import Arrays, BuiltIn
 from tokitai_cli.oracles.properties import Given
-from tokitai_cli.user_code.files import files_of
+from tokitai_cli.user_code.files import digest_of, files_of
 
 # Modules whose text has a part in what a built-in oracle says.
 _FORMULAS = (
@@ -174,20 +174,19 @@ def identity(variant: Variant, folder: Path) -> str:
         paths = [file, *formulas.engine()]
     elif name in _BUILT_IN:
         paths = _sources_of(next(module for found, _, module in _built_in() if found == name))
-    digest = hashlib.sha256()
-    for path in paths:
-        try:
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        except OSError as error:
-            raise OracleError(f"cannot read the oracle {path.name}: {error.strerror}") from error
-    return digest.hexdigest()
+    return digest_of(paths)
 
 
-def own_files(variant: Variant, folder: Path) -> list[str]:
-    """Files of the user's own oracle, relative to the spec's folder; none where it is built in."""
-    if not is_user(variant.oracle):
-        return []
-    return [os.path.relpath(path, folder) for path in files_of(variant.oracle, folder)]
+def own_files(spec: Spec, variant: Variant, folder: Path) -> list[str]:
+    """Files of the variant's own oracle and draws, relative to the spec's folder."""
+    names = [*filter(is_user, (variant.oracle,)), *functions_of(spec, variant)]
+    return [os.path.relpath(path, folder) for name in names for path in files_of(name, folder)]
+
+
+def identities(spec: Spec, variant: Variant, folder: Path) -> dict[str, str]:
+    """The identity of the variant's oracle, and the same of each function that draws for it, by name."""
+    draws = {name: digest_of(files_of(name, folder)) for name in functions_of(spec, variant)}
+    return {variant.oracle: identity(variant, folder), **draws}
 
 
 def _sources_of(module: ModuleType) -> list[Path]:

@@ -35,8 +35,8 @@ from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles.answer import AnswerError, expectation, loaded
 from tokitai_cli.oracles.formulas import reduction, request, scalars
-from tokitai_cli.user_code.calls import Function, call, read_answer
-from tokitai_cli.user_code.files import file_of, files_of
+from tokitai_cli.user_code.calls import call, function_of, read_answer
+from tokitai_cli.user_code.files import file_of
 from tokitai_cli.user_code.oracle import AGAIN
 
 TIMEOUT = 60.0
@@ -56,8 +56,7 @@ def expect(
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", mend="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
-        name = case.variant.oracle
-        function = Function(file, name.rpartition(":")[2], files_of(name, case.loaded.folder))
+        function = function_of(case.variant.oracle, case.loaded.folder)
         more = _asked(case, arrays)
         called = call("oracle", function, arrays, more, folder=folder, timeout=timeout)
         printed, answer = called.printed, called.answer
@@ -90,7 +89,8 @@ def require(case: Case) -> None:
     """Raise SpecError where the oracle's file cannot define the function, or not with its arguments."""
     file = file_of(case.variant.oracle, case.loaded.folder)
     try:
-        python_source.check_oracle(file, case.variant.oracle.rpartition(":")[2])
+        name = case.variant.oracle.rpartition(":")[2]
+        python_source.check_function(file, name, python_source.ORACLE)
     except SpecError as error:
         key = f"variants.{case.variant_name}.oracle"
         where = Location(file=case.loaded.path, key=key)

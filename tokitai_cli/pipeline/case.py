@@ -253,11 +253,11 @@ def _check_unchanged(subject: Subject, case: Case, source: str) -> None:
     Its results would be kept as those of another text.
     """
     variant = case.variant
-    oracle = subject.oracles.get(variant.oracle, "")
-    if oracle and oracles.is_user(variant.oracle):
-        found = oracles.identity(variant, case.loaded.folder)
-        if found != oracle:
-            raise _changed(subject, variant.oracle)
+    if any(map(oracles.is_user, subject.oracles)):
+        found = oracles.identities(case.loaded.spec, variant, case.loaded.folder)
+        for name, identity in found.items():
+            if subject.oracles.get(name, identity) != identity:
+                raise _changed(subject, name)
     expected = [digest for digest, path in subject.sources.items() if path == variant.source]
     if expected and source and source not in expected:
         raise _changed(subject, variant.source)

@@ -192,8 +192,9 @@ def choose(cases: Iterable[Case]) -> Chosen:
     for case in {case.variant_name: case for case in cases}.values():
         variant = case.variant
         oracles.require_fit(case)
-        chosen.oracles[variant.oracle] = oracles.identity(variant, case.loaded.folder)
-        for name in (variant.source, *oracles.own_files(variant, case.loaded.folder)):
+        spec, folder = case.loaded.spec, case.loaded.folder
+        chosen.oracles.update(oracles.identities(spec, variant, folder))
+        for name in (variant.source, *oracles.own_files(spec, variant, folder)):
             path = case.loaded.folder / name
             if path.is_file():
                 data = path.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -42,7 +43,7 @@ class Clock(msgspec.Struct):
 class Prepared(msgspec.Struct, frozen=True):
     """Arrays by name (inputs, in-outs, symbols), their records, and what the oracle says.
 
-    `log` is what a user's oracle printed.
+    `log` is what a user's draws and oracle printed.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -82,7 +83,7 @@ def _prepare(
 ) -> Prepared | Refusal:
     """Draw the arrays and ask the oracle; memory is checked before anything is allocated.
 
-    A user's oracle has `oracle_timeout` seconds.
+    A user's oracle has `oracle_timeout` seconds, and so have users' draws.
     """
     try:
         _check_size(case, repetitions)
@@ -90,7 +91,8 @@ def _prepare(
         return Refusal(Stage.PLAN, error, [])
     stage, records, printed = Stage.INPUTS, [], list[str]()
     try:
-        drawn = clock.timed(stage, lambda: inputs.draw(case))
+        draw = functools.partial(inputs.draw, case, timeout=oracle_timeout, log=printed.append)
+        drawn = clock.timed(stage, draw)
         records = clock.timed(stage, lambda: [_record(name, one) for name, one in drawn.items()])
         arrays = {name: one.array for name, one in drawn.items()}
         stage = Stage.ORACLE

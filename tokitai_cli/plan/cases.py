@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from tokitai_cli import expressions
+from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, SpecError
 from tokitai_cli.model.case import (
     BufferArg,
@@ -113,7 +114,13 @@ class Filler(msgspec.Struct, frozen=True):
         """Fill a scalar argument in its dtype."""
         key = f"scalars.{name}.value"
         value = scalar.value
-        number = self.number(key, value) if isinstance(value, str) else value
+        number: float
+        if not isinstance(value, str):
+            number = value
+        elif scalar.dtype in FORMATS:
+            number = self.located(key, lambda: expressions.evaluate_real(value, self.shape))
+        else:
+            number = self.number(key, value)
         bits, shown = self.located(key, lambda: pack(number, scalar.dtype))
         return ScalarValue(name, scalar.dtype, bits, shown)
 

@@ -32,6 +32,19 @@ def check_expression(
     _check_names(document, path, text, names)
 
 
+def check_real(document: Document, path: KeyPath, text: str, names: Collection[str]) -> None:
+    """Raise SpecError where `text` is no real expression over `names`."""
+    try:
+        known = expressions.names_in(text, real=True)
+        if expressions.is_comparison(text, real=True):
+            raise SpecError(f"`{text}` is a comparison where a number belongs")
+    except SpecError as error:
+        raise document.fault(path, error.message, error.mend) from None
+    for name in known:
+        if name not in names:
+            raise document.fault(path, f"unknown name `{name}` in `{text}`", near(name, names))
+
+
 def check_comparison(document: Document, path: KeyPath, text: str, names: Collection[str]) -> None:
     """Raise SpecError where `text` is no comparison over `names`."""
     try:

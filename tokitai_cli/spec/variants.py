@@ -27,6 +27,7 @@ from tokitai_cli.spec.symbols import (
     check_expression,
     check_function,
     check_known,
+    check_real,
 )
 
 ROLES = ("inputs", "outputs", "inout", "workspaces", "symbols")
@@ -154,7 +155,10 @@ def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarA
         if dtype == "bool":
             mend = f"write {_YES_NO.get(value.lower(), 'true or false')}"
             raise document.fault(at, f"`{value}` for a bool", mend)
-        check_expression(document, at, value, spec.params)
+        if "float" in dtype:
+            check_real(document, at, value, spec.params)
+        else:
+            check_expression(document, at, value, spec.params)
         return
     _check_value(document, at, value, dtype, "a scalar")
 

@@ -25,6 +25,7 @@ from tokitai_cli.model.text import shortened
 from tokitai_cli.process import Child, signal_name
 from tokitai_cli.process.supervisor import kill_group
 from tokitai_cli.user_code import child
+from tokitai_cli.user_code.files import file_of, files_of
 from tokitai_cli.user_code.functions import ANSWER
 
 START_SECONDS = 60.0
@@ -46,6 +47,11 @@ class Function(msgspec.Struct, frozen=True):
     modules: Sequence[Path]
 
 
+def function_of(name: str, folder: Path) -> Function:
+    """The function that `file.py:function` of a spec in `folder` names."""
+    return Function(file_of(name, folder), name.rpartition(":")[2], files_of(name, folder))
+
+
 class Called(msgspec.Struct, frozen=True):
     """What came of a call: its answer (None without one), what it printed, and else how it ended."""
 
@@ -63,7 +69,7 @@ def call(
     folder: Path,
     timeout: float,
 ) -> Called:
-    """Let `asks` ("oracle") be done with the function, on copies of `arrays`, in `timeout` seconds.
+    """Let `asks` ("oracle", "draw") be done with the function and copies of `arrays`, in `timeout` s.
 
     `folder` is a temporary one, for this call alone; arrays of the answer stay there. `more` is what
     else the request says. Raises NotRunError where no process can be had.

@@ -69,7 +69,7 @@ def _load() -> None:
     import numpy as np
 
     from tokitai_cli.formula import oracle as formula_oracle  # noqa: F401
-    from tokitai_cli.user_code import functions, oracle  # noqa: F401
+    from tokitai_cli.user_code import draw, functions, oracle  # noqa: F401
 
     # What these need is loaded by the first of them.
     np.random.seed()
@@ -123,11 +123,11 @@ def _answer(folder: Path) -> None:
         import numpy as np
 
         np.random.seed()  # else all calls would draw the same numbers
-        from tokitai_cli.user_code import functions, oracle
+        from tokitai_cli.user_code import draw, functions, oracle
 
         request: dict[str, Any] = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
         functions.prepare(request)
-        {"oracle": oracle.main}[request["asks"]](request, folder)
+        {"oracle": oracle.main, "draw": draw.main}[request["asks"]](request, folder)
         code = 0
     except BaseException:  # noqa: BLE001 - the process ends here, whatever it is
         traceback.print_exc()

@@ -1,11 +1,14 @@
-"""Files of an oracle of a user's own: its own, and the modules beside it that it imports."""
+"""Files of a user's function: its own, and the modules beside it that it imports."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from tokitai_cli.errors import OracleError
 
 
 def file_of(name: str, folder: Path) -> Path:
@@ -14,7 +17,7 @@ def file_of(name: str, folder: Path) -> Path:
 
 
 def files_of(name: str, folder: Path) -> list[Path]:
-    """Every file of an oracle, its own first; modules by the import statements that lead to them.
+    """Every file of a function, its own first; modules by the import statements that lead to them.
 
     A module beside the file counts by its name, wherever else Python might find one. Files that are no
     Python are not looked into.
@@ -28,6 +31,17 @@ def files_of(name: str, folder: Path) -> list[Path]:
                 found[path] = None
                 todo.append(path)
     return list(found)
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Sha256 in hex of the files' contents, in order. Raises OracleError where one cannot be read."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            raise OracleError(f"cannot read the oracle {path.name}: {error.strerror}") from error
+    return digest.hexdigest()
 
 
 def _beside(file: Path, folder: Path) -> Iterator[Path]:

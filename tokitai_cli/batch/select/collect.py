@@ -16,6 +16,7 @@ from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, nea
 from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS
+from tokitai_cli.model.draws import functions_of
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.pipeline.commands import called
 from tokitai_cli.pipeline.evidence_builder import Chosen, choose
@@ -128,7 +129,8 @@ class _Collector:
         self.specs.append(_batch_spec(name, loaded, made, len(kept)))
 
     def _fingerprint(self, case: Case, device: str, made: Chosen) -> str:
-        oracle = made.oracles.get(case.variant.oracle, "")
+        names = (case.variant.oracle, *functions_of(case.loaded.spec, case.variant))
+        oracle = " ".join(made.oracles.get(name, "") for name in names)
         settings, beside = self._options.settings, self._beside.get(device, ())
         found = (device, *beside)
         return fingerprint(case, found, settings, case.loaded.digest, self._tool, oracle)

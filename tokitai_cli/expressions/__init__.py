@@ -1,0 +1,24 @@
+"""The language of sizes (see `parser` for its grammar), and its values."""
+
+from tokitai_cli.expressions.parser import (
+    FUNCTIONS,
+    KEYWORDS,
+    MAX_DEPTH,
+    MAX_LENGTH,
+    is_comparison,
+    names_in,
+)
+from tokitai_cli.expressions.values import MAX_VALUE, evaluate, evaluate_real, holds
+
+__all__ = [
+    "FUNCTIONS",
+    "KEYWORDS",
+    "MAX_DEPTH",
+    "MAX_LENGTH",
+    "MAX_VALUE",
+    "evaluate",
+    "evaluate_real",
+    "holds",
+    "is_comparison",
+    "names_in",
+]
