@@ -331,7 +331,6 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
         ('__asm__ ("nop");', "__asm__"),
         ("x = __builtin_amdgcn_mfma_f32_16x16x16f16(a);", "__builtin_amdgcn_mfma"),
         ("x = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a);", "__builtin_amdgcn_wmma"),
-        ("#include <hip/hip_cooperative_groups.h>", "cooperative_groups"),
     ],
 )
 def test_what_the_cpu_cannot_run_is_refused_with_its_line(
@@ -348,10 +347,12 @@ def test_what_only_looks_like_it_is_not_refused() -> None:
     text = """
     // asm("x"); __builtin_amdgcn_mfma(1)
     const char* a = "asm(1)"; const char* b = R"x(asm("1"))x";
-    int asm_count = 1'000; /* cooperative_groups
+    int asm_count = 1'000; x = __builtin_amdgcn_readlane(1, 2); /*
     asm("y") */ int wasm(int); int y = wasm(2);
     """
     assert scan(text, "cpu") == []
+    found = scan("x = __builtin_amdgcn_readlane(1, 2) + __builtin_amdgcn_s_getreg(3);", "cpu")
+    assert [one.name for one in found] == ["__builtin_amdgcn_s_getreg"]
     assert scan('asm("x");', "gfx") == []
 
 

@@ -54,7 +54,7 @@ def dynamic_shared_names(source: Path) -> list[str]:
     """Names of the `extern __shared__` arrays of a source whose kernels are in no namespace."""
     pattern = r"\bextern\s+__shared__\s[^;{}]*?(\w+)\s*\[\s*\]\s*;"
     text = source.read_text()
-    names = re.findall(pattern, text)
+    names = re.findall(pattern, text) + re.findall(r"HIP_DYNAMIC_SHARED\([^,]+, *(\w+)\)", text)
     for included in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
         names += dynamic_shared_names(source.parent / included)
     return list(dict.fromkeys(names))

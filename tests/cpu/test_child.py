@@ -266,7 +266,7 @@ def fault(child: Child, launch: Launch, death: signal.Signals, schedule: int = 0
 @pytest.mark.parametrize(
     ("kind", "words", "alignment"),
     [
-        (0, "float4'", 16),
+        (0, "HIP_vector_type", 16),
         (1, "float4'", 16),
         (2, "int2'", 8),
         (3, "__half2'", 4),

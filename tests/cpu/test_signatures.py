@@ -110,10 +110,14 @@ def test_a_symbol_of_another_type(source: Path) -> None:
     assert "symbol weights: the spec says int32, the source another type" in errors
 
 
-def test_cooperative_groups_are_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", ["this_grid().sync()", "this_multi_grid()"])
+def test_a_wait_for_other_blocks_is_refused_by_name(tmp_path: Path, call: str) -> None:
     source = tmp_path / "k.hip"
-    source.write_text("#include <hip/hip_cooperative_groups.h>\n__global__ void k() {}\n")
-    assert "the cpu device cannot run cooperative groups" in compile_errors(source, {"k": []})
+    text = (
+        "#include <hip/hip_cooperative_groups.h>\n__global__ void k() { cooperative_groups::%s; }\n"
+    )
+    source.write_text(text % call)
+    assert "waits for other blocks" in compile_errors(source, {"k": []})
 
 
 def test_gemm_bw_has_the_signature_of_its_spec() -> None:

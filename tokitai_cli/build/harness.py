@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tokitai_cli import kernel_source, resources
-from tokitai_cli.build.shared import dynamic_shared_names
+from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.sources import own_texts
 
@@ -44,6 +44,7 @@ def harness_context(
             for kernel in request.kernels
         ],
         "dynamic_shared": dynamic_shared_names(texts),
+        "shared_classes": shares_classes(texts),
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
         "macros": list(macros),
         "branch": dict(branch or {}),

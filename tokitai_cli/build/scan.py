@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
 import msgspec
 
+from tokitai_cli import resources
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import TRAITS
 from tokitai_cli.sources import blank
@@ -31,6 +33,7 @@ def scan(text: str, device: str) -> list[Finding]:
     if not any(re.search(pattern, text) for pattern in patterns):
         return []
     plain = blank(text)
+    ours = _defined(resources.kernels_dir() / TRAITS[device].headers)
     found: dict[tuple[int, str], Finding] = {}
     depth = -1 if _has_include_guard(plain) else 0
     whole_lines = text.splitlines()
@@ -42,11 +45,19 @@ def scan(text: str, device: str) -> list[Finding]:
         # An #include's path is no literal to the preprocessor, but was blanked as one.
         whole = whole_lines[number - 1] if re.match(r"\s*#\s*include\b", line) else line
         for pattern, what in patterns.items():
-            match = re.search(pattern, whole)
+            match = next((one for one in re.finditer(pattern, whole) if one[0] not in ours), None)
             if match and not any(key[0] == number for key in found):
                 name = match.group()
                 found[number, name] = Finding(name, what, number, depth > 0)
     return list(found.values())
+
+
+@functools.cache
+def _defined(headers: Path) -> frozenset[str]:
+    """Builtins of AMD's compiler that a device's own headers define."""
+    file = headers / "tokitai_host" / "builtins.hpp"
+    text = file.read_text("utf-8") if file.is_file() else ""
+    return frozenset(re.findall(r"__builtin_amdgcn_\w+(?=\()", text))
 
 
 def refuse(source: Path, text: str, device: str) -> list[Finding]:

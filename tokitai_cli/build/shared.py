@@ -1,4 +1,4 @@
-"""Linker names of a source's dynamic shared memory, which the harness gives a place."""
+"""Shared memory of a source as its text tells it: linker names of what is dynamic, and classes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ _TOKEN = re.compile(
     r"|\bextern\b(?=[^;{}]*\b__shared__\b)[^;{}]*?\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
     r"|\bHIP_DYNAMIC_SHARED\s*\([^;]*,\s*(?P<macro>[A-Za-z_]\w*)\s*\)"
 )
+
+# What is shared and not declared with a type of C alone.
+_OF_CLASS = re.compile(
+    r"(?<!extern )\b__shared__\s+"
+    r"(?!(?:\s|\b(?:const|volatile|static|extern|unsigned|signed)\b|\b__align__\(\w+\))*"
+    r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int(?:8|16|32|64)_t)\b)"
+)
+
+
+def shares_classes(texts: Iterable[str]) -> bool:
+    """Whether shared memory of a source may hold classes (structs, __half, template parameters)."""
+    return any("__shared__" in text and _OF_CLASS.search(blank(text)) for text in texts)
 
 
 def dynamic_shared_names(texts: Iterable[str]) -> list[str]:

@@ -85,7 +85,6 @@ TRAITS: Mapping[str, Traits] = {
             r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
             r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
-            r"cooperative_groups\b": "cooperative groups",
             r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
         },
     ),

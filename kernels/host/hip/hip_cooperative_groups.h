@@ -1,1 +1,5 @@
-#error "the cpu device cannot run cooperative groups; choose another device, or use __syncthreads and the warp operations"
+// Stands for <hip/hip_cooperative_groups.h> on the cpu device.
+#pragma once
+
+#include "../tokitai_host/cooperative_groups.hpp"
+#include "hip_runtime.h"

@@ -3,8 +3,10 @@
 
 #include "../tokitai_host/atomics.hpp"
 #include "../tokitai_host/block_barrier.hpp"
+#include "../tokitai_host/builtins.hpp"
 #include "../tokitai_host/language.hpp"
 #include "../tokitai_host/math.hpp"
+#include "../tokitai_host/rounded.hpp"
 #include "../tokitai_host/vector_types.hpp"
 #include "../tokitai_host/warp_operations.hpp"
 #include "hip_runtime_api.h"

@@ -36,19 +36,19 @@ inline T atomic_update(T* address, Change change) {
 }  // namespace tokitai
 
 #define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T)                                                    \
-  inline T NAME(T* address, T value) {                                                            \
+  TOKITAI_OURS T NAME(T* address, T value) {                                                      \
     tokitai::expect_aligned(address);                                                             \
     return BUILTIN(address, value, __ATOMIC_RELAXED);                                             \
   }                                                                                               \
-  inline T NAME##_system(T* address, T value) { return NAME(address, value); }                    \
-  inline T NAME##_block(T* address, T value) { return NAME(address, value); }
+  TOKITAI_OURS T NAME##_system(T* address, T value) { return NAME(address, value); }              \
+  TOKITAI_OURS T NAME##_block(T* address, T value) { return NAME(address, value); }
 
 #define TOKITAI_ATOMIC_UPDATE(NAME, T, BITS, EXPRESSION)                                          \
-  inline T NAME(T* address, T value) {                                                            \
+  TOKITAI_OURS T NAME(T* address, T value) {                                                      \
     return tokitai::atomic_update<BITS>(address, [value](T old) -> T { return EXPRESSION; });     \
   }                                                                                               \
-  inline T NAME##_system(T* address, T value) { return NAME(address, value); }                    \
-  inline T NAME##_block(T* address, T value) { return NAME(address, value); }
+  TOKITAI_OURS T NAME##_system(T* address, T value) { return NAME(address, value); }              \
+  TOKITAI_OURS T NAME##_block(T* address, T value) { return NAME(address, value); }
 
 #define TOKITAI_ATOMIC_INTEGER(T, BITS)                                                           \
   TOKITAI_ATOMIC_FETCH(atomicAdd, __atomic_fetch_add, T)                                          \
@@ -62,16 +62,16 @@ inline T atomic_update(T* address, Change change) {
   TOKITAI_ATOMIC_CAS(T, BITS)
 
 #define TOKITAI_ATOMIC_CAS(T, BITS)                                                               \
-  inline T atomicCAS(T* address, T compare, T value) {                                            \
+  TOKITAI_OURS T atomicCAS(T* address, T compare, T value) {                                      \
     tokitai::expect_aligned(address);                                                             \
     __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,                 \
                               __ATOMIC_RELAXED);                                                  \
     return compare;                                                                               \
   }                                                                                               \
-  inline T atomicCAS_system(T* address, T compare, T value) {                                     \
+  TOKITAI_OURS T atomicCAS_system(T* address, T compare, T value) {                               \
     return atomicCAS(address, compare, value);                                                    \
   }                                                                                               \
-  inline T atomicCAS_block(T* address, T compare, T value) {                                      \
+  TOKITAI_OURS T atomicCAS_block(T* address, T compare, T value) {                                \
     return atomicCAS(address, compare, value);                                                    \
   }
 
@@ -83,11 +83,11 @@ inline T atomic_update(T* address, Change change) {
   TOKITAI_ATOMIC_UPDATE(atomicMin, T, BITS, fmin##SUFFIX(old, value))                             \
   TOKITAI_ATOMIC_UPDATE(atomicMax, T, BITS, fmax##SUFFIX(old, value))                             \
   TOKITAI_ATOMIC_CAS(T, BITS)                                                                     \
-  inline T unsafeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }             \
-  inline T safeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }               \
-  inline T unsafeAtomicMin(T* address, T value) { return atomicMin(address, value); }             \
-  inline T unsafeAtomicMax(T* address, T value) { return atomicMax(address, value); }             \
-  inline T atomicAddNoRet(T* address, T value) { return atomicAdd(address, value); }
+  TOKITAI_OURS T unsafeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }       \
+  TOKITAI_OURS T safeAtomicAdd(T* address, T value) { return atomicAdd(address, value); }         \
+  TOKITAI_OURS T unsafeAtomicMin(T* address, T value) { return atomicMin(address, value); }       \
+  TOKITAI_OURS T unsafeAtomicMax(T* address, T value) { return atomicMax(address, value); }       \
+  TOKITAI_OURS T atomicAddNoRet(T* address, T value) { return atomicAdd(address, value); }
 
 TOKITAI_ATOMIC_INTEGER(int, unsigned)
 TOKITAI_ATOMIC_INTEGER(unsigned, unsigned)

@@ -37,6 +37,9 @@ struct hip_bfloat16 {
 struct __hip_bfloat16_raw {
   unsigned short x;
 };
+struct __hip_bfloat162_raw {
+  unsigned short x, y;
+};
 
 struct __hip_bfloat16 {
   unsigned short data;
@@ -45,85 +48,100 @@ struct __hip_bfloat16 {
   __hip_bfloat16(double value) : data(tokitai::bfloat16_bits(value)) {}
   __hip_bfloat16(int value) : data(tokitai::bfloat16_bits(double(value))) {}
   __hip_bfloat16(unsigned value) : data(tokitai::bfloat16_bits(double(value))) {}
+  __hip_bfloat16(short value) : data(tokitai::bfloat16_bits(float(value))) {}
+  __hip_bfloat16(unsigned short value) : data(tokitai::bfloat16_bits(float(value))) {}
   __hip_bfloat16(__hip_bfloat16_raw raw) : data(raw.x) {}
   operator float() const { return tokitai::bfloat16_value(data); }
   operator __hip_bfloat16_raw() const { return {data}; }
+  unsigned short tokitai_bits() const { return data; }
+  static __hip_bfloat16 tokitai_with_bits(unsigned value) {
+    return __hip_bfloat16(__hip_bfloat16_raw{(unsigned short)value});
+  }
 };
 
 struct alignas(4) __hip_bfloat162 {
   __hip_bfloat16 x, y;
+  __hip_bfloat162() = default;
+  __hip_bfloat162(__hip_bfloat16 x_, __hip_bfloat16 y_) : x(x_), y(y_) {}
+  __hip_bfloat162(__hip_bfloat162_raw raw)
+      : x(__hip_bfloat16_raw{raw.x}), y(__hip_bfloat16_raw{raw.y}) {}
+  operator __hip_bfloat162_raw() const { return {x.data, y.data}; }
+  operator float2() const { return {float(x), float(y)}; }
 };
 
-#define TOKITAI_BFLOAT16_OPERATORS(T)                                                             \
-  inline T operator+(T a, T b) { return T(float(a) + float(b)); }                                 \
-  inline T operator-(T a, T b) { return T(float(a) - float(b)); }                                 \
-  inline T operator*(T a, T b) { return T(float(a) * float(b)); }                                 \
-  inline T operator/(T a, T b) { return T(float(a) / float(b)); }                                 \
-  inline T operator-(T a) {                                                                       \
-    a.data ^= 0x8000u;                                                                            \
-    return a;                                                                                     \
+// --- the older type
+// ------------------------------------------------------------------------------
+#define TOKITAI_BFLOAT16_OPERATOR(OP)                                                             \
+  TOKITAI_OURS hip_bfloat16 operator OP(hip_bfloat16 a, hip_bfloat16 b) {                         \
+    return hip_bfloat16(float(a) OP float(b));                                                    \
   }                                                                                               \
-  inline T& operator+=(T & a, T b) { return a = a + b; }                                          \
-  inline T& operator-=(T & a, T b) { return a = a - b; }                                          \
-  inline T& operator*=(T & a, T b) { return a = a * b; }                                          \
-  inline T& operator/=(T & a, T b) { return a = a / b; }                                          \
-  inline bool operator==(T a, T b) { return float(a) == float(b); }                               \
-  inline bool operator!=(T a, T b) { return float(a) != float(b); }                               \
-  inline bool operator<(T a, T b) { return float(a) < float(b); }                                 \
-  inline bool operator<=(T a, T b) { return float(a) <= float(b); }                               \
-  inline bool operator>(T a, T b) { return float(a) > float(b); }                                 \
-  inline bool operator>=(T a, T b) { return float(a) >= float(b); }
-TOKITAI_BFLOAT16_OPERATORS(hip_bfloat16)
-TOKITAI_BFLOAT16_OPERATORS(__hip_bfloat16)
-#undef TOKITAI_BFLOAT16_OPERATORS
+  TOKITAI_OURS hip_bfloat16& operator OP## = (hip_bfloat16 & a, hip_bfloat16 b) {                 \
+    return a = a OP b;                                                                            \
+  }
+TOKITAI_BFLOAT16_OPERATOR(+)
+TOKITAI_BFLOAT16_OPERATOR(-)
+TOKITAI_BFLOAT16_OPERATOR(*)
+TOKITAI_BFLOAT16_OPERATOR(/)
+#undef TOKITAI_BFLOAT16_OPERATOR
+TOKITAI_OURS hip_bfloat16 operator-(hip_bfloat16 a) {
+  a.data ^= 0x8000u;
+  return a;
+}
+#define TOKITAI_BFLOAT16_COMPARISON(OP)                                                           \
+  TOKITAI_OURS bool operator OP(hip_bfloat16 a, hip_bfloat16 b) { return float(a) OP float(b); }
+TOKITAI_BFLOAT16_COMPARISON(==)
+TOKITAI_BFLOAT16_COMPARISON(!=)
+TOKITAI_BFLOAT16_COMPARISON(<)
+TOKITAI_BFLOAT16_COMPARISON(<=)
+TOKITAI_BFLOAT16_COMPARISON(>)
+TOKITAI_BFLOAT16_COMPARISON(>=)
+#undef TOKITAI_BFLOAT16_COMPARISON
 
-inline float __bfloat162float(__hip_bfloat16 a) { return float(a); }
-inline __hip_bfloat16 __float2bfloat16(float x) { return __hip_bfloat16(x); }
-inline __hip_bfloat16 __float2bfloat16_rn(float x) { return __hip_bfloat16(x); }
-inline __hip_bfloat16 __double2bfloat16(double x) { return __hip_bfloat16(x); }
-inline unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) { return a.data; }
-inline __hip_bfloat16 __ushort_as_bfloat16(unsigned short x) {
-  return __hip_bfloat16(__hip_bfloat16_raw{x});
+// --- conversions
+// ---------------------------------------------------------------------------------
+TOKITAI_OURS float __bfloat162float(__hip_bfloat16 a) { return float(a); }
+TOKITAI_OURS __hip_bfloat16 __float2bfloat16(float x) { return __hip_bfloat16(x); }
+TOKITAI_OURS __hip_bfloat16 __float2bfloat16_rn(float x) { return __hip_bfloat16(x); }
+TOKITAI_OURS __hip_bfloat16 __double2bfloat16(double x) { return __hip_bfloat16(x); }
+TOKITAI_OURS __hip_bfloat16 __int2bfloat16_rn(int x) { return __hip_bfloat16(x); }
+TOKITAI_OURS short __bfloat16_as_short(__hip_bfloat16 a) { return short(a.data); }
+TOKITAI_OURS unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) { return a.data; }
+TOKITAI_OURS __hip_bfloat16 __ushort_as_bfloat16(unsigned short x) {
+  return __hip_bfloat16::tokitai_with_bits(x);
 }
-inline __hip_bfloat16 __hadd(__hip_bfloat16 a, __hip_bfloat16 b) { return a + b; }
-inline __hip_bfloat16 __hsub(__hip_bfloat16 a, __hip_bfloat16 b) { return a - b; }
-inline __hip_bfloat16 __hmul(__hip_bfloat16 a, __hip_bfloat16 b) { return a * b; }
-inline __hip_bfloat16 __hdiv(__hip_bfloat16 a, __hip_bfloat16 b) { return a / b; }
-inline __hip_bfloat16 __hneg(__hip_bfloat16 a) { return -a; }
-inline __hip_bfloat16 __habs(__hip_bfloat16 a) {
-  return __ushort_as_bfloat16((unsigned short)(a.data & 0x7fffu));
+TOKITAI_OURS __hip_bfloat16 __short_as_bfloat16(short x) {
+  return __ushort_as_bfloat16((unsigned short)x);
 }
-inline __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
-  return __hip_bfloat16(tokitai::fma_to_odd(float(a), float(b), float(c)));
-}
-inline __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) { return fmaxf(a, b); }
-inline __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) { return fminf(a, b); }
-inline bool __heq(__hip_bfloat16 a, __hip_bfloat16 b) { return a == b; }
-inline bool __hne(__hip_bfloat16 a, __hip_bfloat16 b) { return a != b; }
-inline bool __hlt(__hip_bfloat16 a, __hip_bfloat16 b) { return a < b; }
-inline bool __hle(__hip_bfloat16 a, __hip_bfloat16 b) { return a <= b; }
-inline bool __hgt(__hip_bfloat16 a, __hip_bfloat16 b) { return a > b; }
-inline bool __hge(__hip_bfloat16 a, __hip_bfloat16 b) { return a >= b; }
-inline bool __hisnan(__hip_bfloat16 a) { return float(a) != float(a); }
+TOKITAI_OURS int __hisinf(__hip_bfloat16 a) { return (a.data & 0x7fffu) == 0x7f80u; }
 
-inline __hip_bfloat162 __floats2bfloat162_rn(float x, float y) { return {x, y}; }
-inline __hip_bfloat162 __float22bfloat162_rn(float2 v) { return {v.x, v.y}; }
-inline __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 a) { return {a, a}; }
-inline float2 __bfloat1622float2(__hip_bfloat162 v) { return {float(v.x), float(v.y)}; }
-inline float __low2float(__hip_bfloat162 v) { return float(v.x); }
-inline float __high2float(__hip_bfloat162 v) { return float(v.y); }
-inline __hip_bfloat162 operator+(__hip_bfloat162 a, __hip_bfloat162 b) {
-  return {a.x + b.x, a.y + b.y};
+TOKITAI_OURS __hip_bfloat162 __float2bfloat162_rn(float x) { return {x, x}; }
+TOKITAI_OURS __hip_bfloat162 __floats2bfloat162_rn(float x, float y) { return {x, y}; }
+TOKITAI_OURS __hip_bfloat162 __float22bfloat162_rn(float2 v) { return {v.x, v.y}; }
+TOKITAI_OURS __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 a) { return {a, a}; }
+TOKITAI_OURS __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) {
+  return {a, b};
 }
-inline __hip_bfloat162 operator-(__hip_bfloat162 a, __hip_bfloat162 b) {
-  return {a.x - b.x, a.y - b.y};
+TOKITAI_OURS __hip_bfloat162 make_bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return {a, b}; }
+TOKITAI_OURS float2 __bfloat1622float2(__hip_bfloat162 v) { return {float(v.x), float(v.y)}; }
+TOKITAI_OURS __hip_bfloat16 __low2bfloat16(__hip_bfloat162 v) { return v.x; }
+TOKITAI_OURS __hip_bfloat16 __high2bfloat16(__hip_bfloat162 v) { return v.y; }
+TOKITAI_OURS __hip_bfloat162 __low2bfloat162(__hip_bfloat162 v) { return {v.x, v.x}; }
+TOKITAI_OURS __hip_bfloat162 __high2bfloat162(__hip_bfloat162 v) { return {v.y, v.y}; }
+TOKITAI_OURS __hip_bfloat162 __lows2bfloat162(__hip_bfloat162 a, __hip_bfloat162 b) {
+  return {a.x, b.x};
 }
-inline __hip_bfloat162 operator*(__hip_bfloat162 a, __hip_bfloat162 b) {
-  return {a.x * b.x, a.y * b.y};
+TOKITAI_OURS __hip_bfloat162 __highs2bfloat162(__hip_bfloat162 a, __hip_bfloat162 b) {
+  return {a.y, b.y};
 }
-inline __hip_bfloat162 __hadd2(__hip_bfloat162 a, __hip_bfloat162 b) { return a + b; }
-inline __hip_bfloat162 __hsub2(__hip_bfloat162 a, __hip_bfloat162 b) { return a - b; }
-inline __hip_bfloat162 __hmul2(__hip_bfloat162 a, __hip_bfloat162 b) { return a * b; }
-inline __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
-  return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
-}
+
+#define HIPRT_ONE_BF16 __ushort_as_bfloat16((unsigned short)0x3f80)
+#define HIPRT_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0)
+#define HIPRT_INF_BF16 __ushort_as_bfloat16((unsigned short)0x7f80)
+#define HIPRT_NAN_BF16 __ushort_as_bfloat16((unsigned short)0x7fff)
+#define HIPRT_MAX_NORMAL_BF16 __ushort_as_bfloat16((unsigned short)0x7f7f)
+#define HIPRT_MIN_DENORM_BF16 __ushort_as_bfloat16((unsigned short)1)
+#define HIPRT_NEG_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0x8000)
+
+#define TOKITAI_T __hip_bfloat16
+#define TOKITAI_T2 __hip_bfloat162
+#include "sixteen_bit.hpp"

@@ -30,13 +30,25 @@ static_assert(TOKITAI_WARP_SIZE == 32 || TOKITAI_WARP_SIZE == 64, "a warp has 32
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#define HIP_DYNAMIC_SHARED_ATTRIBUTE
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_SYMBOL(name) name
+
+// A function of ours that a source may define itself: between equal conversions C++ prefers what is no
+// template, whatever its parameters are called.
+#define TOKITAI_OURS template <int = 0> inline
+
 // Shared memory is one copy per OS thread, because an OS thread runs one block at a time. The same
 // word serves `extern __shared__ T name[]`, whose symbol the harness defines. Without the promise of
-// constant initialisation an access might first call a wrapper function.
+// constant initialisation an access to such an array asks first whether there is anything to do. Clang
+// takes that promise for no class, even one whose constructor does nothing.
 #if defined(__GNUC__) && !defined(__clang__)
 #define __shared__ __constinit thread_local
-#else
+#elif defined(TOKITAI_DYNAMIC_SHARED) && !defined(TOKITAI_SHARED_CLASSES)
 #define __shared__ __attribute__((require_constant_initialization)) thread_local
+#else
+#define __shared__ thread_local
 #endif
 
 struct dim3 {
@@ -63,5 +75,18 @@ struct Coordinates {
 // serves kernels and the unit of the kernels reach them without a call.
 inline __thread tokitai::Coordinates threadIdx = {1, 1, 1}, blockIdx = {1, 1, 1},
                                      blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
+
+#define hipThreadIdx_x threadIdx.x
+#define hipThreadIdx_y threadIdx.y
+#define hipThreadIdx_z threadIdx.z
+#define hipBlockIdx_x blockIdx.x
+#define hipBlockIdx_y blockIdx.y
+#define hipBlockIdx_z blockIdx.z
+#define hipBlockDim_x blockDim.x
+#define hipBlockDim_y blockDim.y
+#define hipBlockDim_z blockDim.z
+#define hipGridDim_x gridDim.x
+#define hipGridDim_y gridDim.y
+#define hipGridDim_z gridDim.z
 
 static constexpr int warpSize = TOKITAI_WARP_SIZE;

@@ -161,6 +161,21 @@ inline T shuffle(u64 mask, T value, unsigned source, Site site) {
       warp_operation(Operation::shuffle, mask, to_word(value), source, site).result);
 }
 
+// The same for values of any size, word by word.
+template <class T>
+inline T shuffle_any(u64 mask, T value, unsigned source, Site site) {
+  if constexpr (sizeof(T) <= 8) {
+    return shuffle(mask, value, source, site);
+  } else {
+    constexpr size_t words = (sizeof(T) + 7) / 8;
+    u64 parts[words] = {};
+    memcpy(parts, &value, sizeof value);
+    for (u64& part : parts) part = shuffle(mask, part, source, site);
+    memcpy(&value, parts, sizeof value);
+    return value;
+  }
+}
+
 // Source lanes of the four shuffles, in segments of `width` lanes (a power of two).
 inline unsigned source_at(int lane, int width) {
   const unsigned self = lane_index(), last = unsigned(width) - 1;

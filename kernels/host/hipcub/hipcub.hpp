@@ -1,0 +1,5 @@
+// Stands for <hipcub/hipcub.hpp> on the cpu device.
+#pragma once
+
+#include "../hip/hip_runtime.h"
+#include "../tokitai_host/cub/order.hpp"
