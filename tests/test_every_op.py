@@ -18,7 +18,9 @@ OPS = [name for name, _ in spec.builtin()]
 
 
 def test_all_runs_every_op_and_lists_them(tmp_path: Path) -> None:
-    done = tokitai("verify", "--all", "--device", "cpu", "--profile", "normal", "--out", tmp_path)
+    done = tokitai(
+        "verify", "--all", "--device", "cpu", "--profile", "normal", "--out", tmp_path, timeout=400
+    )
     assert done.returncode == 6, done.stderr  # one profile alone cannot tell every wrong output
     lines = done.stdout.splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("op  "))
@@ -36,7 +38,7 @@ def test_all_runs_every_op_and_lists_them(tmp_path: Path) -> None:
 
 
 def test_every_quick_suite_is_verified(tmp_path: Path) -> None:
-    done = tokitai("verify", "--all", "--device", "cpu", "--out", tmp_path)
+    done = tokitai("verify", "--all", "--device", "cpu", "--out", tmp_path, timeout=400)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == f"all: verified ({len(OPS)} ops)"
     assert len(done.stdout.splitlines()) == len(OPS) + 2

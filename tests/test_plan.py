@@ -293,11 +293,17 @@ def test_buffers_and_launches_of_a_case(loaded: LoadedSpec) -> None:
     assert second.args == (BufferArg("partial"), BufferArg("total"))
 
 
-@pytest.mark.parametrize("dtype", [name for name in DTYPES if name != "bfloat16"])
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if not DTYPES[name].extension])
 def test_pack_agrees_with_numpy(dtype: str) -> None:
     for value in (0, 1, True) if dtype == "bool" else (0, 1, 100):
         bits, _ = pack(value, dtype)
         assert bits == np.array(value, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if name.startswith("float8")])
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -100.0, 2.0**-9, math.nan])
+def test_pack_of_8_bits_agrees_with_its_rounding(value: float, dtype: str) -> None:
+    assert pack(value, dtype)[0] == round_to(np.array([value]), dtype).tobytes()
 
 
 @settings(deadline=None)

@@ -72,7 +72,8 @@ def support_matrix() -> str:
         for name, variant in one.variants.items():
             judged = [", ".join(map(shown_check, variant.checks))]
             judged += filter(None, [", ".join(asked.name for asked in variant.properties)])
-            cells = [f"{one.op} {name}", f"`{variant.lowering}`", "; ".join(judged), devices]
+            lowering = f"`{variant.lowering}`" if variant.lowering else ""
+            cells = [f"{one.op} {name}", lowering, "; ".join(judged), devices]
             lines.append(f"| {' | '.join(cells)} |")
     return "".join(f"{line}\n" for line in lines)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DTypeName = Literal[
     "float16", "bfloat16", "float32", "float64",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "int8", "int16", "int32", "int64",
     "uint8", "uint16", "uint32", "uint64",
     "bool",
@@ -31,6 +32,7 @@ class FloatFormat(msgspec.Struct, frozen=True):
     max_exponent: exponent of the largest binade.
     unused: how many of the largest binade's numbers, from its end, stand for something else (NaN).
     overflows: what a number beyond the largest one rounds to.
+    one_nan: NaN takes the bits of -0, which the format lacks.
     """
 
     name: str
@@ -39,6 +41,7 @@ class FloatFormat(msgspec.Struct, frozen=True):
     max_exponent: int
     unused: int = 0
     overflows: Literal["infinity", "nan", "largest"] = "infinity"
+    one_nan: bool = False
 
     @property
     def unit_roundoff(self) -> float:
@@ -112,11 +115,20 @@ def _float(nbytes: int, form: FloatFormat, *, extension: bool = False) -> DType:
     return DType(nbytes, "float", form, extension)
 
 
+def _float8(name: str, precision: int, low: int, high: int, **more: Any) -> DType:
+    return _float(1, FloatFormat(f"float8_{name}", precision, low, high, **more), extension=True)
+
+
 DTYPES: dict[str, DType] = {
     "float16": _float(2, FloatFormat("float16", 11, -14, 15)),
     "bfloat16": _float(2, FloatFormat("bfloat16", 8, -126, 127), extension=True),
     "float32": _float(4, FloatFormat("float32", 24, -126, 127)),
     "float64": _float(8, FloatFormat("float64", 53, -1022, 1023)),
+    # 8-bit formats of OFP8 and, with one NaN and no -0 (fnuz), of AMD's MI300.
+    "float8_e4m3fn": _float8("e4m3fn", 4, -6, 8, unused=1, overflows="nan"),
+    "float8_e4m3fnuz": _float8("e4m3fnuz", 4, -7, 7, overflows="nan", one_nan=True),
+    "float8_e5m2": _float8("e5m2", 3, -14, 15),
+    "float8_e5m2fnuz": _float8("e5m2fnuz", 3, -15, 15, overflows="nan", one_nan=True),
     **{f"int{8 * nbytes}": DType(nbytes, "signed") for nbytes in (1, 2, 4, 8)},
     **{f"uint{8 * nbytes}": DType(nbytes, "unsigned") for nbytes in (1, 2, 4, 8)},
     "bool": DType(1, "bool"),

@@ -161,6 +161,7 @@ _MEANT = {
         (("gaussian", "gauss", "randn"), ("normal",)),
         (("rand", "random"), ("uniform", "normal")),
         (("fp16", "half", "f16", "__half"), ("float16",)),
+        (("fp8", "f8", "__nv_fp8_e4m3", "__hip_fp8_e4m3"), ("float8_e4m3fn", "float8_e4m3fnuz")),
         (("bf16", "hip_bfloat16", "__nv_bfloat16"), ("bfloat16",)),
         (("fp32", "single", "float", "f32"), ("float32",)),
         (("fp64", "double", "f64"), ("float64",)),

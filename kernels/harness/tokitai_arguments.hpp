@@ -17,6 +17,7 @@ namespace tokitai {
 enum class DType {
   float16,
   bfloat16,
+  float8,
   float32,
   float64,
   int8,
@@ -31,7 +32,7 @@ enum class DType {
 };
 
 // Whether T can hold values of the dtype. The 16-bit floats are classes in HIP and CUDA, _Float16,
-// or their bits in an unsigned integer; int8 may be char, and bool an unsigned byte.
+// or their bits in an unsigned integer, and so are the 8-bit ones; int8 may be char, and bool an unsigned byte.
 template <class T>
 constexpr bool holds(DType dtype) {
   constexpr bool integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -48,6 +49,7 @@ constexpr bool holds(DType dtype) {
       return std::is_same_v<T, __half> || is_float16 || (is_unsigned && sizeof(T) == 2);
     case DType::bfloat16:
       return (is_class && !std::is_same_v<T, __half>) || (is_unsigned && sizeof(T) == 2);
+    case DType::float8: return sizeof(T) == 1 && (is_unsigned || std::is_class_v<T>);
     case DType::float32: return std::is_same_v<T, float>;
     case DType::float64: return std::is_same_v<T, double>;
     case DType::int8: return is_signed && sizeof(T) == 1;

@@ -191,6 +191,18 @@ def test_a_double_output_is_known_beyond_float64() -> None:
     assert np.any(got["low"] != 0)
 
 
+def test_a_nan_that_a_formula_writes_out_is_due() -> None:
+    x = np.array([1.0, np.nan, 3.0], np.float32)
+
+    def cut(params: Any, inputs: Any, scalars: Any) -> dict[str, Any]:
+        return {"y": np.where(np.isnan(inputs["x"]), np.nan, np.clip(inputs["x"], 0.0, 2.0))}
+
+    wanted = Wanted(outputs={"y": "float32"}, precision=Precision(), file=__file__)
+    found = answer(Asked(cut, {}, {"x": x}, {}), wanted)["y"]
+    assert np.array_equal(found["reference"], [1.0, np.nan, 2.0], equal_nan=True)
+    assert "may_be_nan" not in found
+
+
 def test_a_branch_on_values_is_refused() -> None:
     def branching(params: Any, inputs: Any, scalars: Any) -> Any:
         return {"y": inputs["x"] if inputs["x"] > 0 else -inputs["x"]}

@@ -202,7 +202,9 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
     def cumsum(self, axis: Any = None) -> Tracked:
         """Cumulative sums in any order of additions."""
         flat = self.ravel() if axis is None else self
-        return Tracked(reductions.prefix_sums(flat.parts, 0 if axis is None else axis % flat.ndim))
+        with np.errstate(all="ignore"):
+            part = reductions.prefix_sums(flat.parts, 0 if axis is None else axis % flat.ndim)
+        return Tracked(part)
 
     def argmax(self, axis: Any = None) -> Tracked:
         """Index of the largest element: all that rounding can make the largest; ties to the first."""
@@ -362,13 +364,13 @@ def track(x: Any) -> Tracked:
         raise NoRuleError(f"{array.dtype} is no array of numbers")
     wide = array.astype(np.float64)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
-        return Tracked(exactly(wide))
+        return Tracked(exactly(wide, _nan_of(wide)))
     if array.dtype.kind in "biu" and (not wide.size or float(np.abs(wide).max()) <= _WHOLE):
         return Tracked(exactly(wide))
     with np.errstate(all="ignore"):
         near = nearest(wide)
     if np.array_equal(near, wide, equal_nan=True):
-        return Tracked(exactly(wide))
+        return Tracked(exactly(wide, _nan_of(wide)))
     return Tracked(Parts(wide, np.fmin(wide, near), np.fmax(wide, near), _nan_of(wide)))
 
 

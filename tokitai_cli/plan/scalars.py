@@ -42,7 +42,10 @@ def _pack_float(number: float, form: FloatFormat, nbytes: int) -> tuple[bytes, s
     fraction_bits = form.precision - 1
     specials = ((1 << (8 * nbytes - 1 - fraction_bits)) - 1) << fraction_bits
     rounded = number
-    if math.isnan(number):
+    if form.one_nan and (math.isnan(number) or number == 0):
+        bits = int(math.isnan(number)) << (8 * nbytes - 1)
+        number = abs(number)
+    elif math.isnan(number):
         bits = specials | ((1 << fraction_bits) - 1 if form.unused else 1 << (fraction_bits - 1))
     elif math.isinf(number) and form.overflows == "infinity":
         bits = specials
