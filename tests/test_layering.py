@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "batch": GROUND | STAGES | {"pipeline", "report", "results"},
     "cluster": GROUND | STAGES | {"pipeline", "batch"},
     "pytest_plugin": GROUND | STAGES | {"pipeline", "batch", "results"},
-    "cli": GROUND | STAGES | {"pipeline", "report", "console", "batch", "cluster"},
+    "audit": GROUND | STAGES | {"pipeline", "report"},
+    "cli": GROUND | STAGES | {"pipeline", "report", "console", "batch", "cluster", "audit"},
 }
 HOMES = {
     "typer": {"cli"},
@@ -44,6 +45,8 @@ HOMES = {
     "sqlite3": {"results", "batch"},
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),
+    "cryptography": {"audit"},
+    "matplotlib": {"report"},
     "pytest": {"pytest_plugin"},
     "dask": {"cluster"},
     "distributed": {"cluster"},

@@ -28,4 +28,4 @@ def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options:
     from tokitai_cli.pipeline.options import run_options
 
     resolved = run_options(op, **options)
-    return run.verify(resolved, *([] if listener is None else [listener]))
+    return run.verify(resolved) if listener is None else run.verify(resolved, listener)

@@ -60,6 +60,10 @@ class EvidenceError(TokitaiError):
     exit_code = 2
 
 
+class DamagedError(EvidenceError):
+    """Evidence that is not what was written."""
+
+
 class InadmissibleError(TokitaiError):
     """The device that was asked for is not there."""
 

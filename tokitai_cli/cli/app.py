@@ -15,8 +15,8 @@ from tokitai_cli.cli import options
 from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.errors import TokitaiError, UsageError
 
-# In the order of work: the module of each, and the function where it does not make one by the command
-# line. The one that is named is loaded alone.
+# In the order of work: the module of each, and its function; with (), or none, one that makes it of the
+# command line. The one that is named is loaded alone.
 _VERBS = {
     "doctor": "doctor.doctor",
     "list": "show.list_ops",
@@ -26,6 +26,13 @@ _VERBS = {
     "batch": "batch",
     "merge": "merge",
     "report": "report",
+    "check": "audit.check",
+    "recheck": "audit.recheck",
+    "reproduce": "audit.reproduce()",
+    "unpack": "audit.unpack",
+    "diff": "audit.diff",
+    "claims": "audit.claims",
+    "attest": "audit.attest",
     "cache": "cache.cache",
     "schema": "schema.schema",
 }
@@ -51,7 +58,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 def _verb(name: str, arguments: Sequence[str]) -> options.Verb:
     module, _, function = _VERBS[name].partition(".")
     home = importlib.import_module(f"tokitai_cli.cli.verbs.{module}")
-    verb: options.Verb = getattr(home, function) if function else home.verb(arguments)
+    made = getattr(home, function.removesuffix("()") or "verb")
+    verb: options.Verb = made if function and not function.endswith("()") else made(arguments)
     return verb
 
 

@@ -3,6 +3,7 @@
 from tokitai_cli.console.batch import BatchDisplay, show_batch, show_cases, show_planned
 from tokitai_cli.console.progress import Progress
 from tokitai_cli.console.show import (
+    show_answer,
     show_cache,
     show_cleared,
     show_doctor,
@@ -16,6 +17,7 @@ from tokitai_cli.console.show import (
 __all__ = [
     "BatchDisplay",
     "Progress",
+    "show_answer",
     "show_batch",
     "show_cache",
     "show_cases",

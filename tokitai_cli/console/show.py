@@ -23,6 +23,7 @@ from tokitai_cli.console.blocks import (
 from tokitai_cli.console.output import emit
 from tokitai_cli.console.summary import index, summary
 from tokitai_cli.errors import BuildError, TokitaiError
+from tokitai_cli.model.audit import Answer
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
@@ -41,6 +42,25 @@ def show_summary(
 def show_index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> None:
     """Show the runs that need a look as `show_summary` does, then one row for each run."""
     emit(index(runs), sys.stdout)
+
+
+def show_answer(answer: Answer, files: Sequence[Path] = ()) -> None:
+    """Show what was found in evidence: the answer, what speaks against it, tables."""
+    blocks: list[Block] = [Line(answer.text, GOOD if answer.fine else BAD)]
+    blocks += [
+        Line(one.text, BAD if one.fault else FAINT, indent=2, label="fault:" if one.fault else "")
+        for one in answer.remarks
+    ]
+    for grid in answer.grids:
+        columns = [
+            Column(
+                head.removeprefix(">"), right=head.startswith(">"), wide=not head.startswith(">")
+            )
+            for head in grid.heads
+        ]
+        blocks.append(Table(columns, grid.rows))
+    blocks += [Line(str(path), label="report:", indent=2) for path in files]
+    emit(blocks, sys.stdout)
 
 
 def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:

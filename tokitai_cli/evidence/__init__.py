@@ -1,6 +1,7 @@
 """Evidence: assembled from what the stages recorded, written and read as strict JSON."""
 
-from tokitai_cli.evidence.assembly import Outcome, Parts, assemble
+from tokitai_cli.evidence.assembly import Outcome, Parts, assemble, counted, unsupported
+from tokitai_cli.evidence.claims import gates, own_non_claims
 from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import at_pointer
@@ -15,8 +16,11 @@ __all__ = [
     "at_pointer",
     "begin_tool_record",
     "canonical",
+    "counted",
     "digest",
+    "gates",
     "groups",
+    "own_non_claims",
     "read",
     "read_record",
     "schema",
@@ -25,6 +29,7 @@ __all__ = [
     "timestamp",
     "to_json",
     "tool_record",
+    "unsupported",
     "write",
     "write_file",
 ]

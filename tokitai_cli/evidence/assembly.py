@@ -94,7 +94,7 @@ def assemble(parts: Parts) -> Evidence:
         verdict=outcome.verdict,
         stage=outcome.stage,
         reason=outcome.reason,
-        counts=_counts(cases),
+        counts=counted(cases),
         tool=parts.tool,
         rerun=parts.rerun,
         specs=dict(parts.specs),
@@ -149,7 +149,7 @@ def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecor
     """`case`, or an internal error where it says verified and its own record does not."""
     if case.verdict is not Verdict.VERIFIED:
         return case
-    fault = _unsupported(case, builds)
+    fault = unsupported(case, builds)
     if not fault:
         return case
     return msgspec.structs.replace(
@@ -160,7 +160,8 @@ def _supported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> CaseRecor
     )
 
 
-def _unsupported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> str:
+def unsupported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> str:
+    """Why the record of a case does not support that it is verified; empty where it does."""
     if not case.outputs:
         return "no output was judged"
     if case.build not in builds or builds[case.build].failed:
@@ -240,7 +241,8 @@ def _stable_reason(case: CaseRecord) -> str:
     return f"failed: {', '.join(failed)}" if failed else "failed"
 
 
-def _counts(cases: Iterable[CaseRecord]) -> dict[str, int]:
+def counted(cases: Iterable[CaseRecord]) -> dict[str, int]:
+    """Cases by what they read."""
     counts = dict.fromkeys(map(str, Verdict), 0)
     for case in cases:
         counts[case.reads] += 1

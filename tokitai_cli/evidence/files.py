@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from tokitai_cli import storage
-from tokitai_cli.errors import EvidenceError, Location
+from tokitai_cli.errors import DamagedError, EvidenceError, Location
 from tokitai_cli.evidence.upgrade import READABLE, upgraded
 from tokitai_cli.model.encoding import case_to_json, sealed, to_json, tree_digest
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
@@ -21,6 +21,8 @@ from tokitai_cli.model.judged import Record
 MOST_CASES_INSIDE = 1000
 
 _T = TypeVar("_T", bound=Record)
+# Escapes of surrogates, which are characters in pairs alone.
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def write_file(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> None:
@@ -58,16 +60,17 @@ def write(evidence: Evidence, path: Path) -> None:
     write_file(path, to_json(evidence, is_normal=True).encode())
 
 
-def read(path: Path) -> Evidence:
+def read(path: Path, *, most: int | None = None) -> Evidence:
     """Read evidence of this schema, or of an earlier one, and check its digest.
 
-    Raises EvidenceError: not there, not JSON, of another kind or schema version, not of the form
-    that the schema says, or damaged. The digest is unsigned and shows accidental damage only.
+    most: bytes of each of its files. Raises EvidenceError: not there, not JSON, of another kind or
+    schema version, not of the form that the schema says; DamagedError where it is not what was written.
+    The digest is unsigned and shows accidental damage only.
     """
-    tree = _parse(_load(path), path)
+    tree = _parse(_load(path, most), path)
     _check_schema(tree, path, READABLE, "evidence file")
     if isinstance(tree.get("cases_file"), dict):
-        tree = _with_cases(tree, path)
+        tree = _with_cases(tree, path, most)
     try:
         evidence = msgspec.convert(upgraded(tree), Evidence)
     except msgspec.ValidationError as error:
@@ -75,13 +78,23 @@ def read(path: Path) -> Evidence:
     except (AttributeError, LookupError, TypeError) as error:
         raise EvidenceError(f"does not follow {tree['schema']}", where=Location(path)) from error
     if tree_digest(tree) != evidence.digest:
-        raise EvidenceError(
+        raise DamagedError(
             "is damaged: its content does not have the digest that it states",
             where=Location(path, key="digest"),
             mend="take the file from its origin again; a digest without a signature shows "
             "accidental damage only, not tampering",
         )
-    return evidence if tree["schema"] == EVIDENCE_SCHEMA else sealed(evidence)
+    return _resealed(evidence)
+
+
+def _resealed(found: Evidence) -> Evidence:
+    """Evidence with the digest of its present form; a note keeps that of an older one."""
+    now = sealed(found)
+    if now.digest == found.digest or any(found.digest in note for note in now.volatile.notes):
+        return now
+    note = f"written by an earlier version, with the digest {found.digest}"
+    told = msgspec.structs.replace(now.volatile, notes=[*now.volatile.notes, note])
+    return msgspec.structs.replace(now, volatile=told)
 
 
 def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
@@ -97,9 +110,9 @@ def read_record(path: Path, kind: type[_T], schema: str, what: str) -> _T:
         raise _misfit(error, path, schema) from error
 
 
-def _load(path: Path) -> bytes:
+def _load(path: Path, most: int | None = None) -> bytes:
     try:
-        return storage.read_plain(path)
+        return storage.read_plain(path, most)
     except OSError as error:
         raise EvidenceError(
             f"cannot be read: {error.strerror or error}",
@@ -125,9 +138,20 @@ def _parse(data: bytes, path: Path, line: int = 0) -> dict[str, Any]:
     except MemoryError as error:
         told = "takes more memory than there is"
         raise EvidenceError(told, where=Location(path, line)) from error
+    if _HALVES.search(data) and not _is_text(tree):
+        told = "is not strict JSON: it has half of a character"
+        raise EvidenceError(told, where=Location(path, line))
     if not isinstance(tree, dict):
         raise EvidenceError("is JSON, but no object", where=Location(path, line))
     return tree
+
+
+def _is_text(tree: object) -> bool:
+    try:
+        json.dumps(tree, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _no_constant(token: str) -> NoReturn:
@@ -179,7 +203,7 @@ def _check_schema(tree: dict[str, Any], path: Path, known: Sequence[str], what: 
     )
 
 
-def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+def _with_cases(tree: dict[str, Any], path: Path, most: int | None) -> dict[str, Any]:
     """Put the cases of the file beside back in their place."""
     try:
         record = msgspec.convert(tree["cases_file"], CasesFileRecord)
@@ -191,10 +215,12 @@ def _with_cases(tree: dict[str, Any], path: Path) -> dict[str, Any]:
             where=Location(path, key="cases_file.name"),
         )
     beside = path.with_name(record.name)
-    data = _load(beside)
+    if beside.is_symlink():
+        raise EvidenceError("is a link, which is not followed", where=Location(beside))
+    data = _load(beside, most)
     lines = data.splitlines()
     if storage.sha256(data) != record.sha256 or len(lines) != record.cases:
-        raise EvidenceError(
+        raise DamagedError(
             f"is damaged: it is not the file that {path.name} was written with",
             where=Location(beside),
             mend="take both files from their origin again",

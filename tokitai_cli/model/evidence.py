@@ -130,7 +130,8 @@ class ArrayRecord(Record, frozen=True, kw_only=True):
     """A saved array: sha256 of its little-endian bytes, as for inputs and outputs, and its .npy file.
 
     The file of a bfloat16 array, which .npy cannot name, holds the same values as float32. name:
-    in_INPUT, want_OUTPUT or got_OUTPUT_REPETITION. file: relative to the evidence.
+    in_INPUT, got_OUTPUT_REPETITION, want_OUTPUT and the oracle's bounds of it. file: relative to the
+    evidence.
     """
 
     name: str

@@ -21,7 +21,9 @@ MAX_JOBS = 1024
 _PLAIN = Settings()
 _ONE = ("verify", "sanitize")
 _CASES = (*_ONE, "batch")
-_REPORTED = (*_CASES, "merge", "report")
+_AGAIN = (*_ONE, "reproduce")
+_ANY = (*_CASES, "reproduce")
+_REPORTED = (*_ANY, "merge", "report")
 
 
 class Kind(enum.Enum):
@@ -107,8 +109,9 @@ TABLE: tuple[Option, ...] = (
         "device",
         f"auto (first of {', '.join(AUTO)}), all, or one device's name.",
         default="auto",
-        defaults={"sanitize": SANITIZED[0]},
+        defaults={"sanitize": SANITIZED[0], "reproduce": None},
         stated=True,
+        verbs=_ANY,
     ),
     _names("variant", "Only this variant; may be repeated."),
     _names("profile", "Only this input profile; may be repeated."),
@@ -159,9 +162,10 @@ TABLE: tuple[Option, ...] = (
         # A watched kernel takes ten to a hundred times longer.
         defaults={"sanitize": 10 * _PLAIN.timeout},
         least=0.1,
+        verbs=_ANY,
     ),
-    _text("arch", "GPU architecture to build for; on cpu, the one whose limits hold."),
-    _number("gpu", "Index of the GPU to use.", default=0, least=0, verbs=_ONE),
+    _text("arch", "GPU architecture to build for; on cpu, the one whose limits hold.", verbs=_ANY),
+    _number("gpu", "Index of the GPU to use.", default=0, least=0, verbs=_AGAIN),
     _numbers("gpu", "Indices of the GPUs that workers may use.", verbs=("batch",)),
     _number(
         "gpu_children",
@@ -175,6 +179,7 @@ TABLE: tuple[Option, ...] = (
         "Lanes of a warp on the cpu device; 32 by itself.",
         metavar="32|64",
         choices=(32, 64),
+        verbs=_ANY,
     ),
     _flag("build_only", "Build, run nothing.", verbs=_ONE),
     _text(
@@ -215,7 +220,7 @@ TABLE: tuple[Option, ...] = (
             ("key", "Its private key"),
         )
     ),
-    _text("out", "Folder for the evidence files.", metavar="DIR", default="reports", verbs=_ONE),
+    _text("out", "Folder for the evidence files.", metavar="DIR", default="reports", verbs=_AGAIN),
     _text(
         "out",
         "Folder for results, evidence and the index.",
@@ -229,7 +234,7 @@ TABLE: tuple[Option, ...] = (
         metavar="PATH",
         verbs=("report",),
     ),
-    _text("name", "Base name of the files; default the op's.", verbs=_ONE),
+    _text("name", "Base name of the files; default the op's.", verbs=_AGAIN),
     _names(
         "format",
         "Report formats: {formats}; a list, or repeated.",
@@ -245,8 +250,8 @@ TABLE: tuple[Option, ...] = (
     _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
     _flag("json", "Print the evidence JSON on stdout.", verbs=_ONE, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
-    _flag("save_arrays", "Keep inputs, got and want of failing cases."),
-    _flag("quiet", "No progress lines.", short="-q", front=True),
+    _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
+    _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
 )
 
 

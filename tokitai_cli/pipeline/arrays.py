@@ -17,6 +17,21 @@ from tokitai_cli.numerics import array_sha256
 from tokitai_cli.pipeline.device_session import DeviceSession
 from tokitai_cli.pipeline.prepare import Prepared
 
+# What an oracle says of an output, by the word in front of the output's name: what judges it again.
+EXPECTED = {
+    "want": "reference",
+    "error": "error",
+    "probable": "error_probable",
+    "below": "error_below",
+    "above": "error_above",
+    "low": "low",
+    "unwritten": "may_be_unwritten",
+    "nan": "may_be_nan",
+    "allowed": "allowed",
+}
+RATIO = "ratio"  # probable_ratio, an array without axes
+REPLAY, REPLAYED_ROWS = "replay", "rows"
+
 
 def save_arrays(
     folder: Path,
@@ -25,7 +40,7 @@ def save_arrays(
     ready: Prepared,
     result: RunResult | None,
 ) -> tuple[list[ArrayRecord], str]:
-    """Save NAME.npy of inputs, got (per repetition) and want under `folder`; the child's request too.
+    """Save NAME.npy of inputs, got (per repetition), want and bounds under `folder`; the request too.
 
     Returns what was saved, with the files' names relative to the folder's parent, and the debugger's
     command line. What .npy cannot name, such as bfloat16, is saved exactly as float32.
@@ -33,7 +48,14 @@ def save_arrays(
     place = folder / re.sub(r"[^A-Za-z0-9=,._-]+", "_", f"{case.id}@{device.name}")
     place.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, NDArray[Any]] = {f"in_{n}": array for n, array in ready.arrays.items()}
-    arrays |= {f"want_{name}": one.reference for name, one in ready.expectations.items()}
+    for name, one in ready.expectations.items():
+        said = {word: getattr(one, field) for word, field in EXPECTED.items()}
+        said[RATIO] = None if one.probable_ratio is None else np.array(one.probable_ratio)
+        arrays |= {f"{word}_{name}": array for word, array in said.items() if array is not None}
+    for name, replay in ready.replays.items():
+        arrays[f"{REPLAY}_{name}"] = replay.values
+        if replay.rows is not None:
+            arrays[f"{REPLAYED_ROWS}_{name}"] = replay.rows
     outputs: tuple[Mapping[str, NDArray[Any]], ...] = result.outputs if result else ()
     for repetition, got in enumerate(outputs):
         arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}

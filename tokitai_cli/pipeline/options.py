@@ -35,6 +35,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     """Options of one run.
 
     called: how a command line names the spec, where that is not by the path that it was read from.
+    rerun: shell words that repeat the run, where the selection does not say them.
     """
 
     loaded: LoadedSpec
@@ -49,6 +50,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     build_only: bool = False
     verb: str = "verify"
     called: str = ""
+    rerun: str = ""
 
 
 def run_options(

@@ -99,14 +99,20 @@ class Run:
     """A run from its plan to its files. Raises UsageError and SpecError where it cannot begin."""
 
     def __init__(
-        self, options: RunOptions, chosen: Sequence[tuple[Device, Probe]], listener: Listener
+        self,
+        options: RunOptions,
+        chosen: Sequence[tuple[Device, Probe]],
+        listener: Listener,
+        cases: Sequence[Case] = (),
     ) -> None:
-        self._planned = plan.plan(options.loaded, options.selection)
+        self._planned = (
+            plan.Plan(tuple(cases), ()) if cases else plan.plan(options.loaded, options.selection)
+        )
         if options.device == "auto":  # what repeats the run names the device that it ran on
             options = msgspec.structs.replace(options, device=chosen[0][0].name)
         self._options = options
         self._listener = listener
-        self._recorder = EvidenceBuilder(options)
+        self._recorder = EvidenceBuilder(options, rerun=options.rerun)
         for device, probe in chosen:
             self._recorder.device(device_record(device, probe))
         self._recorder.chosen = choose(self._planned.cases)
@@ -218,14 +224,16 @@ class Run:
         return Outcome(verdict, Stage.RUN, f"{reason}: {error_line(error)}")
 
 
-def verify(options: RunOptions, listener: Listener = silent) -> RunOutcome:
-    """Verify what `options` select and write the evidence.
+def verify(
+    options: RunOptions, listener: Listener = silent, cases: Sequence[Case] = ()
+) -> RunOutcome:
+    """Verify what `options` select, or these cases of its spec, and write the evidence.
 
     Raises UsageError and SpecError for a selection that cannot be run at all; whatever happens to a
     case ends as its verdict, and an interrupt as the run's.
     """
     chosen = devices.choose(options.device, options.settings)
-    run = Run(options, chosen, listener)
+    run = Run(options, chosen, listener, cases)
     if options.device == "all":
         chosen = [pair for pair in chosen if pair[1].available] or chosen
     with Session(options.settings, listener) as session:

@@ -11,6 +11,7 @@ from tokitai_cli.report.render import (
     file_name,
     render,
     render_index,
+    statement,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "file_name",
     "render",
     "render_index",
+    "statement",
 ]

@@ -55,6 +55,13 @@ def render(evidence: Evidence, format: str, look: Look = PLAIN) -> bytes:
     return b"".join(made(evidence, look))
 
 
+def statement(evidence: Evidence, name: str, sha256: str) -> bytes:
+    """The in-toto statement about evidence in a file of that name and digest."""
+    from tokitai_cli.report.formats import json_text
+
+    return b"".join(json_text.statement(evidence, PLAIN, json_text.Digest(name, sha256)))
+
+
 def render_index(
     index: BatchIndex, format: str, cases: Iterable[IndexCase] = (), look: Look = PLAIN
 ) -> Iterator[bytes]:

@@ -1,0 +1,231 @@
+"""Whether evidence agrees with itself: every step from records to the verdict is taken again.
+
+What a tool of another version would have said otherwise is told, and is no fault.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tokitai_cli import evidence, spec, storage
+from tokitai_cli.errors import TokitaiError
+from tokitai_cli.evidence.statements import statements
+from tokitai_cli.model import encoding, queries
+from tokitai_cli.model.audit import Remark
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
+from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
+from tokitai_cli.model.metrics import METRICS
+from tokitai_cli.model.text import shape_text
+from tokitai_cli.model.verdict import Verdict, worst
+from tokitai_cli.pipeline.contract import contract
+
+# How a run may end beside its cases.
+_ENDS = {
+    Verdict.INTERNAL_ERROR,
+    Verdict.INTERRUPTED,
+    Verdict.BUILD_FAILED,
+    Verdict.INADMISSIBLE,
+    Verdict.NOT_RUN,
+    Verdict.BUILT,
+}
+_SHOWN = 20
+
+
+def remarks(found: Evidence, *, same: bool) -> list[Remark]:
+    """All that does not fit, and what could not be looked at. same: this very tool has written it."""
+    told = list(_references(found))
+    if told:  # nothing can be followed
+        return told
+    told += _texts(found)
+    for case in queries.cases(found):
+        told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(found, case)]
+    told += _verdicts(found)
+    told += _said(found, same=same)
+    told += _spec(found)
+    return _first(told)
+
+
+def _first(told: list[Remark]) -> list[Remark]:
+    """Faults first; of very many only so many."""
+    told.sort(key=lambda one: not one.fault)
+    more = len(told) - _SHOWN
+    return [*told[:_SHOWN], Remark(f"{more} more", fault=told[_SHOWN].fault)] if more > 0 else told
+
+
+def _references(found: Evidence) -> Iterator[Remark]:
+    seen: set[str] = set()
+    for case in found.cases:
+        if case.key in seen:
+            yield Remark(f"{case.key} stands twice in it", fault=True)
+        seen.add(case.key)
+        for what, name, known in (
+            ("device", case.device, found.devices),
+            ("spec", case.spec, found.specs),
+            ("build", case.build, found.builds),
+        ):
+            if name not in known and (name or what == "device"):
+                yield Remark(f"{case.key} refers to a {what} that is not in it", fault=True)
+
+
+def _texts(found: Evidence) -> Iterator[Remark]:
+    for digest, one in [*found.specs.items(), *found.sources.items()]:
+        yield from _text(digest, one)
+    for build in found.builds.values():
+        for path, text in build.header_texts.items():
+            if storage.sha256(text.encode()) != build.headers.get(path) and "\ufffd" not in text:
+                yield Remark(f"the text of {path} has another digest than its record", fault=True)
+
+
+def _text(digest: str, one: SourceRecord) -> Iterator[Remark]:
+    if one.text is None or "\ufffd" in one.text:
+        yield Remark(f"the text of {one.path} is not in it: its digest stands alone")
+    elif storage.sha256(one.text.encode()) != digest or len(one.text.encode()) != one.bytes:
+        yield Remark(f"the text of {one.path} has another digest than its record", fault=True)
+
+
+def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
+    """Faults of one case by itself."""
+    if case.verdict is Verdict.VERIFIED and (why := evidence.unsupported(case, found.builds)):
+        yield f"it says verified, but {why}"
+    if case.verdict is Verdict.REFUTED and not _refuting(case):
+        yield "it says refuted, and nothing in its record failed"
+    name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
+    if case.id != name:
+        yield f"its id does not name what it is, {name}"
+    for output in case.outputs:
+        if output.passed and (output.structure or any(map(_failed, output.checks))):
+            yield f"output {output.name} says passed, and a check of it failed"
+        for check in output.checks:
+            yield from (
+                f"{check.metric} of {output.name}: {text}" for text in _check(output, check)
+            )
+
+
+def _bare(case: CaseRecord) -> str:
+    return shape_text(case.shape) if case.shape else ""
+
+
+def _refuting(case: CaseRecord) -> bool:
+    repeats = case.repeats
+    return bool(
+        case.findings
+        or any(not output.passed for output in case.outputs)
+        or any(not one.passed for one in case.properties)
+        or (repeats is not None and repeats.bitwise_equal is False)
+    )
+
+
+def _failed(check: CheckRecord) -> bool:
+    return check.judges and not check.passed
+
+
+def _check(output: OutputRecord, check: CheckRecord) -> Iterator[str]:
+    value, limit = _real(check.value), _real(check.limit)
+    if value is None or limit is None or check.exceeding is None:
+        return
+    within = value <= limit and check.exceeding == 0
+    if check.passed and not within:
+        yield f"it says passed, with {value:g} against {limit:g} and {check.exceeding} elements beyond"
+    if check.exceeding > max(check.elements, output.elements):
+        yield "more elements exceed the limit than there are"
+    for one in check.worst:
+        got, want = _real(one.got), _real(one.want)
+        if got is not None and want is not None and math.isfinite(got - want):
+            error = abs(got - want)
+            if not math.isclose(error, _real(one.error) or 0.0, rel_tol=1e-3, abs_tol=1e-300):
+                yield f"the error at {one.index} is not that of {got:g} and {want:g}"
+
+
+def _real(value: Number | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _verdicts(found: Evidence) -> Iterator[Remark]:
+    if evidence.counted(found.cases) != found.counts:
+        yield Remark("its counts are not those of its cases", fault=True)
+    settled = evidence.settle(found.cases, evidence.groups(found.cases))
+    for old, new in zip(found.cases, settled, strict=True):
+        if old.reads is not new.reads:
+            text = f"{old.key} says {old.reads}, and its group makes it {new.reads}: {new.reason}"
+            yield Remark(text, fault=True)
+    least = worst(case.reads for case in found.cases)
+    ends = {least} | {one for one in _ENDS if not found.cases or one.rank < least.rank}
+    if found.verdict not in ends:
+        text = f"it says {found.verdict}, and the worst of its cases is {least}"
+        yield Remark(text, fault=True)
+
+
+def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
+    """Sentences, claims and non-claims that are not those of its records."""
+    tree = encoding.plain(found)
+    backed = {(one.text, one.field) for one in statements(found)}
+    for one in found.statements:
+        try:
+            evidence.at_pointer(tree, one.field)
+        except (LookupError, ValueError, TypeError):
+            yield Remark(f"nothing is at {one.field}, which is to back: {one.text}", fault=True)
+            continue
+        if (one.text, one.field) not in backed:
+            yield Remark(f"its records do not give the sentence: {one.text}", fault=same)
+    gates = {one.name: one for one in evidence.gates(found)}
+    for gate in found.claims:
+        mine = gates.get(gate.name)
+        if gate.opened and (mine is None or not mine.opened):
+            why = "no such claim is known here" if mine is None else mine.reason
+            yield Remark(f"it claims {gate.name}, and its records do not: {why}", fault=True)
+        elif mine is not None and mine != gate:
+            text = f"{gate.name} would be told otherwise here: {mine.reason}"
+            yield Remark(text, fault=same)
+    told = {one.text for one in found.non_claims}
+    for text in (one.text for one in evidence.own_non_claims(found)):
+        if text not in told:
+            yield Remark(f"it does not say what it leaves open: {text}", fault=same)
+
+
+def _spec(found: Evidence) -> Iterator[Remark]:
+    """What does not follow from the text of the spec."""
+    for digest, one in found.specs.items():
+        cases = [case for case in found.cases if case.spec == digest]
+        loaded = recalled(one)
+        if loaded is None:
+            yield Remark(f"the text of {one.path} is no spec that this version reads")
+            continue
+        yield from _limits(loaded, queries.cases(found), digest)
+        if found.contract is not None and cases:
+            theirs = found.contract
+            mine = contract(loaded.spec, theirs.path, cases, found.sources)
+            if mine != theirs:
+                yield Remark("what it tells of the spec is not what the spec says", fault=True)
+
+
+def recalled(one: SourceRecord) -> LoadedSpec | None:
+    """The spec whose text evidence holds; no file of it is looked at. None where it cannot be read."""
+    if one.text is None:
+        return None
+    try:
+        return spec.recall(Path(one.path).absolute(), one.text.encode())
+    except TokitaiError:
+        return None
+
+
+def _limits(loaded: LoadedSpec, cases: Iterable[CaseRecord], digest: str) -> Iterator[Remark]:
+    """Limits in cases that the spec does not state."""
+    for case in cases:
+        variant = loaded.spec.variants.get(case.variant)
+        if case.spec != digest:
+            continue
+        if variant is None or case.op != loaded.spec.op:
+            yield Remark(f"{case.key}: the spec has no such variant", fault=True)
+            continue
+        stated = {
+            (one.metric, one.against, one.limit if METRICS[one.metric].limited else 0.0)
+            for one in variant.checks
+        }
+        for output in case.outputs:
+            for check in output.checks:
+                if (check.metric, check.against, check.limit) not in stated:
+                    text = f"{check.metric} of {output.name} has the limit {check.limit}"
+                    yield Remark(f"{case.key}: {text}, which the spec does not state", fault=True)

@@ -1,0 +1,182 @@
+"""`recheck FILE`: saved arrays judged again, with other limits too; nothing is run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli import compare, plan
+from tokitai_cli.audit.consistency import recalled
+from tokitai_cli.audit.opened import inside_bytes, opened
+from tokitai_cli.dtypes import DTYPES, numpy_dtype
+from tokitai_cli.errors import EvidenceError, Location, TokitaiError, UsageError, near
+from tokitai_cli.fills import fills_of, name_of
+from tokitai_cli.model.audit import Answer, Grid, Remark
+from tokitai_cli.model.case import Case, Expectation, LoadedSpec, Replay, Role, RunResult
+from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.metrics import METRICS
+from tokitai_cli.model.text import number, plural
+from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.numerics import array_sha256
+from tokitai_cli.pipeline.arrays import EXPECTED, RATIO, REPLAY, REPLAYED_ROWS
+
+_MOST_FILLS = 1000
+_HEADS = ("case", "check", "output", "against", ">value", ">limit", ">exceeding", "result")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def recheck(file: str, limits: Sequence[str] = ()) -> Answer:
+    """Judge every case whose arrays are beside the file; fine where all pass.
+
+    limits: METRIC=VALUE, in place of the spec's. Raises EvidenceError and UsageError.
+    """
+    path, wanted = Path(file), _limits(limits)
+    found = opened(path)
+    cases = [case for case in found.cases if case.saved_arrays]
+    if not cases:
+        mend = "run it with --save-arrays: arrays of cases that do not pass are kept"
+        raise UsageError("it has no saved arrays", where=Location(path), mend=mend)
+    rows: list[tuple[str, ...]] = []
+    remarks: list[Remark] = []
+    failed = 0
+    for case in cases:
+        judgement = _judged(found, case, path, wanted)
+        passed = judgement.verdict is not Verdict.REFUTED
+        failed += not passed
+        told = (
+            judgement.reason if judgement.verdict is not Verdict.VERIFIED else "every check passed"
+        )
+        remarks.append(Remark(f"{case.key}: {told}", fault=not passed))
+        rows += [
+            (case.key, check.metric, output.name, check.against, number(check.value),
+             number(check.limit), number(check.exceeding), _result(check.judges, check.passed))
+            for output in judgement.outputs
+            for check in output.checks
+        ]  # fmt: skip
+    remarks.append(
+        Remark("whether these checks would have noticed a wrong output was not asked again")
+    )
+    text = f"{plural(len(cases), 'case')} judged again, {failed} refuted"
+    return Answer(text, not failed, remarks, [Grid(_HEADS, rows)])
+
+
+def _result(judges: bool, passed: bool) -> str:
+    return ("passed" if passed else "failed") if judges else "reported only"
+
+
+def _limits(given: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for text in given:
+        metric, _, value = text.partition("=")
+        if metric not in METRICS or not METRICS[metric].limited:
+            known = [name for name, one in METRICS.items() if one.limited]
+            raise UsageError(f"--limit {text}: no metric with a limit", mend=near(metric, known))
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = -1.0
+        if not 0 <= limit < float("inf"):
+            raise UsageError(f"--limit {text}: no limit", mend=f"write {metric}=2, say")
+        found[metric] = limit
+    return found
+
+
+def _judged(
+    found: Evidence, record: CaseRecord, path: Path, limits: Mapping[str, float]
+) -> compare.Judgement:
+    loaded = recalled(found.specs[record.spec]) if record.spec in found.specs else None
+    if loaded is None or record.variant not in loaded.spec.variants:
+        raise EvidenceError(f"has no spec of {record.key} that is read here", where=Location(path))
+    try:
+        case = plan.case_of(
+            _loosened(loaded, record.variant, limits),
+            record.variant,
+            record.shape,
+            record.profile,
+            record.seed,
+            empty=not any(output.elements for output in record.outputs),
+        )
+        arrays = _loaded(record, path)
+        expectations, replays = _expected(case, arrays)
+        got = _got(case, record, arrays, path)
+        return compare.judge(case, expectations, replays, got)
+    except EvidenceError:
+        raise
+    except (TokitaiError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+        message = f"has arrays or a spec of {record.key} that do not fit: {error}"
+        raise EvidenceError(message, where=Location(path)) from error
+
+
+def _loosened(loaded: LoadedSpec, name: str, limits: Mapping[str, float]) -> LoadedSpec:
+    variant = loaded.spec.variants[name]
+    checks = [
+        msgspec.structs.replace(one, limit=limits[one.metric]) if one.metric in limits else one
+        for one in variant.checks
+    ]
+    variants = {name: msgspec.structs.replace(variant, checks=checks)}
+    given = msgspec.structs.replace(loaded.spec, variants=variants)
+    return msgspec.structs.replace(loaded, spec=given)
+
+
+def _loaded(record: CaseRecord, path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a case by name. Raises EvidenceError for others than were saved."""
+    arrays = {}
+    for one in record.saved_arrays:
+        data = inside_bytes(path.parent, one.file, path)
+        try:
+            array = np.load(io.BytesIO(data), allow_pickle=False)
+        except (ValueError, EOFError, OSError, SyntaxError, OverflowError, MemoryError) as error:
+            raise EvidenceError(
+                f"is no array: {error}", where=Location(path.parent / one.file)
+            ) from error
+        if one.dtype in DTYPES and array.dtype != numpy_dtype(one.dtype):
+            array = array.astype(numpy_dtype(one.dtype))
+        if list(array.shape) != one.shape or array_sha256(array) != one.sha256:
+            message = "is not the array that was saved: its digest is another one"
+            raise EvidenceError(message, where=Location(path.parent / one.file))
+        arrays[one.name] = array
+    return arrays
+
+
+def _expected(case: Case, arrays: Arrays) -> tuple[dict[str, Expectation], dict[str, Replay]]:
+    expectations, replays = {}, {}
+    for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        name = buffer.name
+        said: dict[str, Any] = {
+            field: arrays[f"{word}_{name}"]
+            for word, field in EXPECTED.items()
+            if f"{word}_{name}" in arrays
+        }
+        for field, array in said.items():
+            shape = array.shape[1:] if field == "allowed" else array.shape
+            if shape != buffer.shape:
+                raise ValueError(f"{field} of {name} has the shape {list(shape)}")
+        if ratio := arrays.get(f"{RATIO}_{name}"):
+            said["probable_ratio"] = float(ratio)
+        if "reference" in said:
+            expectations[name] = Expectation(**said)
+        if (replay := arrays.get(f"{REPLAY}_{name}")) is not None:
+            replays[name] = Replay(replay, arrays.get(f"{REPLAYED_ROWS}_{name}"))
+    return expectations, replays
+
+
+def _got(case: Case, record: CaseRecord, arrays: Arrays, path: Path) -> RunResult:
+    """What the kernel gave, repetition by repetition, with the fill that each began with."""
+    names = [buffer.name for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)]
+    outputs: list[dict[str, NDArray[Any]]] = []
+    while f"got_{names[0]}_{len(outputs)}" in arrays:
+        outputs.append({name: arrays[f"got_{name}_{len(outputs)}"] for name in names})
+    if not outputs:
+        message = f"has no output of {record.key}: it did not come to an end"
+        raise EvidenceError(message, where=Location(path))
+    known = {name_of(fill): fill for fill in fills_of(_MOST_FILLS)}
+    told = record.repeats.sentinels if record.repeats else []
+    fills = tuple(known.get(word, at) for at, word in enumerate(told)) or fills_of(len(outputs))
+    return RunResult(tuple(outputs), fills[: len(outputs)], ())

@@ -1,0 +1,187 @@
+"""Attestations: a DSSE envelope (protocol v1.0.2) over an in-toto statement, signed with ed25519.
+
+The signature covers PAE(type, payload) = "DSSEv1" SP len(type) SP type SP len(payload) SP payload.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tokitai_cli import evidence, report, storage
+from tokitai_cli.audit import consistency
+from tokitai_cli.audit.opened import MOST_BYTES, opened
+from tokitai_cli.errors import Location, UsageError
+from tokitai_cli.model.audit import Answer, Remark
+from tokitai_cli.model.evidence import Evidence
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+_MOST_KEY_BYTES = 1 << 16
+
+
+class _Signature(msgspec.Struct):
+    sig: str
+    keyid: str = ""
+
+
+class _Envelope(msgspec.Struct):
+    payload: str
+    payloadType: str  # noqa: N815 - the name in the format
+    signatures: list[_Signature]
+
+
+def beside(path: Path) -> Path:
+    """Where the attestation of an evidence file lies."""
+    return path.with_name(f"{path.stem}.dsse.json")
+
+
+def attest(file: str, key: str, out: str | None) -> Answer:
+    """Sign evidence that agrees with itself. Raises EvidenceError and UsageError."""
+    path = Path(file)
+    found = opened(path)
+    faults = [one for one in consistency.remarks(found, same=False) if one.fault]
+    if faults:
+        return Answer(f"{path.name}: does not fit, and is not signed", False, faults)
+    statement = report.statement(found, path.name, storage.file_sha256(path))
+    private = _private(Path(key))
+    payload = msgspec.json.encode(msgspec.json.decode(statement))
+    signature = private.sign(pae(PAYLOAD_TYPE, payload))
+    envelope = {
+        "payload": base64.b64encode(payload).decode(),
+        "payloadType": PAYLOAD_TYPE,
+        "signatures": [
+            {"keyid": _keyid(private.public_key()), "sig": base64.b64encode(signature).decode()}
+        ],
+    }
+    target = Path(out) if out else beside(path)
+    evidence.write_file(target, json.dumps(envelope, indent=1).encode() + b"\n")
+    return Answer(f"{target}: {path.name} and its statement are signed", True)
+
+
+def pae(kind: str, payload: bytes) -> bytes:
+    """Pre-authentication encoding of DSSE."""
+    name = kind.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
+
+
+def remarks(path: Path, found: Evidence, envelope: Path, key: Path) -> list[Remark]:
+    """What speaks against the signature of an evidence file; nothing where it holds.
+
+    Raises UsageError for a key that cannot be used.
+    """
+    public = _public(key)
+    try:
+        data = storage.read_plain(envelope, MOST_BYTES)
+        read = msgspec.json.decode(data, type=_Envelope)
+        payload = base64.b64decode(read.payload, validate=True)
+        signatures = [base64.b64decode(one.sig, validate=True) for one in read.signatures]
+    except OSError as error:
+        return [Remark(f"{envelope.name} cannot be read: {error.strerror or error}", fault=True)]
+    except (ValueError, RecursionError):
+        return [Remark(f"{envelope.name} is no DSSE envelope", fault=True)]
+    if read.payloadType != PAYLOAD_TYPE:
+        return [Remark(f"{envelope.name} signs no in-toto statement", fault=True)]
+    if not any(_verifies(public, one, pae(PAYLOAD_TYPE, payload)) for one in signatures):
+        return [Remark(f"no signature in {envelope.name} is that of the key", fault=True)]
+    return [Remark(text, fault=True) for text in _unlike(path, found, payload)]
+
+
+def _unlike(path: Path, found: Evidence, payload: bytes) -> list[str]:
+    """Whether the signed statement is that of this file."""
+    try:
+        told: Any = msgspec.json.decode(payload)
+        digests = [one["digest"].get("sha256") for one in told["subject"]]
+        result = told["predicate"]["result"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ["what is signed is no in-toto statement"]
+    digest = storage.file_sha256(path)
+    if digest not in digests:
+        return [f"what is signed is another file: {path.name} has the sha256 {digest}"]
+    mine: Mapping[str, Any] = msgspec.json.decode(report.statement(found, path.name, digest))
+    if mine["predicate"]["result"] != result:
+        return [f"the statement says {result}, and the evidence {mine['predicate']['result']}"]
+    return []
+
+
+def _verifies(key: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        key.verify(signature, data)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _keyid(key: Ed25519PublicKey) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return storage.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+def _public(path: Path) -> Ed25519PublicKey:
+    """The public key in a PEM file, which may hold the private one."""
+    data = _key_bytes(path)
+    serialization, ed25519 = _library()
+    try:
+        loaded: Any = (
+            serialization.load_pem_private_key(data, None).public_key()
+            if b"PRIVATE KEY" in data
+            else serialization.load_pem_public_key(data)
+        )
+    except (ValueError, TypeError) as error:
+        raise _no_key(path, error) from error
+    if not isinstance(loaded, ed25519.Ed25519PublicKey):
+        raise _no_key(path, "it is of another kind")
+    key: Ed25519PublicKey = loaded
+    return key
+
+
+def _private(path: Path) -> Ed25519PrivateKey:
+    data = _key_bytes(path)
+    serialization, ed25519 = _library()
+    try:
+        loaded: Any = serialization.load_pem_private_key(data, None)
+    except (ValueError, TypeError) as error:
+        raise _no_key(path, error) from error
+    if not isinstance(loaded, ed25519.Ed25519PrivateKey):
+        raise _no_key(path, "it is of another kind")
+    key: Ed25519PrivateKey = loaded
+    return key
+
+
+def _key_bytes(path: Path) -> bytes:
+    try:
+        return storage.read_plain(path, _MOST_KEY_BYTES)
+    except OSError as error:
+        raise _no_key(path, error.strerror or error) from error
+
+
+def _no_key(path: Path, why: object) -> UsageError:
+    return UsageError(
+        f"is no ed25519 key in PEM without a password: {why}",
+        where=Location(path),
+        mend="make one: openssl genpkey -algorithm ed25519 -out key.pem; "
+        "openssl pkey -in key.pem -pubout -out key.pub.pem",
+    )
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        mend = "pip install 'tokitai[attest]'"
+        raise UsageError("signatures need the library cryptography", mend=mend) from error
+    return serialization, ed25519

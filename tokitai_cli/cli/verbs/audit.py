@@ -1,0 +1,135 @@
+"""`check`, `recheck`, `reproduce`, `unpack`, `diff`, `claims`, `attest`: evidence of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tokitai_cli.cli import options
+from tokitai_cli.cli.ending import collect_garbage
+from tokitai_cli.cli.verbs.doctor import Json
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.audit import Answer
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="Evidence, the NAME.json of a run.")]
+
+
+def check(
+    file: File,
+    key: Annotated[
+        str | None, typer.Option(metavar="PEM", help="Public key whose signature it must have.")
+    ] = None,
+    attestation: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Envelope; NAME.dsse.json beside it by itself."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Check evidence: schema, digests, whether it agrees with itself, its signature."""
+    from tokitai_cli.audit.check import check
+
+    return _shown(check(file, key=key, attestation=attestation), json)
+
+
+def recheck(
+    file: File,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=VALUE", help="Another limit than the spec's; may be repeated."
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Judge saved arrays again, with other limits too, without running anything."""
+    from tokitai_cli.audit.recheck import recheck
+
+    return _shown(recheck(file, limit or ()), json)
+
+
+def unpack(
+    file: File,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="New or empty folder.")],
+    json: Json = False,
+) -> int:
+    """Write spec, kernel, headers and oracle out of evidence, never over anything."""
+    from tokitai_cli.audit.unpack import unpack
+
+    return _shown(unpack(file, folder), json)
+
+
+def diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="Evidence.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Evidence.")],
+    json: Json = False,
+) -> int:
+    """Compare two runs: verdicts, bits, metrics, claims, environment, times."""
+    from tokitai_cli.audit.diff import diff
+
+    return _shown(diff(first, second), json)
+
+
+def claims(
+    places: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="Folders with evidence, or files.")
+    ],
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLAIM", help="Exit with 1 unless every report opens it."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show what many reports claim together, each claim with its backing."""
+    from tokitai_cli.audit.claims import claims
+
+    return _shown(claims(places, require or ()), json)
+
+
+def attest(
+    file: File,
+    key: Annotated[str, typer.Option(metavar="PEM", help="Private ed25519 key.")],
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="NAME.dsse.json beside it by itself.")
+    ] = None,
+) -> int:
+    """Sign evidence: a DSSE envelope over an in-toto statement."""
+    from tokitai_cli.audit.signature import attest
+
+    return _shown(attest(file, key, out), to_json=False)
+
+
+def reproduce(words: Sequence[str]) -> options.Verb:
+    """The verb `reproduce`."""
+    op = options.argument("op", str, "SPEC", "The local spec; a built-in op by itself.", default="")
+    file = options.argument("file", str, "FILE", "Evidence, the NAME.json of a run.")
+    return options.with_options(_reproduce, "reproduce", file, op)
+
+
+def _reproduce(file: str, op: str, **given: Any) -> int:
+    """Run the cases of evidence again here, on a local spec of the same digest; say what differs."""
+    from tokitai_cli import console
+    from tokitai_cli.audit.reproduce import reproduce
+
+    given, front = options.split("reproduce", given)
+    collect_garbage()
+    with console.Progress(quiet=front["quiet"]) as progress:
+        answer, outcome = reproduce(file, op or None, progress, given)
+    console.show_answer(answer, outcome.files)
+    if outcome.ended_by is not None:
+        raise outcome.ended_by
+    return answer.exit_code
+
+
+def _shown(answer: Answer, to_json: bool) -> int:
+    from tokitai_cli import console
+
+    if to_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=1).decode())
+    else:
+        console.show_answer(answer)
+    return answer.exit_code

@@ -1,0 +1,35 @@
+"""What is found in evidence of others: remarks, tables, and whether all is well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A sentence. fault: it speaks against the file; others say what was not looked at, or differs."""
+
+    text: str
+    fault: bool = False
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A table of words; a head that begins with > is that of a column of numbers."""
+
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a verb found. fine: exit code 0, else 1. text: in one line."""
+
+    text: str
+    fine: bool
+    remarks: list[Remark] = []
+    grids: list[Grid] = []
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all is well, 1 where it is not."""
+        return 0 if self.fine else 1
