@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokitai_cli.errors import SpecError
-from tokitai_cli.expressions import MAX_DEPTH, MAX_LENGTH, evaluate, holds, is_comparison, names_in
+from tokitai_cli.expressions import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    evaluate,
+    evaluate_real,
+    holds,
+    is_comparison,
+    names_in,
+)
 
 NAMES = {"m": 64, "n": 5, "in": 3, "lambda_": 2}
 
@@ -31,6 +39,9 @@ NAMES = {"m": 64, "n": 5, "in": 3, "lambda_": 2}
         ("- - n", 5),
         ("+n", 5),
         ("ceil_div(n, 2)", 3),
+        ("2 ** n - 1", 31),
+        ("-2 ** 2", -4),
+        ("2 ** in ** lambda_", 512),
         ("ceil_div(-n, 2)", -2),
         ("ceil_div(m, 64)", 1),
         ("min(m, n, 7)", 5),
@@ -82,7 +93,9 @@ def test_comparisons(text: str, truth: bool) -> None:
         ("", "empty expression"),
         ("  ", "empty expression"),
         ("m / 2", r"`/` .* position 3 of `m / 2`.*ceil_div"),
-        ("m ** 2", r"`\*\*`"),
+        ("m ** -1", "no integer below"),
+        ("2 ** 63", "no integer below"),
+        ("2 ** 99999", "a power of 99999"),
         ("m = 2", "use =="),
         ("m == 2 && n == 1", "use and"),
         ("m == 2 || n == 1", "use or"),
@@ -175,3 +188,43 @@ def test_functions_agree_with_their_definition(a: int, b: int) -> None:
     assert evaluate("ceil_div(a, b)", names) == math.ceil(Fraction(a, b))
     assert b <= evaluate("next_pow2(b)", names) < 2 * b or b == 1
     assert evaluate("a // b", names) * b + evaluate("a % b", names) == a
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (0.1, 0.1),
+        ("1 / sqrt(m)", 0.125),
+        ("1 / sqrt(n)", 1 / math.sqrt(5)),
+        ("10 ** -n", 1e-5),
+        ("1 - 0.9 ** in", float(1 - Fraction(9, 10) ** 3)),
+        ("1e-45 * m", 64e-45),
+        ("n // 2 / 4", 0.5),
+        ("2 ** -1074", None),
+        ("max(1 / in, 0.25)", 1 / 3),
+    ],
+)
+def test_real_expressions_are_rounded_once(text: str | float, value: float | None) -> None:
+    if value is None:
+        with pytest.raises(SpecError, match="a power of -1074"):
+            evaluate_real(text, NAMES)
+    else:
+        assert evaluate_real(text, NAMES) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / (n - 5)", "division by zero"),
+        ("0 ** -1", "division by zero"),
+        ("sqrt(-n)", "sqrt of -5, which is negative"),
+        ("2 ** 0.5", "exponents are whole numbers"),
+        ("1e999", "too large for a float64"),
+        ("n < 3", "is a comparison"),
+        ("ceil_div(n, 0.5)", "takes whole numbers"),
+        (".5", "not part of the language"),
+    ],
+)
+def test_real_expressions_that_have_no_value(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        evaluate_real(text, NAMES)

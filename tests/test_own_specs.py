@@ -67,6 +67,43 @@ def test_segments_between_offsets_with_labels_that_do_not_count(tmp_path: Path) 
     assert any(one.text.startswith("Draw draws.py:runs has") for one in evidence.statements)
 
 
+def argument_verdicts(evidence: Evidence) -> dict[Verdict, set[str]]:
+    """Names of the variants by verdict."""
+    found: dict[Verdict, set[str]] = {}
+    for case in evidence.cases:
+        found.setdefault(case.verdict, set()).add(case.variant)
+    return found
+
+
+def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) -> None:
+    evidence = ran("arguments", tmp_path, suite="quick")
+    assert argument_verdicts(evidence) == {
+        VERIFIED: {"struct", "functors", "list", "batch", "sort", "spread"},
+        REFUTED: {
+            *(
+                f"{name}-wrong"
+                for name in ("struct", "functors", "list", "batch", "sort", "spread")
+            ),
+            "list-written",
+        },
+    }
+    cases = {case.variant: case for case in evidence.cases}
+    assert cases["struct"].launches[0].args == [
+        "config={.n=100, .alpha=0.5, .strides.step[0]=1, .strides.step[1]=0, .strides.beta=0.25, "
+        ".x=x, .limits[0].lo=0, .limits[0].hi=100, .limits[1].lo=2, .limits[1].hi=100}",
+        "v={.x=1, .y=2, .z=100, .w=0}",
+        "y",
+    ]
+    assert len(cases["sort"].launches) == 36
+    assert [one.args[2] for one in cases["spread"].launches[:3]] == [
+        "weight=0.5", "half=0.5", "weight=0.3333333432674408",
+    ]  # fmt: skip
+    assert "xs[2]" in cases["list-written"].reason
+    (tmp_path / "long").mkdir()
+    long = ran("arguments", tmp_path / "long", variant=["spread"], shapes={"steps": [100]})
+    assert [one.left_out for one in long.cases[0].launches] == [*[0] * 31, 136, *[0] * 32]
+
+
 def test_flat_limits_need_a_dropped_term_that_they_reject(tmp_path: Path) -> None:
     evidence = ran("product", tmp_path, variant=["flat", "wrong", "declared", "bound"])
     found = {case.variant: case for case in evidence.cases}

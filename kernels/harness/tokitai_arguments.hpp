@@ -95,6 +95,14 @@ constexpr bool takes_buffer(DType dtype) {
   else
     return false;
 }
+// The parameter is a pointer to such pointers.
+template <class P>
+constexpr bool takes_list(DType dtype) {
+  if constexpr (std::is_pointer_v<P>)
+    return takes_buffer<std::remove_cv_t<std::remove_pointer_t<P>>>(dtype);
+  else
+    return false;
+}
 template <class P>
 constexpr bool takes_scalar(DType dtype) {
   return holds<std::remove_cv_t<P>>(dtype);
@@ -105,16 +113,16 @@ constexpr bool takes_integer() {
 }
 
 template <class P>
-constexpr Parameter parameter(Argument kind) {
+constexpr Parameter parameter(Argument kind, const char* place) {
   if constexpr (std::is_same_v<P, bool>) {
-    return {kind, 0, 1};
+    return {kind, place, 0, 1};
   } else if constexpr (std::is_integral_v<P>) {
     constexpr int bits = int(sizeof(P) * CHAR_BIT);
-    if (std::is_unsigned_v<P>) return {kind, 0, ~Word(0) >> (64 - bits)};
+    if (std::is_unsigned_v<P>) return {kind, place, 0, ~Word(0) >> (64 - bits)};
     const Word highest = ~Word(0) >> (65 - bits);
-    return {kind, -int64_t(highest) - 1, highest};
+    return {kind, place, -int64_t(highest) - 1, highest};
   } else {
-    return {kind, INT64_MIN, ~Word(0)};
+    return {kind, place, INT64_MIN, ~Word(0)};
   }
 }
 
@@ -134,11 +142,54 @@ struct ParameterAt<index, First, Rest...> : ParameterAt<index - 1, Rest...> {};
 // A value of type P from the low bytes of a word.
 template <class P>
 inline P argument_from(Word word) {
-  static_assert(sizeof(P) <= sizeof word, "arguments of more than 8 bytes are not supported");
+  static_assert(sizeof(P) <= sizeof word, "a parameter of more than 8 bytes is passed as a struct");
   P value;
   memcpy(&value, &word, sizeof value);
   return value;
 }
+
+// How a parameter is made of words: a plain one is one word, a struct has one for each place, as generated
+// makers say. No macro of the source can touch these names.
+struct Plain {
+  static constexpr unsigned tokitai_length = 1;
+};
+
+template <class... Makers>
+constexpr unsigned first_word(size_t parameter) {
+  constexpr unsigned counts[] = {Makers::tokitai_length..., 0};
+  unsigned first = 0;
+  for (size_t i = 0; i < parameter; i++) first += counts[i];
+  return first;
+}
+
+// Whether T, an aggregate, takes values for more than `count` members, each element of an array being one. Of
+// other classes only their author knows.
+template <class T>
+struct Anything {
+  template <class U, class = std::enable_if_t<!std::is_same_v<U, T>>>
+  constexpr operator U() const;
+};
+template <class T, class Indices, class = void>
+struct Takes : std::false_type {};
+template <class T, size_t... i>
+struct Takes<T, std::index_sequence<i...>, std::void_t<decltype(T{(void(i), Anything<T>())...})>>
+    : std::true_type {};
+template <class T, unsigned count>
+constexpr bool has_more_than() {
+  if constexpr (std::is_aggregate_v<T>)
+    return Takes<T, std::make_index_sequence<count + 1>>::value;
+  else
+    return false;
+}
+
+// A struct that is filled place by place.
+template <class P>
+struct Room {
+  static_assert(std::is_trivially_copy_constructible_v<P> && std::is_trivially_destructible_v<P>,
+                "a struct is passed by value as its bytes: it must be trivially copyable");
+  alignas(P) unsigned char bytes[sizeof(P)] = {};
+  P& tokitai_value() { return *reinterpret_cast<P*>(bytes); }
+};
 
 template <auto function>
 struct KernelTraits {

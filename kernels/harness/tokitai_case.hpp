@@ -6,7 +6,7 @@
 
 namespace tokitai {
 
-enum class Kind : Word { input, output, inout, workspace, symbol };
+enum class Kind : Word { input, output, inout, workspace, symbol, list };
 enum class Fill : Word { nothing, pattern, zero, content, zero_once };
 enum class Status : Word {
   ok,
@@ -28,6 +28,7 @@ struct Buffer {
   Fill fill;
   Word content, region, stride, front, back;
   Word start;  // byte of the fill that the payload begins with
+  const Word* targets;  // of a list: what each pointer leads to, index of a buffer and byte of its payload
   // Set by the device.
   unsigned symbol;         // which of the harness's symbols, for that kind
   unsigned char* pointer;  // payload that kernels see in the present repetition
@@ -39,7 +40,10 @@ struct Buffer {
   Word bytes_changed;
   int64_t first_changed;
 
-  bool is_result() const { return kind != Kind::input && kind != Kind::symbol; }
+  bool is_result() const {
+    return kind == Kind::output || kind == Kind::inout || kind == Kind::workspace;
+  }
+  bool is_read_only() const { return kind == Kind::input || kind == Kind::list; }
   bool has_content() const { return kind != Kind::output && kind != Kind::workspace; }
 };
 
@@ -108,7 +112,7 @@ inline bool lies_inside(const Case& request, Word offset, Word bytes, Word front
 }
 
 inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
-  if (Word(buffer.kind) > Word(Kind::symbol) || Word(buffer.fill) > Word(Fill::zero_once)) return false;
+  if (Word(buffer.kind) > Word(Kind::list) || Word(buffer.fill) > Word(Fill::zero_once)) return false;
   if (buffer.has_content() &&
       !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
     return false;
@@ -139,6 +143,29 @@ inline bool launch_is_sound(const Program& program, const Case& request, const L
   return true;
 }
 
+constexpr unsigned target_bits = 48;  // of the byte in a list's target
+constexpr Word target_byte = (Word(1) << target_bits) - 1;
+
+inline bool list_is_sound(const Case& request, const Buffer& list) {
+  for (Word i = 0; i < list.bytes / sizeof(Word); i++) {
+    const Word index = list.targets[i] >> target_bits;
+    if (index >= request.buffers.count) return false;
+    const Buffer& buffer = request.buffers[index];
+    if (buffer.kind == Kind::symbol || buffer.kind == Kind::list ||
+        (list.targets[i] & target_byte) > buffer.bytes)
+      return false;
+  }
+  return true;
+}
+
+// What the pointers of a list are in the present repetition, into `pointers`. They are its content, too, with
+// which the list is compared in the end.
+inline void point(const Case& request, const Buffer& list, Word* pointers) {
+  for (Word i = 0; i < list.bytes / sizeof(Word); i++)
+    pointers[i] = reinterpret_cast<Word>(request.buffers[list.targets[i] >> target_bits].pointer +
+                                         (list.targets[i] & target_byte));
+}
+
 inline void parse_buffers(WordReader& words, const Program& program, Case& request) {
   request.buffers.allocate(words.take_count(9));
   unsigned symbols = 0;
@@ -153,8 +180,18 @@ inline void parse_buffers(WordReader& words, const Program& program, Case& reque
     buffer.back = words.take();
     buffer.start = words.take();
     if (buffer.kind == Kind::symbol) buffer.symbol = symbols++;
+    if (buffer.kind == Kind::list) {
+      const Word count = buffer.bytes / sizeof(Word);
+      words.ok = words.ok && buffer.bytes % sizeof(Word) == 0 && count <= words.left;
+      if (!words.ok) return;
+      buffer.targets = words.next;
+      words.next += count;
+      words.left -= count;
+    }
     words.ok = words.ok && buffer_is_sound(request, buffer);
   }
+  for (Buffer& buffer : request.buffers)
+    words.ok = words.ok && (buffer.kind != Kind::list || list_is_sound(request, buffer));
   words.ok = words.ok && symbols <= program.symbol_count;
 }
 

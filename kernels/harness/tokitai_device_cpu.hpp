@@ -99,7 +99,7 @@ class Device {
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind == Kind::symbol && !check_symbol(program, request, buffer)) return false;
       if (!buffer.has_content()) continue;
-      const bool is_input = buffer.kind == Kind::input;
+      const bool is_input = buffer.is_read_only();
       buffer.kept = map(request, buffer, 0, buffer.content,
                         is_input ? PROT_READ | PROT_WRITE : PROT_READ,
                         is_input ? MAP_PRIVATE : MAP_SHARED);
@@ -127,6 +127,12 @@ class Device {
           break;
         case Fill::nothing: break;
       }
+    }
+    for (Buffer& buffer : request.buffers) {
+      if (buffer.kind != Kind::list) continue;
+      point(request, buffer, reinterpret_cast<Word*>(buffer.pointer));
+      if (pwrite(memory_, buffer.pointer, buffer.bytes, off_t(buffer.content)) != ssize_t(buffer.bytes))
+        return request.fail(Status::runtime_error, "a list cannot be written: %s", strerror(errno));
     }
     request.begun = true;
     for (const Launch& launch : request.launches)

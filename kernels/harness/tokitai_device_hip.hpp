@@ -138,6 +138,12 @@ class Device {
       buffer.mapped_region = region;
       if (!fill_payload(request, buffer, fill)) return false;
     }
+    for (Buffer& buffer : request.buffers) {
+      if (buffer.kind != Kind::list) continue;
+      unsigned char* content = file_ + buffer.content;
+      point(request, buffer, reinterpret_cast<Word*>(content));
+      if (!copy(request, buffer.pointer, content, buffer.bytes, hipMemcpyHostToDevice)) return false;
+    }
     request.begun = true;
     return check(request, TOKITAI_CALL(hipDeviceSynchronize));
   }

@@ -28,9 +28,9 @@ inline bool arguments_fit(const Program& program, Case& request) {
       const auto value = int64_t(launch.arguments[2 * i + 1]);
       if (!is_in_range(kernel.parameters[i], value))
         return request.fail(Status::argument_misfit,
-                            "argument %u (counted from 0) of kernel %s: %lld does not fit the "
+                            "argument %s (counted from 0) of kernel %s: %lld does not fit the "
                             "kernel's type, which holds %lld to %llu",
-                            i, kernel.name, (long long)value,
+                            kernel.parameters[i].place, kernel.name, (long long)value,
                             (long long)kernel.parameters[i].lowest,
                             (unsigned long long)kernel.parameters[i].highest);
     }
@@ -57,7 +57,7 @@ inline bool run_case(Device& device, const Program& program, Case& request) {
       !run_repetitions(device, program, request))
     return false;
   for (Buffer& buffer : request.buffers)
-    if (buffer.kind == Kind::input && !device.compare_input(request, buffer)) return false;
+    if (buffer.is_read_only() && !device.compare_input(request, buffer)) return false;
   return true;
 }
 

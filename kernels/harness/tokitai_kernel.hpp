@@ -16,9 +16,6 @@ using tokitai_program_type = tokitai::Program;
 using tokitai_kernel_entry = tokitai::KernelEntry;
 using tokitai_symbol_entry = tokitai::SymbolEntry;
 
-constexpr tokitai::Argument tokitai_buffer = tokitai::Argument::buffer,
-                            tokitai_scalar = tokitai::Argument::scalar,
-                            tokitai_integer = tokitai::Argument::integer;
 constexpr tokitai::DType tokitai_float16 = tokitai::DType::float16,
                          tokitai_bfloat16 = tokitai::DType::bfloat16,
                          tokitai_float8_e4m3fn = tokitai::DType::float8,
@@ -40,10 +37,29 @@ template <auto function>
 constexpr unsigned tokitai_count = tokitai::KernelTraits<function>::count;
 
 template <auto function, unsigned index>
-constexpr bool tokitai_takes(tokitai::Argument kind, tokitai::DType dtype = tokitai_bool) {
-  using P = typename tokitai::KernelTraits<function>::template At<index>;
-  switch (kind) {
+using tokitai_at = std::remove_cv_t<typename tokitai::KernelTraits<function>::template At<index>>;
+
+// The type of a place in a struct, which a generated expression names.
+template <class T>
+using tokitai_bare = std::remove_cv_t<std::remove_reference_t<T>>;
+template <class T>
+T& tokitai_some();
+
+template <class P>
+constexpr bool tokitai_is_struct = std::is_class_v<P>;
+template <class P, unsigned count>
+constexpr bool tokitai_has_more_than = tokitai::has_more_than<P, count>();
+template <class T>
+constexpr size_t tokitai_extent = std::extent_v<T>;
+
+// What the spec passes for a word.
+enum tokitai_passed { tokitai_buffer, tokitai_list, tokitai_scalar, tokitai_integer };
+
+template <class P>
+constexpr bool tokitai_takes(tokitai_passed passed, tokitai::DType dtype = tokitai_bool) {
+  switch (passed) {
     case tokitai_buffer: return tokitai::takes_buffer<P>(dtype);
+    case tokitai_list: return tokitai::takes_list<P>(dtype);
     case tokitai_scalar: return tokitai::takes_scalar<P>(dtype);
     default: return tokitai::takes_integer<P>();
   }
@@ -54,20 +70,31 @@ constexpr bool tokitai_symbol_holds(tokitai::DType dtype) {
   return tokitai::ElementsHold<std::remove_cv_t<std::remove_all_extents_t<T>>>::of(dtype);
 }
 
-template <auto function, class Indices, tokitai::Argument... kinds>
-struct tokitai_parameters;
-template <auto function, size_t... i, tokitai::Argument... kinds>
-struct tokitai_parameters<function, std::index_sequence<i...>, kinds...> {
-  using Traits = tokitai::KernelTraits<function>;
-  static constexpr tokitai::Parameter list[] = {
-      tokitai::parameter<typename Traits::template At<i>>(kinds)..., {}};
-};
+using tokitai_word = tokitai::Word;
+using tokitai_plain = tokitai::Plain;
+using tokitai_parameter = tokitai::Parameter;
+template <class P>
+using tokitai_room = tokitai::Room<P>;
 
-template <auto function, tokitai::Argument... kinds>
-constexpr tokitai_kernel_entry tokitai_kernel(const char* name) {
-  using Indices = std::make_index_sequence<sizeof...(kinds)>;
-  return {name, sizeof...(kinds), tokitai_parameters<function, Indices, kinds...>::list,
-          &tokitai::Starter<function>::kernel};
+template <class T>
+inline void tokitai_put(T& place, tokitai_word word) {
+  const tokitai_bare<T> value = tokitai::argument_from<tokitai_bare<T>>(word);
+  memcpy(const_cast<tokitai_bare<T>*>(&place), &value, sizeof value);
+}
+
+template <class P>
+constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* place) {
+  return tokitai::parameter<P>(passed == tokitai_scalar    ? tokitai::Argument::scalar
+                               : passed == tokitai_integer ? tokitai::Argument::integer
+                                                           : tokitai::Argument::buffer,
+                               place);
+}
+
+template <auto function, class... Makers>
+constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters) {
+  constexpr unsigned words = tokitai::first_word<Makers...>(sizeof...(Makers));
+  static_assert(words <= tokitai::argument_limit, "too many arguments");
+  return {name, words, parameters, &tokitai::Starter<function, Makers...>::kernel};
 }
 
 template <class T>

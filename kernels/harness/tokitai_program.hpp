@@ -11,9 +11,10 @@ enum class Argument : Word { buffer, scalar, integer };
 constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
 constexpr unsigned payload_alignment = 4096;
 
-// Signature of a kernel as the harness was generated for it.
+// One word of a kernel's signature as the harness was generated for it: a parameter, or a place in a struct.
 struct Parameter {
   Argument kind;
+  const char* place;  // "2", or "2.inner.n" in a struct
   int64_t lowest;  // range of the kernel's own type, for an integer
   Word highest;
 };

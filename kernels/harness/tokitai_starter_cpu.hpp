@@ -22,17 +22,25 @@ __attribute__((no_sanitize("alignment"))) inline P cpu_argument(Word word) {
     return argument_from<P>(word);
 }
 
-template <auto function>
+template <class Maker, class P>
+inline P made(const Word* words) {
+  if constexpr (std::is_same_v<Maker, Plain>)
+    return cpu_argument<P>(*words);
+  else
+    return Maker::template tokitai_make<P>(words);
+}
+
+template <auto function, class... Makers>
 struct Starter;
-template <class... P, void (*function)(P...)>
-struct Starter<function> {
+template <class... P, void (*function)(P...), class... Makers>
+struct Starter<function, Makers...> {
   template <size_t... i>
   static void all(const Word* words, Block& block, std::index_sequence<i...>) {
-    for_each_thread<function>(block, cpu_argument<P>(words[i])...);
+    for_each_thread<function>(block, made<Makers, P>(words + first_word<Makers...>(i))...);
   }
   template <size_t... i>
   static void one(const Word* words, std::index_sequence<i...>) {
-    function(cpu_argument<P>(words[i])...);
+    function(made<Makers, P>(words + first_word<Makers...>(i))...);
   }
   static void all_threads(const void* words, Block& block) {
     all(static_cast<const Word*>(words), block, std::index_sequence_for<P...>());

@@ -12,15 +12,23 @@ struct DeviceKernel {
   hipError_t (*allow_shared)(size_t bytes);
 };
 
-template <auto function>
+template <class Maker, class P>
+inline P made(const Word* words) {
+  if constexpr (std::is_same_v<Maker, Plain>)
+    return argument_from<P>(*words);
+  else
+    return Maker::template tokitai_make<P>(words);
+}
+
+template <auto function, class... Makers>
 struct Starter;
-template <class... P, void (*function)(P...)>
-struct Starter<function> {
+template <class... P, void (*function)(P...), class... Makers>
+struct Starter<function, Makers...> {
   template <size_t... i>
   static void launch(const Word* words, dim3 grid, dim3 block, size_t shared_bytes,
                      std::index_sequence<i...>) {
     (void)words;
-    hipLaunchKernelGGL(function, grid, block, shared_bytes, nullptr, argument_from<P>(words[i])...);
+    hipLaunchKernelGGL(function, grid, block, shared_bytes, nullptr, made<Makers, P>(words + first_word<Makers...>(i))...);
   }
   static hipError_t start(const Word* words, dim3 grid, dim3 block, size_t shared_bytes) {
     launch(words, grid, block, shared_bytes, std::index_sequence_for<P...>());

@@ -10,7 +10,8 @@ import pytest
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
-from tests.runs import run, verdicts
+from tests.runs import KERNELS, run, verdicts
+from tests.test_own_specs import argument_verdicts
 from tests.test_state import spec_in
 from tokitai_cli.devices import registry
 from tokitai_cli.model.evidence import Evidence
@@ -32,6 +33,15 @@ def on_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         return run(spec, tmp_path / "out", device="rocm", **options)
 
     return verify
+
+
+def test_structs_lists_and_steps_through_device_copies(on_stand_in: Any) -> None:
+    told = argument_verdicts(
+        on_stand_in(KERNELS / "own" / "arguments" / "spec.yaml", suite="quick")
+    )
+    assert set(told) == {Verdict.VERIFIED, Verdict.REFUTED}
+    assert all("-w" in name for name in told[Verdict.REFUTED])
+    assert all("-w" not in name for name in told[Verdict.VERIFIED])
 
 
 SMALL: dict[str, Any] = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tokitai_cli import kernel_source, resources
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
-from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.sources import own_texts
 
 _TEMPLATE = "harness.cpp.j2"
@@ -36,10 +37,7 @@ def harness_context(
         "kernels": [
             {
                 "expr": kernel.expr,
-                "args": [
-                    {"kind": arg.kind, "dtype": arg.dtype} if arg.dtype else {"kind": arg.kind}
-                    for arg in kernel.args
-                ],
+                "args": [_argument(arg) for arg in kernel.args],
             }
             for kernel in request.kernels
         ],
@@ -50,6 +48,20 @@ def harness_context(
         "branch": dict(branch or {}),
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
+
+
+def _argument(arg: KernelArg) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": arg.kind, **({"dtype": arg.dtype} if arg.dtype else {})}
+    if arg.kind == "struct":
+        told["fields"] = [{"at": at, **_argument(held)} for at, held in arg.fields]
+        counts: dict[str, int] = {}
+        for at, _ in arg.fields:
+            for index in re.finditer(r"\[(\d+)\]", at):
+                counts[at[: index.start()]] = int(index[1]) + 1
+        told["arrays"] = sorted(counts.items())
+        places = (re.match(r"\.\w+(\[\d+\])?", at) for at, _ in arg.fields)
+        told["members"] = len({place[0] for place in places if place})
+    return told
 
 
 def server_source() -> Path:

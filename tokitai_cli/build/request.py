@@ -8,8 +8,8 @@ from pathlib import Path
 from tokitai_cli import expressions, flags
 from tokitai_cli.errors import BuildError, Location, SpecError
 from tokitai_cli.model.case import Case
-from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
-from tokitai_cli.model.spec import Launch, Variant
+from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
+from tokitai_cli.model.spec import Variant
 
 
 def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessRequest:
@@ -31,7 +31,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
     for name in sharing(case) if only is None else only:
         variant = case.loaded.spec.variants[name]
         for index, launch in enumerate(variant.launches):
-            kernels.setdefault(_entry(variant, launch), f"variants.{name}.launches[{index}]")
+            kernels.setdefault(kernel_entry(variant, launch), f"variants.{name}.launches[{index}]")
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
     return HarnessRequest(
         source, tuple(kernels), symbols, defines_of(case), tuple(kernels.values())
@@ -77,17 +77,3 @@ def _shared(variant: Variant) -> tuple[object, ...]:
     """Everything of a variant that its artifact depends on, but its kernels."""
     symbols = {name: buffer.dtype for name, buffer in variant.symbols.items()}
     return variant.source, variant.defines, variant.flags, symbols
-
-
-def _entry(variant: Variant, launch: Launch) -> KernelEntry:
-    """Kernel and signature of a launch, as `kernel_entry` gives them for its plan."""
-    buffers = {**variant.inputs, **variant.outputs, **variant.inout, **variant.workspaces}
-    args: list[KernelArg] = []
-    for arg in launch.args:
-        if arg in buffers:
-            args.append(KernelArg("buffer", buffers[str(arg)].dtype))
-        elif arg in variant.scalars:
-            args.append(KernelArg("scalar", variant.scalars[str(arg)].dtype))
-        else:
-            args.append(KernelArg("integer", ""))
-    return KernelEntry(launch.kernel, tuple(args))

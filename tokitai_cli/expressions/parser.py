@@ -1,4 +1,4 @@
-"""The parser of the language of sizes: integers, params, + - * // %, comparisons, a few functions.
+"""The parser of the language of sizes: integers, params, + - * // % **, comparisons, functions.
 
 Expressions are read by a small parser of their own and evaluated over a tuple tree, so no text of a
 spec is ever handed to Python's or a C compiler's evaluator. Text length, nesting and every
@@ -9,11 +9,11 @@ intermediate value are bounded. `//` and `%` round towards minus infinity.
     comparison = sum {("<" | "<=" | ">" | ">=" | "==" | "!=") sum}      (chains: 1 <= n <= 8)
     sum        = product {("+" | "-") product}
     product    = sign {("*" | "//" | "%") sign}
-    sign       = ["-" | "+"] sign | atom
+    sign       = ["-" | "+"] sign | atom ["**" sign]
     atom       = INTEGER | NAME | FUNCTION "(" sum {"," sum} ")" | "(" test ")"
 
 FUNCTION is min, max (one argument or more), ceil_div (two), next_pow2 or ceil_log2 (one). Real
-expressions have decimal numbers, `/` beside `*`, `**` above signs with a whole exponent, and sqrt too.
+expressions have decimal numbers, `/` beside `*`, negative exponents, and sqrt too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FUNCTIONS = ("ceil_div", "ceil_log2", "max", "min", "next_pow2", "sqrt")
 KEYWORDS = ("and", "or", "not")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 # Signs and functions of real expressions alone.
-_REAL = ("/", "**", "sqrt")
+_REAL = ("/", "sqrt")
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?[0-9A-Za-z_.]*)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -40,7 +40,6 @@ _TOKEN = re.compile(
 _DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _MENDS = {
     "/": "use // for the quotient rounded down, or ceil_div(a, b) for the one rounded up",
-    "**": "powers are not part of the language; write the product",
     "sqrt": "roots are for scalars and draws of floating-point numbers",
     "=": "use == to compare",
     "&&": "use and",

@@ -48,7 +48,10 @@ def evaluate(text: str | int, names: Mapping[str, int]) -> int:
     node = parse(text)
     if node.truth:
         raise SpecError(f"`{text}` is a comparison where a number belongs", mend="write a number")
-    return int(_number(node, names, text))
+    value = _number(node, names, text)
+    if not isinstance(value, int):
+        raise SpecError(f"`{text}` is no integer below 2^63", mend="use smaller values")
+    return value
 
 
 def evaluate_real(text: str | float, names: Mapping[str, int]) -> float:
@@ -85,12 +88,15 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value)
 
 
-def _power(base: Any, exponent: Any) -> Fraction:
+def _power(base: Any, exponent: Any) -> int | Fraction:
+    """An int where base and result are, and the result is below 2^63."""
     if exponent != int(exponent) or abs(exponent) > _MOST_POWER:
         raise SpecError(f"a power of {exponent}", mend="exponents are whole numbers, such as -3")
     if abs(base.numerator * base.denominator).bit_length() * abs(exponent) > _MOST_BITS:
         raise SpecError(f"{base} ** {exponent} is beyond float64", mend="use smaller values")
-    return _fraction(base) ** int(exponent)
+    found = _fraction(base) ** int(exponent)
+    whole = isinstance(base, int) and abs(found) <= MAX_VALUE and found.denominator == 1
+    return int(found) if whole else found
 
 
 def _root(value: Any) -> Fraction:

@@ -86,14 +86,17 @@ def run_request(
     for place, seed in zip(layout.fills, seeds, strict=True):
         words += (place, seed)
     words.append(len(layout.buffers))
+    positions = {buffer.plan.name: index for index, buffer in enumerate(layout.buffers)}
     for buffer in layout.buffers:
         words += buffer.words()
-    positions = {buffer.plan.name: index for index, buffer in enumerate(layout.buffers)}
+        words += [(positions[name] << 48) + byte for name, byte in buffer.plan.points]
     words.append(len(case.launches))
+    used = {launch.index for launch in case.launches}
+    kernels = {index: harness.index_of(case.variant, index) for index in used}
     for launch in case.launches:
-        words += [harness.index_of(launch, case.buffers), *launch.grid, *launch.block]
-        words += [launch.shared_bytes, len(launch.args)]
-        for arg in launch.args:
+        words += [kernels[launch.index], *launch.grid, *launch.block]
+        words += [launch.shared_bytes, len(launch.leaves)]
+        for arg in launch.leaves:
             words += _arg_words(arg, positions)
     return struct.pack(f"<{len(words)}Q", *words)
 

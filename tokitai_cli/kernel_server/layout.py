@@ -8,7 +8,14 @@ from tokitai_cli.fills import NBYTES, start_of
 from tokitai_cli.model.case import BufferPlan, Case, Role
 
 PAGE = 4096
-_KINDS = {Role.INPUT: 0, Role.OUTPUT: 1, Role.INOUT: 2, Role.WORKSPACE: 3, Role.SYMBOL: 4}
+_KINDS = {
+    Role.INPUT: 0,
+    Role.OUTPUT: 1,
+    Role.INOUT: 2,
+    Role.WORKSPACE: 3,
+    Role.SYMBOL: 4,
+    Role.LIST: 5,
+}
 _FILL_NOTHING, _FILL_CONTENT = 0, 3
 _FILLS = {"sentinel": 1, "zero": 2, "zero-once": 4}
 _FILL_SPAN = -(-NBYTES // PAGE) * PAGE
@@ -77,7 +84,7 @@ def lay_out(case: Case, repetitions: int) -> Layout:
         back = -plan.nbytes % PAGE + PAGE
         block = PAGE + plan.nbytes + back
         content = region = stride = 0
-        if plan.role in (Role.INPUT, Role.INOUT, Role.SYMBOL):
+        if plan.role in (Role.INPUT, Role.INOUT, Role.SYMBOL, Role.LIST):
             content = end + PAGE
             end += block
         if plan.role in (Role.OUTPUT, Role.INOUT, Role.WORKSPACE):
@@ -94,6 +101,6 @@ def lay_out(case: Case, repetitions: int) -> Layout:
 def _fill(plan: BufferPlan) -> int:
     if plan.role is Role.INOUT:
         return _FILL_CONTENT
-    if plan.role in (Role.INPUT, Role.SYMBOL):
+    if plan.role in (Role.INPUT, Role.SYMBOL, Role.LIST):
         return _FILL_NOTHING
     return _FILLS[plan.init]

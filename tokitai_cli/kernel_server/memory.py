@@ -59,12 +59,13 @@ class Memory:
             self._bytes[place : place + NBYTES] = pattern(fill)
         for buffer in layout.buffers:
             if buffer.content:
-                array = arrays[buffer.plan.name]
-                _check_array(buffer.plan, array)
                 self._bytes[buffer.content - buffer.front : buffer.content] = GUARD
                 end = buffer.content + buffer.plan.nbytes
                 self._bytes[end : end + buffer.back] = GUARD
-                self.array(buffer.plan, buffer.content)[...] = array
+                if buffer.plan.role is not Role.LIST:  # whose pointers the child knows
+                    array = arrays[buffer.plan.name]
+                    _check_array(buffer.plan, array)
+                    self.array(buffer.plan, buffer.content)[...] = array
 
     def array(self, plan: BufferPlan, offset: int) -> NDArray[Any]:
         """View of the payload at `offset`."""

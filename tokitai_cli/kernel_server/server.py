@@ -163,7 +163,7 @@ class Server:
             inputs_changed=tuple(
                 InputDamage(buffer.plan.name, offset, count)
                 for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
-                if buffer.plan.role is Role.INPUT and count
+                if buffer.plan.role in (Role.INPUT, Role.LIST) and count
             ),
             log=log.text,
             log_bytes=log.total_bytes,

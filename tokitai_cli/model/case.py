@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +28,7 @@ class Role(enum.StrEnum):
     INOUT = "inout"
     WORKSPACE = "workspace"
     SYMBOL = "symbol"
+    LIST = "list"
 
 
 class LoadedSpec(msgspec.Struct, frozen=True):
@@ -46,7 +48,8 @@ class LoadedSpec(msgspec.Struct, frozen=True):
 class BufferPlan(msgspec.Struct, frozen=True):
     """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces.
 
-    constant: the one value that a right output has throughout, None where it is not said.
+    constant: the one value that a right output has throughout, None where it is not said. points: of a
+    list, the buffer that each pointer leads into, and the byte of its payload.
     """
 
     name: str
@@ -55,6 +58,7 @@ class BufferPlan(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     init: str = "sentinel"
     constant: float | None = None
+    points: tuple[tuple[str, int], ...] = ()
 
     @property
     def elements(self) -> int:
@@ -88,15 +92,36 @@ class ScalarValue(msgspec.Struct, frozen=True):
     shown: str
 
 
+class StructArg(msgspec.Struct, frozen=True):
+    """A launch argument that is a struct by value: its places (".n", ".dims[1]") with what they hold."""
+
+    name: str
+    fields: tuple[tuple[str, BufferArg | ScalarValue], ...]
+
+
 class LaunchPlan(msgspec.Struct, frozen=True):
-    """One launch with its numbers filled in. `index` counts the launches of the variant from 0."""
+    """One launch with its numbers filled in. `index` counts the launches of the variant from 0.
+
+    steps: of the loops around it, by name.
+    """
 
     index: int
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
-    args: tuple[BufferArg | ScalarValue, ...]
+    args: tuple[BufferArg | ScalarValue | StructArg, ...]
+    steps: Shape = {}
+
+    @property
+    def leaves(self) -> tuple[BufferArg | ScalarValue, ...]:
+        """Arguments as they are passed one by one: those of a struct in its place."""
+        parts = ((one,) if not isinstance(one, StructArg) else _held(one) for one in self.args)
+        return tuple(itertools.chain.from_iterable(parts))
+
+
+def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
+    return tuple(value for _, value in struct.fields)
 
 
 class Case(msgspec.Struct, frozen=True):

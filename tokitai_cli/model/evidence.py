@@ -117,13 +117,14 @@ class InputRecord(Record, frozen=True, kw_only=True):
 
 
 class LaunchRecord(Record, frozen=True, kw_only=True):
-    """A launch as it was made."""
+    """A launch as it was made; left_out: how many behind it are not listed."""
 
     kernel: str
     grid: list[int]
     block: list[int]
     shared_bytes: int
     args: list[str]
+    left_out: int = 0
 
 
 class ArrayRecord(Record, frozen=True, kw_only=True):

@@ -6,24 +6,31 @@ a harness and the stage that talks to it share nothing but this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from tokitai_cli.model.case import BufferArg, BufferPlan, LaunchPlan
+from tokitai_cli.model.spec import (
+    Expression,
+    Launch,
+    Variant,
+    leaves_of,
+    listed,
+    passed_buffers,
+)
 
 
 class KernelArg(msgspec.Struct, frozen=True):
     """One parameter as it is passed: `dtype` is that of the elements or of the value.
 
-    kind: buffer (a device pointer), scalar (by value, in `dtype`), integer (by value, in the
-    kernel's own type; `dtype` is empty).
+    kind: buffer (a device pointer), list (a pointer to such pointers), scalar (by value, in `dtype`),
+    integer (by value, in the kernel's own type; `dtype` is empty), struct (by value, place by place).
     """
 
-    kind: Literal["buffer", "scalar", "integer"]
+    kind: Literal["buffer", "list", "scalar", "integer", "struct"]
     dtype: str
+    fields: tuple[tuple[str, KernelArg], ...] = ()
 
 
 class KernelEntry(msgspec.Struct, frozen=True):
@@ -45,20 +52,26 @@ class HarnessRequest(msgspec.Struct, frozen=True):
     defines: tuple[tuple[str, str], ...] = ()
     places: tuple[str, ...] = ()
 
-    def index_of(self, launch: LaunchPlan, buffers: Sequence[BufferPlan]) -> int:
-        """Return the number of the launch's kernel; raises ValueError where it is not served."""
-        return self.kernels.index(kernel_entry(launch, buffers))
+    def index_of(self, variant: Variant, launch: int) -> int:
+        """Return the number of the kernel of a launch; raises ValueError where it is not served."""
+        return self.kernels.index(kernel_entry(variant, variant.launches[launch]))
 
 
-def kernel_entry(launch: LaunchPlan, buffers: Sequence[BufferPlan]) -> KernelEntry:
-    """Kernel and signature of a launch; `buffers` are those of its case."""
-    dtypes = {buffer.name: buffer.dtype for buffer in buffers}
-    args: list[KernelArg] = []
-    for arg in launch.args:
-        if isinstance(arg, BufferArg):
-            args.append(KernelArg("buffer", dtypes[arg.buffer]))
-        elif arg.dtype:
-            args.append(KernelArg("scalar", arg.dtype))
-        else:
-            args.append(KernelArg("integer", ""))
-    return KernelEntry(launch.kernel, tuple(args))
+def kernel_entry(variant: Variant, launch: Launch) -> KernelEntry:
+    """Kernel and signature of a launch."""
+    return KernelEntry(launch.kernel, tuple(_arg(variant, arg) for arg in launch.args))
+
+
+def _arg(variant: Variant, arg: Expression) -> KernelArg:
+    buffers = passed_buffers(variant)
+    name = str(arg)
+    if name in buffers:
+        return KernelArg("buffer", buffers[name].dtype)
+    if name in variant.lists:
+        return KernelArg("list", buffers[listed(variant, name)[0]].dtype)
+    if name in variant.scalars:
+        return KernelArg("scalar", variant.scalars[name].dtype)
+    if name in variant.structs:
+        fields = leaves_of(variant.structs[name])
+        return KernelArg("struct", "", tuple((at, _arg(variant, one)) for at, one in fields))
+    return KernelArg("integer", "")

@@ -7,7 +7,8 @@ language of `tokitai_cli.expressions`.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -118,14 +119,36 @@ class ScalarArg(Strict, frozen=True, kw_only=True):
     value: Scalar
 
 
+class Loop(Strict, frozen=True, kw_only=True):
+    """Steps in which a host starts kernels: `name` counts them from 0 in expressions of the launch."""
+
+    name: Identifier
+    count: Expression
+
+
 class Launch(Strict, frozen=True, kw_only=True):
-    """One kernel launch. `args` name buffers, scalars or params, or are integer expressions."""
+    """One kernel launch.
+
+    `args` name buffers, scalars, structs, lists or params, or are integer expressions. Launches next to
+    each other with the same `loop` are made in turn, step by step; of a list the first is outermost.
+    """
 
     kernel: Annotated[str, Meta(min_length=1, max_length=200)]
+    loop: Loop | list[Loop] = []
     grid: list[Expression]
     block: list[Expression]
     shared: Expression = 0
     args: list[Expression]
+
+    @property
+    def loops(self) -> list[Loop]:
+        """The loops around it, the outermost first."""
+        return self.loop if isinstance(self.loop, list) else [self.loop]
+
+
+# What a field of a struct holds: an array or scalar by name, an integer; a struct, or several of them.
+Fields = dict[Identifier, Expression | list[Expression]]
+Field = Expression | list[Expression | Fields] | Fields
 
 
 class Check(Strict, frozen=True, kw_only=True):
@@ -212,6 +235,8 @@ class Variant(Strict, frozen=True, kw_only=True):
     workspaces: dict[Identifier, Buffer] = {}
     symbols: dict[Identifier, Buffer] = {}
     scalars: dict[Identifier, ScalarArg] = {}
+    structs: dict[Identifier, dict[Identifier, Field]] = {}
+    lists: dict[Identifier, list[Identifier] | Identifier] = {}
     replay: str = ""
     reduction: Reduction | Literal["any", "none", "welford"] = "any"
     deterministic: bool = True
@@ -267,6 +292,30 @@ class Spec(Strict, frozen=True, kw_only=True):
     suites: dict[Name, list[SuiteShape]] = {}
     known_bugs: list[KnownBug] = []
     non_claims: list[str] = []
+
+
+def passed_buffers(variant: Variant) -> dict[str, Buffer]:
+    """Buffers that launches pass: all but symbols."""
+    return {**variant.inputs, **variant.outputs, **variant.inout, **variant.workspaces}
+
+
+def listed(variant: Variant, name: str) -> list[str]:
+    """Arrays that the list `name` points into: those of its names, or the one that it has slices of."""
+    given = variant.lists[name]
+    return [given] if isinstance(given, str) else list(given)
+
+
+def leaves_of(fields: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Expression]]:
+    """Every place of a struct with what stands there: ".n", ".dims[1]", ".inner.x"."""
+    for name, value in fields.items():
+        here = f"{path}.{name}"
+        parts = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, part in parts:
+            place = here if index is None else f"{here}[{index}]"
+            if isinstance(part, dict):
+                yield from leaves_of(part, place)
+            else:
+                yield place, part
 
 
 def drawn_buffers(variant: Variant) -> dict[str, Buffer]:

@@ -147,12 +147,18 @@ def reduction(case: Case) -> Any:
 
 
 def scalars(case: Case) -> dict[str, Any]:
-    """Scalars of the spec as the kernels get them: decoded from the launches' bits."""
-    values: dict[str, Any] = {}
+    """Scalars of the spec as the kernels get them: decoded from the launches' bits.
+
+    One that changes from step to step of a loop is left out.
+    """
+    passed: dict[str, set[ScalarValue]] = {}
     for launch in case.launches:
-        for argument in launch.args:
+        for argument in launch.leaves:
             if isinstance(argument, ScalarValue) and argument.name in case.variant.scalars:
-                number = np.frombuffer(argument.bits, dtype=numpy_dtype(argument.dtype))[0]
-                is_float = argument.dtype in FORMATS
-                values[argument.name] = float(number) if is_float else number.item()
+                passed.setdefault(argument.name, set()).add(argument)
+    values: dict[str, Any] = {}
+    for name, (one, *others) in passed.items():
+        number = np.frombuffer(one.bits, dtype=numpy_dtype(one.dtype))[0]
+        if not others:
+            values[name] = float(number) if one.dtype in FORMATS else number.item()
     return values

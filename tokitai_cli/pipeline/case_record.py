@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from tokitai_cli.errors import (
     OracleError,
     TokitaiError,
 )
-from tokitai_cli.model.case import Case, LaunchPlan, Role
+from tokitai_cli.model.case import BufferArg, Case, LaunchPlan, Role, ScalarValue, StructArg
 from tokitai_cli.model.device import Probe
 from tokitai_cli.model.evidence import CaseRecord, LaunchRecord
 from tokitai_cli.model.judged import ExaminationRecord
@@ -25,6 +26,8 @@ from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.commands import rerun_case
 from tokitai_cli.pipeline.options import RunOptions
 
+# Listed of a case, at the start and at the end.
+_MOST_LAUNCHES = 32
 _VERDICTS: dict[type[TokitaiError], Verdict] = {
     BuildError: Verdict.BUILD_FAILED,
     ChildCrashedError: Verdict.CRASHED,
@@ -59,7 +62,7 @@ def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
         stage=Stage.PLAN,
         reason="the case did not come to an end",
         inputs=[],
-        launches=[_launch(launch) for launch in case.launches],
+        launches=_launches(case.launches),
         outputs=[],
         properties=[],
         mutants=[],
@@ -149,15 +152,34 @@ def _applies(bug: KnownBug, case: Case, probe: Probe) -> bool:
     )
 
 
-def _launch(launch: LaunchPlan) -> LaunchRecord:
+def _launches(plans: Sequence[LaunchPlan]) -> list[LaunchRecord]:
+    """The launches, of a long loop the first and the last."""
+    if len(plans) <= 2 * _MOST_LAUNCHES:
+        return [_launch(plan) for plan in plans]
+    left_out = len(plans) - 2 * _MOST_LAUNCHES
+    last = _launch(plans[_MOST_LAUNCHES - 1], left_out)
+    return [
+        *map(_launch, plans[: _MOST_LAUNCHES - 1]),
+        last,
+        *map(_launch, plans[-_MOST_LAUNCHES:]),
+    ]
+
+
+def _launch(launch: LaunchPlan, left_out: int = 0) -> LaunchRecord:
     return LaunchRecord(
+        left_out=left_out,
         kernel=launch.kernel,
         grid=list(launch.grid),
         block=list(launch.block),
         shared_bytes=launch.shared_bytes,
-        args=[
-            getattr(arg, "buffer", None)
-            or f"{getattr(arg, 'name', '')}={getattr(arg, 'shown', '')}"
-            for arg in launch.args
-        ],
+        args=[_argument(arg) for arg in launch.args],
     )
+
+
+def _argument(arg: BufferArg | ScalarValue | StructArg) -> str:
+    if isinstance(arg, BufferArg):
+        return arg.buffer
+    if isinstance(arg, ScalarValue):
+        return f"{arg.name}={arg.shown}"
+    fields = (f"{at}={_argument(value).rpartition('=')[2]}" for at, value in arg.fields)
+    return f"{arg.name}={{{', '.join(fields)}}}"

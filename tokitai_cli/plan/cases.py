@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -19,8 +20,17 @@ from tokitai_cli.model.case import (
     Role,
     ScalarValue,
     Shape,
+    StructArg,
 )
-from tokitai_cli.model.spec import Buffer, Launch, ScalarArg, Variant
+from tokitai_cli.model.spec import (
+    Buffer,
+    Expression,
+    Launch,
+    ScalarArg,
+    Variant,
+    leaves_of,
+    passed_buffers,
+)
 from tokitai_cli.plan.scalars import pack
 
 # The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize) in the HIP API reference; CUDA C++
@@ -29,6 +39,8 @@ MAX_GRID = (2**31 - 1, 65_535, 65_535)
 # What dim3 holds. How many threads a block may have is the device's to say, in its runtime's words.
 MAX_BLOCK = 2**32 - 1
 MAX_SHARED_BYTES = 2**31 - 1
+# Of a case: a request with them has to fit a frame of the protocol.
+MAX_LAUNCHES = 4096
 
 _ROLES = {
     Role.INPUT: "inputs",
@@ -46,6 +58,12 @@ class Filler(msgspec.Struct, frozen=True):
     loaded: LoadedSpec
     variant_name: str
     shape: Shape
+    steps: Shape = {}  # of the loops around a launch
+
+    @property
+    def names(self) -> Shape:
+        """What expressions may refer to, with its values."""
+        return {**self.shape, **self.steps}
 
     @property
     def variant(self) -> Variant:
@@ -67,7 +85,18 @@ class Filler(msgspec.Struct, frozen=True):
                 constant = self.constant(buffer)
                 dtype, extents = buffer.dtype, tuple(shape)
                 plans.append(BufferPlan(name, role, dtype, extents, buffer.init, constant))
-        return tuple(plans)
+        return (*plans, *self.lists({plan.name: plan for plan in plans}))
+
+    def lists(self, plans: Mapping[str, BufferPlan]) -> Iterator[BufferPlan]:
+        """Arrays of pointers: to arrays, or to the slices of one along its first axis."""
+        for name, given in self.variant.lists.items():
+            points = [(one, 0) for one in given]
+            if isinstance(given, str):
+                count = plans[given].shape[0]
+                size = plans[given].nbytes // max(1, count)
+                points = [(given, index * size) for index in range(count)]
+            shape = (len(points),)
+            yield BufferPlan(name, Role.LIST, "uint64", shape, points=tuple(points))
 
     def constant(self, buffer: Buffer) -> float | None:
         """Value that the buffer is declared to hold throughout at this shape, or None."""
@@ -78,37 +107,65 @@ class Filler(msgspec.Struct, frozen=True):
 
     def launches(self, *, may_be_empty: bool) -> tuple[LaunchPlan, ...]:
         """Fill the launches, in order. With `may_be_empty`, those with an empty grid are left out."""
-        plans = []
-        for index, launch in enumerate(self.variant.launches):
-            key = f"launches[{index}]"
-            grid = self.extents(f"{key}.grid", launch.grid)
-            if may_be_empty and 0 in grid:
-                continue
-            self.check_grid(f"{key}.grid", grid)
-            block = self.extents(f"{key}.block", launch.block)
-            self.check_block(f"{key}.block", block)
-            shared = self.number(f"{key}.shared", launch.shared)
-            if not 0 <= shared <= MAX_SHARED_BYTES:
-                raise self.fault(f"{key}.shared", f"{shared} bytes of shared memory")
-            args = self.arguments(f"{key}.args", launch)
-            plans.append(LaunchPlan(index, launch.kernel, grid, block, shared, args))
+        plans: list[LaunchPlan] = []
+        for index, steps in self.ordered(list(enumerate(self.variant.launches))):
+            if len(plans) == MAX_LAUNCHES:
+                mend = "choose a smaller shape"
+                raise self.fault(f"launches[{index}]", f"more than {MAX_LAUNCHES} launches", mend)
+            filler = msgspec.structs.replace(self, steps=steps)
+            if (plan := filler.launch(index, may_be_empty=may_be_empty)) is not None:
+                plans.append(plan)
         return tuple(plans)
 
-    def arguments(self, key: str, launch: Launch) -> tuple[BufferArg | ScalarValue, ...]:
-        """Arguments of a launch, buffers by name."""
-        variant = self.variant
-        buffers = {*variant.inputs, *variant.outputs, *variant.inout, *variant.workspaces}
-        args: list[BufferArg | ScalarValue] = []
-        for index, argument in enumerate(launch.args):
-            if argument in buffers:
-                args.append(BufferArg(str(argument)))
-            elif isinstance(argument, str) and argument in variant.scalars:
-                args.append(self.scalar(argument, variant.scalars[argument]))
-            else:
-                value = self.number(f"{key}[{index}]", argument)
-                bits = value.to_bytes(8, "little", signed=True)
-                args.append(ScalarValue(str(argument), "", bits, str(value)))
-        return tuple(args)
+    def ordered(self, launches: Sequence[tuple[int, Launch]]) -> Iterator[tuple[int, Shape]]:
+        """Numbers of launches as the host makes them, with the steps of the loops around each."""
+        depth = len(self.steps)
+        for loop, group in itertools.groupby(launches, lambda pair: pair[1].loops[depth:][:1]):
+            inside = list(group)
+            if not loop:
+                yield from ((index, self.steps) for index, _ in inside)
+                continue
+            key = f"launches[{inside[0][0]}].loop.count"
+            if (count := self.number(key, loop[0].count)) < 0:
+                raise self.fault(key, f"{count} steps", "write max(0, ...) where there may be none")
+            for step in range(count):
+                steps = {**self.steps, loop[0].name: step}
+                yield from msgspec.structs.replace(self, steps=steps).ordered(inside)
+
+    def launch(self, index: int, *, may_be_empty: bool) -> LaunchPlan | None:
+        """Fill one launch; None where its grid is empty and may be."""
+        launch, key = self.variant.launches[index], f"launches[{index}]"
+        grid = self.extents(f"{key}.grid", launch.grid)
+        if may_be_empty and 0 in grid:
+            return None
+        self.check_grid(f"{key}.grid", grid)
+        block = self.extents(f"{key}.block", launch.block)
+        self.check_block(f"{key}.block", block)
+        shared = self.number(f"{key}.shared", launch.shared)
+        if not 0 <= shared <= MAX_SHARED_BYTES:
+            raise self.fault(f"{key}.shared", f"{shared} bytes of shared memory")
+        args = tuple(
+            self.argument(f"{key}.args[{at}]", argument) for at, argument in enumerate(launch.args)
+        )
+        return LaunchPlan(index, launch.kernel, grid, block, shared, args, self.steps)
+
+    def argument(self, key: str, argument: Expression) -> BufferArg | ScalarValue | StructArg:
+        """An argument, buffers by name."""
+        name = str(argument)
+        if name in self.variant.structs:
+            found = []
+            for at, one in leaves_of(self.variant.structs[name]):
+                held = self.argument(f"structs.{name}{at}", one)
+                assert not isinstance(held, StructArg)
+                found.append((at, held))
+            return StructArg(name, tuple(found))
+        if name in passed_buffers(self.variant) or name in self.variant.lists:
+            return BufferArg(name)
+        if name in self.variant.scalars:
+            return self.scalar(name, self.variant.scalars[name])
+        value = self.number(key, argument)
+        bits = value.to_bytes(8, "little", signed=True)
+        return ScalarValue(name, "", bits, str(value))
 
     def scalar(self, name: str, scalar: ScalarArg) -> ScalarValue:
         """Fill a scalar argument in its dtype."""
@@ -118,7 +175,7 @@ class Filler(msgspec.Struct, frozen=True):
         if not isinstance(value, str):
             number = value
         elif scalar.dtype in FORMATS:
-            number = self.located(key, lambda: expressions.evaluate_real(value, self.shape))
+            number = self.located(key, lambda: expressions.evaluate_real(value, self.names))
         else:
             number = self.number(key, value)
         bits, shown = self.located(key, lambda: pack(number, scalar.dtype))
@@ -146,7 +203,7 @@ class Filler(msgspec.Struct, frozen=True):
 
     def number(self, key: str, text: str | int) -> int:
         """Value of the expression at `key`."""
-        return self.located(key, lambda: expressions.evaluate(text, self.shape))
+        return self.located(key, lambda: expressions.evaluate(text, self.names))
 
     def located(self, key: str, compute: Callable[[], _T]) -> _T:
         """Call `compute`; its SpecError gets this variant's key and shape."""
@@ -158,7 +215,7 @@ class Filler(msgspec.Struct, frozen=True):
     def fault(self, key: str, message: str, mend: str = "") -> SpecError:
         """Error at a key of the variant, to be raised by the caller."""
         where = Location(self.loaded.path, key=f"variants.{self.variant_name}.{key}")
-        return SpecError(f"{message}, for {shown_shape(self.shape)}", where=where, mend=mend)
+        return SpecError(f"{message}, for {shown_shape(self.names)}", where=where, mend=mend)
 
 
 def shown_shape(shape: Shape) -> str:

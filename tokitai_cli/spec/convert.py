@@ -137,9 +137,10 @@ def _explain_key(document: Document, path: KeyPath, key: str, kind: inspect.Type
 
 
 def _explain_union(document: Document, path: KeyPath, value: Any, kind: inspect.UnionType) -> None:
-    structs = [part for part in kind.types if isinstance(part, inspect.StructType)]
-    if structs and isinstance(value, dict):
-        _explain_struct(document, path, value, structs[0])
+    nested = inspect.StructType | inspect.DictType if isinstance(value, dict) else inspect.ListType
+    parts = [part for part in kind.types if isinstance(part, nested)]
+    if parts and isinstance(value, dict | list):
+        _explain(document, path, value, parts[0])
     elif not any(_fits(value, part) for part in kind.types):
         raise _misfit(document, path, value, kind.types)
 

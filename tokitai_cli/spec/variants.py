@@ -6,13 +6,12 @@ import math
 import re
 from collections.abc import Mapping
 
-from tokitai_cli import flags, sources
+from tokitai_cli import flags
 from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
     Buffer,
     Check,
-    Launch,
     ScalarArg,
     Spec,
     Variant,
@@ -21,27 +20,17 @@ from tokitai_cli.model.spec import (
 )
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.draws import check_draw, check_dtype
+from tokitai_cli.spec.launches import ROLES, buffers_of, check_launches
 from tokitai_cli.spec.symbols import (
     check_all_known,
     check_comparison,
     check_expression,
     check_function,
     check_known,
-    check_real,
 )
 
-ROLES = ("inputs", "outputs", "inout", "workspaces", "symbols")
 MAX_DIMENSIONS = 8
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-
-
-def buffers_of(variant: Variant) -> dict[str, tuple[str, Buffer]]:
-    """Name -> (role key, buffer) over all roles; a repeated name keeps its first role."""
-    found: dict[str, tuple[str, Buffer]] = {}
-    for role in ROLES:
-        for name, buffer in getattr(variant, role).items():
-            found.setdefault(name, (role, buffer))
-    return found
 
 
 def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
@@ -53,7 +42,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     if not variant.outputs and not variant.inout:
         raise document.fault(path, "no outputs: there is nothing to check", "add `outputs:`")
     for name, scalar in variant.scalars.items():
-        _check_scalar(document, (*path, "scalars", name), spec, scalar)
+        _check_scalar(document, (*path, "scalars", name), scalar)
     for index, requirement in enumerate(variant.requires):
         check_comparison(document, (*path, "requires", index), requirement, spec.params)
     _check_build(document, path, spec, variant)
@@ -67,9 +56,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
             here = (*path, "reduction", "outputs", name)
             check_known(document, here, name, _outputs(variant), "output")
             check_expression(document, here, steps, spec.params)
-    for index, launch in enumerate(variant.launches):
-        _check_launch(document, (*path, "launches", index), spec, variant, launch)
-    _check_all_passed(document, path, variant)
+    check_launches(document, path, spec, variant)
     check_all_known(document, (*path, "profiles"), variant.profiles, spec.profiles, "profile")
     _check_drawn(document, path, spec, variant)
     for index, check in enumerate(variant.checks):
@@ -92,7 +79,7 @@ def _check_source(document: Document, path: KeyPath, source: str) -> None:
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     seen = dict.fromkeys(spec.params, "a param")
-    for role in (*ROLES, "scalars"):
+    for role in (*ROLES, "scalars", "structs", "lists"):
         for name in getattr(variant, role):
             if name in seen:
                 message = f"`{name}` is already the name of {seen[name]}"
@@ -148,18 +135,14 @@ def _check_non_finite(document: Document, path: KeyPath, role: str, buffer: Buff
         raise document.fault(path, "an empty text", mend)
 
 
-def _check_scalar(document: Document, path: KeyPath, spec: Spec, scalar: ScalarArg) -> None:
+def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
     at = (*path, "value")
     value, dtype = scalar.value, scalar.dtype
     if isinstance(value, str):
         if dtype == "bool":
             mend = f"write {_YES_NO.get(value.lower(), 'true or false')}"
             raise document.fault(at, f"`{value}` for a bool", mend)
-        if "float" in dtype:
-            check_real(document, at, value, spec.params)
-        else:
-            check_expression(document, at, value, spec.params)
-        return
+        return  # with the launches, whose loops it may name
     _check_value(document, at, value, dtype, "a scalar")
 
 
@@ -191,57 +174,6 @@ def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant
         message, mend = flags.fault(flag)
         if message:
             raise document.fault((*path, "flags", index), message, mend)
-
-
-def _check_launch(
-    document: Document, path: KeyPath, spec: Spec, variant: Variant, launch: Launch
-) -> None:
-    if not sources.is_kernel_name(launch.kernel):
-        mend = (
-            "write the name of a __global__ function, or an instantiation such as sum<float, 256>"
-        )
-        raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", mend)
-    for key, extents in (("grid", launch.grid), ("block", launch.block)):
-        if not 1 <= len(extents) <= 3:
-            message = f"{len(extents)} entries, a {key} has 1 to 3"
-            raise document.fault((*path, key), message, "write [x], [x, y] or [x, y, z]")
-        for index, extent in enumerate(extents):
-            check_expression(document, (*path, key, index), extent, spec.params)
-    check_expression(document, (*path, "shared"), launch.shared, spec.params)
-    for index, argument in enumerate(launch.args):
-        _check_argument(document, (*path, "args", index), spec, variant, argument)
-
-
-def _check_argument(
-    document: Document, path: KeyPath, spec: Spec, variant: Variant, argument: str | int
-) -> None:
-    buffers = buffers_of(variant)
-    if argument in buffers:
-        if buffers[str(argument)][0] == "symbols":
-            mend = "kernels see it by its own name; remove the argument"
-            raise document.fault(path, f"`{argument}` is a symbol, not an argument", mend)
-        return
-    if argument in variant.scalars:
-        return
-    if isinstance(argument, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", argument):
-        known = [*buffers, *variant.scalars, *spec.params]
-        check_known(document, path, argument, known, "argument")
-        return
-    check_expression(document, path, argument, spec.params)
-
-
-def _check_all_passed(document: Document, path: KeyPath, variant: Variant) -> None:
-    passed = {argument for launch in variant.launches for argument in launch.args}
-    for name, (role, _) in buffers_of(variant).items():
-        if name in passed or role == "symbols":
-            continue
-        message = f"`{name}` is an argument of no launch"
-        raise document.fault((*path, role, name), message, "add it to `args`", at_key=True)
-    for name in variant.scalars:
-        if name not in passed:
-            message = f"`{name}` is an argument of no launch"
-            at = (*path, "scalars", name)
-            raise document.fault(at, message, "add it to `args`", at_key=True)
 
 
 def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
