@@ -2,6 +2,7 @@
 #include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
 #include <hipcub/hipcub.hpp>
+#include <rocprim/rocprim.hpp>
 
 namespace cg = cooperative_groups;
 
@@ -253,4 +254,24 @@ __global__ void key_bits(const float* in, unsigned* out) {
   const unsigned bits = Traits::TwiddleIn(__float_as_uint(in[threadIdx.x]));
   out[threadIdx.x] = bits;
   out[blockDim.x + threadIdx.x] = Traits::TwiddleOut(bits);
+}
+
+// --- rocPRIM -----------------------------------------------------------------------------------------
+__global__ void rocprim_primitives(const int* in, int* out, int n) {
+  using Reduce = rocprim::block_reduce<int, threads>;
+  using Scan = rocprim::block_scan<int, threads>;
+  using Load = rocprim::block_load<int, threads, items, rocprim::block_load_method::block_load_transpose>;
+  using Store = rocprim::block_store<int, threads, items>;
+  __shared__ typename Reduce::storage_type reduces;
+  __shared__ typename Scan::storage_type scans;
+  __shared__ typename Load::storage_type loads;
+  __shared__ typename Store::storage_type stores;
+  int x[items], sum, most, whole;
+  Load().load(in, x, loads);
+  Reduce().reduce(x, sum, reduces);
+  __syncthreads();
+  Reduce().reduce(x, most, reduces, rocprim::maximum<int>());
+  Scan().exclusive_scan(x, x, 10, whole, scans);
+  Store().store(out, x, stores);
+  if (rocprim::flat_block_thread_id() == 0) out[n] = sum, out[n + 1] = most, out[n + 2] = whole;
 }

@@ -32,6 +32,7 @@ SIGNATURES: dict[str, list[str]] = {
     "block_sorts<int>": ["int32*", "int32*", "int32*", "int"],
     "block_sorts<float>": ["float32*", "float32*", "int32*", "int"],
     "block_neighbours": ["int32*", "int32*", "int"],
+    "rocprim_primitives": ["int32*", "int32*", "int"],
     "reused_storage": ["int32*", "int32*"],
     "key_bits": ["float32*", "uint32*"],
 }  # fmt: skip
@@ -252,6 +253,16 @@ def test_block_neighbours(child: Child) -> None:
     )
     for index, (have, want) in enumerate(zip(got, expected, strict=True)):
         assert have.tolist() == want.tolist(), index
+
+
+def test_rocprim(child: Child) -> None:
+    n = THREADS * ITEMS
+    x = _drawn(n)
+    (got,) = run(
+        child, "rocprim_primitives", [read(x), out(n + 3, np.int32)], n, threads=(THREADS,)
+    )
+    assert got[:n].tolist() == (10 + x.cumsum() - x).tolist()
+    assert got[n:].tolist() == [x.sum(), x.max(), x.sum()]
 
 
 def test_storage_that_is_used_anew_shows_in_some_order(child: Child) -> None:

@@ -1,0 +1,236 @@
+"""How many HIP files of two public repositories build for the cpu device, and what stops the rest.
+
+    python -m bench.corpus HECBENCH_GIT ROCM_EXAMPLES_GIT --work DIR [--only WORD] [--fresh]
+
+The folders are git directories (ORNL/HeCBench at 49175104, ROCm/rocm-examples at 7dfb7d40); their trees
+are written into DIR. Each translation unit (HeCBench: what its Makefiles compile; rocm-examples: each
+.hip) that holds `__global__`, in itself or in what it includes of its program, is built by the tool's
+own steps: kernels taken out of host code, compiled, linked with the unit that serves them. The
+compiler is told not to optimise. Results are kept in DIR/results.jsonl, so that a run can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli.build import build
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.errors import TokitaiError
+from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.model.harness import HarnessRequest
+
+SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".hip", ".C")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
+_QUOTED = re.compile(r"['\u2018`][^'\u2019]*['\u2019]")
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A source with the include folders, macros and standard that its program compiles it with."""
+
+    name: str
+    source: Path
+    flags: tuple[str, ...]
+
+
+def extract(git: Path, folder: Path, prefix: str) -> None:
+    """Write the files of HEAD below `prefix` into `folder`, but for those that the git lacks."""
+    if (folder / ".done").exists():
+        return
+    git_words = ["git", "-C", str(git)]
+    listing = subprocess.run(
+        [*git_words, "ls-tree", "-r", "-z", "HEAD"], capture_output=True, check=True
+    )
+    with subprocess.Popen(
+        [*git_words, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as batch:
+        assert batch.stdin is not None
+        assert batch.stdout is not None
+        for entry in filter(None, listing.stdout.split(b"\0")):
+            meta, _, path = entry.partition(b"\t")
+            mode, kind, digest = meta.split()
+            name = os.fsdecode(path)
+            if kind != b"blob" or mode == b"120000" or not name.startswith(prefix):
+                continue
+            batch.stdin.write(digest + b"\n")
+            batch.stdin.flush()
+            head = batch.stdout.readline().split()
+            if len(head) == 3:
+                data = batch.stdout.read(int(head[2]) + 1)[:-1]
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(data)
+        batch.stdin.close()
+    (folder / ".done").touch()
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace")
+
+
+def holds_kernels(source: Path, folders: tuple[Path, ...], root: Path) -> bool:
+    """Whether `__global__` stands in `source` or in what it includes from below `root`."""
+    seen: set[Path] = set()
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        text = _text(path)
+        if "__global__" in text:
+            return True
+        for name in _INCLUDE.findall(text):
+            places = (Path(os.path.normpath(one / name)) for one in (path.parent, *folders))
+            waiting += [one for one in places if one.is_relative_to(root) and one.is_file()][:1]
+    return False
+
+
+def _made(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Sources that `make` would compile in `folder`, with their flags; nothing is run."""
+    try:
+        done = subprocess.run(
+            ["make", "-n", "-B", "-k"], cwd=folder, capture_output=True, timeout=20, check=False,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for line in done.stdout.decode("utf-8", "replace").replace("\\\n", " ").splitlines():
+        words: list[str] = []
+        with contextlib.suppress(ValueError):
+            words = shlex.split(line.replace("-I ", "-I"))
+        flags: dict[str, None] = {}
+        for word in words:
+            if word.startswith("-I"):
+                flags["-I" + os.path.normpath(folder / word[2:])] = None
+            elif re.match(r"-D\w|-std=(?:c|gnu)\+\+", word):
+                flags[word] = None
+        for word in words:
+            if word.endswith(SOURCES) and not word.startswith("-"):
+                yield Path(os.path.normpath(folder / word)), tuple(flags)
+
+
+def hecbench(root: Path) -> Iterator[Unit]:
+    """Units of HeCBench's HIP programs."""
+    for program in sorted((root / "src").glob("*-hip")):
+        found: dict[Path, tuple[str, ...]] = {}
+        for makefile in (program / "Makefile", *sorted(program.glob("*/Makefile"))):
+            if makefile.is_file():
+                for source, flags in _made(makefile.parent):
+                    if source.is_file() and source.is_relative_to(root):
+                        found.setdefault(source, flags)
+        for source, flags in found.items():
+            yield Unit(str(source.relative_to(root)), source, flags)
+
+
+def rocm_examples(root: Path) -> Iterator[Unit]:
+    """Units of ROCm's examples."""
+    for source in sorted(root.rglob("*.hip")):
+        near = (source.parent / "include", source.parent.parent / "include")
+        folders = [f"-I{one}" for one in (root / "Common", root / "External", *near)]
+        if re.search(r"std::(span|ranges)", _text(source)):
+            folders.append("-std=c++20")
+        yield Unit(str(source.relative_to(root)), source, tuple(folders))
+
+
+def units(roots: tuple[Path, Path]) -> list[Unit]:
+    """Every unit of both repositories that holds kernels."""
+    found = [
+        (root, one)
+        for root, of in zip(roots, (hecbench, rocm_examples), strict=True)
+        for one in of(root)
+    ]
+    return [
+        one
+        for root, one in found
+        if holds_kernels(
+            one.source, tuple(Path(f[2:]) for f in one.flags if f.startswith("-I")), root
+        )
+    ]
+
+
+def attempt(unit: Unit) -> list[str]:
+    """Build a unit: what stops it, empty where nothing does."""
+    recipe = CpuDevice().recipe(DeviceOptions(), {}, unit.flags)
+    command = tuple("-O0" if word == "-O3" else word for word in recipe.command)
+    recipe = msgspec.structs.replace(recipe, command=command)
+    errors: list[str] = []
+    try:
+        build(HarnessRequest(unit.source, ()), recipe)
+    except TokitaiError as error:
+        errors = [*getattr(error, "first_errors", ()), str(error)]
+    except Exception as error:  # noqa: BLE001 - a fault of the tool is what is looked for here
+        errors = [f"{type(error).__name__}: {error}"]
+    return errors
+
+
+def reason(errors: list[str]) -> str:
+    """The first error without place and names, so that equal ones meet."""
+    text = re.sub(r"^\S+?:\d+:(?:\d+:)? *(?:fatal )?(?:error: )?", "", errors[0])
+    return _QUOTED.sub(lambda match: match.group()[:40], text)[:110]
+
+
+def report(results: dict[str, list[str]]) -> None:
+    """Print the shares, and what stops the rest by frequency."""
+    for title, mine in (
+        ("HeCBench", {k: v for k, v in results.items() if k.startswith("src/")}),
+        ("rocm-examples", {k: v for k, v in results.items() if not k.startswith("src/")}),
+        ("both", results),
+    ):
+        good = sum(not errors for errors in mine.values())
+        sys.stdout.write(
+            f"{title}: {good} of {len(mine)} build, {100 * good / max(1, len(mine)):.1f} %\n"
+        )
+    stopped: dict[str, list[str]] = collections.defaultdict(list)
+    for name, errors in sorted(results.items()):
+        if errors:
+            stopped[reason(errors)].append(name)
+    for text, names in sorted(stopped.items(), key=lambda one: -len(one[1])):
+        sys.stdout.write(f"{len(names):4}  {text}    {' '.join(names[:4])}\n")
+
+
+def main() -> None:
+    """Extract, build what is not known yet, report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("hecbench", type=Path)
+    parser.add_argument("rocm_examples", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--only", default="", help="a word of the units' names")
+    parser.add_argument("--fresh", action="store_true", help="forget what is known of these units")
+    options = parser.parse_args()
+    os.nice(10)
+    work = options.work.resolve()
+    os.environ["TOKITAI_CACHE"] = str(work / "cache")
+    roots = (work / "hecbench", work / "rocm-examples")
+    extract(options.hecbench, roots[0], "src/")
+    extract(options.rocm_examples, roots[1], "")
+    kept = work / "results.jsonl"
+    known: dict[str, list[str]] = {}
+    if kept.exists():
+        for line in kept.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            known[row["unit"]] = row["errors"]
+    chosen = [one for one in units(roots) if options.only in one.name]
+    with kept.open("a", encoding="utf-8") as out:
+        for number, unit in enumerate(chosen, start=1):
+            if options.fresh or unit.name not in known:
+                known[unit.name] = attempt(unit)
+                out.write(json.dumps({"unit": unit.name, "errors": known[unit.name]}) + "\n")
+                out.flush()
+                sys.stderr.write(f"\r{number}/{len(chosen)} {unit.name[:70]:70}")
+    sys.stderr.write("\n")
+    report({one.name: known[one.name] for one in chosen})
+
+
+if __name__ == "__main__":
+    main()

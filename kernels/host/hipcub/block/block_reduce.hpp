@@ -1,0 +1,4 @@
+// Part of <hipcub/hipcub.hpp>.
+#pragma once
+
+#include "../hipcub.hpp"

@@ -1,0 +1,4 @@
+// Part of <rocprim/rocprim.hpp>.
+#pragma once
+
+#include "../rocprim.hpp"

@@ -1,0 +1,5 @@
+// Stands for <rocprim/rocprim.hpp> on the cpu device.
+#pragma once
+
+#include "../hip/hip_runtime.h"
+#include "../tokitai_host/cub/rocprim.hpp"

@@ -1,0 +1,5 @@
+// Stands for <thrust/pair.h> on the cpu device.
+#pragma once
+
+#include "../hip/hip_runtime.h"
+#include "../tokitai_host/thrust.hpp"

@@ -1,0 +1,287 @@
+// Device generators of <hiprand/hiprand_kernel.h>: XORWOW and Philox4x32-10, number by number as
+// rocRAND documents them (Marsaglia, "Xorshift RNGs", 2003; Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
+#pragma once
+
+#include "half.hpp"
+
+namespace tokitai {
+
+// What every generator keeps beside its own state: the second number of a pair of normal ones.
+struct NormalPair {
+  bool has_float, has_double;
+  float second_float;
+  double second_double;
+};
+
+// 160 bits over which XORWOW's step is linear, and the powers of that step: step^(2^k) by
+// squaring.
+struct XorwowBits {
+  unsigned word[5];
+};
+struct XorwowPowers {
+  static constexpr int count = 67 + 64;
+  XorwowBits columns[count][160];  // where each bit goes
+  static XorwowBits apply(const XorwowBits* power, const XorwowBits& bits) {
+    XorwowBits sum = {};
+    for (int i = 0; i < 160; i++)
+      if (bits.word[i / 32] >> i % 32 & 1)
+        for (int w = 0; w < 5; w++) sum.word[w] ^= power[i].word[w];
+    return sum;
+  }
+  static XorwowBits step(XorwowBits b) {
+    const unsigned t = b.word[0] ^ b.word[0] >> 2, last = b.word[4];
+    return {{b.word[1], b.word[2], b.word[3], last, (last ^ last << 4) ^ (t ^ t << 1)}};
+  }
+  XorwowPowers() {
+    for (int i = 0; i < 160; i++) {
+      XorwowBits one = {};
+      one.word[i / 32] = 1u << i % 32;
+      columns[0][i] = step(one);
+    }
+    for (int k = 1; k < count; k++)
+      for (int i = 0; i < 160; i++) columns[k][i] = apply(columns[k - 1], columns[k - 1][i]);
+  }
+};
+
+struct Xorwow {
+  XorwowBits bits;
+  unsigned weyl;
+  NormalPair normal;
+  static constexpr unsigned weyl_step = 362437;
+
+  void init(unsigned long long seed, unsigned long long sequence, unsigned long long offset) {
+    const unsigned t0 = 1228688033u * (unsigned(seed) ^ 0x2c7f967fu);
+    const unsigned t1 = 2073658381u * (unsigned(seed >> 32) ^ 0xa03697cbu);
+    bits = {{123456789u + t0, 362436069u ^ t0, 521288629u + t1, 88675123u ^ t1, 5783321u + t0}};
+    weyl = 6615241u + t1 + t0;
+    normal = {};
+    skip_sequences(sequence);
+    skip(offset);
+  }
+  unsigned next() {
+    bits = XorwowPowers::step(bits);
+    weyl += weyl_step;
+    return weyl + bits.word[4];
+  }
+  void skip(unsigned long long count) {
+    jump(count, 0);
+    weyl += unsigned(count) * weyl_step;
+  }
+  // A sequence has 2^67 numbers, over which the Weyl sequence comes back to itself.
+  void skip_sequences(unsigned long long count) { jump(count, 67); }
+
+ private:
+  void jump(unsigned long long count, int first) {
+    if (!count) return;
+    static const XorwowPowers* powers = new XorwowPowers;
+    for (int k = 0; count >> k; k++) {
+      if (count >> k & 1) bits = XorwowPowers::apply(powers->columns[first + k], bits);
+      if (k == 63) break;
+    }
+  }
+};
+
+struct Philox {
+  uint4 counter, block;
+  uint2 key;
+  unsigned place;  // of the next number in the block
+  NormalPair normal;
+
+  void init(unsigned long long seed, unsigned long long sequence, unsigned long long offset) {
+    key = uint2(unsigned(seed), unsigned(seed >> 32));
+    counter = uint4(0);
+    place = 0;
+    normal = {};
+    skip_sequences(sequence);
+    skip(offset);
+  }
+  unsigned next() {
+    const unsigned number = block.data[place];
+    if (++place == 4) {
+      place = 0;
+      advance(1);
+      block = rounds();
+    }
+    return number;
+  }
+  uint4 next4() {
+    uint4 numbers(0);
+    const uint4 before = block;
+    advance(1);
+    block = rounds();
+    for (unsigned i = 0; i < 4; i++)
+      numbers.data[i] = place + i < 4 ? before.data[place + i] : block.data[place + i - 4];
+    return numbers;
+  }
+  void skip(unsigned long long count) {
+    const unsigned whole = place + unsigned(count & 3);
+    place = whole & 3;
+    advance(count / 4 + whole / 4);
+    block = rounds();
+  }
+  // A sequence has 2^66 numbers.
+  void skip_sequences(unsigned long long count) {
+    const unsigned long long high = (counter.z | (unsigned long long)counter.w << 32) + count;
+    counter.z = unsigned(high), counter.w = unsigned(high >> 32);
+    block = rounds();
+  }
+
+ private:
+  void advance(unsigned long long blocks) {
+    unsigned __int128 whole = 0;
+    for (int i = 3; i >= 0; i--) whole = whole << 32 | counter.data[i];
+    whole += blocks;
+    for (int i = 0; i < 4; i++) counter.data[i] = unsigned(whole >> 32 * i);
+  }
+  uint4 rounds() const {
+    uint4 c = counter;
+    uint2 k = key;
+    for (int i = 0; i < 10; i++) {
+      const unsigned long long first = 0xd2511f53ull * c.x, second = 0xcd9e8d57ull * c.z;
+      c = uint4(unsigned(second >> 32) ^ c.y ^ k.x, unsigned(second),
+                unsigned(first >> 32) ^ c.w ^ k.y, unsigned(first));
+      k = uint2(k.x + 0x9e3779b9u, k.y + 0xbb67ae85u);
+    }
+    return c;
+  }
+};
+
+// Numbers above 0, up to and with 1.
+inline float uniform_of(unsigned x) { return 0x1p-32f + float(x) * 0x1p-32f; }
+inline double uniform_double_of(unsigned low, unsigned high) {
+  const unsigned long long bits = low | (unsigned long long)(high >> 11) << 32;
+  return 0x1p-53 + double(bits) * 0x1p-53;
+}
+// Box and Muller's pair.
+inline float2 normals_of(unsigned x, unsigned y) {
+  constexpr float angle = 1.46291807e-09f;  // 2 pi / 2^32
+  const float length = sqrtf(-2.0f * logf(uniform_of(x))), v = angle + float(y) * angle;
+  return float2(sinf(v) * length, cosf(v) * length);
+}
+inline double2 normals_double_of(uint4 v) {
+  const unsigned long long first = v.x ^ (unsigned long long)v.y << 21;
+  const unsigned long long second = v.z ^ (unsigned long long)v.w << 21;
+  const double u = 0x1p-53 + double(first) * 0x1p-53, w = 0x1p-52 + double(second) * 0x1p-52;
+  const double length = sqrt(-2.0 * log(u));
+  return double2(sinpi(w) * length, cospi(w) * length);
+}
+template <class State>
+inline uint4 four_of(State& state) {
+  if constexpr (std::is_same<State, Philox>::value) {
+    return state.next4();
+  } else {
+    const unsigned a = state.next(), b = state.next(), c = state.next(), d = state.next();
+    return uint4(a, b, c, d);
+  }
+}
+
+template <class State>
+struct IsGenerator : std::false_type {};
+template <>
+struct IsGenerator<Xorwow> : std::true_type {};
+template <>
+struct IsGenerator<Philox> : std::true_type {};
+template <int n>
+struct OtherGenerator {
+  static_assert(n != n,
+                "the cpu device has the XORWOW and Philox4x32-10 generators of hipRAND alone: use "
+                "one of them, or choose another device");
+};
+
+}  // namespace tokitai
+
+using hiprandStateXORWOW = tokitai::Xorwow;
+using hiprandStateXORWOW_t = tokitai::Xorwow;
+using hiprandState = tokitai::Xorwow;
+using hiprandState_t = tokitai::Xorwow;
+using hiprandStatePhilox4_32_10 = tokitai::Philox;
+using hiprandStatePhilox4_32_10_t = tokitai::Philox;
+using rocrand_state_xorwow = tokitai::Xorwow;
+using rocrand_state_philox4x32_10 = tokitai::Philox;
+
+#define TOKITAI_RANDOM(RESULT, NAME)                                                              \
+  template <class State, tokitai::Where<tokitai::IsGenerator<State>::value> = 0>                  \
+  inline RESULT NAME
+#define TOKITAI_RANDOMS(PREFIX)                                                                   \
+  TOKITAI_RANDOM(void, PREFIX##_init)                                                             \
+  (unsigned long long seed, unsigned long long sequence, unsigned long long offset,               \
+   State* state) {                                                                                \
+    state->init(seed, sequence, offset);                                                          \
+  }                                                                                               \
+  TOKITAI_RANDOM(unsigned, PREFIX)(State * state) { return state->next(); }                       \
+  TOKITAI_RANDOM(uint4, PREFIX##4)(State * state) { return tokitai::four_of(*state); }            \
+  TOKITAI_RANDOM(float, PREFIX##_uniform)(State * state) {                                        \
+    return tokitai::uniform_of(state->next());                                                    \
+  }                                                                                               \
+  TOKITAI_RANDOM(float2, PREFIX##_uniform2)(State * state) {                                      \
+    const unsigned x = state->next(), y = state->next();                                          \
+    return float2(tokitai::uniform_of(x), tokitai::uniform_of(y));                                \
+  }                                                                                               \
+  TOKITAI_RANDOM(float4, PREFIX##_uniform4)(State * state) {                                      \
+    const uint4 x = tokitai::four_of(*state);                                                     \
+    return float4(tokitai::uniform_of(x.x), tokitai::uniform_of(x.y), tokitai::uniform_of(x.z),   \
+                  tokitai::uniform_of(x.w));                                                      \
+  }                                                                                               \
+  TOKITAI_RANDOM(double, PREFIX##_uniform_double)(State * state) {                                \
+    const unsigned x = state->next(), y = state->next();                                          \
+    return tokitai::uniform_double_of(x, y);                                                      \
+  }                                                                                               \
+  TOKITAI_RANDOM(double2, PREFIX##_uniform_double2)(State * state) {                              \
+    const uint4 x = tokitai::four_of(*state);                                                     \
+    return double2(tokitai::uniform_double_of(x.x, x.y), tokitai::uniform_double_of(x.z, x.w));   \
+  }                                                                                               \
+  TOKITAI_RANDOM(float2, PREFIX##_normal2)(State * state) {                                       \
+    const unsigned x = state->next(), y = state->next();                                          \
+    return tokitai::normals_of(x, y);                                                             \
+  }                                                                                               \
+  TOKITAI_RANDOM(float, PREFIX##_normal)(State * state) {                                         \
+    tokitai::NormalPair& kept = state->normal;                                                    \
+    if (kept.has_float) return kept.has_float = false, kept.second_float;                         \
+    const float2 pair = PREFIX##_normal2(state);                                                  \
+    kept.has_float = true, kept.second_float = pair.y;                                            \
+    return pair.x;                                                                                \
+  }                                                                                               \
+  TOKITAI_RANDOM(float4, PREFIX##_normal4)(State * state) {                                       \
+    const uint4 x = tokitai::four_of(*state);                                                     \
+    const float2 a = tokitai::normals_of(x.x, x.y), b = tokitai::normals_of(x.z, x.w);            \
+    return float4(a.x, a.y, b.x, b.y);                                                            \
+  }                                                                                               \
+  TOKITAI_RANDOM(double2, PREFIX##_normal_double2)(State * state) {                               \
+    return tokitai::normals_double_of(tokitai::four_of(*state));                                  \
+  }                                                                                               \
+  TOKITAI_RANDOM(double, PREFIX##_normal_double)(State * state) {                                 \
+    tokitai::NormalPair& kept = state->normal;                                                    \
+    if (kept.has_double) return kept.has_double = false, kept.second_double;                      \
+    const double2 pair = PREFIX##_normal_double2(state);                                          \
+    kept.has_double = true, kept.second_double = pair.y;                                          \
+    return pair.x;                                                                                \
+  }                                                                                               \
+  TOKITAI_RANDOM(float, PREFIX##_log_normal)(State * state, float mean, float deviation) {        \
+    return expf(mean + deviation * PREFIX##_normal(state));                                       \
+  }                                                                                               \
+  TOKITAI_RANDOM(double, PREFIX##_log_normal_double)                                              \
+  (State * state, double mean, double deviation) {                                                \
+    return exp(mean + deviation * PREFIX##_normal_double(state));                                 \
+  }
+TOKITAI_RANDOMS(hiprand)
+TOKITAI_RANDOMS(rocrand)
+#undef TOKITAI_RANDOMS
+TOKITAI_RANDOM(void, skipahead)(unsigned long long count, State* state) { state->skip(count); }
+TOKITAI_RANDOM(void, skipahead_sequence)(unsigned long long count, State* state) {
+  state->skip_sequences(count);
+}
+TOKITAI_RANDOM(void, skipahead_subsequence)(unsigned long long count, State* state) {
+  state->skip_sequences(count);
+}
+#undef TOKITAI_RANDOM
+
+// Named, so that a source that uses one is told why it does not build.
+template <int n = 0>
+using tokitai_other_generator = tokitai::OtherGenerator<n>;
+#define hiprandStateMRG32k3a tokitai_other_generator<0>
+#define hiprandStateMRG32k3a_t tokitai_other_generator<0>
+#define hiprandStateMtgp32 tokitai_other_generator<0>
+#define hiprandStateMtgp32_t tokitai_other_generator<0>
+#define hiprandStateSobol32 tokitai_other_generator<0>
+#define hiprandStateSobol32_t tokitai_other_generator<0>
