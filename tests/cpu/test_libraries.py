@@ -77,14 +77,15 @@ def _step_matrix() -> NDArray[np.uint8]:
     return np.array(columns, np.uint8).T
 
 
-def _power(matrix: NDArray[np.uint8], exponent: int) -> NDArray[np.uint8]:
-    result, square = np.eye(160, dtype=np.uint8), matrix
+def _power(matrix: NDArray[np.uint8], exponent: int) -> NDArray[np.int64]:
+    result: NDArray[Any] = np.eye(160, dtype=np.int64)
+    square: NDArray[Any] = matrix.astype(np.int64)
     while exponent:
         if exponent & 1:
-            result = square.astype(np.int64) @ result % 2
-        square = square.astype(np.int64) @ square % 2
+            result = square @ result % 2
+        square = square @ square % 2
         exponent >>= 1
-    return result.astype(np.uint8)
+    return result
 
 
 def _xorwow_numbers(seed: int, sequence: int, offset: int) -> Callable[[int], int]:
@@ -96,7 +97,7 @@ def _xorwow_numbers(seed: int, sequence: int, offset: int) -> Callable[[int], in
 
     def number(n: int) -> int:
         steps = offset + n + 1
-        state = _power(step, (sequence << 67) + steps).astype(np.int64) @ bits % 2
+        state = _power(step, (sequence << 67) + steps) @ bits % 2
         last = sum(int(bit) << i for i, bit in enumerate(state[128:]))
         return (last + 6615241 + t1 + t0 + 362437 * steps) & WORD
 

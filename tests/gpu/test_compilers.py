@@ -133,6 +133,56 @@ def test_what_nvcc_leaves_out_or_cannot_hold_is_told(
     assert words in evidence.reason
 
 
+# What cuda has of the cpu device's headers, each used once.
+WIDER = """
+#include <hip/hip_runtime.h>
+#include <hip/hip_complex.h>
+#include <hip/hip_cooperative_groups.h>
+#include <hip/hip_fp8.h>
+#include <hip/hip_math_constants.h>
+#include <hipcub/hipcub.hpp>
+namespace cg = cooperative_groups;
+__global__ void vector_add(const float* a, const float* b, float* c, int n) {
+  HIP_DYNAMIC_SHARED(float, dynamic)
+  using Reduce = hipcub::BlockReduce<float, 256>;
+  __shared__ typename Reduce::TempStorage storage;
+  float v = Reduce(storage).Reduce(a[hipThreadIdx_x], hipcub::Max());
+  const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+  v += cg::reduce(tile, v, cg::plus<float>());
+  __hip_fp8_e4m3 eight(v);
+  v += float(eight) + __hip_cvt_float_to_fp8(v, __HIP_SATFINITE, __HIP_E5M2);
+  v += hipCabsf(hipCmulf(make_hipFloatComplex(1, v), make_hipFloatComplex(v, 2))) + HIP_PI_F;
+  __hip_atomic_fetch_add(c, 1.0f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  __builtin_nontemporal_store(v + __builtin_nontemporal_load(b), c + 1);
+  if (n < 0) dynamic[0] = v;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", ""),
+        ("__device__ __hip_fp8_e4m3_fnuz none;", "CUDA has no FNUZ formats"),
+        ("#include <rocprim/rocprim.hpp>", "on cuda use hipCUB"),
+        (
+            "__device__ int lane() { return __builtin_amdgcn_readlane(1, 2); }",
+            "an AMD GPU intrinsic",
+        ),
+    ],
+)
+def test_headers_beside_the_runtime_s_on_cuda(
+    line: str, words: str, target: tuple[str, str], tmp_path: Path
+) -> None:
+    device, arch = target
+    if device != "cuda":
+        pytest.skip("ROCm has its own")
+    spec = write_example(tmp_path, kernel=WIDER + line + "\n")
+    evidence = run(spec, tmp_path, device=device, arch=arch, build_only=True, shapes={"n": 100})
+    assert evidence.verdict is (Verdict.BUILD_FAILED if words else Verdict.BUILT), evidence.reason
+    assert words in evidence.reason
+
+
 def test_the_child_says_in_the_runtimes_words_that_there_is_no_gpu(
     target: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ TRAITS: Mapping[str, Traits] = {
         found_by=("CUDA_HOME",),
         obeyed=("CUDA_VISIBLE_DEVICES",),
         headers="cuda",
+        refused={r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic"},
     ),
     "gfx": Traits(device_class=DeviceClass.GFX_ISA_ON_CPU, auto=False, schedules=True),
     "cpu": Traits(

@@ -21,6 +21,8 @@
 #endif
 // nvcc leaves this attribute of clang's out without a word, which makes a scalar of a vector.
 #define ext_vector_type(lanes) aligned(nvcc_leaves_out_the_attribute_ext_vector_type)
+// A function of ours that a source may define itself, as on the cpu device.
+#define TOKITAI_OURS template <int = 0> __host__ __device__ inline
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
@@ -101,4 +103,65 @@ template <class T>
 __device__ inline void atomicAddNoRet(T* address, T value) {
   atomicAdd(address, value);
 }
+
+// HIP's atomics with an order and a scope. CUDA's are relaxed; a fence on both sides is the strongest order.
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
+namespace tokitai_cuda {
+template <class T>
+__device__ inline T hip_atomic_load(const T* address, int, int) {
+  __threadfence_system();
+  const T value = *const_cast<const volatile T*>(address);
+  __threadfence_system();
+  return value;
+}
+template <class T, class U>
+__device__ inline void hip_atomic_store(T* address, U value, int, int) {
+  __threadfence_system();
+  *const_cast<volatile T*>(address) = T(value);
+  __threadfence_system();
+}
+template <class T, class U>
+__device__ inline bool hip_atomic_compare_exchange(T* address, T* expected, U value, int, int, int) {
+  __threadfence_system();
+  const T want = *expected, old = atomicCAS(address, want, T(value));
+  __threadfence_system();
+  *expected = old;
+  return old == want;
+}
+#define TOKITAI_HIP_ATOMIC(NAME, FUNCTION)                                       \
+  template <class T, class U>                                                    \
+  __device__ inline T hip_atomic_##NAME(T* address, U value, int, int) {         \
+    __threadfence_system();                                                      \
+    const T old = FUNCTION(address, T(value));                                   \
+    __threadfence_system();                                                      \
+    return old;                                                                  \
+  }
+TOKITAI_HIP_ATOMIC(exchange, atomicExch)
+TOKITAI_HIP_ATOMIC(fetch_add, atomicAdd)
+TOKITAI_HIP_ATOMIC(fetch_sub, atomicSub)
+TOKITAI_HIP_ATOMIC(fetch_and, atomicAnd)
+TOKITAI_HIP_ATOMIC(fetch_or, atomicOr)
+TOKITAI_HIP_ATOMIC(fetch_xor, atomicXor)
+TOKITAI_HIP_ATOMIC(fetch_min, atomicMin)
+TOKITAI_HIP_ATOMIC(fetch_max, atomicMax)
+#undef TOKITAI_HIP_ATOMIC
+}  // namespace tokitai_cuda
+#define __hip_atomic_load tokitai_cuda::hip_atomic_load
+#define __hip_atomic_store tokitai_cuda::hip_atomic_store
+#define __hip_atomic_exchange tokitai_cuda::hip_atomic_exchange
+#define __hip_atomic_compare_exchange_strong tokitai_cuda::hip_atomic_compare_exchange
+#define __hip_atomic_compare_exchange_weak tokitai_cuda::hip_atomic_compare_exchange
+#define __hip_atomic_fetch_add tokitai_cuda::hip_atomic_fetch_add
+#define __hip_atomic_fetch_sub tokitai_cuda::hip_atomic_fetch_sub
+#define __hip_atomic_fetch_and tokitai_cuda::hip_atomic_fetch_and
+#define __hip_atomic_fetch_or tokitai_cuda::hip_atomic_fetch_or
+#define __hip_atomic_fetch_xor tokitai_cuda::hip_atomic_fetch_xor
+#define __hip_atomic_fetch_min tokitai_cuda::hip_atomic_fetch_min
+#define __hip_atomic_fetch_max tokitai_cuda::hip_atomic_fetch_max
+#define __builtin_nontemporal_load(address) __ldcs(address)
+#define __builtin_nontemporal_store(value, address) __stcs(address, value)
 #endif

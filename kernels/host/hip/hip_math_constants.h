@@ -1,7 +1,7 @@
-// Stands for <hip/hip_math_constants.h> on the cpu device.
+// Stands for <hip/hip_math_constants.h>, on the cpu device and on cuda.
 #pragma once
 
-#include "hip_runtime.h"
+#include <hip/hip_runtime.h>
 
 #define HIP_INF_F __int_as_float(0x7f800000)
 #define HIP_NAN_F __int_as_float(0x7fffffff)

@@ -1,0 +1,1 @@
+#error "rocPRIM is for AMD GPUs and the cpu device; on cuda use hipCUB (hipcub/hipcub.hpp)"
