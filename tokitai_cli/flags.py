@@ -37,6 +37,7 @@ _LINKER = (
     r"-Wl(?:,-z,[a-z-]+|,--?(?!T|script|plugin|R|retain|version-script|dynamic-list|Map|o)"
     r"[A-Za-z][^,/@]*)+"
 )
+_WATCHES = r"-fsanitize=(?:.*,)?(?:thread|memory|hwaddress)\b"
 _MEND = "give options such as -O2, -ffast-math, -Iinclude, -lNAME or -DNAME=VALUE, each as one word"
 
 
@@ -57,6 +58,8 @@ def fault(flag: str) -> tuple[str, str]:
         re.fullmatch(_PASSED_ON, flag) and not re.fullmatch(_LINKER, flag)
     ):
         return f"{shown} may read or write files that the tool cannot know of", _MEND
+    if re.match(_WATCHES, flag):
+        return f"{shown} needs a runtime that knows GPU threads", "use `tokitai sanitize`"
     if not re.fullmatch(_FAMILIES, flag):
         return f"{shown} cannot be given in a spec", _MEND
     return "", ""

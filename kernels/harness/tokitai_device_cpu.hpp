@@ -15,6 +15,30 @@
 
 namespace tokitai {
 
+// Where a misaligned access stands, as -fsanitize=alignment tells it (compiler-rt, ubsan_handlers.h).
+struct MisalignedAccess {
+  const char* file;
+  unsigned line, column;
+  const struct {
+    unsigned short kind, info;
+    char name[1];
+  }* type;
+  unsigned char log_alignment, kind;
+};
+
+}  // namespace tokitai
+
+#if defined(TOKITAI_WATCH_ACCESSES) || defined(TOKITAI_WATCH_ADDRESS)
+#define TOKITAI_WATCHED
+#endif
+#if defined(TOKITAI_WATCH_ACCESSES)
+#include "tokitai_accesses.hpp"
+#elif defined(TOKITAI_WATCH_ADDRESS)
+#include "tokitai_address.hpp"
+#endif
+
+namespace tokitai {
+
 inline void describe_fault_place(char* text, size_t size) {
   if (current_block == no_block)
     snprintf(text, size, "; not in a kernel");
@@ -35,16 +59,13 @@ inline bool explain_address(const unsigned char* address, char* text, size_t siz
   return false;
 }
 
-// Where a misaligned access stands, as -fsanitize=alignment tells it (compiler-rt, ubsan_handlers.h).
-struct MisalignedAccess {
-  const char* file;
-  unsigned line, column;
-  const struct {
-    unsigned short kind, info;
-    char name[1];
-  }* type;
-  unsigned char log_alignment, kind;
-};
+inline void note_fault(const char* what, const void* address, const void* context) {
+#ifdef TOKITAI_WATCHED
+  watch_fault(what, address, context);
+#else
+  (void)what, (void)address, (void)context;
+#endif
+}
 
 // A GPU faults there, so the child dies as it does of a null pointer.
 [[noreturn]] inline void die_misaligned(const char* access, const void* address, size_t alignment,
@@ -70,6 +91,9 @@ class Device {
   bool take_option(const char* option) {
     constexpr unsigned most_threads = 4096;
     unsigned threads;
+#ifdef TOKITAI_WATCHED
+    if (strncmp(option, "--watch=", 8) == 0) return watch_open(option + 8);
+#endif
     if (sscanf(option, "--threads=%u", &threads) != 1 || threads > most_threads) return false;
     threads_ = threads;
     return true;
@@ -82,6 +106,9 @@ class Device {
     pool.threads = threads_ ? threads_ : usable_cores();
     pool.setup = prepare_thread_for_faults;
     find_shared_arrays(shared_layout);
+#ifdef TOKITAI_WATCH_ADDRESS
+    __asan_set_error_report_callback(on_address_report);
+#endif
     snprintf(hello, size,
              "status=ok\ndevice=cpu\nwarp_size=%d\nfact.threads=%u|%s\nfact.compiler=%s|__VERSION__\n"
              "fact.context_switch=%s|compiled in\nfact.stack_kib=%zu|compiled in\n",
@@ -135,6 +162,11 @@ class Device {
         return request.fail(Status::runtime_error, "a list cannot be written: %s", strerror(errno));
     }
     request.begun = true;
+#ifdef TOKITAI_WATCH_ACCESSES
+    watch_repetition(request);
+#elif defined(TOKITAI_WATCH_ADDRESS)
+    watch_areas(request);
+#endif
     for (const Launch& launch : request.launches)
       if (!launch_is_valid(program, request, launch)) return false;
     const Word most = most_blocks(request);
@@ -147,7 +179,14 @@ class Device {
     Work work = {};
     work.reach = near_bytes;
     work.watched = no_index;
-    if (!launch_all(program, request, repetition, work)) {
+    const bool went = launch_all(program, request, repetition, work);
+#ifdef TOKITAI_WATCHED
+    if (!went) watch_failure(work);
+    if (!went) return request.fail(status_of(work.why), "%s", work.failure);
+    nanoseconds = now() - begin;
+    return true;
+#endif
+    if (!went) {
       if (work.why == Failure::shared_damage) find_writer(program, request, repetition, work);
       return request.fail(status_of(work.why), "%s", work.failure);
     }
@@ -176,6 +215,9 @@ class Device {
   }
 
   void close(Case& request) {
+#ifdef TOKITAI_WATCHED
+    watch_flush(request.number, true);
+#endif
     for (Buffer& buffer : request.buffers)
       for (unsigned slot = 0; slot < 3; slot++) unmap(buffer, slot);
   }
@@ -186,7 +228,11 @@ class Device {
   unsigned threads_ = 0;
   Array<unsigned char> fills_;  // of all repetitions, one after another
 
+#ifdef TOKITAI_WATCHED
+  static constexpr size_t margin = size_t(1) << 32;
+#else
   static constexpr size_t margin = size_t(1) << 20;
+#endif
 
   static Word now() {
     timespec time;
@@ -391,9 +437,16 @@ class Device {
   bool launch_all(const Program& program, Case& request, size_t repetition, Work& work) const {
     work.fill = fill_of(repetition);
     work.seed = request.repetitions[repetition].seed;
-    for (const Launch& launch : request.launches)
-      if (!start_launch(program, request, launch, work)) return false;
-    return true;
+    bool went = true;
+#ifdef TOKITAI_WATCH_ADDRESS
+    poison_around(request, true);
+#endif
+    for (size_t i = 0; went && i < request.launches.count; i++)
+      went = start_launch(program, request, request.launches[i], work);
+#ifdef TOKITAI_WATCH_ADDRESS
+    poison_around(request, false);
+#endif
+    return went;
   }
 
   static bool start_launch(const Program& program, Case& request, const Launch& launch,
@@ -413,7 +466,18 @@ class Device {
     work.grid = {unsigned(launch.grid[0]), unsigned(launch.grid[1]), unsigned(launch.grid[2])};
     work.block = {unsigned(launch.block[0]), unsigned(launch.block[1]), unsigned(launch.block[2])};
     work.dynamic_bytes = size_t(launch.shared_bytes);
+#ifdef TOKITAI_WATCH_ACCESSES
+    watch_launch(work.dynamic_bytes);
+#elif defined(TOKITAI_WATCH_ADDRESS)
+    watch_shared(work.dynamic_bytes);
+#endif
+#ifdef TOKITAI_WATCHED
+    watch.running = true;
+#endif
     tokitai::launch(work);
+#ifdef TOKITAI_WATCHED
+    watch.running = false;
+#endif
     return !work.failed;
   }
 };

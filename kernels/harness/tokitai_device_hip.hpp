@@ -33,6 +33,7 @@ struct Outcome {
 inline void describe_fault_place(char* text, size_t size) {
   snprintf(text, size, "; on the host, where no kernel runs");
 }
+inline void note_fault(const char*, const void*, const void*) {}
 inline bool explain_address(const unsigned char* address, char* text, size_t size) {
   snprintf(text, size, "access of %p", static_cast<const void*>(address));
   return true;

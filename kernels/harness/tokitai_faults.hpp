@@ -23,6 +23,7 @@ inline FaultContext faults;
 // What a device knows of a fault: it appends the place in the grid, and may explain the address.
 inline void describe_fault_place(char* text, size_t size);
 inline bool explain_address(const unsigned char* address, char* text, size_t size);
+inline void note_fault(const char* what, const void* address, const void* context);
 
 inline const char* signal_name(int signal) {
   switch (signal) {
@@ -115,6 +116,7 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
     snprintf(what, sizeof what, "an instruction that this processor does not have, or a trap");
   else
     snprintf(what, sizeof what, "abort or failed assertion (its text is in the log)");
+  note_fault(what, signal == SIGSEGV || signal == SIGBUS ? info->si_addr : nullptr, context);
   die(signal, what);
 }
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 from tokitai_cli.devices.programs import answer, first_program
 from tokitai_cli.devices.watched import Watched
 from tokitai_cli.errors import InadmissibleError
-from tokitai_cli.model.device import TRAITS, Sanitizer
+from tokitai_cli.model.device import TRAITS, Look, Sanitizer
 from tokitai_cli.model.judged import FindingRecord
 
 _NAME = TRAITS["cuda"].sanitizer
-_Kind = Literal["memory", "races", "initialisation", "barriers"]
 # Tool, what it looks at, at what of it, options of the tool, options of the child.
-_TOOLS: tuple[tuple[str, _Kind, str, tuple[str, ...], tuple[str, ...]], ...] = (
+_TOOLS: tuple[tuple[str, Look, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("memcheck", "memory", "every access to global, shared and local memory", (), ()),
     ("racecheck", "races", "accesses to shared memory between barriers",
      ("--racecheck-report", "analysis"), ()),
@@ -74,7 +72,7 @@ def _tool(
     program: str,
     version: str,
     tool: str,
-    kind: _Kind,
+    kind: Look,
     scope: str,
     options: tuple[str, ...],
     of_child: tuple[str, ...],
@@ -83,8 +81,7 @@ def _tool(
     prefix = (program, "--tool", tool, *options, *limit)
     return Sanitizer(
         tool=f"{_NAME} {tool}",
-        kind=kind,
-        scope=scope,
+        looks=((kind, scope),),
         program=program,
         version=version,
         under=lambda device, folder: Watched(device, prefix, of_child, folder),

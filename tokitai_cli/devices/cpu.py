@@ -10,6 +10,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -54,6 +56,17 @@ _ZIG_NOTICE = "the first build with zig takes about two minutes: it builds its C
 _CALLED = ("cc1plus", "as", "ld", "collect2")
 
 
+class WatchWords(msgspec.Struct, frozen=True):
+    """Words of a watched build: of both units, of the kernels' behind all others, of the link."""
+
+    units: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+
+
+_PLAIN = WatchWords()
+
+
 class CpuDevice:
     """GPU threads as fibers, blocks over the host's cores."""
 
@@ -67,7 +80,7 @@ class CpuDevice:
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for a compiler. The hardware is always there: without a compiler, builds fail."""
-        found = _compiler()
+        found = compiler()
         facts = [
             Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
             Fact("cores", str(_cores()), "scheduler affinity"),
@@ -92,10 +105,21 @@ class CpuDevice:
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
         """Recipe for the compiler of CXX or PATH, else pip's zig; raises BuildError without one."""
-        found = _compiler()
+        found = compiler()
         if found is None:
             raise BuildError(_missing(), mend=_MEND)
-        driver, source = found
+        return self.recipe_by(*found, options, defines, flags)
+
+    def recipe_by(
+        self,
+        driver: tuple[str, ...],
+        source: str,
+        options: DeviceOptions,
+        defines: Mapping[str, str],
+        flags: tuple[str, ...],
+        watch: WatchWords = _PLAIN,
+    ) -> Recipe:
+        """Recipe for a compiler and how it was found, with the further words of a watched build."""
         _check_words(driver)
         is_zig = source == "pip's ziglang"
         warp_size = options.warp_size or _WARP_SIZES[0]
@@ -103,12 +127,15 @@ class CpuDevice:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
             raise BuildError("zig does not tell which libraries it links", mend=_MEND)
-        base = _words(driver, warp_size, options.arch)
+        base = (*_words(driver, warp_size, options.arch), *watch.units)
         told = ("-Wa,--MD,{assembled}",) if _is_gcc(driver) else ()
-        link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto")
+        link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto", *watch.link)
         trace = () if is_zig else ("-Wl,--trace",)
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
-        command = (*base, *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *told)))
+        command = (
+            *base,
+            *unit_words(self.name, "c++", defines, (*flags, *_CHECKED, *watch.kernels, *told)),
+        )
         # Clang's own assembler would have taken files in already; for another one it leaves the text be.
         assembly = (*("-S" if word == "-c" else word for word in command), "-fno-integrated-as")
         return Recipe(
@@ -143,11 +170,13 @@ class CpuDevice:
         return child_environment()
 
     def sanitizers(self) -> tuple[Sanitizer, ...]:
-        """None: nothing watches its kernels."""
-        return ()
+        """The compilers' own sanitizers, and the tool's watch of accesses and schedules."""
+        from tokitai_cli.devices import cpu_watch
+
+        return cpu_watch.sanitizers(self)
 
 
-def _compiler() -> tuple[tuple[str, ...], str] | None:
+def compiler() -> tuple[tuple[str, ...], str] | None:
     """Argv prefix of the C++ compiler and how it was found."""
     chosen = shlex.split(os.environ.get("CXX", ""))
     if chosen:  # a compiler that was asked for is never replaced by another

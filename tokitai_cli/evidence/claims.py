@@ -138,8 +138,8 @@ def _memory_safe(evidence: Evidence) -> GateRecord:
         "memory-safe",
         obstacle,
         f"every access was watched in {len(ran)} cases, without a finding",
-        "a run of every case under a memory sanitizer (AddressSanitizer, compute-sanitizer "
-        "memcheck), without a finding",
+        "a run of every case under a memory sanitizer (tokitai sanitize: AddressSanitizer on cpu, "
+        "compute-sanitizer memcheck), without a finding",
     )
 
 
@@ -151,14 +151,15 @@ def _race_free(evidence: Evidence) -> GateRecord:
         obstacle = f"{found.key}: {found.findings[0].message}"
     if not obstacle and not _everywhere(ran, "races"):
         obstacle = "no race detector watched the cases"
+    least = min((look.schedules for look in _examined(evidence, "races")), default=0)
     schedules = {name for case in ran if case.repeats for name in case.repeats.schedules}
     return _gate(
         "race-free-in-tested-schedules",
         obstacle,
-        f"a race detector watched {len(ran)} cases in {max(len(schedules), 1)} schedules, "
+        f"a race detector watched {len(ran)} cases in {least or max(len(schedules), 1)} schedules, "
         "without a finding",
-        "a run of every case under a race detector (ThreadSanitizer, compute-sanitizer racecheck), "
-        "without a finding",
+        "a run of every case under a race detector (tokitai sanitize on cpu, compute-sanitizer "
+        "racecheck), without a finding",
     )
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from tokitai_cli.model.judged import FindingRecord
 
 
+# What a tool can look at beside the numbers.
+Look = Literal["memory", "races", "initialisation", "barriers", "undefined", "schedules"]
+
+
 class DeviceClass(enum.StrEnum):
     """Kind of evidence that a device gives."""
 
@@ -78,6 +82,7 @@ TRAITS: Mapping[str, Traits] = {
         device_class=DeviceClass.HOST_SIMT,
         anywhere=True,
         schedules=True,
+        sanitizer="sanitizers of the compiler, and the tool's own watch",
         identifying=("cpu", "machine", "warp-size"),
         found_by=("CXX",),
         headers="host",
@@ -91,7 +96,8 @@ TRAITS: Mapping[str, Traits] = {
     ),
 }
 AUTO = tuple(name for name, traits in TRAITS.items() if traits.auto)
-SANITIZED = tuple(name for name, traits in TRAITS.items() if traits.sanitizer)
+# Devices that `sanitize` runs on, the one first that it takes by itself.
+SANITIZED = tuple(name for name, traits in reversed(list(TRAITS.items())) if traits.sanitizer)
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -186,20 +192,23 @@ class Recipe(msgspec.Struct, frozen=True):
 class Sanitizer(msgspec.Struct, frozen=True):
     """One tool that watches a kernel while it runs.
 
-    tool: its name as findings and evidence give it. kind, scope: what it looks at, as in
+    tool: its name as findings and evidence give it. looks: what it looks at, kind and scope, as in
     ExaminationRecord. program: path; version: what it says of itself. under: the device as it builds
     and runs for the tool, with a log NAME.log of each child in the folder, by name in their order. read:
     a log to findings; raises ValueError where it shows that the tool itself did not work to its end,
-    with its words.
+    with its words. judges: whether the outputs are compared as well. repeat: least number of
+    repetitions. missing: why it cannot run here; then nothing of its looks is tested.
     """
 
     tool: str
-    kind: Literal["memory", "races", "initialisation", "barriers"]
-    scope: str
-    program: str
-    version: str
-    under: Callable[[Device, Path], Device]
-    read: Callable[[str], tuple[FindingRecord, ...]]
+    looks: tuple[tuple[Look, str], ...]
+    program: str = ""
+    version: str = ""
+    under: Callable[[Device, Path], Device] = lambda device, folder: device
+    read: Callable[[str], tuple[FindingRecord, ...]] = lambda text: ()
+    judges: bool = True
+    repeat: int = 0
+    missing: str = ""
 
 
 class Device(Protocol):

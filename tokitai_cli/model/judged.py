@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tokitai_cli.model.device import Look
+
 Number = float | Annotated[str, Meta(pattern="^(nan|inf|-inf)$")]
 
 
@@ -183,7 +185,12 @@ class RepeatRecord(Record, frozen=True, kw_only=True):
 
 
 class FindingRecord(Record, frozen=True, kw_only=True):
-    """Something found beside the numbers: guard damage, changed inputs, a sanitizer's report."""
+    """Something found beside the numbers: guard damage, changed inputs, a sanitizer's report.
+
+    location: file:line, of both accesses of a race. threads: block and thread of each. array: name and
+    element, where they are known. count: how often the tool told it in its case. severity: a warning
+    refutes nothing, but no claim stands beside it.
+    """
 
     tool: str
     kind: str
@@ -191,12 +198,17 @@ class FindingRecord(Record, frozen=True, kw_only=True):
     kernel: str
     location: str
     threads: str
+    array: str = ""
+    count: int = 1
+    severity: Literal["error", "warning"] = "error"
 
     @property
     def words(self) -> str:
         """The message, with kernel and place."""
-        place = ", ".join(filter(None, (self.kernel, self.location)))
-        return f"{self.message} ({place})" if place else self.message
+        place = ", ".join(filter(None, (self.kernel, self.location, self.array, self.threads)))
+        seen = f", seen {self.count} times" if self.count > 1 else ""
+        mild = "warning: " if self.severity == "warning" else ""
+        return f"{mild}{self.message} ({place}{seen})" if place else f"{mild}{self.message}{seen}"
 
 
 class ExaminationRecord(Record, frozen=True, kw_only=True):
@@ -204,12 +216,15 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
 
     kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
     inside the kernel watched), races (each pair of accesses ordered or reported), initialisation
-    (reads of what nothing wrote), barriers (who comes to them). `tool` looked, `scope` says at what.
+    (reads of what nothing wrote), barriers (who comes to them), undefined (what C++ leaves undefined),
+    schedules (equal outputs in several orders). `tool` looked, `scope` says at what; schedules: in how
+    many orders, 0 where the device chooses.
     """
 
-    kind: Literal["guards", "inputs", "memory", "races", "initialisation", "barriers"]
+    kind: Literal["guards", "inputs"] | Look
     tool: str
     scope: str
+    schedules: int = 0
 
 
 class PropertyRecord(Record, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from tokitai_cli.compare import Judgement
 from tokitai_cli.errors import ChildError, SpecError, TokitaiError, lack_of
 from tokitai_cli.model.case import Case, RunResult, StatedProperty
 from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import RepeatRecord
 from tokitai_cli.model.settings import MIN_REPEAT
 from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -103,6 +104,35 @@ def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outp
     except TokitaiError:
         device.replace()
         return None
+
+
+def watched_case(subject: Subject, prepared: Preparation, device: DeviceSession) -> CaseOutcome:
+    """Outcome of the case under a tool that alone judges it: verified where it came to its end."""
+    case, clock = prepared.case, Clock()
+    record = draft(case, device.name, subject.options)
+    try:
+        built = clock.timed(Stage.BUILD, lambda: device.built(case))
+        record = msgspec.structs.replace(record, build=built.key)
+        if built.artifact is None:
+            record = ended(record, Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
+            return CaseOutcome(record, seconds=clock.seconds)
+        ready, artifact = prepared(clock), built.artifact
+        if isinstance(ready, Refusal):
+            return CaseOutcome(failed(record, ready.stage, ready.error), seconds=clock.seconds)
+        result = clock.timed(Stage.RUN, lambda: device.serve(case, ready, artifact))
+    except TokitaiError as error:
+        device.replace()
+        return CaseOutcome(failed(record, clock.stage, error), seconds=clock.seconds)
+    record = ended(record, Verdict.VERIFIED, Stage.RUN, "")
+    repeats = RepeatRecord(
+        repetitions=len(result.outputs),
+        sentinels=[],
+        schedules=list(result.schedules),
+        differing_outputs=[],
+        bitwise_equal=None,
+    )
+    record = msgspec.structs.replace(record, repeats=repeats)
+    return CaseOutcome(record, log=result.log, seconds=clock.seconds)
 
 
 class _Attempt:

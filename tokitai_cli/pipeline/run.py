@@ -14,7 +14,8 @@ from tokitai_cli.evidence import Outcome
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, RunPlanned, silent
-from tokitai_cli.model.evidence import DeviceRecord, Evidence
+from tokitai_cli.model.evidence import DeviceRecord, Evidence, NonClaimRecord
+from tokitai_cli.model.judged import FindingRecord, RepeatRecord
 from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.agreement import agreement
@@ -140,6 +141,10 @@ class Run:
             arrays=self._folder / f"{options.name}.arrays" if options.save_arrays else None,
             with_outputs=options.device == "all",
         )
+
+    def leave_open(self, texts: Iterable[str]) -> None:
+        """Record what is not tested for want of a tool."""
+        self._recorder.non_claims += [NonClaimRecord(text=text, source="tool") for text in texts]
 
     def over(self, places: Sequence[Place], lots: Sequence[Sequence[Case]]) -> RunOutcome:
         """Run every lot at every place and write the evidence, whatever ends it.
@@ -269,13 +274,20 @@ def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
     worse, better = (other, one) if other.verdict.rank < one.verdict.rank else (one, other)
     record = msgspec.structs.replace(
         worse,
-        findings=list(dict.fromkeys([*one.findings, *other.findings])),
+        findings=_joined(one.findings, other.findings),
         examined=list(dict.fromkeys([*one.examined, *other.examined])),
         inputs=worse.inputs or better.inputs,
         outputs=worse.outputs or better.outputs,
         mutants=worse.mutants or better.mutants,
         changes=worse.changes or better.changes,
-        repeats=worse.repeats or better.repeats,
+        repeats=max(one.repeats, other.repeats, key=_repetitions),
+        properties=worse.properties or better.properties,
+        replay_fraction=one.replay_fraction
+        if other.replay_fraction is None
+        else other.replay_fraction,
+        known_bug=worse.known_bug or better.known_bug,
+        debug=worse.debug or better.debug,
+        saved_arrays=worse.saved_arrays or better.saved_arrays,
     )
     seconds = {
         stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
@@ -283,3 +295,18 @@ def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
     }
     log = "\n".join(text for text in (first.log, second.log) if text)
     return msgspec.structs.replace(first, record=record, log=log, seconds=seconds)
+
+
+def _joined(*passes: Sequence[FindingRecord]) -> list[FindingRecord]:
+    """Findings of passes; what several tell of one place is told once."""
+    found: dict[tuple[str, ...], FindingRecord] = {}
+    for one in (one for findings in passes for one in findings):
+        found.setdefault((one.kind, one.location or one.message, one.kernel), one)
+    return list(found.values())
+
+
+def _repetitions(repeats: RepeatRecord | None) -> tuple[bool, int]:
+    """Order of what two passes tell of repetitions: bits that were compared say more."""
+    if repeats is None:
+        return False, 0
+    return repeats.bitwise_equal is not None, repeats.repetitions

@@ -1,13 +1,14 @@
 """`sanitize`: every case under each tool of the device's sanitizer, and what the tools found.
 
-The cases of a variant first run in one watched child, since a clean kernel is the rule. Where a tool
-found something there, or the child did not come to its end, each of them runs again in a child of its
-own, so that a finding belongs to its case.
+The cases of a variant run in one watched child. A tool that tells what it found only at the child's end
+has each of them run again in a child of its own where it found something, or the child did not come to
+its end, so that a finding belongs to its case; one that tells it case by case need not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -20,9 +21,11 @@ from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.pipeline.case import CaseOutcome, Subject
-from tokitai_cli.pipeline.device_session import Built, device_record
+from tokitai_cli.pipeline.case import CaseOutcome, Subject, watched_case
+from tokitai_cli.pipeline.case_record import ended, in_light_of_bugs
+from tokitai_cli.pipeline.device_session import Built, DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
+from tokitai_cli.pipeline.prepare import Preparation
 from tokitai_cli.pipeline.run import Lot, Pass, Place, PlainPass, Run, RunOutcome
 from tokitai_cli.pipeline.session import Session
 
@@ -43,29 +46,61 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     if options.build_only:
         raise UsageError("sanitize --build-only: only what runs can be watched")
     ((device, probe),) = devices.choose(options.device, options.settings)
-    if not device.traits.sanitizer:
-        mend = f"use --device {' or '.join(SANITIZED)}"
-        raise UsageError(f"there is no sanitizer for the device {device.name}", mend=mend)
-    sanitizers: tuple[Sanitizer, ...] = ()
-    if probe.available:
-        try:
-            sanitizers = device.sanitizers()
-        except InadmissibleError as error:
-            missing, mend = error.message, error.mend
-            probe = msgspec.structs.replace(probe, available=False, missing=missing, mend=mend)
-    facts = tuple(Fact(one.tool, one.version, one.program) for one in sanitizers)
-    probe = msgspec.structs.replace(probe, facts=(*probe.facts, *facts))
-    run = Run(options, [(device, probe)], listener)
+    found = tools(device, probe)
+    run = Run(options, [(device, found.probe)], listener)
     lots: dict[str, list[Case]] = {}
     for case in run.cases:
         lots.setdefault(case.variant_name, []).append(case)
     with Session(options.settings, listener) as session:
-        passes: tuple[Pass, ...] = tuple(
-            WatchedPass(run.subject, device, probe, one, options.settings, listener)
-            for one in sanitizers
-        )
-        passes = passes or (PlainPass(session, run.subject, device, probe),)
+        passes = watches(found, run.subject, device, options.settings, listener)
+        if not passes:
+            passes = (PlainPass(session, run.subject, device, found.probe),)
+        run.leave_open(found.untested)
         return run.over([Place(device.name, passes)], list(lots.values()))
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """Tools of a device that can run, its probe with them, and what is not tested for want of others."""
+
+    probe: Probe
+    usable: tuple[Sanitizer, ...]
+    untested: tuple[str, ...]
+
+
+def tools(device: Device, probe: Probe) -> Tools:
+    """The tools that watch `device`, as it was probed. Raises UsageError where it has none."""
+    if not device.traits.sanitizer:
+        mend = f"use --device {' or '.join(SANITIZED)}"
+        raise UsageError(f"there is no sanitizer for the device {device.name}", mend=mend)
+    found: tuple[Sanitizer, ...] = ()
+    if probe.available:
+        try:
+            found = device.sanitizers()
+        except InadmissibleError as error:
+            missing, mend = error.message, error.mend
+            probe = msgspec.structs.replace(probe, available=False, missing=missing, mend=mend)
+    usable = tuple(one for one in found if not one.missing)
+    facts = tuple(Fact(one.tool, one.version, one.program) for one in usable if one.program)
+    seen = {kind for one in usable for kind, _ in one.looks}
+    untested = tuple(
+        f"{kind} not tested ({scope}): {one.missing}"
+        for one in found
+        for kind, scope in one.looks
+        if one.missing and kind not in seen
+    )
+    return Tools(msgspec.structs.replace(probe, facts=(*probe.facts, *facts)), usable, untested)
+
+
+def watches(
+    found: Tools, subject: Subject, device: Device, settings: Settings, listener: Listener
+) -> tuple[Pass, ...]:
+    """A pass over the cases for each tool."""
+    return tuple(
+        (WatchedPass if one.judges else LoggedPass)(
+            subject, device, found.probe, one, settings, listener
+        )
+        for one in found.usable
+    )
 
 
 class WatchedPass:
@@ -85,7 +120,8 @@ class WatchedPass:
         self._device = device
         self._probe = probe
         self._sanitizer = sanitizer
-        self._settings = settings
+        repeat = max(settings.repeat, sanitizer.repeat)
+        self._settings = msgspec.structs.replace(settings, repeat=repeat)
         self._listener = listener
         self._builds: dict[str, Built] = {}
         self.record: DeviceRecord = device_record(device, probe)
@@ -98,7 +134,7 @@ class WatchedPass:
     def outcomes(self, lot: Lot) -> list[CaseOutcome]:
         """Outcome of each case under the tool."""
         together, quiet = self._in_one_child(lot)
-        if quiet or len(lot) == 1:
+        if quiet or len(lot) == 1 or not self._sanitizer.program:
             return together
         return [self._in_one_child([one])[0][0] for one in lot]
 
@@ -116,8 +152,56 @@ class WatchedPass:
             logs = [path.read_text("utf-8", "replace") for path in sorted(folder.glob("*.log"))]
         report = _read(self._sanitizer, logs)
         passed = all(outcome.record.verdict is Verdict.VERIFIED for outcome in outcomes)
-        judged = [_judged(outcome, self._sanitizer, report) for outcome in outcomes]
+        judged = [
+            _judged(outcome, self._sanitizer, report, one.case, self._probe)
+            for outcome, one in zip(outcomes, lot, strict=True)
+        ]
         return judged, passed and not report.findings and not report.fault
+
+
+class LoggedPass(WatchedPass):
+    """Cases under a tool that tells what it found when a case ends; their outputs are not compared."""
+
+    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+        """Outcome of each case under the tool."""
+        with process.temporary_folder(prefix="watch-") as folder:
+            watched = self._sanitizer.under(self._device, folder)
+            tail = _Tail(folder)
+            with Session(self._settings, self._listener, end_timeout=_END_SECONDS) as session:
+                device = session.device(watched, self._probe)
+                outcomes = [self._outcome(one, device, tail) for one in lot]
+            self._builds |= {built.key: built for built in device.builds}
+            self.record = device.record
+        return outcomes
+
+    def _outcome(self, prepared: Preparation, device: DeviceSession, tail: _Tail) -> CaseOutcome:
+        outcome = watched_case(self._subject, prepared, device)
+        if outcome.record.stage in {Stage.PROBE, Stage.PLAN, Stage.INPUTS, Stage.ORACLE}:
+            return outcome
+        if outcome.record.verdict is Verdict.BUILD_FAILED:
+            report = _Report((), f"{self.name} did not work: {outcome.record.reason}", "")
+        else:
+            report = _read(self._sanitizer, tail.new())
+        return _judged(outcome, self._sanitizer, report, prepared.case, self._probe)
+
+
+class _Tail:
+    """What is new in the logs of a folder, each with its first line."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+
+    def new(self) -> list[str]:
+        """Texts of the logs that have grown since the last call."""
+        texts = []
+        for path in sorted(self._folder.glob("*.log")):
+            data, known = path.read_bytes(), self._read.get(path, 0)
+            if len(data) > known:
+                head = data[: data.find(b"\n") + 1] if known else b""
+                texts.append((head + data[known:]).decode("utf-8", "replace"))
+                self._read[path] = len(data)
+        return texts
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -140,26 +224,40 @@ def _read(sanitizer: Sanitizer, logs: Sequence[str]) -> _Report:
     return _Report(tuple(found), fault, words)
 
 
-def _judged(outcome: CaseOutcome, sanitizer: Sanitizer, report: _Report) -> CaseOutcome:
+def _judged(
+    outcome: CaseOutcome, sanitizer: Sanitizer, report: _Report, case: Case, probe: Probe
+) -> CaseOutcome:
     """The outcome with what the tool found, or that it looked and found nothing."""
-    record, findings, fault = outcome.record, report.findings, report.fault
-    if findings:
-        reason = f"{findings[0].tool}: {findings[0].message}"
-        if findings[0].location and findings[0].location not in reason:
-            reason += f", in {findings[0].location}"
-        record = msgspec.structs.replace(
-            record,
-            verdict=Verdict.REFUTED,
-            stage=Stage.RUN,
-            reason=reason,
-            findings=[*record.findings, *findings],
-        )
-    elif fault and record.verdict is Verdict.VERIFIED:
-        record = msgspec.structs.replace(
-            record, verdict=Verdict.INCONCLUSIVE, stage=Stage.RUN, reason=fault
-        )
-    if not fault:
-        looked = ExaminationRecord(kind=sanitizer.kind, tool=sanitizer.tool, scope=sanitizer.scope)
-        record = msgspec.structs.replace(record, examined=[*record.examined, looked])
+    record, fault = outcome.record, report.fault
+    findings = [_placed(one, case) for one in report.findings]
+    record = msgspec.structs.replace(record, findings=[*record.findings, *findings])
+    if errors := [one for one in findings if one.severity == "error"]:
+        reason = f"{errors[0].tool}: {errors[0].message}"
+        if errors[0].location and errors[0].location not in reason:
+            reason += f", in {errors[0].location}"
+        record = in_light_of_bugs(ended(record, Verdict.REFUTED, Stage.RUN, reason), case, probe)
+        if record.verdict is not Verdict.EXPECTED_FAILURE:
+            record = ended(record, Verdict.REFUTED, Stage.RUN, reason)
+    elif fault and record.verdict in {Verdict.VERIFIED, Verdict.BUILD_FAILED}:
+        record = ended(record, Verdict.INCONCLUSIVE, Stage.RUN, fault)
+    if not fault and record.verdict is not Verdict.BUILD_FAILED:
+        schedules = 0 if record.repeats is None else len(set(record.repeats.schedules))
+        looked = [
+            ExaminationRecord(kind=kind, tool=sanitizer.tool, scope=scope, schedules=schedules)
+            for kind, scope in sanitizer.looks
+        ]
+        record = msgspec.structs.replace(record, examined=[*record.examined, *looked])
     log = "\n".join(text for text in (outcome.log, report.words) if text)
     return msgspec.structs.replace(outcome, record=record, log=log)
+
+
+def _placed(finding: FindingRecord, case: Case) -> FindingRecord:
+    """The finding with the array's name and element, and files as they lie beside the spec."""
+    buffers = [(one.name, one.nbytes // max(one.elements, 1)) for one in case.buffers]
+    folder = f"{case.loaded.folder}/"
+    return msgspec.structs.replace(
+        finding,
+        array=devices.element(finding.array, buffers),
+        location=finding.location.replace(folder, ""),
+        message=finding.message.replace(folder, ""),
+    )

@@ -48,11 +48,6 @@ struct Lane {
   unsigned source;
   u64 result;  // what the operation gave, and the lanes that took part
   u64 members;
-#ifdef TOKITAI_TSAN
-  char order[2];  // as Block::barrier_order, for warp operations
-  unsigned parity;
-  u64 member_parities;
-#endif
 };
 
 struct Warp {
@@ -87,6 +82,7 @@ struct Work {
   u64 total, chunk, next;
   int failed;
   Failure why;
+  Site site;    // of the barrier that was not reached by all
   u64 damaged;  // block that wrote into a guard, or no_index
   Seen seen;
   char failure[4000];
@@ -112,10 +108,7 @@ struct Block {
   Lane lanes[block_limit];
   Fiber fibers[block_limit];
   Fiber* free_fibers[block_limit];
-  // Addresses that order memory for a sanitizer. Barriers take two in turn: with one, a thread that is
-  // late at one barrier would seem ordered behind those that are already at the next.
-  char barrier_order[2], start_order, end_order;
-  unsigned barrier_parity;
+  unsigned interval;  // barriers that all live threads have left
 };
 
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
@@ -147,6 +140,11 @@ void report_mixed_barrier(Block& block);
 void report_no_stack(Work& work);
 bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);
 bool report_watched_guard(Block& block);
+#ifdef TOKITAI_WATCH_ACCESSES
+void watch_barrier();
+void watch_block();
+void watch_warp(unsigned warp, u64 members);
+#endif
 inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
 inline void fiber_main();
 
@@ -159,7 +157,10 @@ TOKITAI_UNSANITIZED inline void release_barrier(Block& block) {
   block.released_count = block.predicate_count;
   block.released_live = block.live;
   block.predicate_count = block.arrived = 0;
-  block.barrier_parity ^= 1;
+  block.interval++;
+#ifdef TOKITAI_WATCH_ACCESSES
+  watch_barrier();
+#endif
 }
 
 // A warp with a lane that can run, or -1: the next in order, which may be the reverse, or a random one.
@@ -294,15 +295,12 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
       __builtin_trap();
     }
   } else {
-    order_acquire(&block.start_order);
     block.work->one_thread(block.work->arguments);
   }
   for (;;) {
-    order_release(&block.end_order);
     retire(block);
     const int next = next_thread(block, block.current / warp_size);
     Fiber* self = block.running;
-#ifndef TOKITAI_TSAN
     if (next >= 0 && !block.lanes[next].fiber) {
       // The next thread has no stack yet and this one is not needed any more.
       block.lanes[next].fiber = self;
@@ -310,9 +308,7 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
       block.work->one_thread(block.work->arguments);
       continue;
     }
-    // A sanitizer of races must see one fiber per GPU thread, so there it is not used again.
     block.free_fibers[block.free_count++] = self;
-#endif
     switch_to(block, next, true);
     __builtin_trap();
   }
@@ -325,19 +321,11 @@ TOKITAI_UNSANITIZED inline void free_all_fibers(Block& block) {
 }
 
 // Prepares for blocks of `threads`. Returns false where memory ends. Stacks but the first are mapped
-// when they are needed, as kernels without barriers never do; a sanitizer of races must see all
-// fibers made by the OS thread, for they would inherit the order of whoever makes them.
+// when they are needed, as kernels without barriers never do.
 TOKITAI_UNSANITIZED inline bool block_reserve(Block& block, unsigned threads) {
   block.threads = threads;
   free_all_fibers(block);
-#ifdef TOKITAI_TSAN
-  const unsigned wanted = threads;
-#else
-  const unsigned wanted = 1;
-#endif
-  for (unsigned i = 0; i < wanted; i++)
-    if (!block.fibers[i].stack && !fiber_allocate(block.fibers[i])) return false;
-  return true;
+  return block.fibers[0].stack || fiber_allocate(block.fibers[0]);
 }
 
 // Runs one block to its end, or until it cannot go on (then the work has failed).
@@ -352,26 +340,19 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   // Blocks in front of the one that is watched may have written into guards as well.
   if (block.watched) fill_guards(block.shared, work.dynamic_bytes, work.fill);
   fill_shared(block.shared, work.dynamic_bytes, work.fill);
-  order_release(&block.start_order);
-#ifdef TOKITAI_TSAN
-  free_all_fibers(block);
+  block.interval = 0;
+#ifdef TOKITAI_WATCH_ACCESSES
+  watch_block();
 #endif
   Fiber* fiber = block.free_fibers[--block.free_count];
   fiber_prepare(*fiber, 0, fiber_main);
   block.running = fiber;
-#ifdef TOKITAI_TSAN
-  // A sanitizer of races sees none between threads that share a fiber.
-  const bool apart = true;
-#else
-  const bool apart = block.watched;
-#endif
-  if (apart) {
+  if (block.watched) {
     threadIdx = {0, 0, 0};
     if (block.reversed) threadIdx = {work.block.x - 1, work.block.y - 1, work.block.z - 1};
     arm(block);
   }
   fiber_switch(block.own, *fiber, false);
-  order_acquire(&block.end_order);
   // Fibers of a block that was given up wait for ever and are prepared anew.
   if (work.failed) free_all_fibers(block);
 }

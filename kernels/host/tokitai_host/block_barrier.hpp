@@ -28,10 +28,7 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline BarrierVote block_barrier(b
   block.predicate_count += predicate;
   warp.runnable &= ~bit;
   warp.at_barrier |= bit;
-  void* order = &block.barrier_order[block.barrier_parity];
-  order_release(order);
   wait_for_turn(block);
-  order_acquire(order);
   lane.operation = Operation::none;
   // Nobody can have left the next barrier before this thread has come to it.
   return {block.released_count, block.released_live};

@@ -175,6 +175,7 @@ TOKITAI_SERVING void report_no_stack(Work& work) {
 TOKITAI_SERVING void report_stuck(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
   const bool barrier = block.arrived > 0;
+  block.work->site = barrier ? block.barrier_site : block.lanes[block.current].site;
   Text text = failure_text(*block.work, barrier ? "divergent barrier" : "deadlock");
   if (barrier)
     append(text, ": %u of %u threads came to the barrier at %s:%d, %u never did", block.arrived,
@@ -186,6 +187,7 @@ TOKITAI_SERVING void report_stuck(Block& block) {
 
 TOKITAI_SERVING void report_mixed_barrier(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
+  block.work->site = block.barrier_site;
   Text text = failure_text(*block.work, "divergent barrier");
   append(text, ": the threads of the block wait at different barriers");
   append_groups(text, block);

@@ -11,16 +11,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#ifdef TOKITAI_TSAN
-extern "C" {
-void* __tsan_get_current_fiber(void);
-void* __tsan_create_fiber(unsigned flags);
-void __tsan_switch_to_fiber(void* fiber, unsigned flags);
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-}
-#endif
-
 #ifndef TOKITAI_STACK_KIB
 #ifdef TOKITAI_ASAN
 #define TOKITAI_STACK_KIB 256
@@ -43,9 +33,6 @@ struct Fiber {
   const void* bottom;
   size_t bottom_bytes;
 #endif
-#ifdef TOKITAI_TSAN
-  void* tsan;
-#endif
 };
 
 #ifndef MADV_GUARD_INSTALL
@@ -66,9 +53,6 @@ TOKITAI_UNSANITIZED inline bool fiber_allocate(Fiber& fiber) {
 #ifdef TOKITAI_ASAN
   fiber.bottom = fiber.stack;
   fiber.bottom_bytes = stack_bytes;
-#endif
-#ifdef TOKITAI_TSAN
-  fiber.tsan = __tsan_create_fiber(0);
 #endif
   return true;
 }
@@ -94,9 +78,6 @@ TOKITAI_UNSANITIZED inline void fiber_adopt(Fiber& fiber) {
   fiber.bottom = bottom;
   pthread_attr_destroy(&attributes);
 #endif
-#ifdef TOKITAI_TSAN
-  fiber.tsan = __tsan_get_current_fiber();
-#endif
 }
 
 // Must be the first thing that a fiber's entry does.
@@ -109,10 +90,6 @@ TOKITAI_UNSANITIZED inline void fiber_entered() {
 // `leaving_for_good`: nobody will switch back to `from` before it is prepared anew.
 TOKITAI_UNSANITIZED inline void fiber_switch(Fiber& from, Fiber& to, bool leaving_for_good) {
   (void)leaving_for_good;
-#ifdef TOKITAI_TSAN
-  // Flag 1: no happens-before between the two; the barriers alone order GPU threads.
-  __tsan_switch_to_fiber(to.tsan, 1);
-#endif
 #ifdef TOKITAI_ASAN
   __sanitizer_start_switch_fiber(leaving_for_good ? nullptr : &from.fake_stack, to.bottom,
                                  to.bottom_bytes);
@@ -120,20 +97,6 @@ TOKITAI_UNSANITIZED inline void fiber_switch(Fiber& from, Fiber& to, bool leavin
   context_switch(from.context, to.context);
 #ifdef TOKITAI_ASAN
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
-#endif
-}
-
-// What one GPU thread wrote before `release` is ordered before what another reads after `acquire`.
-TOKITAI_UNSANITIZED inline void order_release(void* object) {
-  (void)object;
-#ifdef TOKITAI_TSAN
-  __tsan_release(object);
-#endif
-}
-TOKITAI_UNSANITIZED inline void order_acquire(void* object) {
-  (void)object;
-#ifdef TOKITAI_TSAN
-  __tsan_acquire(object);
 #endif
 }
 

@@ -1,26 +1,20 @@
-// Which sanitizer a harness is built with, if any.
+// What watches a harness: AddressSanitizer, or the tool's own watch of every access (tokitai_accesses.hpp),
+// which the build asks for by TOKITAI_WATCH_ADDRESS and TOKITAI_WATCH_ACCESSES in both units.
 #pragma once
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(TOKITAI_WATCH_ADDRESS)
 #define TOKITAI_ASAN
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TOKITAI_TSAN
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(TOKITAI_ASAN)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
 #define TOKITAI_ASAN
-#endif
-#if __has_feature(thread_sanitizer) && !defined(TOKITAI_TSAN)
-#define TOKITAI_TSAN
 #endif
 #endif
 
-// The scheduler's own accesses would be reported as races between the fibers that it serves.
-#ifndef TOKITAI_TSAN
+// The scheduler's own accesses are none of a GPU thread's.
+#ifndef TOKITAI_WATCH_ACCESSES
 #define TOKITAI_UNSANITIZED
 #elif defined(__clang__)
 #define TOKITAI_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
 #else
-#define TOKITAI_UNSANITIZED __attribute__((no_sanitize_thread))
+#define TOKITAI_UNSANITIZED __attribute__((no_sanitize_thread, no_sanitize_undefined))
 #endif

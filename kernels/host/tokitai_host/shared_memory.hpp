@@ -106,7 +106,12 @@ TOKITAI_UNSANITIZED inline void write_fill(unsigned char* begin, size_t bytes, c
 TOKITAI_UNSANITIZED inline void fill_guards(unsigned char* shared, size_t dynamic_bytes,
                                             const FillPattern& fill) {
   any_guard(shared, dynamic_bytes, [=](const SharedArray&, unsigned char* begin, size_t bytes) {
+#ifdef TOKITAI_ASAN
+    (void)fill;
+    __asan_poison_memory_region(begin, bytes);
+#else
     write_fill(begin, bytes, fill, size_t(begin - shared));
+#endif
     return false;
   });
 }
@@ -116,6 +121,9 @@ TOKITAI_UNSANITIZED inline void fill_shared(unsigned char* shared, size_t dynami
                                             const FillPattern& fill) {
   for (size_t i = 0; i < shared_layout.count; i++) {
     const SharedArray& array = shared_layout.arrays[i];
+#ifdef TOKITAI_ASAN
+    __asan_unpoison_memory_region(shared + array.offset, used_bytes(array, dynamic_bytes));
+#endif
     write_fill(shared + array.offset, used_bytes(array, dynamic_bytes), fill, array.offset);
   }
 }
@@ -130,6 +138,9 @@ struct SharedDamage {
 TOKITAI_UNSANITIZED inline SharedDamage shared_damage(unsigned char* shared, size_t dynamic_bytes,
                                                       const FillPattern& fill, size_t reach) {
   SharedDamage found = {};
+#ifdef TOKITAI_ASAN
+  return found;  // guards are poisoned, and accesses to them told by themselves
+#endif
   any_guard(shared, dynamic_bytes, [&](const SharedArray& array, unsigned char* begin, size_t bytes) {
     const auto differs = [&](const unsigned char* at, const unsigned char* want, size_t part) {
       if (memcmp(at, want, part) == 0) return false;

@@ -42,20 +42,13 @@ TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) 
   }
   u64 undefined;
   memcpy(&undefined, block.work->fill.bytes, sizeof undefined);
-#ifdef TOKITAI_TSAN
-  u64 parities = 0;
-  for (u64 left = members; left; left &= left - 1) {
-    const unsigned l = unsigned(__builtin_ctzll(left));
-    if (lanes[l].parity) parities |= 1ull << l;
-  }
+#ifdef TOKITAI_WATCH_ACCESSES
+  watch_warp(w, members);
 #endif
   for (u64 left = members; left; left &= left - 1) {
     const unsigned l = unsigned(__builtin_ctzll(left));
     Lane& lane = lanes[l];
     lane.members = members;
-#ifdef TOKITAI_TSAN
-    lane.member_parities = parities;
-#endif
     switch (lane.operation) {
       case Operation::shuffle:
         lane.result = (members >> lane.source) & 1 ? lanes[lane.source].value : undefined;
@@ -111,26 +104,9 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline Lane& warp_operation(Operat
   lane.value = value;
   lane.source = source;
   lane.site = site;
-#ifdef TOKITAI_TSAN
-  lane.parity ^= 1;
-#endif
-  order_release(
-#ifdef TOKITAI_TSAN
-      &lane.order[lane.parity]
-#else
-      nullptr
-#endif
-  );
   warp.runnable &= ~bit;
   warp.waiting |= bit;
   wait_for_turn(block);
-#ifdef TOKITAI_TSAN
-  Lane* lanes = &block.lanes[block.current / warp_size * warp_size];
-  for (u64 left = lane.members; left; left &= left - 1) {
-    const unsigned l = unsigned(__builtin_ctzll(left));
-    order_acquire(&lanes[l].order[(lane.member_parities >> l) & 1]);
-  }
-#endif
   lane.operation = Operation::none;
   return lane;
 }

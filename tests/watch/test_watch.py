@@ -1,0 +1,211 @@
+"""`sanitize` on the cpu device: seeded faults are found, and right kernels have no finding."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.watch import specs
+from tokitai_cli import resources
+from tokitai_cli.cli import app
+from tokitai_cli.devices import cpu_watch, places
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.devices.watch_log import element, read_log
+from tokitai_cli.evidence import read
+from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.judged import FindingRecord
+from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline.options import run_options
+from tokitai_cli.pipeline.sanitize import sanitize
+
+DOCS = Path(__file__).parents[2] / "docs" / "sanitize.md"
+OWN = ("guards", "repeats")  # tools of `verify`
+# One of each kind, for every run of the tests.
+FEW = (
+    *("missing_barrier", "reused_reduction", "past_workspace", "past_by_ldg", "early_return"),
+    *("blocks_race", "ticket", "plain_first", "unset_bins", "index_overflow", "far_past"),
+)
+
+
+def run(folder: Path, names: Sequence[str]) -> Evidence:
+    spec = specs.write_spec(folder, names)
+    options = run_options(str(spec), device="cpu", out=folder / "out", verb="sanitize")
+    return sanitize(options).evidence
+
+
+def lines(finding: FindingRecord) -> set[int]:
+    return {int(number) for number in re.findall(r"faults\.hip:(\d+)", finding.location)}
+
+
+def watched(case: CaseRecord) -> list[FindingRecord]:
+    return [one for one in case.findings if one.tool not in OWN]
+
+
+def unlike(evidence: Evidence) -> list[str]:
+    """What is not found of what must be, and what is found in right kernels."""
+    wrong = []
+    for case in evidence.cases:
+        name, _, faulty = case.variant.rpartition("-")
+        found = watched(case)
+        if faulty == "false":
+            wrong += [f"{name}: {one.words}" for one in found if one.severity == "error"]
+            continue
+        for kind, line in specs.marks(name):
+            if not any(one.kind == kind and line in lines(one) for one in found):
+                wrong.append(f"{name}: no {kind} at {line}, but {[one.words for one in found]}")
+        if case.verdict is not Verdict.REFUTED:
+            wrong.append(f"{name}: {case.verdict}")
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return run(tmp_path_factory.mktemp("few"), FEW)
+
+
+def case_of(evidence: Evidence, name: str) -> CaseRecord:
+    return next(case for case in evidence.cases if case.variant == f"{name}-true")
+
+
+def test_faults_are_found_at_their_lines_and_right_kernels_have_none(few: Evidence) -> None:
+    assert unlike(few) == []
+
+
+@pytest.mark.slow
+def test_every_seeded_fault_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = list(specs.kernels())
+    evidence = run(tmp_path, names)
+    found = unlike(evidence)
+    missed = {text.partition(":")[0] for text in found}
+    rate = f"{len(names) - len(missed)} of {len(names)} seeded faults are found at their lines"
+    with capsys.disabled():
+        print(f"\n{rate}")
+    assert found == []
+    assert len(names) >= 25
+    assert rate in DOCS.read_text()
+
+
+def test_a_race_tells_both_places_threads_and_the_array(few: Evidence) -> None:
+    (race,) = [one for one in watched(case_of(few, "missing_barrier")) if one.kind == "race"]
+    assert re.fullmatch(r"faults\.hip:\d+, faults\.hip:\d+", race.location)
+    assert re.fullmatch(r"shared tile\[\d+\]", race.array)
+    assert race.threads.count("block (0,0,0), thread (") == 2
+    assert race.count > 1
+    assert race.kernel == "missing_barrier<true>"
+
+
+def test_a_read_past_a_workspace_tells_its_element(few: Evidence) -> None:
+    (found,) = watched(case_of(few, "past_workspace"))
+    assert (found.tool, found.array) == ("AddressSanitizer", "ws[164] of 64 elements")
+    assert "0x" not in found.message
+
+
+def test_a_far_access_comes_as_a_signal_and_reads_alike(few: Evidence) -> None:
+    (found,) = watched(case_of(few, "far_past"))
+    assert (found.kind, found.array) == ("out-of-bounds", "x[100000000] of 64 elements")
+
+
+def test_a_swap_that_makes_sure_is_only_a_warning(few: Evidence) -> None:
+    right = next(case for case in few.cases if case.variant == "plain_first-false")
+    (warning,) = watched(right)
+    assert (warning.kind, warning.severity) == ("mixed-race", "warning")
+    assert right.verdict is not Verdict.REFUTED
+    gates = {gate.name: gate for gate in few.claims}
+    assert not gates["race-free-in-tested-schedules"].opened
+
+
+@functools.cache
+def _sanitized(variant: str, folder: Path) -> Evidence:
+    argv = [
+        "sanitize",
+        "gemm-bw",
+        "--variant",
+        variant,
+        "--profile",
+        "normal",
+        "--profile",
+        "exact-int",
+    ]
+    app.run([*argv, "--out", str(folder), "-q"])
+    return read(folder / "gemm-bw-sanitize.json")
+
+
+def test_a_clean_run_on_the_cpu_opens_the_gates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASAN_OPTIONS", "exitcode=0:detect_odr_violation=0:help=1")
+    evidence = _sanitized("grad-a", tmp_path)
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason
+    gates = {gate.name: gate for gate in evidence.claims}
+    assert gates["memory-safe"].opened
+    assert gates["race-free-in-tested-schedules"].opened
+    kinds = {look.kind for case in evidence.cases for look in case.examined}
+    assert {"memory", "races", "initialisation", "barriers", "undefined", "schedules"} <= kinds
+    assert all(case.repeats and case.repeats.repetitions == 8 for case in evidence.cases)
+    assert all(not case.findings for case in evidence.cases)
+
+
+def test_a_check_without_its_compiler_is_a_non_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_watch, "_runs", lambda driver, flag: False)
+    evidence = _sanitized("grad-b", tmp_path)
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason
+    gates = {gate.name: gate for gate in evidence.claims}
+    assert not gates["memory-safe"].opened
+    assert gates["race-free-in-tested-schedules"].opened
+    (text,) = [one.text for one in evidence.non_claims if one.text.startswith("memory not tested")]
+    assert "-fsanitize=address" in text
+
+
+def test_options_of_the_environment_change_nothing() -> None:
+    (address,) = [
+        one for one in cpu_watch.sanitizers(CpuDevice()) if one.tool == "AddressSanitizer"
+    ]
+    device = address.under(CpuDevice(), Path("/nowhere"))
+    from tokitai_cli.model.settings import Settings
+
+    options = device.launch_environment(Settings())["ASAN_OPTIONS"]
+    assert "halt_on_error=0" in options
+    assert "exitcode=1" in options
+
+
+@pytest.mark.parametrize("text", ["", "program\t/nowhere\n", "no log\n"])
+def test_a_log_without_a_case_is_no_clean_bill(text: str) -> None:
+    with pytest.raises(ValueError, match="no case"):
+        read_log(text, "tool")
+
+
+def test_equal_findings_are_one_with_a_count() -> None:
+    one = "finding\tkind=race\tmessage=words\tkernel=k\tcount=3\tlower=1\tfile=a.hip\tline=4\tframes=\n"
+    (found,) = read_log(one + one.replace("lower=1", "lower=0"), "tool")
+    assert (found.count, found.location, found.severity) == (6, "a.hip:4", "error")
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        ("buffer 1: byte 8 of 64, 4 at once", "b[4]"),
+        ("buffer 0: byte 64 of 64, 4 at once", "a[16] of 16 elements"),
+        ("buffer 0: byte -4 of 64, 4 at once", "a[-1] of 16 elements"),
+        ("shared tile: byte 12 of 64, 4 at once", "shared tile[3]"),
+        ("", ""),
+    ],
+)
+def test_arrays_are_told_by_element(array: str, words: str) -> None:
+    assert element(array, [("a", 4), ("b", 2)]) == words
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line")
+def test_places_of_the_tool_and_the_system_are_passed_over() -> None:
+    header = str(resources.kernels_dir() / "host" / "tokitai_host" / "math.hpp")
+    assert places.own([f"{header}:3", "/usr/include/c++/12/cmath:9", "/a/k.hip:7"]) == "/a/k.hip:7"
+    assert places.own([f"{header}:3"]) == f"{header}:3"
+    assert places.own([]) == ""
+    assert json.dumps(places.lines_of("/nowhere", ["10"])) == '{"10": []}'

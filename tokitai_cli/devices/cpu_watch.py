@@ -1,0 +1,169 @@
+"""What watches kernels on the cpu device: each check is a build and a launch of its own.
+
+address: AddressSanitizer, with the gaps about buffers and shared arrays poisoned. accesses: what
+compilers put in for ThreadSanitizer and for undefined behaviour, served by the tool's own callbacks,
+since it knows what orders GPU threads. schedules: the plain build in several orders of its threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli import process
+from tokitai_cli.devices.cpu import CpuDevice, WatchWords, compiler
+from tokitai_cli.devices.environment import child_environment, compiler_environment
+from tokitai_cli.devices.programs import answer, first_program
+from tokitai_cli.devices.watch_log import read_log
+from tokitai_cli.model.device import DeviceOptions, Look, Recipe, Sanitizer
+
+_PROBE_SECONDS = 60.0
+# Where the device's own compiler lacks a sanitizer, another one may have it.
+_OTHERS = ("g++", "clang++", *(f"clang++-{number}" for number in range(22, 13, -1)))
+_DEBUG = ("-O2", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+_UNDEFINED = (
+    "alignment,bool,bounds,builtin,enum,integer-divide-by-zero,nonnull-attribute,null,"
+    "pointer-overflow,returns-nonnull-attribute,shift,signed-integer-overflow,vla-bound"
+)
+# Set whole: what a user's own environment says of them is not passed on.
+_ASAN_OPTIONS = ":".join(
+    (
+        "detect_leaks=0,halt_on_error=0,symbolize=0,suppress_equal_pcs=0,exitcode=1",
+        "handle_segv=0,handle_sigbus=0,handle_sigfpe=0,handle_sigill=0,handle_abort=0",
+        "use_sigaltstack=0,detect_stack_use_after_return=0,print_legend=0,color=never",
+    )
+).replace(",", ":")
+SCHEDULES = 8
+
+
+class Check(msgspec.Struct, frozen=True):
+    """A watched build: its name, what it looks at, its words, and whether a runtime must be there."""
+
+    tool: str
+    looks: tuple[tuple[Look, str], ...]
+    words: WatchWords
+    runtime: str = ""
+    environment: Mapping[str, str] = {}
+    options: tuple[str, ...] = ()
+
+
+ADDRESS = Check(
+    tool="AddressSanitizer",
+    looks=(("memory", "every access to global, shared and local memory"),),
+    words=WatchWords(
+        units=("-DTOKITAI_WATCH_ADDRESS=1",),
+        kernels=(*_DEBUG, "-fsanitize=address", "-fsanitize-recover=address"),
+        link=("-fsanitize=address",),
+    ),
+    runtime="-fsanitize=address",
+    environment={"ASAN_OPTIONS": _ASAN_OPTIONS},
+)
+ACCESSES = Check(
+    tool="watch of accesses",
+    looks=(
+        ("races", "pairs of accesses to global and shared memory, in a block and between blocks"),
+        ("initialisation", "reads of global and shared memory that nothing wrote"),
+        ("undefined", "overflow of integers, shifts, indices, alignment"),
+        ("barriers", "who comes to barriers of a block, and takes part in shuffles"),
+    ),
+    words=WatchWords(
+        units=("-DTOKITAI_WATCH_ACCESSES=1", "-fno-omit-frame-pointer"),
+        kernels=(
+            *_DEBUG,
+            "-fsanitize=thread",
+            f"-fsanitize={_UNDEFINED}",
+            f"-fsanitize-recover={_UNDEFINED}",
+        ),
+    ),
+    # One after the other, so that what happened before what is known without clocks of OS threads.
+    options=("--threads=1",),
+)
+
+
+def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
+    """Every check; those that cannot run say what is missing."""
+    schedules = Sanitizer(
+        tool="scheduler",
+        looks=(
+            ("schedules", f"outputs in {SCHEDULES} orders of blocks, warps and threads"),
+            ("barriers", "barriers that not all threads come to, and deadlocks"),
+        ),
+        repeat=SCHEDULES,
+    )
+    return (schedules, *(_sanitizer(device, check) for check in (ADDRESS, ACCESSES)))
+
+
+def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
+    found = compiler()
+    drivers = [] if found is None else [found]
+    if found is not None and found[1] != "CXX":  # one that was asked for is never replaced
+        others = [first_program([(name, "PATH")]) for name in _OTHERS]
+        drivers += [((str(one[0]),), one[1]) for one in others if one is not None]
+    usable = (one for one in drivers if not check.runtime or _runs(one[0], check.runtime))
+    chosen = next(usable, None)
+    if chosen is None:
+        names = ", ".join(shlex.join(driver) for driver, _ in drivers)
+        missing = f"none of the compilers here has {check.runtime} ({names or 'there is none'})"
+        return Sanitizer(tool=check.tool, looks=check.looks, missing=missing)
+    return Sanitizer(
+        tool=check.tool,
+        looks=check.looks,
+        program=shlex.join(chosen[0]),
+        version=answer([*chosen[0], "--version"]).partition("\n")[0],
+        under=lambda _, folder: _WatchedCpu(device, check, chosen, folder),
+        read=lambda text: read_log(text, check.tool),
+        judges=False,
+    )
+
+
+@functools.cache
+def _runs(driver: tuple[str, ...], flag: str) -> bool:
+    """Whether a program built with the sanitizer comes to its end."""
+    with process.temporary_folder(prefix="probe-") as folder:
+        (folder / "probe.cpp").write_text("int main() { return 0; }\n", encoding="utf-8")
+        argv = [*driver, flag, str(folder / "probe.cpp"), "-o", str(folder / "probe")]
+        environment = compiler_environment()
+        built = process.run(argv, env=environment, timeout=_PROBE_SECONDS)
+        if built.returncode != 0:
+            return False
+        return process.run([str(folder / "probe")], env=environment, timeout=10.0).returncode == 0
+
+
+class _WatchedCpu(CpuDevice):
+    """The cpu device as a check builds and starts its children; logs go to `folder`."""
+
+    def __init__(
+        self,
+        device: CpuDevice,
+        check: Check,
+        compiled_by: tuple[tuple[str, ...], str],
+        folder: Path,
+    ) -> None:
+        self.non_claims = device.non_claims
+        self._check = check
+        self._compiled_by = compiled_by
+        self._folder = folder
+        self._children = 0
+
+    def recipe(
+        self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
+    ) -> Recipe:
+        """Recipe with the check's words."""
+        return self.recipe_by(*self._compiled_by, options, defines, flags, self._check.words)
+
+    def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
+        """Argv of the child, with the file of its findings."""
+        self._children += 1
+        log = self._folder / f"{self._children:06}.log"
+        log.touch()
+        command = super().launch_command(artifact, options)
+        return (*command, *self._check.options, f"--watch={log}")
+
+    def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
+        """Environment of the child, with the sanitizer's options."""
+        del options
+        return child_environment(self._check.environment)
