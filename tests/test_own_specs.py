@@ -177,7 +177,15 @@ def test_what_nothing_judges_is_told_in_numbers(tmp_path: Path) -> None:
         "most": VERIFIED,
         "workspace": VERIFIED,
         "limit": VERIFIED,
+        "larger": INCONCLUSIVE,
+        "scratch": VERIFIED,
     }
+    assert found["larger"].reason.startswith(
+        "less than half of what the kernel may write is judged: 1001 elements of w beside 1000 of "
+        "outputs"
+    )
+    said = [one.text for one in evidence.non_claims if one.source == "variant scratch"]
+    assert said == ["workspace w, a copy of x: nothing judges it"]
     assert found["few"].reason == (
         "y: 968 of 1000 elements stayed unwritten, as the oracle lets them: less than half of it was "
         "judged"

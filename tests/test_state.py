@@ -48,6 +48,15 @@ def spec_in(folder: Path) -> Path:
             {"kernel": "raises", "args": ["counter"], **ONCE},
             workspaces={"counter": {"dtype": "int32", "shape": [1], "init": init}},
         )
+    once = {"dtype": "float32", "shape": ["n"], "init": "zero-once"}
+    variants["cached"] = variant(
+        {"kernel": "replays_from", **LAUNCH, "args": ["x", "y", "cache", "counter", "n"]},
+        {"kernel": "raises", "args": ["counter"], **ONCE},
+        workspaces={
+            "cache": {**once, "scratch": "x"},
+            "counter": {**once, "dtype": "int32", "shape": [1]},
+        },
+    )
     document = {
         "schema": "tokitai/spec/v1",
         "op": "state",
@@ -104,6 +113,15 @@ def test_state_lives_through_the_repetitions_of_a_case(tmp_path: Path, evidence:
     (longer,) = run(spec_in(tmp_path), tmp_path, variant=["tires"], repeat=6).cases
     assert longer.verdict is Verdict.REFUTED
     assert "in repetition 5" in longer.reason
+
+
+def test_what_is_kept_in_a_workspace_that_is_zeroed_once_is_no_answer_to_others(
+    evidence: Evidence,
+) -> None:
+    cached = case_of(evidence, "cached")
+    assert cached.verdict is Verdict.REFUTED
+    assert "on other inputs (" in cached.reason
+    assert "cache, counter outlive a launch)" in cached.reason
 
 
 @pytest.mark.slow

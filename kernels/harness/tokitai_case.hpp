@@ -7,7 +7,8 @@
 namespace tokitai {
 
 enum class Kind : Word { input, output, inout, workspace, symbol, list };
-enum class Fill : Word { nothing, pattern, zero, content, zero_once };
+// kept: what stands in the region, in front of the first repetition.
+enum class Fill : Word { nothing, pattern, zero, content, zero_once, kept };
 enum class Status : Word {
   ok,
   runtime_error,
@@ -112,13 +113,13 @@ inline bool lies_inside(const Case& request, Word offset, Word bytes, Word front
 }
 
 inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
-  if (Word(buffer.kind) > Word(Kind::list) || Word(buffer.fill) > Word(Fill::zero_once)) return false;
+  if (Word(buffer.kind) > Word(Kind::list) || Word(buffer.fill) > Word(Fill::kept)) return false;
   if (buffer.has_content() &&
       !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
     return false;
   if (buffer.fill == Fill::content && !buffer.has_content()) return false;
   if (buffer.start >= fill_bytes) return false;
-  if (buffer.fill == Fill::zero_once && buffer.stride != 0) return false;
+  if (buffer.fill >= Fill::zero_once && buffer.stride != 0) return false;
   if (!buffer.is_result()) return buffer.fill == Fill::nothing;
   const Word last = request.repetitions.count - 1;
   Word offset;

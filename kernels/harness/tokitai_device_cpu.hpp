@@ -152,7 +152,8 @@ class Device {
         case Fill::zero_once:
           if (!request.begun) memset(buffer.pointer, 0, buffer.bytes);
           break;
-        case Fill::nothing: break;
+        case Fill::nothing:
+        case Fill::kept: break;
       }
     }
     for (Buffer& buffer : request.buffers) {

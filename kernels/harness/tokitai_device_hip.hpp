@@ -388,6 +388,9 @@ class Device {
       case Fill::content:
         return check(request, TOKITAI_CALL(hipMemcpy, buffer.pointer, buffer.kept, buffer.bytes,
                                            hipMemcpyDeviceToDevice));
+      case Fill::kept:
+        return request.begun || copy(request, buffer.pointer, file_ + buffer.region, buffer.bytes,
+                                     hipMemcpyHostToDevice);
       case Fill::nothing: break;
     }
     return true;

@@ -37,6 +37,7 @@ from tokitai_cli.model.judged import (
     PropertyRecord,
     RepeatRecord,
 )
+from tokitai_cli.model.text import plural
 from tokitai_cli.model.verdict import Stage, Verdict
 
 
@@ -88,8 +89,7 @@ def judge(
         findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
     failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
-    unjudged = [one.name for one in case.buffers_of(Role.WORKSPACE) if one.name in expectations]
-    verdict, reason = _verdict(case, judged, failures, unjudged)
+    verdict, reason = _verdict(case, judged, failures, _unjudged(case, judged, expectations))
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
@@ -217,7 +217,7 @@ def _verdict(
     case: Case,
     judged: Sequence[OutputJudgement],
     failures: Sequence[Failure],
-    unjudged: Sequence[str],
+    unjudged: str,
 ) -> tuple[Verdict, str]:
     if failures:
         # min keeps the first of equals: the order of the spec's outputs and checks.
@@ -228,13 +228,37 @@ def _verdict(
         if output.open:
             return Verdict.INCONCLUSIVE, output.open
     if unjudged:
-        text = (
-            f"{unjudged[0]} is passed as a workspace, though the oracle knows it: nothing judges it"
-        )
-        return Verdict.INCONCLUSIVE, text
+        return Verdict.INCONCLUSIVE, unjudged
     if case.expect_empty and all(output.record.elements for output in judged):
         return Verdict.INCONCLUSIVE, "an empty output was expected, but every output has elements"
     return Verdict.VERIFIED, ""
+
+
+def _unjudged(
+    case: Case, judged: Sequence[OutputJudgement], expectations: Mapping[str, Expectation]
+) -> str:
+    """What of the kernel's writing nothing judges, where that is too much; empty where it is not.
+
+    An oracle of the user's own knows the outputs alone, so that one which is passed as a workspace shows
+    by its size.
+    """
+    names = [plan.name for plan in case.buffers_of(Role.WORKSPACE)]
+    for name in names:
+        if name in expectations:
+            return f"{name} is passed as a workspace, though the oracle knows it: nothing judges it"
+    if not case.variant.own_oracle:
+        return ""
+    unsaid = [name for name in names if not case.variant.workspaces[name].scratch]
+    sizes = {plan.name: plan.elements for plan in case.buffers_of(Role.WORKSPACE)}
+    most = sum(output.record.elements for output in judged)
+    written = sum(sizes[name] for name in unsaid)
+    if written <= most:
+        return ""
+    return (
+        f"less than half of what the kernel may write is judged: {plural(written, 'element')} of "
+        f"{', '.join(unsaid)} beside {most} of outputs (make an output of it, or let `scratch:` of the "
+        "workspace say what it holds)"
+    )
 
 
 def _replay_fraction(judged: Sequence[OutputJudgement]) -> float | None:

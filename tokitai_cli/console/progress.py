@@ -127,7 +127,9 @@ def _words(event: Event) -> tuple[str, bool, str]:
             return f"{place} {event.case_id} on {event.device}", False, FAINT
         case CaseFinished():
             record = event.record
-            text = f"[{event.position}/{event.total}] {record.verdict}: {record.id}"
+            # Whether its checks tell enough is known when the cases of its group are through.
+            word = "passed" if record.verdict is Verdict.VERIFIED else record.verdict
+            text = f"[{event.position}/{event.total}] {word}: {record.id}"
             lasting = record.verdict not in FINE
             return f"{text} on {record.device}", lasting, verdict_style(record.verdict)
         case Note():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from tokitai_cli.fills import NBYTES, start_of
@@ -17,6 +19,7 @@ _KINDS = {
     Role.LIST: 5,
 }
 _FILL_NOTHING, _FILL_CONTENT = 0, 3
+_FILL_KEPT = 5
 _FILLS = {"sentinel": 1, "zero": 2, "zero-once": 4}
 _FILL_SPAN = -(-NBYTES // PAGE) * PAGE
 
@@ -73,10 +76,11 @@ class Layout(msgspec.Struct, frozen=True):
     nbytes: int
 
 
-def lay_out(case: Case, repetitions: int) -> Layout:
+def lay_out(case: Case, repetitions: int, kept: Collection[str] = ()) -> Layout:
     """Place every buffer with a page of guard in front and at least one behind.
 
-    Outputs and in-out buffers have a region per repetition, workspaces one for all.
+    Outputs and in-out buffers have a region per repetition, workspaces one for all. `kept` names
+    workspaces whose content the tool writes there.
     """
     placed: list[Placed] = []
     end = 0
@@ -93,7 +97,8 @@ def lay_out(case: Case, repetitions: int) -> Layout:
             stride = 0 if shared else block
             end += block if shared else block * repetitions
         kind, start = _KINDS[plan.role], start_of(plan.name)
-        placed.append(Placed(plan, kind, _fill(plan), content, region, stride, PAGE, back, start))
+        fill = _FILL_KEPT if plan.name in kept else _fill(plan)
+        placed.append(Placed(plan, kind, fill, content, region, stride, PAGE, back, start))
     fills = tuple(end + turn * _FILL_SPAN for turn in range(repetitions))
     return Layout(tuple(placed), fills, end + repetitions * _FILL_SPAN)
 

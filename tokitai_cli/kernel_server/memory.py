@@ -67,6 +67,20 @@ class Memory:
                     _check_array(buffer.plan, array)
                     self.array(buffer.plan, buffer.content)[...] = array
 
+    def keep(self, layout: Layout, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write workspaces that begin with what they held before."""
+        for buffer in layout.buffers:
+            if buffer.plan.name in arrays:
+                self.array(buffer.plan, buffer.region)[...] = arrays[buffer.plan.name]
+
+    def kept(self, layout: Layout) -> dict[str, NDArray[Any]]:
+        """What workspaces that are zeroed once hold now, copied."""
+        return {
+            buffer.plan.name: self.array(buffer.plan, buffer.region).copy()
+            for buffer in layout.buffers
+            if buffer.plan.init == "zero-once"
+        }
+
     def array(self, plan: BufferPlan, offset: int) -> NDArray[Any]:
         """View of the payload at `offset`."""
         part = self._bytes[offset : offset + plan.nbytes]

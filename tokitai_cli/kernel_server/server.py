@@ -133,17 +133,20 @@ class Server:
         warmups: int = 0,
         timeout: float = 60.0,
         seed: int = 0,
+        kept: Mapping[str, NDArray[Any]] | None = None,
     ) -> RunResult:
         """Run the case's launch sequence `repetitions` times on `arrays` (inputs, in-outs, symbols).
 
-        `timeout` is in seconds, for all of it; `seed` chooses the schedules. The outputs of the
+        `timeout` is in seconds, for all of it; `seed` chooses the schedules; `kept` is what workspaces
+        hold that are zeroed once and were before. The outputs of the
         result are views that the next call overwrites.
 
         Raises ChildCrashedError, ChildTimeoutError, and NotRunError where the memory is not there.
         """
-        layout = lay_out(case, repetitions)
+        layout = lay_out(case, repetitions, kept or ())
         self._memory.reserve(layout.nbytes, case.id)
         self._memory.write(layout, arrays)
+        self._memory.keep(layout, kept or {})
         seeds = frames.schedule_seeds(repetitions, seed)
         self._number += 1
         payload = frames.run_request(
@@ -168,6 +171,7 @@ class Server:
             log=log.text,
             log_bytes=log.total_bytes,
             schedules=frames.schedule_names(seeds),
+            kept=self._memory.kept(layout),
         )
 
     def _greet(self, timeout: float) -> Hello:

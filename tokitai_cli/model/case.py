@@ -294,7 +294,8 @@ class RunResult(msgspec.Struct, frozen=True):
     outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
     next case; `fills[r]` is the number of the fill (tokitai_cli.fills) of repetition r. Times are
     of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
-    blocks and warps in repetition r, empty where the device has no say in it.
+    blocks and warps in repetition r, empty where the device has no say in it. kept: what workspaces
+    that are zeroed once held in the end.
     """
 
     outputs: tuple[Mapping[str, NDArray[Any]], ...]
@@ -305,3 +306,4 @@ class RunResult(msgspec.Struct, frozen=True):
     log: str = ""
     log_bytes: int = 0
     schedules: tuple[str, ...] = ()
+    kept: Mapping[str, NDArray[Any]] = {}

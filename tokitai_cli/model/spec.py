@@ -99,14 +99,16 @@ class Buffer(Strict, frozen=True, kw_only=True):
 
     `init` says what outputs and workspaces hold before each repetition: a sentinel that no
     correct kernel leaves behind, or zero; a workspace of `zero-once` is zeroed in front of the first
-    only. `draw` is an input's own generator. `non_finite` says in words where an output is NaN or
-    infinite; the oracle's masks judge it. `constant` declares that an output has one value throughout,
-    so that it is no sign of weak checks that zeros are right.
+    only. `scratch` says in words what a workspace holds that nothing judges. `draw` is an input's own
+    generator. `non_finite` says in words where an output is NaN or infinite; the oracle's masks judge
+    it. `constant` declares that an output has one value throughout, so that it is no sign of weak
+    checks that zeros are right.
     """
 
     dtype: DTypeName
     shape: list[Expression]
     init: Init = "sentinel"
+    scratch: str = ""
     draw: Draw | str | None = None
     non_finite: str = ""
     constant: Constant | None = None
@@ -251,6 +253,11 @@ class Variant(Strict, frozen=True, kw_only=True):
         return (
             self.given_oracle if isinstance(self.given_oracle, str) else self.given_oracle.formula
         )
+
+    @property
+    def own_oracle(self) -> bool:
+        """Whether the oracle is a function beside the spec."""
+        return ":" in self.oracle
 
     @property
     def by_formula(self) -> FormulaOracle | None:

@@ -220,7 +220,7 @@ class _Attempt:
         # What a child gave back is gone with its next case.
         kept = tuple(map(_copied, result.outputs))
         if state:
-            judgement = self._on_other_inputs(artifact, judgement, state, clock)
+            judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
             if judgement.verdict is not Verdict.VERIFIED:
                 return msgspec.structs.replace(result, outputs=kept), judgement
         for stated in waiting:
@@ -234,14 +234,19 @@ class _Attempt:
         return msgspec.structs.replace(result, outputs=kept), judgement
 
     def _on_other_inputs(
-        self, artifact: build.Artifact, so_far: Judgement, state: Sequence[str], clock: Clock
+        self,
+        artifact: build.Artifact,
+        first: RunResult,
+        so_far: Judgement,
+        state: Sequence[str],
+        clock: Clock,
     ) -> Judgement:
         """Judge one more repetition: what was kept of the first inputs is no answer to others."""
         other = msgspec.structs.replace(self._case, seed=self._case.seed ^ 1)
         ready = Preparation(other, self._device.settings)(clock)
         if isinstance(ready, Refusal):
             raise ready.error
-        serve = functools.partial(self._device.serve_once_more, other, ready, artifact)
+        serve = functools.partial(self._device.serve_once_more, other, ready, artifact, first.kept)
         result = clock.timed(Stage.RUN, serve)
         judge = functools.partial(
             compare.judge, other, ready.expectations, ready.replays, result, ()

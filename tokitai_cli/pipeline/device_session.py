@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
+from numpy.typing import NDArray
 
 from tokitai_cli import build, kernel_server
 from tokitai_cli.errors import BuildError
@@ -136,7 +138,7 @@ class DeviceSession:
         Raises ChildError, NotRunError, InadmissibleError.
         """
         settings = self.settings
-        if self._has_run and lasting(artifact.record, case):
+        if self._has_run and variables(artifact.record, case):
             self.replace()
         server = self.start(artifact)
         self._has_run = True
@@ -151,11 +153,19 @@ class DeviceSession:
         )
 
     def serve_once_more(
-        self, case: Case, prepared: Prepared, artifact: build.Artifact
+        self,
+        case: Case,
+        prepared: Prepared,
+        artifact: build.Artifact,
+        kept: Mapping[str, NDArray[Any]],
     ) -> RunResult:
-        """Run one more repetition in the child that has just served `case`, as `serve` does."""
-        timeout = self.settings.timeout
-        return self.start(artifact).run(case, prepared.arrays, repetitions=1, timeout=timeout)
+        """Run one more repetition in the child that has just served `case`, as `serve` does.
+
+        `kept` is what workspaces that are zeroed once hold.
+        """
+        return self.start(artifact).run(
+            case, prepared.arrays, repetitions=1, timeout=self.settings.timeout, kept=kept
+        )
 
     def replace(self) -> None:
         """End the child; the next case gets a fresh one."""
@@ -199,6 +209,15 @@ class DeviceSession:
 
 
 def lasting(record: BuildRecord, case: Case) -> tuple[str, ...]:
+    """What outlives a launch: variables of the source, and workspaces that are zeroed once.
+
+    Variables that the spec fills do not.
+    """
+    once = [plan.name for plan in case.buffers if plan.init == "zero-once"]
+    return (*variables(record, case), *once)
+
+
+def variables(record: BuildRecord, case: Case) -> tuple[str, ...]:
     """Variables of the case's source that outlive a launch; those that the spec fills do not."""
     told = [fact.value for fact in record.code_object if fact.name == WRITABLE]
     names = [name for value in told for name in value.split(", ")]

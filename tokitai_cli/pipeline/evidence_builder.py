@@ -225,7 +225,12 @@ def _non_claims(spec: Spec, cases: Sequence[CaseRecord]) -> Iterator[NonClaimRec
     for name, variant in spec.variants.items():
         if name in ran:
             own = ((_FLUSHED, variant.flush_to_zero), (_NO_REDUCTION, variant.reduction == "none"))
-            for text in (*variant.non_claims, *(text for text, said in own if said)):
+            scratch = (
+                f"workspace {one}, {buffer.scratch}: nothing judges it"
+                for one, buffer in variant.workspaces.items()
+                if buffer.scratch
+            )
+            for text in (*variant.non_claims, *(text for text, said in own if said), *scratch):
                 yield NonClaimRecord(text=text, source=f"variant {name}")
     yield from _unjudged_properties(spec, cases)
     yield from untried(spec, cases)

@@ -103,8 +103,7 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
     if buffer.init == "zero-once" and role != "workspaces":
         message = "only workspaces are zeroed once and live on"
         raise document.fault((*path, "init"), message, "write `init: zero`, or make it a workspace")
-    if document.given((*path, "non_finite")):
-        _check_non_finite(document, (*path, "non_finite"), role, buffer)
+    _check_words(document, path, role, buffer)
     if buffer.constant is not None:
         _check_constant(document, (*path, "constant"), spec, role, buffer)
     if buffer.draw is not None:
@@ -126,13 +125,18 @@ def _check_constant(
         check_comparison(document, (*path, "when"), buffer.constant.when, spec.params)
 
 
-def _check_non_finite(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
-    if role not in ("outputs", "inout") or "float" not in buffer.dtype:
-        message = "only outputs and inout of floats have `non_finite`"
-        raise document.fault(path, message, "remove it", at_key=True)
-    if not buffer.non_finite.strip():
-        mend = "say where a correct kernel gives NaN and infinities"
-        raise document.fault(path, "an empty text", mend)
+def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
+    floats = role in ("outputs", "inout") and "float" in buffer.dtype
+    for key, has, who, mend in (
+        ("scratch", role == "workspaces", "workspaces", "say what the workspace holds"),
+        ("non_finite", floats, "outputs and inout of floats",
+         "say where a correct kernel gives NaN and infinities"),
+    ):  # fmt: skip
+        at = (*path, key)
+        if document.given(at) and not has:
+            raise document.fault(at, f"only {who} have `{key}`", "remove it", at_key=True)
+        if document.given(at) and not getattr(buffer, key).strip():
+            raise document.fault(at, "an empty text", mend)
 
 
 def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
