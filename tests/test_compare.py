@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -26,7 +27,9 @@ from tests.support import (
 from tokitai_cli.compare import judge
 from tokitai_cli.compare import target as target_module
 from tokitai_cli.compare.checks import WORST_ELEMENTS
+from tokitai_cli.compare.heat import HeatTally
 from tokitai_cli.compare.pattern import pattern_of
+from tokitai_cli.compare.target import Target
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.fills import held
@@ -1017,6 +1020,37 @@ def test_metrics_equal_the_naive_ones(
             histogram[format(end, ".17g")] = count
         below, end = end, 2 * end
     assert judged.ulp_histogram == histogram
+    over = error / bound
+    counts = [(float(end), count) for end, count in judged.bound_histogram.items()]
+    assert counts == [
+        (end, int(((over > (end / 2 if end > 2.0**-20 else 0)) & (over <= end)).sum()))
+        for end, _ in counts
+    ]
+    assert sum(count for _, count in counts) == (over > 0).sum()
+
+
+@pytest.mark.parametrize("shape", [(1,), (40,), (3, 1), (5, 7), (17, 33), (2, 9, 20), (64, 16)])
+@pytest.mark.parametrize("step", [1, 5, 64, 5000])
+def test_the_heat_map_is_the_largest_of_each_cell(shape: tuple[int, ...], step: int) -> None:
+    """Whatever the chunks are; cells are as even as the extents allow."""
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    exponents = np.random.default_rng(1).integers(-15, 16, rows * columns).tolist()
+    values = np.array([2.0**one if one > -14 else 0.0 for one in exponents])
+    tally = HeatTally(cast("Target", SimpleNamespace(shape=shape)))
+    for start in range(0, values.size, step):
+        tally.add(start, values[start : start + step])
+    found = tally.record("ulp")
+    if not values.any():
+        assert found is None
+        return
+    assert found is not None
+    height, width = min(rows, 16), min(columns, 16)
+    want = [["."] * width for _ in range(height)]
+    for at, one in enumerate(values):
+        down, across = at // columns * height // rows, at % columns * width // columns
+        letter = "." if one == 0 else chr(ord("m") + min(max(int(math.log2(one)), -12), 13))
+        want[down][across] = max(want[down][across], letter)
+    assert found.levels == ["".join(row) for row in want]
 
 
 def test_truncation_shows_in_the_outward_bias_alone() -> None:

@@ -22,11 +22,14 @@ from tests.test_report import HOSTILE, hostile_evidence
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli.app import run
 from tokitai_cli.errors import UsageError
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import HeatRecord
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.report import EVIDENCE_FORMATS, Look, file_name, render
 from tokitai_cli.report.formats import latex
 
-VOID = {"meta", "br", "path", "use", "rect"}
+VOID = {"meta", "br"}
+TEXTS = [name for name in EVIDENCE_FORMATS if name != "figures"]
 NAMES = 'a<b>|c_d%e&f#g{h}\\i $j ~k ^l \u00e9\u4e2d\u03b1 "m" --n [o] *p `q`'
 
 
@@ -46,6 +49,9 @@ class Page(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
@@ -55,7 +61,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
-@pytest.mark.parametrize("kind", EVIDENCE_FORMATS)
+@pytest.mark.parametrize("kind", TEXTS)
 def test_every_format_tells_of_every_verdict(kind: str, verdict: Verdict) -> None:
     text = render(samples.sample(verdict), kind).decode()
     if kind in ("sarif", "intoto", "json"):
@@ -198,6 +204,82 @@ def test_formats_of_500_cases_take_seconds() -> None:
     cases = [samples.case(seed=seed, id=f"case {seed}") for seed in range(500)]
     evidence = stage.assemble(samples.parts(cases))
     start = time.process_time()
-    for kind in EVIDENCE_FORMATS:
+    for kind in TEXTS:
         render(evidence, kind)
     assert time.process_time() - start < 5
+
+
+def test_pictures_stand_in_the_page_with_words(tmp_path: Path) -> None:
+    """Names are text in them; ids of one are not those of another; the same twice."""
+    pytest.importorskip("matplotlib")
+    heat = HeatRecord(unit="bound", rows=64, columns=64, levels=["am", ".z"])
+    metrics = msgspec.structs.replace(
+        samples.METRICS, heat=heat, bound_histogram={"0.5": 4000, "1": 96}
+    )
+    cases = [
+        samples.case(variant=name, outputs=[samples.output(metrics=metrics)], id=f"{name}/1")
+        for name in ("$x^{", "<b>&")
+    ]
+    evidence = stage.assemble(samples.parts(cases))
+    text = render(evidence, "html", Look(plots=True))
+    assert text == render(evidence, "html", Look(plots=True))
+    page = Page(text.decode())
+    pictures = [attrs for tag, attrs in page.tags if tag == "figure"]
+    assert len(pictures) == 5
+    assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in pictures)
+    ids = [attrs["id"] for tag, attrs in page.tags if "id" in attrs]
+    assert len(set(ids)) == len(ids)
+    assert "<b>&" in page.text
+    assert "$x^{" in page.text
+    assert "mathdefault" not in page.text
+    assert render(evidence, "figures").count(b"/Type /Page ") == 5
+
+
+def chromium() -> list[str]:
+    """Command of a browser without a window."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no chromium here")
+    quiet = ["background-networking", "component-update", "sync", "gpu", "quic"]
+    return [
+        program,
+        "--headless",
+        "--no-sandbox",
+        "--no-first-run",
+        *(f"--disable-{one}" for one in quiet),
+    ]
+
+
+def twenty() -> list[CaseRecord]:
+    shapes = [{"m": 16 * at, "n": 64, "k": 64} for at in range(1, 21)]
+    return [samples.case(shape=shape) for shape in shapes]
+
+
+@pytest.mark.slow
+def test_a_report_of_20_cases_is_three_pages_on_paper(tmp_path: Path) -> None:
+    (tmp_path / "r.html").write_bytes(render(stage.assemble(samples.parts(twenty())), "html"))
+    command = [*chromium(), f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
+    command += [f"--print-to-pdf={tmp_path / 'r.pdf'}", (tmp_path / "r.html").as_uri()]
+    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    data = (tmp_path / "r.pdf").read_bytes()
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 3
+
+
+@pytest.mark.slow
+def test_500_cases_are_painted_within_a_second(tmp_path: Path) -> None:
+    """By the browser's own clock, which a script beside the page asks: the page itself has none."""
+    cases = [samples.case(seed=seed, id=f"case {seed}") for seed in range(500)]
+    page = render(stage.assemble(samples.parts(cases)), "html").decode()
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    asked = (
+        "<script>new PerformanceObserver(list => { for (const one of list.getEntries()) "
+        "console.log(`painted ${one.startTime}`); })"
+        ".observe({type: 'paint', buffered: true});</script></body>"
+    )
+    (tmp_path / "r.html").write_text(page.replace("</body>", asked), "utf-8")
+    command = [*chromium(), f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+    command += [f"--screenshot={tmp_path / 'r.png'}", (tmp_path / "r.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=120, text=True)
+    painted = re.search(r"painted ([\d.]+)", done.stderr)
+    assert painted is not None
+    assert float(painted[1]) < 1000

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.compare.compared import Compared, flat_index
+from tokitai_cli.compare.heat import HeatTally
 from tokitai_cli.compare.target import CHUNK, Chunk, Target
 from tokitai_cli.compare.values import number
 from tokitai_cli.model.judged import BoundRecord, MetricsRecord
 from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE, ratio
 
 _BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
+_LEAST = -20  # exponent of the least bin of error over bound
 
 
 class BiasTally:
@@ -91,7 +93,9 @@ class MetricsTally:
         self.exact = self.open = 0
         self.bias = BiasTally()
         self.row = RowTally(target)
+        self.heat = HeatTally(target)
         self._bins = np.zeros(_BINS, dtype=np.int64)
+        self._over = np.zeros(_BINS - _LEAST, dtype=np.int64)
 
     def add(self, compared: Compared) -> None:
         """Take in one chunk."""
@@ -110,22 +114,21 @@ class MetricsTally:
         inexact = ulps[ulps > 0]
         self.exact += compared.count - inexact.size
         if inexact.size:
-            # frexp: u = m 2^e with 0.5 <= m < 1, so 2^(e-1) is its own upper end where m = 0.5.
-            fraction, exponent = np.frexp(inexact)
-            exponent -= fraction == 0.5
-            exponent[np.isinf(inexact)] = _BINS - 1
-            self._bins += np.bincount(np.clip(exponent, 0, _BINS - 1), minlength=_BINS)
+            self._bins += np.bincount(_exponents(inexact, 0), minlength=_BINS)
         values = ulps if compared.over_bound is None else compared.over_bound
+        if compared.over_bound is not None:
+            beyond = _exponents(values[values > 0], _LEAST)
+            self._over += np.bincount(beyond - _LEAST, minlength=_BINS - _LEAST)
         if inexact.size or values.any():
             self.row.add(flat_index(compared, 0), values)
+            if isinstance(compared.chunk.index, slice):
+                self.heat.add(flat_index(compared, 0), values)
 
     def record(self) -> MetricsRecord:
         """Return the evidence."""
         signed, outward = self.bias.means
         histogram = {"0": self.exact} if self.exact else {}
-        for exponent in map(int, np.flatnonzero(self._bins)):
-            end = "inf" if exponent == _BINS - 1 else format(2.0**exponent, ".17g")
-            histogram[end] = int(self._bins[exponent])
+        histogram |= _histogram(self._bins, 0)
         return MetricsRecord(
             max_abs=number(self.max_abs),
             max_rel=number(self.max_rel),
@@ -140,7 +143,30 @@ class MetricsTally:
             ulp_histogram=histogram,
             worst_row=self.row.best,
             open_elements=self.open,
+            bound_histogram=_histogram(self._over, _LEAST),
+            heat=self.heat.record("ulp" if self.over_bound is None else "bound"),
         )
+
+
+def _exponents(values: NDArray[np.float64], least: int) -> NDArray[np.int64]:
+    """Exponent e of the least power of two that holds each value, from `least` on.
+
+    frexp: v = m 2^e with 0.5 <= m < 1, so 2^(e-1) is its own upper end where m = 0.5.
+    """
+    fraction, exponent = np.frexp(values)
+    exponent -= fraction == 0.5
+    exponent[np.isinf(values)] = _BINS - 1
+    return np.clip(exponent, least, _BINS - 1)
+
+
+def _histogram(bins: NDArray[np.int64], least: int) -> dict[str, int]:
+    """Counts by the upper end of their bin."""
+    found = {}
+    for place in map(int, np.flatnonzero(bins)):
+        exponent = place + least
+        end = "inf" if exponent == _BINS - 1 else format(2.0**exponent, ".17g")
+        found[end] = int(bins[place])
+    return found
 
 
 class BoundTally:

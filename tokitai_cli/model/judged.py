@@ -54,6 +54,20 @@ class CheckRecord(Record, frozen=True, kw_only=True):
     passes_zeros: bool = False
 
 
+class HeatRecord(Record, frozen=True, kw_only=True):
+    """Where in an output the error lies: the largest in each cell of a coarse grid.
+
+    Rows are all axes but the last, columns the last one. levels: a line for each row of cells, a letter
+    for each cell: "." no error, "a" at most 2^-12, "b" at most 2^-11, ... "m" at most 1, ... "z" more
+    than 2^12, in units of the bound, or of ulp where there is none.
+    """
+
+    unit: Literal["bound", "ulp"]
+    rows: int
+    columns: int
+    levels: list[str]
+
+
 class MetricsRecord(Record, frozen=True, kw_only=True):
     """Error of an output against the reference over its finite elements.
 
@@ -63,6 +77,8 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     1 ulp, "2" of at most 2, "4" of at most 4, and so on; worst_row is the row (first axis) with
     the largest mean error over bound (in ulp where there is no bound), None without an error.
     open_elements: those of which the oracle knows nothing (its error is infinite): any value passes.
+    bound_histogram: elements by error over bound, with keys as those of ulp_histogram, halves and less
+    too; empty without a bound. heat: None without an error.
     """
 
     max_abs: Number
@@ -76,6 +92,8 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     ulp_histogram: dict[str, int]
     worst_row: int | None
     open_elements: int = 0
+    bound_histogram: dict[str, int] = msgspec.field(default_factory=dict)
+    heat: HeatRecord | None = None
 
 
 class BoundRecord(Record, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from tokitai_cli.model.judged import CheckRecord, ElementRecord, Number, OutputR
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 
-_FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
+FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
 # Source of the non-claims that say in numbers what the checks let pass.
 LEFT_OPEN = "checks"
 FINE = (Verdict.VERIFIED, Verdict.VACUOUS, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
@@ -155,7 +155,7 @@ def smallest_failing(records: Iterable[CaseRecord]) -> list[Smallest]:
     found = []
     for mine in grouped.values():
         shapes = {shape_text(case.shape) for case in mine}
-        failing = [case for case in mine if case.verdict in _FAILING]
+        failing = [case for case in mine if case.verdict in FAILING]
         if failing and len(shapes) > 1:
             smallest = min(failing, key=lambda case: math.prod(case.shape.values()))
             count = len({shape_text(case.shape) for case in failing})
@@ -214,7 +214,7 @@ def decision(row: Row) -> Decision | None:
         against = " against the replay" if check.against == "replay" else ""
         words = f"{check.metric} of {output.name}{against}"
         judged = Decision(words, check.value, check.limit)
-    if case.verdict not in (*_FAILING, Verdict.EXPECTED_FAILURE):
+    if case.verdict not in (*FAILING, Verdict.EXPECTED_FAILURE):
         return judged
     damage = [one for one in case.findings if one.kind != "nondeterministic"]
     if damage:

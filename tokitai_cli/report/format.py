@@ -31,7 +31,7 @@ class Format(msgspec.Struct, frozen=True):
 
     Both give the file's bytes, piece by piece, so that no report need be held whole; None where the
     format has no such form. `index` gets all cases of the index too, spec by spec. index_file: name of
-    the index in a batch's folder.
+    the index in a batch's folder. needs: library of an extra that it is made with.
     """
 
     name: str
@@ -39,3 +39,4 @@ class Format(msgspec.Struct, frozen=True):
     evidence: Callable[[Evidence, Look], Iterable[bytes]] | None
     index: Callable[[BatchIndex, Iterable[IndexCase], Look], Iterable[bytes]] | None
     index_file: str = ""
+    needs: str = ""

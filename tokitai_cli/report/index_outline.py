@@ -54,12 +54,17 @@ class IndexOutline(msgspec.Struct, frozen=True):
 
 def index_context(index: BatchIndex, look: Look | None = None) -> dict[str, Any]:
     """What templates of an index may use; with pictures where the `look` asks for them."""
+    shown: list[Any] = []
+    if look is not None and look.plots:
+        from tokitai_cli.report import figures
+
+        shown = figures.svgs(figures.figures_of_index(index))
     return {
         "headline": f"Batch: {index.verdict}",
         "index": index,
         "outline": outline_index(index),
         "counted": counts_text,
-        "figures": [],
+        "figures": shown,
     }
 
 

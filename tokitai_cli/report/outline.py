@@ -127,8 +127,14 @@ def context(evidence: Evidence, look: Look | None = None) -> dict[str, Any]:
         "reason": queries.reason(evidence),
         "decision": queries.decision,
         "shape": shape_text,
-        "figures": [],
+        "figures": _figures(evidence) if look is not None and look.plots else [],
     }
+
+
+def _figures(evidence: Evidence) -> list[Any]:
+    from tokitai_cli.report import figures
+
+    return figures.svgs(figures.figures_of(evidence))
 
 
 def headline(evidence: Evidence) -> str:

@@ -24,6 +24,7 @@ def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
     """`name`, where it is one `of` the formats. Raises UsageError for another one."""
     if name not in of:
         raise UsageError(f"--format {name}: unknown report format", mend=near(name, of))
+    _check_library(FORMATS[name].needs, f"--format {name}")
     return name
 
 
@@ -32,12 +33,14 @@ def check_look(look: Look) -> None:
     if look.templates is not None and not look.templates.is_dir():
         raise UsageError(f"--templates {look.templates}: no folder is there")
     if look.plots:
-        import importlib.util
+        _check_library("matplotlib", "--plots")
 
-        if importlib.util.find_spec("matplotlib") is None:
-            raise UsageError(
-                "--plots: matplotlib is not there", mend="pip install 'tokitai[plots]'"
-            )
+
+def _check_library(name: str, option: str) -> None:
+    import importlib.util
+
+    if name and importlib.util.find_spec(name) is None:
+        raise UsageError(f"{option}: {name} is not there", mend="pip install 'tokitai[plots]'")
 
 
 def file_name(name: str, format: str) -> str:

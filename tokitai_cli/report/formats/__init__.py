@@ -4,6 +4,7 @@ from tokitai_cli.report.format import Format
 from tokitai_cli.report.formats import (
     csv_table,
     exact_json,
+    figures_pdf,
     html,
     json_text,
     junit,
@@ -19,6 +20,7 @@ FORMATS: dict[str, Format] = {
         Format("html", ".html", html.evidence, html.index, "index.html"),
         Format("latex", ".tex", latex.table, None),
         Format("macros", ".macros.tex", latex.macros, None),
+        Format("figures", ".figures.pdf", figures_pdf.evidence, None, needs="matplotlib"),
         Format("junit", ".xml", junit.evidence, junit.index, "junit.xml"),
         Format("csv", ".csv", csv_table.evidence, None),
         Format("sarif", ".sarif", json_text.sarif, None),

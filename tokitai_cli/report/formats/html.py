@@ -105,7 +105,7 @@ def code(text: str) -> Raw:
 
 def _digest(text: str) -> Raw:
     """The beginning of a sha256, which stands whole in the appendix."""
-    return code(text[:16])
+    return Raw(f'<code class="d">{escape(text[:16])}</code>' if text else "-")
 
 
 def _linked(file: str) -> Raw:

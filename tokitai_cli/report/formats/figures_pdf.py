@@ -1,0 +1,17 @@
+r"""The pictures of a run as pages of a PDF, for LaTeX: `\includegraphics[page=2]{NAME.figures}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.report.format import Look
+
+
+def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+    """One page for each picture."""
+    from tokitai_cli.report import figures
+
+    yield figures.pdf(figures.figures_of(found))
