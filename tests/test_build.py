@@ -301,7 +301,7 @@ def test_a_failing_build_tells_the_first_error(bench: Bench, text: str, words: s
             "extern __shared__ __align__(16) unsigned char a[]; extern __shared__ int b [ ] ;",
             ["a", "b"],
         ),
-        ("__shared__ extern float late[];", []),
+        ("__shared__ extern float late[];", ["late"]),
         ("__shared__ float fixed[64]; extern float other[];", []),
         ("// extern __shared__ float no[];\n/* extern __shared__ int no2[]; */", []),
         ("HIP_DYNAMIC_SHARED(float, macro)", ["macro"]),

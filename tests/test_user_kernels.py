@@ -271,6 +271,36 @@ def test_template_arguments_of_any_kind_and_paths_from_the_specs_folder(tmp_path
     assert found.verdict is Verdict.VERIFIED, found.reason
 
 
+def test_folders_and_headers_that_a_spec_includes(tmp_path: Path) -> None:
+    path = write_example(tmp_path / "mine" / "op")
+    common = tmp_path / "mine" / "common"
+    common.mkdir()
+    (common / "signs.h").write_text('#include "plus.h"\n')
+    (common / "plus.h").write_text("#define PLUS +\n")
+    (path.parent / "first.h").write_text("#define LAST (n - 0)\n")
+    kernel = path.with_name("vector_add.hip")
+    text = kernel.read_text().replace("a[i] + b[i]", "a[i] PLUS b[i]").replace("i < n", "i < LAST")
+    kernel.write_text("#include <signs.h>\n" + text)
+    spec = path.read_text()
+    path.write_text(spec.replace("    oracle:", "    include: [../common, first.h]\n    oracle:"))
+
+    def verdict() -> tuple[Verdict, set[str]]:
+        found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+        (record,) = found.builds.values()
+        return found.verdict, {Path(name).name for name in record.header_texts}
+
+    assert verdict() == (Verdict.VERIFIED, {"signs.h", "plus.h", "first.h"})
+    (common / "plus.h").write_text("#define PLUS -\n")
+    assert verdict()[0] is Verdict.REFUTED
+    (common / "plus.h").write_text("#define PLUS +\n")
+    (path.parent / "first.h").write_text("#define LAST (n - 1)\n")
+    assert verdict()[0] is Verdict.REFUTED
+    (path.parent / "first.h").unlink()
+    found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+    assert found.verdict is Verdict.BUILD_FAILED
+    assert "what the spec includes does not exist: first.h" in found.reason
+
+
 def test_a_wrong_example_is_refuted(tmp_path: Path) -> None:
     path = write_example(tmp_path)
     kernel = tmp_path / "vector_add.hip"

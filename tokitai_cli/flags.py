@@ -18,7 +18,7 @@ MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserv
 _FORM = r"-[^\s{}]+"
 _MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")
-_WITH_PATH = r"(?P<option>-I|-isystem|-iquote|-idirafter|-L)(?P<path>[^=-].*)"
+_WITH_PATH = r"(?P<option>-include|-I|-isystem|-iquote|-idirafter|-L)(?P<path>[^=-].*)"
 # -f flags by which a compiler reads or writes a further file, or loads code of others.
 _FILES = (
     r"-f(?:plugin|pass-plugin|dump|profile|auto-profile|branch-prob|modul|prebuilt|pch|implicit-module"
@@ -86,6 +86,12 @@ def include_folders(command: Sequence[str]) -> list[Path]:
         if option is not None:
             folders.append(Path(word[len(option) :] or next(words, ".")))
     return folders
+
+
+def included(command: Iterable[str]) -> list[Path]:
+    """Files that a compiler's command takes in in front of the source."""
+    found = (re.fullmatch(r"-include=?(.+)", word) for word in command)
+    return [Path(match[1]) for match in found if match is not None]
 
 
 def libraries(command: Sequence[str]) -> tuple[list[Path], list[str]]:

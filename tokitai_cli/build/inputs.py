@@ -151,7 +151,7 @@ def manifest_of(
     used = list(dict.fromkeys([*read, *linked]))
     includes = [source.parent, *flags.include_folders(command)]
     libraries, wanted = flags.libraries(command)
-    near = [*includes, *libraries]
+    near = [*includes, *libraries, *(path.parent for path in flags.included(command))]
     foreign = [path for path in used if not any(path.is_relative_to(one) for one in near)]
     ours = [source, *(path for path in read if path not in foreign)]
     if not any("--MD" in word for word in command):

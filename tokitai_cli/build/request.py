@@ -56,8 +56,23 @@ def defines_of(case: Case) -> tuple[tuple[str, str], ...]:
 
 
 def flags_of(case: Case) -> tuple[str, ...]:
-    """Compiler flags of the variant; paths in them start at the spec's folder."""
-    return flags.resolved(case.variant.flags, case.loaded.folder)
+    """Compiler flags of the variant, its `include` first; paths in them start at the spec's folder.
+
+    Raises BuildError where an entry of `include` is neither a folder nor a file.
+    """
+    given = []
+    for index, entry in enumerate(case.variant.include):
+        place = case.loaded.folder / entry
+        if not place.exists():
+            raise BuildError(
+                f"what the spec includes does not exist: {entry}",
+                where=Location(
+                    case.loaded.path, key=f"variants.{case.variant_name}.include[{index}]"
+                ),
+                mend="give a folder or a header, relative to the spec file",
+            )
+        given.append(f"{'-I' if place.is_dir() else '-include'}{entry}")
+    return flags.resolved((*given, *case.variant.flags), case.loaded.folder)
 
 
 def source_path(case: Case) -> Path:
@@ -76,4 +91,4 @@ def source_path(case: Case) -> Path:
 def _shared(variant: Variant) -> tuple[object, ...]:
     """Everything of a variant that its artifact depends on, but its kernels."""
     symbols = {name: buffer.dtype for name, buffer in variant.symbols.items()}
-    return variant.source, variant.defines, variant.flags, symbols
+    return variant.source, variant.defines, variant.include, variant.flags, symbols

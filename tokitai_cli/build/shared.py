@@ -10,14 +10,15 @@ from tokitai_cli.sources import blank
 # `extern __shared__ T name[];`, with attributes and in any order, and HIP's macro for it.
 _TOKEN = re.compile(
     r"\bnamespace\b(?P<space>[\s\w:]*)\{|(?P<open>\{)|(?P<close>\})"
-    r"|\bextern\b(?=[^;{}]*\b__shared__\b)[^;{}]*?\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
+    r"|(?:\bextern\b(?=[^;{}]*\b__shared__\b)|\b__shared__\b(?=[^;{}]*\bextern\b))"
+    r"[^;{}]*?\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
     r"|\bHIP_DYNAMIC_SHARED\s*\([^;]*,\s*(?P<macro>[A-Za-z_]\w*)\s*\)"
 )
 
 # What is shared and not declared with a type of C alone.
 _OF_CLASS = re.compile(
     r"(?<!extern )\b__shared__\s+"
-    r"(?!(?:\s|\b(?:const|volatile|static|extern|unsigned|signed)\b|\b__align__\(\w+\))*"
+    r"(?!extern\b)(?!(?:\s|\b(?:const|volatile|static|extern|unsigned|signed)\b|\b__align__\(\w+\))*"
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int(?:8|16|32|64)_t)\b)"
 )
 

@@ -183,6 +183,7 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         "oracle": variant.oracle,
         "replay": variant.replay,
         "requires": "; ".join(variant.requires),
+        "include": " ".join(variant.include),
         "flags": " ".join(variant.flags),
         "defines": " ".join(f"{key}={value}" for key, value in variant.defines.items()),
         "deterministic": "yes" if variant.deterministic else "no",

@@ -41,7 +41,7 @@ _NO_NVCC = "no nvcc (looked in CUDA_HOME, PATH, /usr/local/cuda)"
 _NO_HOST = "no C++ compiler for nvcc (looked for g++, c++, clang++)"
 # What nvcc takes by itself; every other option of a spec is one of GCC or Clang, for the host's code.
 _NVCC_FLAG = re.compile(
-    r"-(?:[DUIO].*|std=.*|-.*|use_fast_math|fmad=.*|ftz=.*|prec-.*=.*|lineinfo|G)"
+    r"-(?:[DUIO].*|include=.*|std=.*|-.*|use_fast_math|fmad=.*|ftz=.*|prec-.*=.*|lineinfo|G)"
 )
 _TRANSLATED = {
     "-ffast-math": "-use_fast_math",
@@ -181,6 +181,7 @@ def _words(nvcc: Path, host: Path, arch: str) -> tuple[str, ...]:
 
 def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
     """Give a spec's flags, which are written for GCC and Clang, in nvcc's form."""
+    flags = [re.sub(r"^-include(?!=)", "-include=", flag) for flag in flags]
     return tuple(
         _TRANSLATED.get(flag) or (flag if _NVCC_FLAG.fullmatch(flag) else f"-Xcompiler={flag}")
         for flag in flags

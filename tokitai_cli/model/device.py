@@ -92,6 +92,7 @@ TRAITS: Mapping[str, Traits] = {
             r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
             r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
+            r"\bhip(?:Texture|Surface)Object_t\b": "textures and surfaces",
         },
     ),
 }

@@ -229,6 +229,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     backend: str = ""
     formula: str = ""
     defines: dict[Identifier, Expression] = {}
+    include: list[str] = []
     flags: list[str] = []
     requires: list[str] = []
     inputs: dict[Identifier, Buffer] = {}

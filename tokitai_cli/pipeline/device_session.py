@@ -187,7 +187,7 @@ class DeviceSession:
         return self._narrowed(case, first if case.variant_name in first else second)
 
     def _obtain(self, case: Case, request: HarnessRequest) -> Built:
-        key = (request, tuple(case.variant.flags))
+        key = (request, (*case.variant.include, "", *case.variant.flags))
         if key not in self._builds:
             self._builds[key] = self._build(case, request)
         return self._builds[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from tokitai_cli import flags
 from tokitai_cli.model.draws import KINDS
@@ -174,6 +175,12 @@ def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant
             message = f"`{name}` cannot be a define"
             raise document.fault(here, message, flags.MACRO_RULE, at_key=True)
         check_expression(document, here, value, spec.params)
+    for index, entry in enumerate(variant.include):
+        if Path(entry).is_absolute() or flags.fault(f"-I{entry}")[0]:
+            mend = (
+                "write a folder or a header, relative to the spec file, without spaces and braces"
+            )
+            raise document.fault((*path, "include", index), f"{entry!r} cannot be included", mend)
     for index, flag in enumerate(variant.flags):
         message, mend = flags.fault(flag)
         if message:
