@@ -59,7 +59,8 @@ watched() {
 
 at_a_time() {
   local op running=0
-  for op in gemm-bw embedding softmax layernorm; do
+  for op in specs/*.yaml; do
+    op=$(basename "$op" .yaml)
     "$1" "$op" &
     running=$((running + 1))
     if ((running == jobs)); then
