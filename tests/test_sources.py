@@ -27,6 +27,8 @@ from tokitai_cli import flags, sources
         "k<(1 << 4), 2 * 3>",
         "k<sizeof(float[4])>",
         "k<other<1>>",
+        "k(float*, const int *)",
+        "a::k<b<1>> (c<float> d, unsigned)",
     ],
 )
 def test_kernel_names(name: str) -> None:
@@ -46,6 +48,9 @@ def test_kernel_names(name: str) -> None:
         "k<(1>)",
         "k<)(>",
         "k<a>(b)<c>",
+        "k(a<b)",
+        "k((*)(int))",
+        "k(a);",
         "1k",
         "k-1",
         'k"',

@@ -31,7 +31,9 @@ _ASSEMBLED = re.compile(rb'\.incbin\b|["\s]\.include\b')
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 # A name, qualified or not, and for a template the brackets around its arguments.
-_KERNEL = re.compile(rf"(?:::)?{_NAME}(?:::{_NAME})*(?: *<(?P<arguments>.*)>)?")
+_KERNEL = re.compile(
+    rf"(?P<name>(?:::)?{_NAME}(?:::{_NAME})*(?: *<(?P<arguments>.*)>)?)(?: *\((?P<types>[^()]+)\))?"
+)
 # Names, numbers, and what stands between them in types and constant expressions.
 _WORD = re.compile(rf" *(?:{_NAME}|[0-9][0-9A-Za-z'.]*|::|[-+*&~!|^%,<>()[\]])")
 _CLOSING = {"<": ">", "(": ")", "[": "]"}
@@ -104,13 +106,21 @@ def own_texts(source: Path, folders: Sequence[Path] = ()) -> Iterator[str]:
 def is_kernel_name(name: str) -> bool:
     """Whether `name` may be a kernel's: a name, or an instantiation such as `space::k<-1, float*>`.
 
-    Brackets are balanced, and nothing in it can end the expression that it stands in. What the words
-    mean is left to the compiler.
+    Behind either may stand the types of its parameters, as `k(float*, int)`. Brackets are balanced, and
+    nothing in it can end the expression that it stands in. What the words mean is left to the compiler.
     """
     match = _KERNEL.fullmatch(name)
-    if match is None:
-        return False
-    arguments = (match["arguments"] or "").rstrip(" ")
+    return match is not None and all(map(_is_balanced, (match["arguments"], match["types"])))
+
+
+def overload(name: str) -> tuple[str, str]:
+    """A kernel's name and the types of its parameters, empty where they are not said."""
+    match = _KERNEL.fullmatch(name)
+    return (match["name"], match["types"]) if match and match["types"] else (name, "")
+
+
+def _is_balanced(text: str | None) -> bool:
+    arguments = (text or "").rstrip(" ")
     expected: list[str] = []  # the brackets that are to close, the innermost last
     position = 0
     while position < len(arguments):

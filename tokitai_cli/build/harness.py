@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli import kernel_source, resources
+from tokitai_cli import kernel_source, resources, sources
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.sources import own_texts
@@ -37,9 +37,10 @@ def harness_context(
         "kernels": [
             {
                 "expr": kernel.expr,
+                **_address(kernel.expr, index),
                 "args": [_argument(arg) for arg in kernel.args],
             }
-            for kernel in request.kernels
+            for index, kernel in enumerate(request.kernels)
         ],
         "dynamic_shared": dynamic_shared_names(texts),
         "shared_classes": shares_classes(texts),
@@ -48,6 +49,14 @@ def harness_context(
         "branch": dict(branch or {}),
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
+
+
+def _address(expr: str, index: int) -> dict[str, Any]:
+    """C++ expression for a kernel's address; one of several of a name is chosen by a pointer's type."""
+    name, types = sources.overload(expr)
+    if not types:
+        return {"address": f"&{expr}", "overload": None}
+    return {"address": f"tokitai_overload_{index}", "overload": {"name": name, "types": types}}
 
 
 def _argument(arg: KernelArg) -> dict[str, Any]:

@@ -92,7 +92,8 @@ def _check_launch(
 ) -> None:
     if not sources.is_kernel_name(launch.kernel):
         mend = (
-            "write the name of a __global__ function, or an instantiation such as sum<float, 256>"
+            "write the name of a __global__ function, an instantiation such as sum<float, 256>, or "
+            "one of several by its types: scale(float*, int)"
         )
         raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", mend)
     names = set(spec.params)

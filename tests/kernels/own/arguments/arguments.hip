@@ -90,6 +90,21 @@ __global__ void exchanged(float* x, unsigned distance, unsigned run, int n) {
     }
 }
 
+constexpr float kFactor = 2.0f;
+
+__global__ void scaled(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] = kFactor * x[i];
+    }
+}
+__global__ void scaled(const float* x, float* y, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] = -kFactor * x[i];
+    }
+}
+
 __global__ void spread(const float* from, float* to, float weight, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
