@@ -339,6 +339,12 @@ class Device {
           kernel.name, (unsigned long long)launch.grid[0], (unsigned long long)launch.grid[1],
           (unsigned long long)launch.grid[2], (unsigned long long)launch.block[0],
           (unsigned long long)launch.block[1], (unsigned long long)launch.block[2], block_limit);
+    const Word threads = launch.block[0] * launch.block[1] * launch.block[2];
+    if (kernel.thread_bound && threads > kernel.thread_bound)
+      return request.fail(Status::runtime_error,
+                          "kernel %s is launched with %llu threads a block, its __launch_bounds__ allow %u: "
+                          "a GPU refuses the launch",
+                          kernel.name, (unsigned long long)threads, kernel.thread_bound);
     const size_t own = static_shared_bytes(kernel.device->address());
     if (launch.shared_bytes + own > shared_limit)
       return request.fail(Status::runtime_error,

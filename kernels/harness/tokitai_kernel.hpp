@@ -91,10 +91,11 @@ constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* p
 }
 
 template <auto function, class... Makers>
-constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters) {
+constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters,
+                                              unsigned bound) {
   constexpr unsigned words = tokitai::first_word<Makers...>(sizeof...(Makers));
   static_assert(words <= tokitai::argument_limit, "too many arguments");
-  return {name, words, parameters, &tokitai::Starter<function, Makers...>::kernel};
+  return {name, words, parameters, bound, &tokitai::Starter<function, Makers...>::kernel};
 }
 
 template <class T>

@@ -23,6 +23,7 @@ struct KernelEntry {
   const char* name;
   unsigned parameter_count;
   const Parameter* parameters;
+  unsigned thread_bound;  // of __launch_bounds__; 0 where the source's text does not tell
   const struct DeviceKernel* device;  // how this kind of device starts it
 };
 

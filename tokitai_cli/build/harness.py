@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tokitai_cli import kernel_source, resources, sources
+from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.sources import own_texts
@@ -38,6 +39,7 @@ def harness_context(
             {
                 "expr": kernel.expr,
                 **_address(kernel.expr, index),
+                "bound": bound_of(kernel.expr, texts, dict(request.defines)),
                 "args": [_argument(arg) for arg in kernel.args],
             }
             for index, kernel in enumerate(request.kernels)

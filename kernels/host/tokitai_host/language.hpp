@@ -26,7 +26,7 @@ static_assert(TOKITAI_WARP_SIZE == 32 || TOKITAI_WARP_SIZE == 64, "a warp has 32
 #define __constant__
 #define __managed__
 #define __grid_constant__
-#define __launch_bounds__(...)
+#define __launch_bounds__(...)  // which the tool reads (build/launch_bounds.py)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
