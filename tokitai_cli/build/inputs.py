@@ -11,10 +11,9 @@ import msgspec
 
 from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import BuildError, Location
-from tokitai_cli.kernel_source import Taken
+from tokitai_cli.kernel_source import SYSTEM, Taken
 from tokitai_cli.storage import file_sha256, sha256
 
-_SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
 _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 
 
@@ -159,7 +158,7 @@ def manifest_of(
     present, absent = probed(ours, includes)
     absent |= {str(one / name) for one in libraries for name in wanted if not (one / name).exists()}
     for name in taken.optional if taken else ():
-        places = (one / name for one in (*includes, *_SYSTEM))
+        places = (one / name for one in (*includes, *SYSTEM))
         absent |= {str(place) for place in places if not place.exists()}
     digests = Digests()
     names = dict.fromkeys([*map(str, used), *sorted(present)])

@@ -217,36 +217,36 @@ def _names(node: Node, kind: str) -> Iterator[str]:
         yield from words_in((node.text or b"").decode()) if _holds_enum(node) else ()
     name = node.child_by_field_name("name")
     if name is not None:
-        yield from _leaf(name)
+        yield from leaf(name)
     for child in node.children:
         if child.type in {*_CLASSES, "enum_specifier"}:
             inner = child.child_by_field_name("name")
-            yield from _leaf(inner) if inner is not None else ()
+            yield from leaf(inner) if inner is not None else ()
             if child.type == "enum_specifier":
                 yield from words_in((child.text or b"").decode())
     for declarator in node.children_by_field_name("declarator"):
-        yield from _leaf(declarator)
+        yield from leaf(declarator)
 
 
 def _holds_enum(node: Node) -> bool:
     return node.type == "enum_specifier" or any(c.type == "enum_specifier" for c in node.children)
 
 
-def _leaf(node: Node) -> Iterator[str]:
+def leaf(node: Node) -> Iterator[str]:
     """Name at the bottom of a declarator, of `Scope::name` both."""
     if node.type in _DECLARED:
         yield (node.text or b"").decode()
     elif node.type == "qualified_identifier":
         for child in node.named_children:
-            yield from _leaf(child)
+            yield from leaf(child)
     elif node.type in {"template_function", "template_type"}:
         name = node.child_by_field_name("name")
-        yield from _leaf(name) if name is not None else ()
+        yield from leaf(name) if name is not None else ()
     else:
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type in {"parenthesized_declarator", "reference_declarator"}:
             inner = node.named_children[-1] if node.named_children else None
-        yield from _leaf(inner) if inner is not None else ()
+        yield from leaf(inner) if inner is not None else ()
 
 
 def _host_members(node: Node, source: SourceText) -> Iterator[Hole]:

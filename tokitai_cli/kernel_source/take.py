@@ -24,7 +24,7 @@ _HOST_HEADERS = """
     sys/stat.h sys/types.h string_view optional variant any iterator system_error cstdarg csignal
     signal.h dirent.h
 """
-_ALWAYS = re.compile(  # of C, C++ and HIP itself
+ALWAYS = re.compile(  # of C, C++ and HIP itself
     r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
     r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
 )
@@ -135,7 +135,7 @@ def _includes(
             name = one.foreign[begin]
             if name[1:-1] in _HOST_HEADERS.split() and not std:
                 edits.append((begin, end, ""))
-            elif not _ALWAYS.fullmatch(name[1:-1]):
+            elif not ALWAYS.fullmatch(name[1:-1]):
                 line = source.line(begin) + 1
                 optional[name.strip('<>"')] = None
                 asked = f"#if __has_include({name})\n#include {name}\n#endif\n#line {line}"

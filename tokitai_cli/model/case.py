@@ -32,12 +32,16 @@ class Role(enum.StrEnum):
 
 
 class LoadedSpec(msgspec.Struct, frozen=True):
-    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex."""
+    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex.
+
+    notes: what is to be said of it, that is no fault.
+    """
 
     spec: Spec
     path: Path
     text: str
     digest: str
+    notes: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -121,6 +121,9 @@ class Run:
         if note:
             self._recorder.notes.append(note)
             listener(Note(note))
+        for note in options.loaded.notes:
+            self._recorder.notes.append(note)
+            listener(Note(note))
         for device, probe in chosen:
             if any(fact.name == devices.CHOSEN_BY for fact in probe.facts):
                 auto = f"--device auto took {device.name}; `tokitai doctor` says what is there"

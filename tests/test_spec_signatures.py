@@ -1,0 +1,121 @@
+"""A spec is held against its kernels' signatures before anything is built."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tokitai_cli import spec
+from tokitai_cli.errors import SpecError
+
+SOURCE = """\
+#include <hip/hip_runtime.h>
+typedef float real;
+namespace deep { __global__ void nested(const real* x, real* y, unsigned n) {} }
+__global__ void add(const float* __restrict__ x, float* y, int n, float scale = 1.0f) {}
+__global__ void add(const double* x, double* y, int n, double scale) {}
+template <typename T, int N> __global__ void tiled(const T* x, T* y, int n) {}
+template <class... A> __global__ void pack(A... a) {}
+__global__ void halves(const half* x, UNKNOWN_TYPE y, int n) {}
+__global__ void loose(float* x, float* y, int n) {}
+__global__ void bytes(const void* x, void* y, int n) {}
+"""
+SPEC = """\
+schema: tokitai/spec/v1
+op: tried
+title: A trial
+summary: A trial.
+params:
+  n: {{default: 8, help: elements}}
+variants:
+  main:
+    formula: "y = x"
+    source: k.hip
+    inputs:
+      x: {{dtype: {dtype}, shape: [n]}}
+    outputs:
+      y: {{dtype: {dtype}, shape: [n]}}
+    scalars: {{{scalars}}}
+    launches:
+      - {{kernel: "{kernel}", grid: [1], block: [64], args: [{args}]}}
+    oracle: o.py:f
+    checks: [{{metric: abs, limit: 1}}]
+profiles:
+  normal: {{help: "N(0,1)"}}
+suites:
+  quick: [{{shape: {{}}, why: one}}]
+"""
+
+
+def load(
+    folder: Path, kernel: str, args: str, dtype: str = "float32", scalars: str = ""
+) -> tuple[str, ...]:
+    (folder / "k.hip").write_text(SOURCE)
+    (folder / "o.py").write_text("def f(params, inputs, scalars): ...\n")
+    text = SPEC.format(kernel=kernel, args=args, dtype=dtype, scalars=scalars)
+    (folder / "spec.yaml").write_text(text)
+    return spec.load(folder / "spec.yaml").notes
+
+
+S = "s: {dtype: float32, value: 2}"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "dtype", "scalars"),
+    [
+        ("deep::nested", "x, y, n", "float32", ""),
+        ("nested", "x, y, n", "float32", ""),
+        ("add", "x, y, n, s", "float32", S),
+        ("add", "x, y, n, s", "float64", "s: {dtype: float64, value: 2}"),
+        ("tiled<float, 4>", "x, y, n", "float32", ""),
+        ("tiled<__half, 4>", "x, y, n", "float16", ""),
+        ("tiled<unsigned char, 4>", "x, y, n", "uint8", ""),
+        ("pack<float*>", "x, y", "float32", ""),
+        ("halves", "x, y, n", "float16", ""),
+        ("bytes", "x, y, n", "float64", ""),
+    ],
+)
+def test_what_fits_or_is_not_known_is_left_to_the_compiler(
+    tmp_path: Path, kernel: str, args: str, dtype: str, scalars: str
+) -> None:
+    assert load(tmp_path, kernel, args, dtype, scalars) == ()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "dtype", "scalars", "told"),
+    [
+        ("ad", "x, y, n", "float32", "", r"\]\.kernel: k\.hip has no kernel `ad` .*mean add"),
+        ("add", "x, y, n", "float32", "", r"passes 3 arguments, `add` has 4 .*pass scale = 1\.0f"),
+        ("tiled<float, 4>", "x, y", "float32", "", r"args: .* has 3 parameters: x, y, n"),
+        ("tiled<double, 4>", "x, y, n", "float32", "", r"of float32; .* `const double\* x`"),
+        ("add", "x, y, n, s", "float16", S, r"args\[0\]: .*float16"),
+        ("add", "x, y, n, 3", "float32", "", r"integer; .*a scalar: \{dtype: float32"),
+        ("tiled<float, 4>", "y, x, n", "float32", "", r"outputs\.y: .*`const float\* x`"),
+        ("deep::nested", "x, n, y", "float32", "", r"`n`, an integer; .*`float\* y` .*k\.hip:3"),
+    ],
+)  # fmt: skip
+def test_what_cannot_fit_is_an_error_at_its_key(
+    tmp_path: Path, kernel: str, args: str, dtype: str, scalars: str, told: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, kernel, args, dtype, scalars)
+    assert re.search(told, str(caught.value))
+    assert caught.value.where is not None
+    assert caught.value.where.line
+    assert caught.value.exit_code == 2
+
+
+def test_an_input_that_could_be_written_is_said(tmp_path: Path) -> None:
+    (note,) = load(tmp_path, "loose", "x, y, n")
+    assert note.startswith("input x of main: the kernel's parameter is no pointer to const")
+
+
+def test_the_tools_own_specs_fit_their_kernels() -> None:
+    from tokitai_cli.spec.reader import decode, parse, read_bytes
+    from tokitai_cli.spec.signatures import check_signatures
+
+    for _, path in spec.builtin():
+        document = parse(decode(read_bytes(path), path), path)
+        assert check_signatures(document, spec.load(path).spec) == ()

@@ -1,0 +1,317 @@
+"""Signatures of a program's kernels: names, template parameters, parameters and their types.
+
+What a macro or a template decides is left open: a reader of text does not know it, the compiler does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tokitai_cli.kernel_source.files import SYSTEM
+from tokitai_cli.kernel_source.pieces import Piece, leaf
+from tokitai_cli.kernel_source.take import ALWAYS, Program
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Types of C++ and HIP, and the dtypes that a spec may pass for each: as the harness's `holds`.
+_DTYPES = {
+    "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
+    "_Float16": "float16", "__fp16": "float16", "hip_bfloat16": "bfloat16",
+    "__hip_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
+    "__bf16": "bfloat16", "bool": "bool", "char": "int8 uint8", "signed char": "int8",
+    "unsigned char": "uint8 bool", "short": "int16", "unsigned short": "uint16 float16 bfloat16",
+    "int": "int32", "unsigned": "uint32", "long": "int64", "unsigned long": "uint64",
+    "long long": "int64", "unsigned long long": "uint64", "size_t": "uint64", "ptrdiff_t": "int64",
+    "uchar": "uint8 bool", "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
+    "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
+    "__half2": "float16", "half2": "float16",
+    "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16",
+    **{f"int{bits}_t": f"int{bits}" for bits in (16, 32, 64)}, "int8_t": "int8",
+    "uint8_t": "uint8 bool", "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
+    "uint64_t": "uint64",
+}  # fmt: skip
+_VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
+_DROPPED = re.compile(
+    r"\b(?:const|volatile|struct|class|enum|typename|register|mutable|std\s*::)(?=\W|$)"
+)
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter. `type` is its element's, without const and pointers, typedefs put in.
+
+    kind: array (a pointer to numbers, or to what the kernel does not say), scalar, struct,
+    structs (a pointer to them), pointers (to pointers), or unknown (of a template or a macro).
+    dtypes: those that may be passed for it, empty where that is not known. const: of what is
+    pointed to.
+    """
+
+    name: str
+    type: str
+    kind: str
+    dtypes: tuple[str, ...]
+    pointers: int
+    const: bool
+    default: str
+
+    @property
+    def text(self) -> str:
+        """As a declaration says it."""
+        const = "const " if self.const else ""
+        return f"{const}{self.type}{'*' * self.pointers} {self.name}".strip()
+
+    @property
+    def integer(self) -> bool:
+        """Whether a whole number can be passed for it."""
+        return self.kind == "scalar" and all("int" in one or one == "bool" for one in self.dtypes)
+
+
+class TemplateParameter(msgspec.Struct, frozen=True):
+    """One parameter of a template: `type` is empty for types, else that of the value."""
+
+    name: str
+    type: str
+    default: str
+
+
+class Kernel(msgspec.Struct, frozen=True):
+    """A `__global__` function with a body. `text` is how it is declared, on one line."""
+
+    name: str
+    space: tuple[str, ...]
+    template: tuple[TemplateParameter, ...]
+    parameters: tuple[Parameter, ...]
+    file: Path
+    line: int
+    text: str
+    body: str
+    open: bool  # its parameters are not all known: a pack, or what could not be read
+
+    @property
+    def qualified(self) -> str:
+        """Its name with its namespaces."""
+        return "::".join([*self.space, self.name])
+
+
+class Types:
+    """What the names of types stand for in a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._aliases: dict[str, set[str]] = {}
+        self._classes: set[str] = set()
+        self._enums: set[str] = set()
+        for path, pieces in program.pieces.items():
+            plain = program.texts[path].plain
+            for piece in pieces:
+                self._read(piece, plain[piece.begin : piece.end])
+        for name, macro in program.macros.items():
+            if not macro.called and macro.bodies:
+                self._aliases.setdefault(name, set()).update(
+                    " ".join(b.split()) for b in macro.bodies
+                )
+
+    def _read(self, piece: Piece, text: str) -> None:
+        if piece.kind == "class":
+            self._classes |= piece.names
+        elif piece.kind == "type" and "enum" in piece.words:
+            self._enums |= piece.names
+        elif piece.kind == "type" and len(piece.names) == 1:
+            (name,) = piece.names
+            match = re.fullmatch(rf"using\s+{name}\s*=(.*);", text.strip(), re.S) or re.fullmatch(
+                rf"typedef\b(.*?)\b{name}\s*;", text.strip(), re.S
+            )
+            self._aliases.setdefault(name, set()).add(" ".join(match[1].split()) if match else "?")
+
+    def resolved(self, text: str, bound: Mapping[str, str]) -> str:
+        """`text` with aliases, macros and the template arguments `bound` put in; "" where it is open."""
+        for _ in range(8):
+            text = " ".join(_DROPPED.sub(" ", text).split())
+            if text in bound:
+                text = bound[text]
+            elif len(self._aliases.get(text, ())) == 1:
+                (text,) = self._aliases[text]
+            else:
+                return "" if text in self._aliases else text
+        return ""
+
+    def kind_of(self, base: str) -> tuple[str, tuple[str, ...]]:
+        """numbers, struct or unknown, and the dtypes of its elements."""
+        words = base.split()
+        order = [word for word in words if word != "int" or len(words) == 1]
+        if "unsigned" in order or "signed" in order:
+            sign = "unsigned" if "unsigned" in order else "signed"
+            rest = [word for word in order if word != sign]
+            keep = sign == "unsigned" or rest == ["char"]
+            order = ([sign] if keep else []) + (rest or ([] if keep else ["int"]))
+        name = " ".join(order)
+        if name in _DTYPES and name not in self._classes:
+            return "numbers", tuple(_DTYPES[name].split())
+        vector = _VECTOR.fullmatch(name)
+        if vector and name not in self._classes:
+            single = vector[1].replace("longlong", "long")
+            return "numbers", tuple(_DTYPES[single].split())
+        if name in self._enums:
+            return "numbers", ("int32", "uint32")
+        head = re.split(r"[<: ]", name)[0]
+        return ("struct" if head in self._classes or name in self._classes else "unknown"), ()
+
+
+def kernels_of(program: Program) -> list[Kernel]:
+    """All kernels of the program, in the order of its files and lines."""
+    types = Types(program)
+    found: list[Kernel] = []
+    for path, pieces in program.pieces.items():
+        source = program.texts[path]
+        for piece in pieces:
+            if not piece.kernel or not piece.names:
+                continue
+            head = " ".join(source.plain[piece.begin : piece.body].split())
+            template = tuple(_template(piece.node, source.parsed))
+            lists = _parameter_list(piece.node)
+            parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
+            declarator = piece.node.child_by_field_name("declarator")
+            name = next(leaf(declarator), "") if declarator is not None else ""
+            body = source.plain[piece.body : piece.end]
+            line = source.line(piece.begin)
+            is_open = (
+                lists is None or lists.has_error or "..." in source.plain[piece.begin : piece.body]
+            )
+            found.append(
+                Kernel(name, piece.space, template, parameters, path, line, head, body, is_open)
+            )
+    return found
+
+
+def may_declare(program: Program, name: str) -> bool:
+    """Whether a kernel of that name may be there all the same: by a macro, or in a header not read."""
+    if any("__global__" in macro.words for macro in program.macros.values()):
+        return True
+    for one in program.files.values():
+        names = (foreign[1:-1] for foreign in one.foreign.values())
+        if any((folder / other).exists() for other in names for folder in SYSTEM
+               if not ALWAYS.fullmatch(other)):  # fmt: skip
+            return True
+    return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
+
+
+def template_arguments(text: str) -> list[str]:
+    """Arguments between the brackets of an instantiation, split at its own commas."""
+    found, depth, at = [], 0, 0
+    for index, mark in enumerate(text):
+        depth += (mark in "(<[{") - (mark in ")>]}")
+        if mark == "," and depth == 0:
+            found.append(text[at:index].strip())
+            at = index + 1
+    return [*found, text[at:].strip()] if text.strip() else []
+
+
+def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
+    """Template arguments by the name of the parameter, defaults among them."""
+    given = dict(zip((one.name for one in kernel.template), arguments, strict=False))
+    rest = kernel.template[len(arguments) :]
+    return given | {one.name: one.default for one in rest if one.default}
+
+
+def instantiated(kernel: Kernel, program: Program, arguments: list[str]) -> tuple[Parameter, ...]:
+    """Parameters of the kernel with its template arguments put in."""
+    bound = bound_types(kernel, arguments)
+    types = Types(program)
+    return tuple(_with(one, types, bound) for one in kernel.parameters)
+
+
+def _with(one: Parameter, types: Types, bound: Mapping[str, str]) -> Parameter:
+    if one.kind != "unknown":
+        return one
+    base = types.resolved(one.type, bound)
+    stars = base.count("*")
+    kind, dtypes = types.kind_of(base.replace("*", "").strip())
+    shown = base.replace("*", "").strip() or one.type
+    pointers = one.pointers + stars
+    return msgspec.structs.replace(
+        one, type=shown, kind=_kind(kind, pointers, base), dtypes=dtypes, pointers=pointers
+    )
+
+
+def _parameter_list(node: Node) -> Node | None:
+    inner: Node | None = node.child_by_field_name("declarator")
+    while inner is not None and inner.type != "function_declarator":
+        inner = inner.child_by_field_name("declarator") or (
+            inner.named_children[-1] if inner.named_children else None
+        )
+    return inner.child_by_field_name("parameters") if inner is not None else None
+
+
+def _template(node: Node, text: str) -> Iterator[TemplateParameter]:
+    outer = node.parent
+    if outer is None or outer.type != "template_declaration":
+        return
+    parameters = outer.child_by_field_name("parameters")
+    for one in parameters.named_children if parameters is not None else ():
+        whole = " ".join(text[one.start_byte : one.end_byte].split())
+        front, _, default = whole.partition("=")
+        words = front.replace("...", " ").split()
+        is_type = one.type.endswith("type_parameter_declaration") or words[0] in {
+            "typename",
+            "class",
+        }
+        name = words[-1] if len(words) > 1 else ""
+        yield TemplateParameter(name, "" if is_type else " ".join(words[:-1]), default.strip())
+
+
+def _parameters(
+    node: Node, text: str, types: Types, template: tuple[TemplateParameter, ...]
+) -> Iterator[Parameter]:
+    open_names = {one.name for one in template}
+    for one in node.named_children:
+        if one.type not in {"parameter_declaration", "optional_parameter_declaration"}:
+            continue
+        default = one.child_by_field_name("default_value")
+        end = default.start_byte if default is not None else one.end_byte
+        whole = text[one.start_byte : end].rstrip().rstrip("=")
+        declarator = one.child_by_field_name("declarator")
+        name = next(leaf(declarator), "") if declarator is not None else ""
+        if whole.strip() == "void":
+            continue
+        yield _parameter(whole, name, text[default.start_byte : one.end_byte] if default else "",
+                         types, open_names)  # fmt: skip
+
+
+def _parameter(
+    whole: str, name: str, default: str, types: Types, open_names: set[str]
+) -> Parameter:
+    bare = (
+        re.sub(rf"\b{re.escape(name)}\b(?=[^\w]*(?:\[[^\]]*\]\s*)*$)", " ", whole)
+        if name
+        else whole
+    )
+    pointers = bare.count("*") + bare.count("[")
+    reference = "&" in bare
+    front = re.split(r"[*&\[]", bare)[0]
+    const = bool(re.search(r"\bconst\b", front)) and pointers > 0
+    base = types.resolved(front, {})
+    if "*" in base:  # an alias of a pointer
+        pointers += base.count("*")
+        const = const or base.strip().startswith("const")
+        base = base.replace("*", " ").strip()
+    kind, dtypes = types.kind_of(base)
+    if not base or set(re.findall(r"\w+", base)) & open_names or reference:
+        kind, dtypes = "unknown", ()
+    shown = base or " ".join(_DROPPED.sub(" ", front).split())
+    return Parameter(
+        name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip()
+    )
+
+
+def _kind(kind: str, pointers: int, base: str) -> str:
+    if pointers > 1:
+        return "pointers"
+    if pointers and (base == "void" or kind == "numbers"):
+        return "array"
+    if kind == "numbers":
+        return "scalar"
+    return "structs" if kind == "struct" and pointers else kind

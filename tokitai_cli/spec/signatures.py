@@ -1,0 +1,179 @@
+"""A variant's launches held against the signatures of the kernels in its source.
+
+What a macro, a template or a header that is not there may decide is left to the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tokitai_cli import flags, kernel_source
+from tokitai_cli.errors import SpecError, near
+from tokitai_cli.kernel_source import Kernel, Parameter
+from tokitai_cli.model.spec import Buffer, Launch, Spec, Variant
+from tokitai_cli.spec.document import Document, KeyPath
+
+
+def check_signatures(document: Document, spec: Spec) -> tuple[str, ...]:
+    """Raise SpecError where a launch cannot fit its kernel; return what is to be said of the others."""
+    programs: dict[tuple[object, ...], kernel_source.Program] = {}
+    said: dict[str, None] = {}
+    for name, variant in spec.variants.items():
+        source = (document.file.parent / variant.source).resolve()
+        words = flags.resolved(variant.flags, document.file.parent)
+        key = (source, *words)
+        if key not in programs:
+            programs[key] = kernel_source.program(source, flags.include_folders(words))
+        said |= dict.fromkeys(_check(document, ("variants", name), variant, programs[key]))
+    return tuple(said)
+
+
+def _check(
+    document: Document, path: KeyPath, variant: Variant, program: kernel_source.Program
+) -> Iterator[str]:
+    kernels = kernel_source.kernels_of(program)
+    fitted = {}
+    for index, launch in enumerate(variant.launches):
+        here = (*path, "launches", index)
+        fitted[index] = _fitting(document, here, variant, launch, kernels, program)
+    _check_written(document, path, variant, fitted)
+    return _remarks(path, variant, fitted)
+
+
+def _fitting(
+    document: Document,
+    path: KeyPath,
+    variant: Variant,
+    launch: Launch,
+    kernels: Sequence[Kernel],
+    program: kernel_source.Program,
+) -> tuple[Parameter, ...]:
+    """Parameters of the kernel that the launch means; none where it is not known."""
+    name, _, rest = launch.kernel.partition("<")
+    last = name.rpartition("::")[2].strip()
+    same = [one for one in kernels if one.name == last]
+    if not same:
+        if kernels and not kernel_source.may_declare(program, last):
+            mend = near(last, {one.name for one in kernels})
+            known = ", ".join(dict.fromkeys(one.qualified for one in kernels)) or "none"
+            raise document.fault(
+                (*path, "kernel"),
+                f"{variant.source} has no kernel `{last}`",
+                mend or f"its kernels: {known}",
+            )
+        return ()
+    arguments = kernel_source.template_arguments(rest.rpartition(">")[0]) if rest else []
+    lists = [kernel_source.instantiated(one, program, arguments) for one in same]
+    if any(one.open for one in same):
+        return ()
+    counted = [one for one in lists if len(one) == len(launch.args)]
+    if not counted:
+        raise _other_count(document, path, launch, same[0], lists[0])
+    errors: list[SpecError] = []
+    for parameters in counted:
+        error = _misfit(document, path, variant, launch, same[0], parameters)
+        if error is None:
+            return parameters
+        errors.append(error)
+    raise errors[0]
+
+
+def _other_count(
+    document: Document, path: KeyPath, launch: Launch, kernel: Kernel, known: Sequence[Parameter]
+) -> SpecError:
+    names = ", ".join(one.name or one.type for one in known)
+    given = len(launch.args)
+    passes = f"{given} argument{'' if given == 1 else 's'}"
+    message = f"the spec passes {passes}, `{kernel.name}` has {len(known)} parameters: {names}"
+    rest = [one for one in known[given:] if one.default]
+    mend = f"{_place(kernel)} declares them"
+    if rest and len(rest) == len(known) - given:
+        told = ", ".join(f"{one.name} = {one.default}" for one in rest)
+        mend = f"a launch by the tool has no default arguments: pass {told}"
+    return document.fault((*path, "args"), message, mend)
+
+
+def _misfit(
+    document: Document,
+    path: KeyPath,
+    variant: Variant,
+    launch: Launch,
+    kernel: Kernel,
+    parameters: Sequence[Parameter],
+) -> SpecError | None:
+    buffers = _buffers(variant)
+    for index, (argument, known) in enumerate(zip(launch.args, parameters, strict=True)):
+        wanted = ""
+        if argument in buffers:
+            dtype = buffers[str(argument)][1].dtype
+            passed = f"`{argument}`, an array of {dtype}"
+            is_open = known.kind == "unknown" or (known.kind == "array" and not known.dtypes)
+            if not is_open and (known.kind != "array" or dtype not in known.dtypes):
+                wanted = passed
+        elif argument in variant.scalars:
+            dtype = variant.scalars[str(argument)].dtype
+            if known.pointers or (known.kind == "scalar" and dtype not in known.dtypes):
+                wanted = f"`{argument}`, a {dtype}"
+        elif known.pointers or (known.kind == "scalar" and not known.integer):
+            wanted = f"`{argument}`, an integer"
+        if wanted:
+            message = (
+                f"the spec passes {wanted}; the parameter of `{kernel.name}` is `{known.text}`"
+            )
+            mend = f"{_place(kernel)} declares it"
+            if known.kind == "scalar" and not known.integer and argument not in buffers:
+                mend = f"declare a scalar: {{dtype: {known.dtypes[0]}, value: ...}}"
+            return document.fault((*path, "args", index), message, mend)
+    return None
+
+
+def _check_written(
+    document: Document, path: KeyPath, variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
+) -> None:
+    """Raise SpecError for an output that every launch takes by a pointer to const."""
+    bound = _bound(variant, fitted)
+    for role in ("outputs", "inout"):
+        for name in getattr(variant, role):
+            seen = bound.get(name, [])
+            if seen and all(one is not None and one.const for one in seen):
+                (first, *_) = [one for one in seen if one is not None]
+                message = f"no kernel can write `{name}`: the parameter is `{first.text}`"
+                mend = "make it an input, or check the order of `args`"
+                raise document.fault((*path, role, name), message, mend, at_key=True)
+
+
+def _remarks(
+    path: KeyPath, variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
+) -> Iterator[str]:
+    """Of inputs that a kernel takes by a pointer that is not const, as if it could write them."""
+    bound = _bound(variant, fitted)
+    for name in variant.inputs:
+        seen = [one for one in bound.get(name, []) if one is not None and one.pointers]
+        if any(not one.const for one in seen):
+            yield (
+                f"input {name} of {path[-1]}: the kernel's parameter is no pointer to const; that it "
+                "is left as it was is compared after each launch"
+            )
+
+
+def _bound(
+    variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
+) -> dict[str, list[Parameter | None]]:
+    """Parameters that each array is passed for; None where a launch's are not known."""
+    found: dict[str, list[Parameter | None]] = {}
+    for index, launch in enumerate(variant.launches):
+        for at, argument in enumerate(launch.args):
+            known = fitted[index][at] if fitted[index] else None
+            found.setdefault(str(argument), []).append(known)
+    return found
+
+
+def _buffers(variant: Variant) -> dict[str, tuple[str, Buffer]]:
+    roles = ("inputs", "outputs", "inout", "workspaces")
+    return {
+        name: (role, buffer) for role in roles for name, buffer in getattr(variant, role).items()
+    }
+
+
+def _place(kernel: Kernel) -> str:
+    return f"{kernel.file.name}:{kernel.line}"
