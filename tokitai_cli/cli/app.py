@@ -21,6 +21,7 @@ _VERBS = {
     "doctor": "doctor.doctor",
     "list": "show.list_ops",
     "show": "show.show",
+    "find": "find.find",
     "verify": "verify",
     "sanitize": "sanitize",
     "batch": "batch",

@@ -27,6 +27,7 @@ from tokitai_cli.model.audit import Answer
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
 from tokitai_cli.model.text import number, plural
@@ -130,6 +131,35 @@ def show_ops(specs: Iterable[LoadedSpec]) -> None:
     columns = [Column("op"), Column("variant"), Column("parameters", wide=True)]
     columns += [Column("title", wide=True, spare=1)]
     emit([Table(columns, rows)], sys.stdout)
+
+
+def show_kernels(
+    kernels: Sequence[FoundKernel], unread: Sequence[Unread], written: Sequence[Path]
+) -> None:
+    """Show one row per kernel: where it stands, its signature, and why it cannot be bound."""
+    rows = [
+        [
+            f"{one.file}:{one.line}",
+            one.instance,
+            ", ".join(_typed(parameter) for parameter in one.parameters),
+            "; ".join(one.reasons) or "yes",
+        ]
+        for one in kernels
+    ]
+    columns = [Column("place", wide=True), Column("kernel", wide=True)]
+    columns += [Column("parameters", wide=True, spare=1), Column("can be bound", wide=True)]
+    styles = [NORMAL if one.bindable else DOUBTFUL for one in kernels]
+    bound = sum(one.bindable for one in kernels)
+    blocks: list[Block] = [Table(columns, rows, styles)] if rows else []
+    blocks.append(Line(f"{plural(len(kernels), 'kernel')}, {bound} of them can be bound"))
+    blocks += [Line(f"{one.file}: {one.reason}", DOUBTFUL, label="not read:") for one in unread]
+    blocks += [Line(str(file), label="written:") for file in written]
+    emit(blocks, sys.stdout)
+
+
+def _typed(one: FoundParameter) -> str:
+    text = f"{'const ' if one.const else ''}{one.type}{'*' * one.pointers} {one.name}"
+    return f"{text} = {one.default}" if one.default else text
 
 
 def show_spec(loaded: LoadedSpec) -> None:

@@ -1,19 +1,21 @@
 """Kernels of real programs: what a source declares, what its kernels reach, and the rest left out."""
 
 from tokitai_cli.kernel_source.files import SYSTEM, has_host_code
+from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
     Parameter,
     instantiated,
     kernels_of,
     may_declare,
-    template_arguments,
 )
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, program, take
+from tokitai_cli.kernel_source.text import split
 
 __all__ = [
     "SYSTEM",
     "VERSION",
+    "HostLaunch",
     "Kernel",
     "Parameter",
     "Program",
@@ -21,8 +23,9 @@ __all__ = [
     "has_host_code",
     "instantiated",
     "kernels_of",
+    "launches_of",
     "may_declare",
     "program",
+    "split",
     "take",
-    "template_arguments",
 ]

@@ -74,7 +74,7 @@ class _Keeper:
     def keeps(self, piece: Piece) -> bool:
         if piece.kind == "space":
             return True
-        if piece.kind == "using" and piece.names & self._host:
+        if piece.kind in {"using", "instantiation"} and piece.names & self._host:
             return False
         if piece.kind in {"call", "unknown"} or not piece.names:
             return self._keeps_unnamed(piece)

@@ -199,17 +199,6 @@ def may_declare(program: Program, name: str) -> bool:
     return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
 
 
-def template_arguments(text: str) -> list[str]:
-    """Arguments between the brackets of an instantiation, split at its own commas."""
-    found, depth, at = [], 0, 0
-    for index, mark in enumerate(text):
-        depth += (mark in "(<[{") - (mark in ")>]}")
-        if mark == "," and depth == 0:
-            found.append(text[at:index].strip())
-            at = index + 1
-    return [*found, text[at:].strip()] if text.strip() else []
-
-
 def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
     """Template arguments by the name of the parameter, defaults among them."""
     given = dict(zip((one.name for one in kernel.template), arguments, strict=False))

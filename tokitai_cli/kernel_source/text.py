@@ -96,6 +96,17 @@ def words_in(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
+def split(text: str) -> list[str]:
+    """Parts of a list of arguments, split at its own commas."""
+    found, depth, at = [], 0, 0
+    for index, mark in enumerate(text):
+        depth += (mark in "(<[{") - (mark in ")>]}")
+        if mark == "," and depth == 0:
+            found.append(text[at:index].strip())
+            at = index + 1
+    return [*found, text[at:].strip()] if text.strip() else []
+
+
 def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
     """Macros that the texts define, by name; those that stand for a qualifier's macro resolved."""
     found: dict[str, list[tuple[str, bool]]] = {}

@@ -1,6 +1,18 @@
 """Spec files: strict reading of YAML into `LoadedSpec`, and the JSON Schema for editors."""
 
+from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.library import builtin, file_bytes, find, is_spec, load, placed, recall
 from tokitai_cli.spec.schema import spec_schema
 
-__all__ = ["builtin", "file_bytes", "find", "is_spec", "load", "placed", "recall", "spec_schema"]
+__all__ = [
+    "Draft",
+    "builtin",
+    "drafts",
+    "file_bytes",
+    "find",
+    "is_spec",
+    "load",
+    "placed",
+    "recall",
+    "spec_schema",
+]

@@ -62,7 +62,7 @@ def _fitting(
                 mend or f"its kernels: {known}",
             )
         return ()
-    arguments = kernel_source.template_arguments(rest.rpartition(">")[0]) if rest else []
+    arguments = kernel_source.split(rest.rpartition(">")[0]) if rest else []
     lists = [kernel_source.instantiated(one, program, arguments) for one in same]
     if any(one.open for one in same):
         return ()

@@ -1,0 +1,158 @@
+"""Launches in host code: what it says of a kernel's grid, block, shared memory and arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.text import configurations, split, words_in
+
+_LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
+_NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
+_CAST = re.compile(
+    r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned(?:\s+int)?|int|size_t|long|std::size_t)\)"
+)
+
+
+class HostLaunch(msgspec.Struct, frozen=True):
+    """One launch as the host writes it; grid and block are lists of expressions, what it names put in.
+
+    names: what the host's local names stand for, by name.
+    """
+
+    kernel: str
+    template: list[str]
+    grid: list[str]
+    block: list[str]
+    shared: str
+    args: list[str]
+    line: int
+
+
+def launches_of(program: Program) -> list[HostLaunch]:
+    """All launches that the program's files hold, in their order."""
+    found: list[HostLaunch] = []
+    for path in program.files:
+        text = program.texts[path].plain
+        line = program.texts[path].line
+        constants = _constants(program)
+        for begin, callee, configuration, args in _written(text):
+            named = _NAMED.search(callee)
+            if named is None:
+                continue
+            names = constants | _locals(text[:begin])
+            names = {name: value for name, value in names.items() if name not in args}
+            grid, block, shared = (*configuration, "", "", "")[:3]
+            found.append(
+                HostLaunch(
+                    kernel=named["name"].rpartition("::")[2],
+                    template=split(named["template"] or ""),
+                    grid=_extents(grid, names),
+                    block=_extents(block, names),
+                    shared=resolved(shared, names) or "0",
+                    args=args,
+                    line=line(begin),
+                )
+            )
+    return found
+
+
+def resolved(text: str, names: Mapping[str, str]) -> str:
+    """`text` with local names of the host put in, a few times over, and casts left out."""
+    for _ in range(5):
+        new = re.sub(
+            r"(?<![.\w>])[A-Za-z_]\w*(?!\w*\s*[(.])",
+            lambda match: f"({names[match.group()]})" if match.group() in names else match.group(),
+            text,
+        )
+        if new == text or len(new) > 400:
+            break
+        text = new
+    text = _NUMBER.sub(r"\1", _CAST.sub("", text))
+    while (shorter := re.sub(r"(?<![\w>])\((\s*\w+\s*)\)", r"\1", text)) != text:
+        text = shorter
+    return " ".join(text.split())
+
+
+def _written(text: str) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Offset, callee, configuration and arguments of each launch."""
+    for begin, end in configurations(text):
+        start = max(text.rfind(mark, 0, begin) for mark in ";{}") + 1
+        opened = text.find("(", end)
+        if opened >= 0 and not text[end:opened].strip():
+            yield (
+                begin,
+                text[start:begin],
+                split(text[begin + 3 : end - 3]),
+                _arguments(text, opened),
+            )
+    for match in _LAUNCH.finditer(text):
+        parts = _arguments(text, match.end() - 1)
+        if len(parts) >= 5:
+            callee = re.sub(r"HIP_KERNEL_NAME\s*\((.*)\)\s*$", r"\1", parts[0], flags=re.S)
+            yield match.start(), callee, parts[1:4], parts[5:]
+
+
+def _arguments(text: str, opened: int) -> list[str]:
+    depth = 0
+    for mark in re.compile("[()]").finditer(text, opened):
+        depth += 1 if mark.group() == "(" else -1
+        if depth == 0:
+            return split(text[opened + 1 : mark.start()])
+    return []
+
+
+def _locals(before: str) -> dict[str, str]:
+    """Declarations with initial values that stand in front of a launch, the last of each name."""
+    start = max(0, len(before) - 20_000)
+    found: dict[str, str] = {}
+    declared = (
+        r"\b(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?(\w+)\s*"
+    )
+    for match in re.finditer(
+        rf"{declared}(?:=\s*([^;]+?)|(?:\(|\{{)([^;]+?)(?:\)|\}}))\s*;", before[start:]
+    ):
+        value = " ".join((match[2] or match[3]).split())
+        if not re.search(
+            r"[\[\"]|\b(?!dim3\b|ceil_div\b|static_cast\b|min\b|max\b)\w+\s*\(", value
+        ):
+            found[match[1]] = value
+    return found
+
+
+def _constants(program: Program) -> dict[str, str]:
+    found = {
+        name: macro.bodies[0].strip()
+        for name, macro in program.macros.items()
+        if not macro.called and len(set(macro.bodies)) == 1 and re.search(r"\d", macro.bodies[0])
+    }
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            if piece.kind == "variable" and len(piece.names) == 1:
+                text = program.texts[path].plain[piece.begin : piece.end]
+                match = re.search(r"\b(?:const|constexpr)\b[^=]*=\s*([^;{}]+);", text)
+                if match is not None:
+                    found[next(iter(piece.names))] = " ".join(match[1].split())
+    return found
+
+
+def _extents(text: str, names: Mapping[str, str]) -> list[str]:
+    """Expressions of a grid or block: `dim3(a, b)`, a local name of one, or a number."""
+    for _ in range(3):
+        match = re.fullmatch(r"\s*dim3\s*[({](.*)[)}]\s*", text, re.S)
+        if match is not None:
+            text = match[1]
+            break
+        if text.strip() not in names:
+            break
+        text = names[text.strip()]
+    return [resolved(one, names) for one in split(text)][:3]
+
+
+def unknown_names(text: str, known: set[str]) -> set[str]:
+    """Names of an expression that are none of `known`."""
+    return words_in(text) - known

@@ -1,0 +1,40 @@
+"""Kernels of a source tree, as `tokitai find` lists them."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class FoundParameter(msgspec.Struct, frozen=True):
+    """A kernel's parameter; `dtypes` may be passed for it, `const` is of what is pointed to."""
+
+    name: str
+    type: str
+    kind: str
+    dtypes: tuple[str, ...]
+    pointers: int
+    const: bool
+    default: str
+
+
+class FoundKernel(msgspec.Struct, frozen=True):
+    """A kernel where it stands, and what a spec could pass to it.
+
+    instance: the kernel as a spec names it. reasons: why the tool cannot bind it, empty where it can.
+    """
+
+    file: str
+    line: int
+    name: str
+    instance: str
+    signature: str
+    parameters: list[FoundParameter]
+    bindable: bool
+    reasons: tuple[str, ...]
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A file that could not be looked at, and why."""
+
+    file: str
+    reason: str
