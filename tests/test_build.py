@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -371,6 +372,20 @@ def test_an_include_guard_is_no_conditional() -> None:
     guarded = '#ifndef MINE\n#define MINE\nasm("x");\n#endif\n'
     assert [finding.conditional for finding in scan(guarded, "cpu")] == [False]
     assert [finding.conditional for finding in scan('#if X\nasm("x");\n#endif\n', "cpu")] == [True]
+
+
+@needs_compiler
+def test_cuda_alone_is_refused_where_only_hip_is_known(bench: Bench) -> None:
+    bench.source = bench.folder / "k.cu"
+    bench.write("#include <cuda_runtime.h>\nstatic const int kernel_value = 1;\n")
+    request = harness_request(bench.case())
+    recipe = msgspec.structs.replace(bench.recipe(), device="rocm")
+    with pytest.raises(BuildError, match=r"k\.cu is CUDA alone: .* hipify-perl"):
+        build_stage.build(request, recipe)
+    assert code_of(build_stage.build(request, bench.recipe())) == 1
+    bench.write("#include <hip/hip_runtime.h>\nstatic const int kernel_value = 1;\n")
+    with contextlib.suppress(BuildError):
+        build_stage.build(request, recipe)
 
 
 @needs_compiler

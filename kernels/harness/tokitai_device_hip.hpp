@@ -256,11 +256,7 @@ class Device {
   }
 
   void read_arch() {
-#ifdef __HIP_PLATFORM_NVIDIA__
-    snprintf(arch_, sizeof arch_, "sm_%d%d", properties_.major, properties_.minor);
-#else
     snprintf(arch_, sizeof arch_, "%s", properties_.gcnArchName);
-#endif
   }
 
   const char* mismatch() const {

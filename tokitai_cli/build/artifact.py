@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import flags, process, resources
+from tokitai_cli import flags, process, resources, sources
 from tokitai_cli.build import entries, store
 from tokitai_cli.build.compiler import COMPILE_SECONDS
 from tokitai_cli.build.harness import harness_context, template_digest
 from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
-from tokitai_cli.build.scan import Finding, refuse
+from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.model.device import Recipe
@@ -114,6 +114,7 @@ def _prepare(
     shipped = resources.kernels_dir()
     folders = flags.include_folders(recipe.command)
     own = [folder for folder in folders if not folder.is_relative_to(shipped)]
+    refuse_cuda(request.source, sources.own_texts(request.source, own), recipe.device)
     context = harness_context(request, flags.macros(recipe.command), recipe.branch, own)
     findings: list[Finding] = []
     if "taken" not in context:

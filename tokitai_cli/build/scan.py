@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -58,6 +59,19 @@ def _defined(headers: Path) -> frozenset[str]:
     file = headers / "tokitai_host" / "builtins.hpp"
     text = file.read_text("utf-8") if file.is_file() else ""
     return frozenset(re.findall(r"__builtin_amdgcn_\w+(?=\()", text))
+
+
+def refuse_cuda(source: Path, texts: Iterable[str], device: str) -> None:
+    """Raise BuildError for a .cu file without HIP where the device's compiler knows nothing else."""
+    if not TRAITS[device].hip_only or source.suffix != ".cu":
+        return
+    if not any(re.search(r"\bhip|\bHIP_", text) for text in texts):
+        raise BuildError(
+            f"{source.name} is CUDA alone: it includes no HIP header, which the {device} device needs",
+            where=Location(source),
+            mend="`hipify-perl` turns CUDA into HIP; or choose --device cuda or cpu",
+            first_errors=(f"{source}:1: no HIP header in a .cu file",),
+        )
 
 
 def refuse(source: Path, text: str, device: str) -> list[Finding]:

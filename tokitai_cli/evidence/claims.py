@@ -234,7 +234,12 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
         found += [NonClaimRecord(text=text, source=f"device {name}") for text in texts]
     found += left_open(evidence.cases)
     if ran:
-        texts = [*_untried_shapes(ran), *_untried_waves(evidence), *_sampled(ran)]
+        texts = [
+            *_untried_shapes(ran),
+            *_always_equal(ran),
+            *_untried_waves(evidence),
+            *_sampled(ran),
+        ]
         if not _examined(evidence, "races"):
             texts.append("races not tested")
         found += [NonClaimRecord(text=text, source="tool") for text in texts]
@@ -248,6 +253,23 @@ def _untried_shapes(ran: Sequence[CaseRecord]) -> list[str]:
         cases = [case for case in ran if (case.op, case.variant) == (op, variant)]
         if tried := tried_values(cases):
             texts.append(f"shapes of {op} {variant} other than those tried ({tried})")
+    return texts
+
+
+def _always_equal(ran: Sequence[CaseRecord]) -> list[str]:
+    """Name per variant the params that were equal in every case: their order could not show."""
+    texts = []
+    for op, variant in dict.fromkeys((case.op, case.variant) for case in ran):
+        shapes = [case.shape for case in ran if (case.op, case.variant) == (op, variant)]
+        columns: dict[tuple[int | None, ...], list[str]] = {}
+        for name in shapes[0]:
+            columns.setdefault(tuple(shape.get(name) for shape in shapes), []).append(name)
+        texts += [
+            f"{op} {variant}: {', '.join(names[:-1])} and {names[-1]} were equal in every case, so "
+            "that one taken for the other would not show"
+            for names in columns.values()
+            if len(names) > 1
+        ]
     return texts
 
 

@@ -19,26 +19,27 @@ from tokitai_cli.kernel_source.take import ALWAYS, Program
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_BYTE = "uint8 bool float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
 # Types of C++ and HIP, and the dtypes that a spec may pass for each: as the harness's `holds`.
 _DTYPES = {
     "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
     "_Float16": "float16", "__fp16": "float16", "hip_bfloat16": "bfloat16",
     "__hip_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
     "__bf16": "bfloat16", "bool": "bool", "char": "int8 uint8", "signed char": "int8",
-    "unsigned char": "uint8 bool", "short": "int16", "unsigned short": "uint16 float16 bfloat16",
+    "unsigned char": _BYTE, "short": "int16", "unsigned short": "uint16 float16 bfloat16",
     "int": "int32", "unsigned": "uint32", "long": "int64", "unsigned long": "uint64",
     "long long": "int64", "unsigned long long": "uint64", "size_t": "uint64", "ptrdiff_t": "int64",
-    "uchar": "uint8 bool", "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
+    "uchar": _BYTE, "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
     "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
     "__half2": "float16", "half2": "float16",
     "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16",
     **{f"int{bits}_t": f"int{bits}" for bits in (16, 32, 64)}, "int8_t": "int8",
-    "uint8_t": "uint8 bool", "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
+    "uint8_t": _BYTE, "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
     "uint64_t": "uint64",
 }  # fmt: skip
 _VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _DROPPED = re.compile(
-    r"\b(?:const|volatile|struct|class|enum|typename|register|mutable|std\s*::)(?=\W|$)"
+    r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )
 
 
@@ -149,10 +150,10 @@ class Types:
             keep = sign == "unsigned" or rest == ["char"]
             order = ([sign] if keep else []) + (rest or ([] if keep else ["int"]))
         name = " ".join(order)
-        if name in _DTYPES and name not in self._classes:
+        if name in _DTYPES:
             return "numbers", tuple(_DTYPES[name].split())
         vector = _VECTOR.fullmatch(name)
-        if vector and name not in self._classes:
+        if vector:
             single = vector[1].replace("longlong", "long")
             return "numbers", tuple(_DTYPES[single].split())
         if name in self._enums:

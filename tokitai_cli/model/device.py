@@ -39,6 +39,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     found_by: environment variables that name its programs.
     obeyed: environment variables that its runtime obeys, and that are passed on to its children.
     headers: folder of the tool's headers for it alone, below `kernels_dir()`.
+    hip_only: its compiler knows nothing of CUDA's own headers and names.
     refused: what it cannot run at all, by a regular expression of the source.
     """
 
@@ -52,6 +53,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     found_by: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
     headers: str = ""
+    hip_only: bool = False
     refused: Mapping[str, str] = {}
 
 
@@ -60,6 +62,7 @@ TRAITS: Mapping[str, Traits] = {
     "rocm": Traits(
         device_class=DeviceClass.AMD_GPU,
         exclusive=True,
+        hip_only=True,
         identifying=("agent",),
         found_by=("HIPCC", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"),
         obeyed=(

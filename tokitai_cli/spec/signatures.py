@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from tokitai_cli import flags, kernel_source
 from tokitai_cli.errors import SpecError, near
 from tokitai_cli.kernel_source import Kernel, Parameter
-from tokitai_cli.model.spec import Buffer, Launch, Spec, Variant
+from tokitai_cli.model.spec import Launch, Spec, Variant, passed_buffers
 from tokitai_cli.spec.document import Document, KeyPath
 
 
@@ -101,30 +101,43 @@ def _misfit(
     kernel: Kernel,
     parameters: Sequence[Parameter],
 ) -> SpecError | None:
-    buffers = _buffers(variant)
     for index, (argument, known) in enumerate(zip(launch.args, parameters, strict=True)):
-        wanted = ""
-        if argument in buffers:
-            dtype = buffers[str(argument)][1].dtype
-            passed = f"`{argument}`, an array of {dtype}"
-            is_open = known.kind == "unknown" or (known.kind == "array" and not known.dtypes)
-            if not is_open and (known.kind != "array" or dtype not in known.dtypes):
-                wanted = passed
-        elif argument in variant.scalars:
-            dtype = variant.scalars[str(argument)].dtype
-            if known.pointers or (known.kind == "scalar" and dtype not in known.dtypes):
-                wanted = f"`{argument}`, a {dtype}"
-        elif known.pointers or (known.kind == "scalar" and not known.integer):
-            wanted = f"`{argument}`, an integer"
+        wanted = _unfit(variant, argument, known)
         if wanted:
             message = (
                 f"the spec passes {wanted}; the parameter of `{kernel.name}` is `{known.text}`"
             )
             mend = f"{_place(kernel)} declares it"
-            if known.kind == "scalar" and not known.integer and argument not in buffers:
+            if known.kind == "scalar" and not known.integer and wanted.endswith("integer"):
                 mend = f"declare a scalar: {{dtype: {known.dtypes[0]}, value: ...}}"
             return document.fault((*path, "args", index), message, mend)
     return None
+
+
+def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
+    """What the argument is, where it cannot be passed for the parameter; else empty."""
+    name = str(argument)
+    buffers = passed_buffers(variant)
+    if name in buffers:
+        dtype = buffers[name].dtype
+        is_open = known.kind in {"unknown", "structs"} or (
+            known.kind == "array" and not known.dtypes
+        )
+        fits = is_open or (known.kind == "array" and dtype in known.dtypes)
+        told = f"an array of {dtype}"
+    elif name in variant.scalars:
+        dtype = variant.scalars[name].dtype
+        fits = not known.pointers and (known.kind != "scalar" or dtype in known.dtypes)
+        told = f"a {dtype}"
+    elif name in variant.structs:
+        fits, told = known.kind != "array", "a struct"
+    elif name in variant.lists:
+        fits = known.pointers > 1 or known.kind in {"unknown", "struct"}
+        told = "a list of arrays"
+    else:
+        fits = not known.pointers and (known.kind != "scalar" or known.integer)
+        told = "an integer"
+    return "" if fits else f"`{argument}`, {told}"
 
 
 def _check_written(
@@ -166,13 +179,6 @@ def _bound(
             known = fitted[index][at] if fitted[index] else None
             found.setdefault(str(argument), []).append(known)
     return found
-
-
-def _buffers(variant: Variant) -> dict[str, tuple[str, Buffer]]:
-    roles = ("inputs", "outputs", "inout", "workspaces")
-    return {
-        name: (role, buffer) for role in roles for name, buffer in getattr(variant, role).items()
-    }
 
 
 def _place(kernel: Kernel) -> str:

@@ -7,7 +7,6 @@
 #define hipError_t cudaError_t
 #define hipStream_t cudaStream_t
 #define hipEvent_t cudaEvent_t
-#define hipDeviceProp_t cudaDeviceProp
 #define hipFuncAttributes cudaFuncAttributes
 #define hipMemcpyKind cudaMemcpyKind
 #define hipDeviceAttribute_t cudaDeviceAttr
@@ -57,7 +56,6 @@
 #define hipGetDeviceCount cudaGetDeviceCount
 #define hipSetDevice cudaSetDevice
 #define hipGetDevice cudaGetDevice
-#define hipGetDeviceProperties cudaGetDeviceProperties
 #define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define hipDeviceSynchronize cudaDeviceSynchronize
@@ -98,3 +96,26 @@
 #define hipLaunchKernel cudaLaunchKernel
 #define hipFuncGetAttributes cudaFuncGetAttributes
 #define hipFuncSetAttribute cudaFuncSetAttribute
+
+// CUDA's properties, and those that only HIP has or that CUDA 13 no longer has.
+struct hipDeviceProp_t : cudaDeviceProp {
+  char gcnArchName[256];
+  int gcnArch, clockRate, memoryClockRate, computeMode, cooperativeMultiDeviceLaunch;
+  size_t maxSharedMemoryPerMultiProcessor;
+};
+inline cudaError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  *properties = {};
+  cudaDeviceProp& known = *properties;
+  const cudaError_t error = cudaGetDeviceProperties(&known, device);
+  if (error != cudaSuccess) return error;
+  const int digits[] = {known.major % 10, known.minor % 10};
+  char* name = properties->gcnArchName;
+  for (const char letter : {'s', 'm', '_'}) *name++ = letter;
+  if (known.major > 9) *name++ = char('0' + known.major / 10);
+  for (const int digit : digits) *name++ = char('0' + digit);
+  properties->maxSharedMemoryPerMultiProcessor = known.sharedMemPerMultiprocessor;
+  cudaDeviceGetAttribute(&properties->clockRate, cudaDevAttrClockRate, device);
+  cudaDeviceGetAttribute(&properties->memoryClockRate, cudaDevAttrMemoryClockRate, device);
+  cudaDeviceGetAttribute(&properties->computeMode, cudaDevAttrComputeMode, device);
+  return cudaSuccess;
+}

@@ -1,0 +1,123 @@
+"""`tokitai find`: kernels of a tree, what can be bound, drafts of specs, and robust on any file."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tokitai_cli import spec
+from tokitai_cli.cli.app import run
+from tokitai_cli.errors import UsageError
+from tokitai_cli.model.found import Unread
+from tokitai_cli.pipeline.find import find_kernels, told, write_drafts
+
+PROGRAM = """\
+#include <hip/hip_runtime.h>
+#include "parts.h"
+struct Settings { int n; };
+template <typename T, int TILE>
+__global__ void scale(const T* __restrict__ x, T* y, float alpha, int rows, int cols) {
+  for (int i = threadIdx.x; i < rows * cols; i += TILE) y[i] = alpha * x[i] + shift();
+}
+__global__ void by_struct(float* x, Settings s) { x[0] = s.n; }
+__global__ void accumulate(float* sum, const int* index, size_t count) { sum[index[0]] += count; }
+int main() {
+  int threads = 128;
+  dim3 grid((m + threads - 1) / threads, 2);
+  scale<float, 64><<<grid, threads, 0, stream>>>(d_x, d_y, 0.5f, m, n);
+}
+"""
+PARTS = "__device__ float shift() { return 1; }\n__global__ void of_header(double* p) { *p = 1; }\n"
+
+
+def tree(folder: Path) -> Path:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "program.cu").write_text(PROGRAM)
+    (folder / "deep" / "parts.h").write_text(PARTS)
+    (folder / "note.txt").write_text("__global__")
+    return folder
+
+
+def test_each_kernel_is_listed_once_with_what_can_be_bound(tmp_path: Path) -> None:
+    drafts = [one for found in find_kernels(tree(tmp_path)) for one in found]  # type: ignore[union-attr]
+    listed = {one.name: one for one in map(told, drafts)}
+    assert list(listed) == ["scale", "by_struct", "accumulate", "of_header"]
+    assert listed["scale"].instance == "scale<float, 64>"
+    assert listed["scale"].line == 4
+    assert listed["scale"].file.endswith("program.cu")
+    assert listed["of_header"].file.endswith("parts.h")
+    assert [one.bindable for one in listed.values()] == [not one.reasons for one in listed.values()]
+    assert {"scale", "accumulate", "of_header"} <= {n for n, one in listed.items() if one.bindable}
+
+
+def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
+    source = tree(tmp_path)
+    drafts = [one for found in find_kernels(source, (), tmp_path / "out") for one in found]  # type: ignore[union-attr]
+    written = write_drafts([one for one in drafts if one.spec], tmp_path / "out")
+    loaded = {path.parent.name: spec.load(path).spec.variants["main"] for path in written}
+    scale = loaded["scale"]
+    assert list(scale.inputs) == ["x"]
+    assert list(scale.outputs) == ["y"]
+    assert [scale.launches[0].grid, scale.launches[0].block] == [
+        ["(rows + 128 - 1) // 128", 2],
+        [128],
+    ]
+    assert scale.scalars["alpha"].dtype == "float32"
+    assert list(loaded["accumulate"].inout) == ["sum"]
+    assert loaded["accumulate"].inputs["index"].dtype == "int32"
+    for path in written:
+        compile((path.parent / "formula.py").read_text(), "formula.py", "exec")
+    with pytest.raises(UsageError, match="is there already"):
+        write_drafts([one for one in drafts if one.spec], tmp_path / "out")
+
+
+def test_the_verb_prints_a_table_or_json(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    assert run(["find", str(tree(tmp_path))]) == 0
+    out = capsys.readouterr().out
+    assert "4 kernels" in out
+    assert run(["find", str(tmp_path), "--json"]) == 0
+    listing = json.loads(capsys.readouterr().out)
+    assert len(listing["kernels"]) == 4
+    assert listing["unread"] == []
+    assert run(["find", str(tmp_path / "none")]) == 2
+
+
+def test_damaged_files_are_read_without_a_fault_and_in_bounded_time(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    marks = [
+        "{",
+        "}",
+        "(",
+        ")",
+        "<",
+        ">>>",
+        "<<<",
+        '"',
+        "'",
+        "\n#if",
+        "\n#else\n",
+        "/*",
+        'R"(',
+        "\\\n",
+        "\0",
+        "é",
+    ]
+    start = time.monotonic()
+    for number in range(60):
+        text = list(PROGRAM * (1 + number % 3))
+        for _ in range(draw.randrange(1, 30)):
+            at = draw.randrange(len(text))
+            text[at : at + draw.randrange(3)] = draw.choice(marks)
+        file = tmp_path / f"k{number}.cu"
+        file.write_text("".join(text), encoding="utf-8")
+        for found in find_kernels(file):
+            assert isinstance(found, Unread) or all(msgspec.json.encode(told(one)) for one in found)
+    (tmp_path / "deep.cu").write_text("__global__ void k(" + "(" * 20_000 + "{" * 20_000)
+    (tmp_path / "long.cu").write_text("__global__ void k(int a) {" + "f(a);" * 200_000 + "}")
+    assert all(list(find_kernels(tmp_path / name)) for name in ("deep.cu", "long.cu"))
+    assert time.monotonic() - start < 60
