@@ -332,6 +332,7 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
         ('__asm__ ("nop");', "__asm__"),
         ("x = __builtin_amdgcn_mfma_f32_16x16x16f16(a);", "__builtin_amdgcn_mfma"),
         ("x = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a);", "__builtin_amdgcn_wmma"),
+        ("__global__ void k(hipTextureObject_t image);", "hipTextureObject_t"),
     ],
 )
 def test_what_the_cpu_cannot_run_is_refused_with_its_line(

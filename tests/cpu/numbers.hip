@@ -185,6 +185,23 @@ __global__ void directed_integers(const long long* in, float* out, double* wide,
   wide[i] = __ll2double_rd(x), wide[n + i] = __ull2double_ru((unsigned long long)x);
 }
 
+// --- special functions -------------------------------------------------------------------------------
+__global__ void special(const double* in, double* out, float* singles, int n) {
+  const int i = threadIdx.x;
+  const double x = in[i];
+  double* next = out + i;
+  const auto put = [&](double value) { *next = value, next += n; };
+  put(erfinv(x)), put(erfcinv(1 - x)), put(normcdfinv((1 + x) / 2)), put(erfcinv(1e-200));
+  put(cyl_bessel_i0(9 * x)), put(cyl_bessel_i1(9 * x)), put(norm(n, in)), put(rnorm4d(x, 1, 2, 3));
+  singles[i] = erfinvf(float(x)), singles[n + i] = erfcxf(float(x)), singles[2 * n + i] = powif(2.5f, i - 3);
+  singles[3 * n + i] = rnorm3df(float(x), 2, 3);
+  singles[4 * n + i] = __hadd(i, -4) + 1000 * __rhadd(i, -4);
+  singles[5 * n + i] = __uhadd(0xffffffffu, 0xfffffff1u) == 0xfffffff8u && __usad(3u, 5u, 1u) == 3u &&
+                       __bitextract_u32(0xabcd1234u, 8, 12) == 0xd12u &&
+                       __bitinsert_u32(0xabcd1234u, 0xfffu, 8, 8) == 0xabcdff34u &&
+                       __bitextract_u64(0xabcd123400000000ull, 40, 8) == 0x12ull;
+}
+
 // --- builtins ------------------------------------------------------------------------------------
 __noinline__ __device__ int half_of(int x) {
   __builtin_assume(x > 0);

@@ -29,6 +29,7 @@ SIGNATURES: dict[str, list[str]] = {
     "constants": ["float64*"],
     "directed": ["float32*"] * 3 + ["float64*", "int"],
     "directed_integers": ["int64*", "float32*", "float64*", "int"],
+    "special": ["float64*", "float64*", "float32*", "int"],
     "builtins": ["int32*", "int32*", "int"],
     "ordered_atomics": ["int32*", "float32*"],
 }
@@ -264,6 +265,31 @@ def test_integers_with_a_direction(child: Child) -> None:
         assert got[:, i].tolist() == [_towards(Fraction(v), d, np.float32) for v, d in rows]
         assert wide[0, i] == _towards(Fraction(value), "rd", np.float64)
         assert wide[1, i] == _towards(Fraction(value % 2**64), "ru", np.float64)
+
+
+def test_special_functions(child: Child) -> None:
+    x = np.array([-0.999, -0.7, -0.5, -1e-9, 0.0, 0.1, 0.499, 0.6, 0.95, 1 - 1e-12])
+    n = len(x)
+    got, singles = run(
+        child, "special", [read(x), out((8, n), np.float64), out((6, n), np.float32)], n, threads=n
+    )
+    assert np.allclose([math.erf(y) for y in got[0]], x, rtol=1e-13, atol=1e-14)
+    assert np.allclose(got[0], got[1], rtol=1e-12)
+    assert np.allclose(got[2][:-1], math.sqrt(2) * got[0][:-1], rtol=1e-11, atol=1e-15)
+    assert np.allclose([math.erfc(y) for y in got[3]], 1e-200, rtol=1e-11, atol=0)
+    assert np.allclose(got[4], np.i0(9 * x), rtol=1e-12)
+    step = 1e-4  # the derivative of I0 is I1
+    assert np.allclose(got[5], (np.i0(9 * x + step) - np.i0(9 * x - step)) / (2 * step), rtol=1e-6)
+    assert np.allclose(got[6], np.linalg.norm(x), rtol=1e-15)
+    assert np.allclose(got[7], 1 / np.sqrt(x**2 + 14), rtol=1e-15)
+    single = x.astype(np.float32)
+    inside = np.abs(single) < 1
+    assert np.allclose([math.erf(y) for y in singles[0][inside]], single[inside], rtol=1e-6)
+    assert np.allclose(singles[1], [math.exp(y * y) * math.erfc(y) for y in map(float, single)])
+    assert singles[2].tolist() == [np.float32(2.5 ** (i - 3)) for i in range(n)]
+    assert np.allclose(singles[3], 1 / np.sqrt(x**2 + 13))
+    assert singles[4].tolist() == [(i - 4) // 2 + 1000 * -((4 - i) // 2) for i in range(n)]
+    assert singles[5].all()
 
 
 def _dot(x: int, y: int, a_signed: bool, b_signed: bool) -> int:

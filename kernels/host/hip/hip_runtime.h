@@ -7,6 +7,7 @@
 #include "../tokitai_host/language.hpp"
 #include "../tokitai_host/math.hpp"
 #include "../tokitai_host/rounded.hpp"
+#include "../tokitai_host/special.hpp"
 #include "../tokitai_host/vector_types.hpp"
 #include "../tokitai_host/warp_operations.hpp"
 #include "hip_runtime_api.h"
