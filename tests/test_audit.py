@@ -468,3 +468,25 @@ def test_without_cryptography_a_signature_says_what_to_install(real: Path, tmp_p
     )  # fmt: skip
     assert done.returncode == 2
     assert "tokitai[attest]" in done.stderr
+
+
+def test_two_runs_give_the_same_files_but_for_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With SOURCE_DATE_EPOCH: what differs stands under `volatile`, and digests are equal."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    trees, files = [], []
+    for name in ("a", "b"):
+        out = tmp_path / name
+        words = ["--m", "16", "--n", "16", "--k", "16", "--device", "cpu", "--out", str(out), "-q"]
+        kinds = ["--format", "md,html,latex,csv,sarif,intoto"]
+        assert run(["verify", "gemm-bw", *words, *kinds]) == 0
+        trees.append(json.loads((out / "gemm-bw.json").read_text("utf-8")))
+        files.append({one.name: one.read_bytes() for one in out.iterdir()})
+    times = {"seconds", "case_times_ns", "stage_seconds", "build_seconds", "build_cached", "notes"}
+    for tree in trees:
+        for name in times:
+            tree["volatile"].pop(name)
+    assert trees[0] == trees[1]
+    for name in ("gemm-bw.tex", "gemm-bw.sarif", "gemm-bw.intoto.json"):
+        assert files[0][name] == files[1][name], name

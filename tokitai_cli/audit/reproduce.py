@@ -91,6 +91,8 @@ def _cases(records: list[CaseRecord], loaded: LoadedSpec, path: Path) -> list[Ca
         empty = bool(one.outputs) and not any(output.elements for output in one.outputs)
         shape = {name: one.shape[name] for name in loaded.spec.params}
         case = plan.case_of(loaded, one.variant, shape, one.profile, one.seed, empty=empty)
+        if one.drawn_as in loaded.spec.variants:
+            case = msgspec.structs.replace(case, drawn_as=one.drawn_as)
         cases.setdefault(case.id, case)
     return list(cases.values())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -15,6 +17,8 @@ from tokitai_cli.cli import options
 from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.errors import TokitaiError, UsageError
 
+# Variable in which a shell says that it asks what may follow.
+COMPLETE = "_TOKITAI_COMPLETE"
 # In the order of work: the module of each, and its function; with (), or none, one that makes it of the
 # command line. The one that is named is loaded alone.
 _VERBS = {
@@ -33,9 +37,11 @@ _VERBS = {
     "unpack": "audit.unpack",
     "diff": "audit.diff",
     "claims": "audit.claims",
+    "compare": "compare",
     "attest": "audit.attest",
     "cache": "cache.cache",
     "schema": "schema.schema",
+    "completion": "completion.completion",
 }
 
 
@@ -67,6 +73,8 @@ def _verb(name: str, arguments: Sequence[str]) -> options.Verb:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. Interrupts and a lost stdout are raised."""
     try:
+        if asked := os.environ.get(COMPLETE):
+            return _completed(asked)
         command = typer.main.get_command(build(arguments))
         # Not its `main`, which has exit codes of its own for interrupts and a closed pipe.
         with command.make_context("tokitai", list(arguments)) as context:
@@ -80,6 +88,20 @@ def run(arguments: Sequence[str]) -> int:
         console.show_error(told)
         return told.exit_code
     return 0
+
+
+def _completed(asked: str) -> int:
+    """Answer a shell, whose script tells in variables what was typed."""
+    import shlex
+
+    from typer.completion import completion_init, shell_complete  # type: ignore[attr-defined]
+
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    with contextlib.suppress(ValueError):  # a quotation mark without its other
+        typed = " ".join(shlex.split(typed)[1:])
+    completion_init()
+    command = typer.main.get_command(build(typed.split()))
+    return shell_complete(command, {}, "tokitai", COMPLETE, asked)
 
 
 def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:

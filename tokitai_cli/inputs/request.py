@@ -84,7 +84,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         return bit_source(
             case.seed,
             case.loaded.spec.op,
-            case.variant_name,
+            case.drawn_as or case.variant_name,
             case.profile,
             self.plan.name,
             *self.plan.shape,

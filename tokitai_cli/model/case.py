@@ -129,7 +129,10 @@ def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Variant x shape x profile x seed, before it meets a device."""
+    """Variant x shape x profile x seed, before it meets a device.
+
+    drawn_as: the variant whose inputs it takes, where that is another one.
+    """
 
     loaded: LoadedSpec
     variant_name: str
@@ -139,6 +142,7 @@ class Case(msgspec.Struct, frozen=True):
     buffers: tuple[BufferPlan, ...]
     launches: tuple[LaunchPlan, ...]
     expect_empty: bool = False
+    drawn_as: str = ""
 
     @property
     def variant(self) -> Variant:

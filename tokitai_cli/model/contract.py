@@ -28,6 +28,8 @@ class KernelRecord(Record, frozen=True, kw_only=True):
 
     lowering, backend: ids under which a compiler or library knows it, empty where it has none.
     kernels: names, in the order of their launches. oracle: what knows the right answer.
+    bytes, flops: expressions of the parameters for what a launch sequence moves and does; empty where
+    the spec does not say.
     """
 
     title: str
@@ -39,6 +41,8 @@ class KernelRecord(Record, frozen=True, kw_only=True):
     kernels: list[str]
     oracle: str
     limits: list[LimitRecord]
+    bytes: str = ""
+    flops: str = ""
 
 
 class ReasonRecord(Record, frozen=True, kw_only=True):

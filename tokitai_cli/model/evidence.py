@@ -155,7 +155,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     `reproduced` says whether a refutation came out the same in a fresh child; None where it was
     not tried. `deterministic` is the variant's own declaration. workspaces: elements of each; nothing
     judges them. vacuous: nothing failed, but the checks could tell no wrong output here: the case counts
-    among no verified ones, and every table says what it `reads`.
+    among no verified ones, and every table says what it `reads`. drawn_as: whose inputs it took.
     """
 
     id: str
@@ -188,6 +188,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     changes: list[ChangesRecord] = msgspec.field(default_factory=list)
     workspaces: dict[str, int] = msgspec.field(default_factory=dict)
     vacuous: bool = False
+    drawn_as: str = ""
 
     @property
     def reads(self) -> Verdict:

@@ -21,8 +21,10 @@ MAX_JOBS = 1024
 _PLAIN = Settings()
 _ONE = ("verify", "sanitize")
 _CASES = (*_ONE, "batch")
-_AGAIN = (*_ONE, "reproduce")
-_ANY = (*_CASES, "reproduce")
+_AGAIN = (*_ONE, "reproduce", "compare")
+_SIDES = "compare"
+_ANY = (*_CASES, "reproduce", _SIDES)
+_PLANNED = (*_CASES, _SIDES)
 _REPORTED = (*_ANY, "merge", "report")
 
 
@@ -113,9 +115,9 @@ TABLE: tuple[Option, ...] = (
         stated=True,
         verbs=_ANY,
     ),
-    _names("variant", "Only this variant; may be repeated."),
-    _names("profile", "Only this input profile; may be repeated."),
-    _text("suite", "Shapes of this suite of the spec.", verbs=_ONE),
+    _names("variant", "Only this variant; may be repeated.", verbs=_PLANNED),
+    _names("profile", "Only this input profile; may be repeated.", verbs=_PLANNED),
+    _text("suite", "Shapes of this suite of the spec.", verbs=(*_ONE, _SIDES)),
     _names(
         "suite",
         "Only this suite of each spec; may be repeated. quick by itself.",
@@ -137,11 +139,19 @@ TABLE: tuple[Option, ...] = (
         most=MAX_JOBS,
         verbs=("batch",),
     ),
-    _numbers("seed", "Seed of the inputs; a list runs each.", most=MAX_SEED, stated=True),
+    _numbers(
+        "seed",
+        "Seed of the inputs; a list runs each.",
+        most=MAX_SEED,
+        stated=True,
+        verbs=_PLANNED,
+    ),
     _number(
         "repeat",
         "Repetitions of each case.",
         default=_PLAIN.repeat,
+        defaults={_SIDES: 30},
+        verbs=_PLANNED,
         least=MIN_REPEAT,
         most=1000,
         stated=True,
@@ -150,6 +160,8 @@ TABLE: tuple[Option, ...] = (
         "warmup",
         "Runs before the timed repetitions.",
         default=_PLAIN.warmup,
+        defaults={_SIDES: 3},
+        verbs=_PLANNED,
         least=0,
         most=1000,
     ),

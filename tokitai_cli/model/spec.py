@@ -187,6 +187,13 @@ class Property(Strict, frozen=True, kw_only=True):
     why: str = ""
 
 
+class Work(Strict, frozen=True, kw_only=True):
+    """Bytes that a launch sequence moves and operations that it does; 0 where not told."""
+
+    bytes: Expression = 0
+    flops: Expression = 0
+
+
 class Reduction(Strict, frozen=True, kw_only=True):
     """Order of additions that the kernel claims: `tree` gives h, the longest path of additions.
 
@@ -247,6 +254,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     properties: list[Property] = []
     profiles: list[str] = []
     non_claims: list[str] = []
+    work: Work = Work()
 
     @property
     def oracle(self) -> str:

@@ -74,6 +74,7 @@ def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
         debug="",
         saved_arrays=[],
         deterministic=case.variant.deterministic,
+        drawn_as=case.drawn_as,
     )
 
 

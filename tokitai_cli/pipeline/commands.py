@@ -20,7 +20,8 @@ from tokitai_cli.pipeline.options import RunOptions
 def rerun_case(case: Case, device: str, options: RunOptions) -> str:
     """Shell words that run exactly this case on this device."""
     shape = {name: (value,) for name, value in case.shape.items()}
-    chosen = {"variant": (case.variant_name,), "profile": (case.profile,)}
+    both = options.selection.variants if options.verb == "compare" else (case.variant_name,)
+    chosen = {"variant": both, "profile": (case.profile,)}
     one = option_words(options.verb, chosen) + _shape_words(shape)
     return _line(options, one, (case.seed,), device)
 

@@ -44,8 +44,14 @@ def _kernel(variant: Variant, digest: str) -> KernelRecord:
         backend=variant.backend,
         kernels=list(dict.fromkeys(launch.kernel for launch in variant.launches)),
         oracle=variant.oracle,
+        bytes=_count(variant.work.bytes),
+        flops=_count(variant.work.flops),
         limits=[*map(_check, variant.checks), *map(_property, variant.properties)],
     )
+
+
+def _count(expression: str | int) -> str:
+    return str(expression) if expression else ""
 
 
 def _check(asked: Check) -> LimitRecord:

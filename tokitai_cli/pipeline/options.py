@@ -92,7 +92,7 @@ def run_options(
         formats=given["format"],
         look=look_of(given),
         save_arrays=given["save_arrays"],
-        build_only=given["build_only"],
+        build_only=given.get("build_only", False),
         verb=verb,
     )
 

@@ -46,6 +46,8 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
         _check_scalar(document, (*path, "scalars", name), scalar)
     for index, requirement in enumerate(variant.requires):
         check_comparison(document, (*path, "requires", index), requirement, spec.params)
+    for name, count in (("bytes", variant.work.bytes), ("flops", variant.work.flops)):
+        check_expression(document, (*path, "work", name), count, spec.params)
     _check_build(document, path, spec, variant)
     _check_oracle(document, (*path, "oracle"), variant)
     if variant.replay:

@@ -1,0 +1,24 @@
+"""`completion SHELL`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tokitai_cli.errors import UsageError, near
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="|".join(_SHELLS), help="Which shell.")],
+) -> None:
+    """Print a script that completes verbs and options: eval "$(tokitai completion bash)"."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    from tokitai_cli.cli.app import COMPLETE
+
+    if shell not in _SHELLS:
+        raise UsageError(f"{shell}: no such shell", mend=near(shell, _SHELLS))
+    typer.echo(get_completion_script(prog_name="tokitai", complete_var=COMPLETE, shell=shell))
