@@ -46,7 +46,7 @@ export OPENBLAS_NUM_THREADS=$each OMP_NUM_THREADS=$each
 
 suites() {
   local op=$1 suite
-  for suite in quick full stress; do
+  for suite in $(grep -oE '^  (quick|full|stress):' "specs/$op.yaml" | tr -d ' :'); do
     step "verify-$op-$suite" 260 "$python" -m tokitai_cli verify "$op" --device "$device" \
       --suite "$suite" --out "$out/reports" --name "$op-$suite" --quiet
   done

@@ -44,6 +44,15 @@ def test_every_quick_suite_is_verified(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == len(OPS) + 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("op", OPS)
+def test_every_full_suite_is_verified(op: str, tmp_path: Path) -> None:
+    done = tokitai(
+        "verify", op, "--suite", "full", "--device", "cpu", "--out", tmp_path, timeout=600
+    )
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.fixture
 def two_ops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two built-in ops, the first of which is wrong."""
