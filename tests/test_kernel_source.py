@@ -168,3 +168,14 @@ def test_host_code_is_told_from_kernels() -> None:
 
 def test_hollow_literals_keep_their_quotes() -> None:
     assert blank("a(\"b<<<\", 'c'); // d", quotes=True) == "a(\"    \", ' ');     "
+
+
+def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -> None:
+    text = (
+        "namespace py = pybind11;\nusing namespace py::literals;\nusing namespace std;\n"
+        "__global__ void k() {}\nint main() {}\n"
+    )
+    found = [line.strip() for line in taken(tmp_path, text)]
+    assert found[0] == "namespace pybind11 { } namespace py = pybind11;"
+    assert found[1].endswith("namespace literals { } } using namespace py::literals;")
+    assert found[2] == "namespace std { } using namespace std;"

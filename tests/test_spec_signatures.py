@@ -69,6 +69,7 @@ S = "s: {dtype: float32, value: 2}"
         ("nested", "x, y, n", "float32", ""),
         ("add", "x, y, n, s", "float32", S),
         ("add", "x, y, n, s", "float64", "s: {dtype: float64, value: 2}"),
+        ("add(const float*, float*, int, float)", "x, y, n, s", "float32", S),
         ("tiled<float, 4>", "x, y, n", "float32", ""),
         ("tiled<__half, 4>", "x, y, n", "float16", ""),
         ("tiled<unsigned char, 4>", "x, y, n", "uint8", ""),

@@ -25,7 +25,7 @@ _DECLARED = {
 class Hole(msgspec.Struct, frozen=True):
     """A member of a class, or its body, that no kernel can call; `text` stands for it.
 
-    name: the member's, where it goes as a whole. words: those that would have to be there to build
+    name: the member's, where it has to go in any case. words: those that would have to be there to build
     it; where they name nothing of the host's, it may stay.
     """
 
@@ -284,4 +284,6 @@ def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[Hole]
     else:
         lists = [one for one in core.children if one.type == "field_initializer_list"]
         start = lists[0].start_byte if lists else inner.start_byte
-        yield Hole(start, member.end_byte, "{}" if "~" in head else ";", "", words)
+        # No kernel can call a constructor of the host, and its body may call what is not there.
+        name = "" if special or re.search(r"~|\(\s*\)", head) else "constructor"
+        yield Hole(start, member.end_byte, "{}" if "~" in head else ";", name, words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -72,7 +72,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
     for path, piece in every:
         piece.without(host, whole.texts[path].plain)
     kept = reached(pieces, whole.macros, wanted, host)
-    aliases = {name for one in pieces if one.kind == "using" for name in one.names}
+    aliases = _aliases(whole)
     words = {word for index in kept for word in every[index][1].words}
     names = {path: f"{index}-{path.name}" for index, path in enumerate(whole.files)}
     texts: dict[str, str] = {}
@@ -93,7 +93,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
 
 
 def _edits(
-    source: SourceText, pieces: list[tuple[bool, Piece]], aliases: set[str]
+    source: SourceText, pieces: list[tuple[bool, Piece]], aliases: Mapping[str, list[str]]
 ) -> list[tuple[int, int, str]]:
     """What is blanked of a file: pieces that are not kept, and members that only the host calls.
 
@@ -101,13 +101,10 @@ def _edits(
     """
     edits: list[tuple[int, int, str]] = []
     for keep, piece in pieces:
-        if keep and piece.kind == "space":
-            # It may be of a header that is not there; the namespace is declared first.
-            names = re.findall(r"\w+", source.plain[piece.begin : piece.end])[2:]
-            if names and not {*names} & aliases:
-                opened = "".join(f"namespace {name} {{" for name in names) + "}" * len(names)
-                edits.append((piece.begin, piece.begin, f"{opened} "))
-        elif keep:
+        if keep:
+            # A namespace may be of a header that is not there; it is declared first.
+            opened = _opened(source.plain[piece.begin : piece.end], aliases)
+            edits += [(piece.begin, piece.begin, opened)] if opened else []
             edits += [(one.begin, one.end, one.text) for one in piece.holes]
             continue
         at = piece.begin
@@ -117,6 +114,23 @@ def _edits(
                 at = one.end
         edits.append((at, piece.end, ""))
     return [one for one in edits if one[2] or source.plain[one[0] : one[1]].strip()]
+
+
+def _opened(text: str, aliases: Mapping[str, list[str]]) -> str:
+    """Declarations of the namespaces that `using namespace a::b;` or `namespace c = a::b;` speaks of."""
+    match = re.fullmatch(r"(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:\s]+);", text.strip())
+    names = re.findall(r"\w+", match[1]) if match is not None else []
+    for _ in range(len(aliases)):  # one may lead to the next
+        names = [*aliases.get(names[0], names[:1]), *names[1:]] if names else []
+    return "".join(f"namespace {name} {{ " for name in names) + "} " * len(names)
+
+
+def _aliases(whole: Program) -> dict[str, list[str]]:
+    """What `namespace a = b::c;` stands for, by name."""
+    texts = (text.plain for text in whole.texts.values())
+    found = (re.finditer(r"\bnamespace\s+(\w+)\s*=\s*([\w:\s]+);", text) for text in texts)
+    known = {one[1]: re.findall(r"\w+", one[2]) for matches in found for one in matches}
+    return {name: names for name, names in known.items() if name not in names}
 
 
 def _includes(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli import flags, kernel_source
+from tokitai_cli import flags, kernel_source, sources
 from tokitai_cli.errors import SpecError, near
 from tokitai_cli.kernel_source import Kernel, Parameter
 from tokitai_cli.model.spec import Launch, Spec, Variant, passed_buffers
@@ -49,7 +49,8 @@ def _fitting(
     program: kernel_source.Program,
 ) -> tuple[Parameter, ...]:
     """Parameters of the kernel that the launch means; none where it is not known."""
-    name, _, rest = launch.kernel.partition("<")
+    named, types = sources.overload(launch.kernel)
+    name, _, rest = named.partition("<")
     last = name.rpartition("::")[2].strip()
     same = [one for one in kernels if one.name == last]
     if not same:
@@ -64,7 +65,7 @@ def _fitting(
         return ()
     arguments = kernel_source.split(rest.rpartition(">")[0]) if rest else []
     lists = [kernel_source.instantiated(one, program, arguments) for one in same]
-    if any(one.open for one in same):
+    if types or any(one.open for one in same):
         return ()
     counted = [one for one in lists if len(one) == len(launch.args)]
     if not counted:

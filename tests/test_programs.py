@@ -1,0 +1,56 @@
+"""Deep-learning kernels in the style of public projects build as they are, host code and all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tokitai_cli import build, devices, kernel_source, spec
+from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.model.harness import HarnessRequest
+
+PROGRAMS = sorted((Path(__file__).parent / "kernels" / "programs").iterdir())
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("clang++", "g++", "c++"))), reason="no C++ compiler on PATH"
+)
+
+
+def test_there_are_twenty() -> None:
+    assert len(PROGRAMS) == 20
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_every_kernel_is_found_and_nothing_of_the_host_stays(path: Path) -> None:
+    program = kernel_source.program(path, [])
+    found = {one.name for one in kernel_source.kernels_of(program)}
+    text = path.read_text(encoding="utf-8")
+    named = set(re.findall(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<", text))
+    named |= set(re.findall(r"hipLaunchKernelGGL\(\s*(\w+)", text))
+    assert named <= found or "ADAMW" in text
+    taken = kernel_source.take(path, [], ())
+    (whole,) = taken.texts.values()
+    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", whole, flags=re.MULTILINE)
+    assert not re.search(r"<<<|hipMalloc|PYBIND|\bTEST_P|torch::|\bmain\s*\(", code)
+    assert taken.left_out
+
+
+@needs_compiler
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+@pytest.mark.slow
+def test_every_program_builds_for_the_cpu_device(path: Path) -> None:
+    device = devices.get("cpu")
+    recipe = device.recipe(DeviceOptions(), {}, ())
+    artifact = build.build(HarnessRequest(path, ()), recipe)
+    done = subprocess.run([artifact.path], check=False, capture_output=True, timeout=60)
+    assert done.returncode >= 0
+    assert any("left out" in note for note in artifact.record.notes)
+
+
+def test_most_kernels_of_them_can_be_bound() -> None:
+    drafts = [one for path in PROGRAMS for one in spec.drafts(kernel_source.program(path, []))]
+    left = {one.kernel.name for one in drafts if one.reasons}
+    assert left <= {"copy_blocks", "lora"}
