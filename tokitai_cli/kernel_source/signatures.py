@@ -141,7 +141,7 @@ class Types:
         return ""
 
     def kind_of(self, base: str) -> tuple[str, tuple[str, ...]]:
-        """numbers, struct or unknown, and the dtypes of its elements."""
+        """numbers, vector, struct or unknown, and the dtypes of its elements."""
         words = base.split()
         order = [word for word in words if word != "int" or len(words) == 1]
         if "unsigned" in order or "signed" in order:
@@ -155,7 +155,7 @@ class Types:
         vector = _VECTOR.fullmatch(name)
         if vector:
             single = vector[1].replace("longlong", "long")
-            return "numbers", tuple(_DTYPES[single].split())
+            return "vector", tuple(_DTYPES[single].split())
         if name in self._enums:
             return "numbers", ("int32", "uint32")
         head = re.split(r"[<: ]", name)[0]
@@ -300,8 +300,8 @@ def _parameter(
 def _kind(kind: str, pointers: int, base: str) -> str:
     if pointers > 1:
         return "pointers"
-    if pointers and (base == "void" or kind == "numbers"):
+    if pointers and (base == "void" or kind in {"numbers", "vector"}):
         return "array"
-    if kind == "numbers":
-        return "scalar"
+    if kind in {"numbers", "vector"}:
+        return "scalar" if kind == "numbers" else "struct"
     return "structs" if kind == "struct" and pointers else kind
