@@ -1,5 +1,5 @@
 // Stands for <hip/hip_bf16.h> on the cpu device.
 #pragma once
 
-#include "../tokitai_host/bfloat16.hpp"
+#include "../tokitai_host/numbers/bfloat16.hpp"
 #include "hip_runtime.h"

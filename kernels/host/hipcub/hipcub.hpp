@@ -2,4 +2,4 @@
 #pragma once
 
 #include "../hip/hip_runtime.h"
-#include "../tokitai_host/cub/order.hpp"
+#include "../tokitai_host/libraries/cub/order.hpp"

@@ -2,4 +2,4 @@
 #pragma once
 
 #include "../hip/hip_runtime.h"
-#include "../tokitai_host/random.hpp"
+#include "../tokitai_host/libraries/random.hpp"

@@ -3,7 +3,7 @@
 // of bits.
 #pragma once
 
-#include "math.hpp"
+#include "../math.hpp"
 
 namespace tokitai {
 

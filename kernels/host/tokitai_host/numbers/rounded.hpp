@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "math.hpp"
+#include "../math.hpp"
 
 namespace tokitai {
 

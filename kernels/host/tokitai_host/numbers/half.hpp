@@ -6,10 +6,10 @@
 // fused multiply-add is not among them.
 #pragma once
 
-#include "atomics.hpp"
-#include "math.hpp"
-#include "vector_types.hpp"
-#include "warp_operations.hpp"
+#include "../atomics.hpp"
+#include "../math.hpp"
+#include "../vector_types.hpp"
+#include "../warp_operations.hpp"
 
 #if defined(__FLT16_MANT_DIG__) && !defined(TOKITAI_SOFTWARE_HALF)
 #define TOKITAI_FLOAT16

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "host_only.hpp"
-#include "math.hpp"
+#include "../math.hpp"
 
 namespace thrust {
 

@@ -2,7 +2,9 @@
 // what the host calls, which is not run here.
 #pragma once
 
-#include "../cooperative_groups.hpp"
+#include "../../atomics.hpp"
+#include "../../block_barrier.hpp"
+#include "../../math.hpp"
 #include "../host_only.hpp"
 
 namespace hipcub {

@@ -3,7 +3,7 @@
 
 #include <complex>
 
-#include "math.hpp"
+#include "../math.hpp"
 
 namespace thrust {
 

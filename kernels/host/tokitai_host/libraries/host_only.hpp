@@ -2,8 +2,8 @@
 // and never to be called, as only kernels run here.
 #pragma once
 
-#include "../hip/hip_runtime_api.h"
-#include "language.hpp"
+#include "../../hip/hip_runtime_api.h"
+#include "../language.hpp"
 
 namespace tokitai {
 template <class Result>
