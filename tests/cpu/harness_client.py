@@ -82,7 +82,14 @@ def render(
     return environment.get_template("harness.cpp.j2").render(
         source=str(source),
         kernels=[
-            {"expr": k, "args": [arg(word) for word in words]} for k, words in kernels.items()
+            {
+                "expr": name,
+                "bound": 0,
+                "address": f"&{name}",
+                "overload": None,
+                "args": [arg(word) for word in words],
+            }
+            for name, words in kernels.items()
         ],
         symbols=[{"name": name, "dtype": dtype} for name, dtype in symbols],
         dynamic_shared=dynamic_shared_names(source),
