@@ -1,6 +1,6 @@
 // Casts of float to 8-bit floats with 4 bits of exponent and 3 of fraction, to nearest, ties to even.
 //
-// e4m3fn (OCP OFP8 1.0): bias 7, largest 448, NaN is 0x7f with either sign, no infinity.
+// e4m3fn (OCP OFP8 1.0): bias 7, largest 448, NaN is 0x7f (or 0xff), no infinity.
 // e4m3fnuz: bias 8, largest 240, NaN is 0x80 alone, no infinity and no -0.
 // What lies beyond the largest number after rounding becomes that number with its sign where `saturates`,
 // else NaN; so do infinities. NaN stays NaN. One thread an element, blocks of 256 threads.
@@ -20,10 +20,10 @@ __device__ inline uint8_t to_e4m3(float x) {
   // Half way to what would be the next number, 2^5 or 2^4 above the largest; the tie at it is even.
   const float beyond = largest + (fnuz ? 8.0f : 16.0f);
   if (fnuz ? magnitude >= beyond : magnitude > beyond) {
-    if (!saturates) return fnuz ? nan : nan | sign;
+    if (!saturates) return nan;
     magnitude = largest;
   }
-  int exponent = 0;
+  int exponent;
   frexpf(magnitude, &exponent);  // magnitude in [2^(exponent - 1), 2^exponent)
   exponent = magnitude > 0.0f ? max(exponent - 1, 1 - bias) : 1 - bias;
   // In units of the last place: whole numbers below 16, 8 and more for normal numbers.

@@ -27,12 +27,15 @@ ALLOWED: dict[str, set[str]] = {
     "report": GROUND,
     "console": GROUND,
     "pipeline": GROUND | STAGES | {"report"},
+    "mutation": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
     "batch": GROUND | STAGES | {"pipeline", "report", "results"},
     "cluster": GROUND | STAGES | {"pipeline", "batch"},
     "pytest_plugin": GROUND | STAGES | {"pipeline", "batch", "results"},
     "audit": GROUND | STAGES | {"pipeline", "report"},
-    "cli": GROUND | STAGES | {"pipeline", "report", "console", "batch", "cluster", "audit"},
+    "cli": GROUND
+    | STAGES
+    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation"},
 }
 HOMES = {
     "typer": {"cli"},

@@ -30,6 +30,7 @@ _VERBS = {
     "sanitize": "sanitize",
     "batch": "batch",
     "merge": "merge",
+    "mutate": "mutate.mutate",
     "report": "report",
     "check": "audit.check",
     "recheck": "audit.recheck",

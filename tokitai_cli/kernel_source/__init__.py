@@ -2,6 +2,7 @@
 
 from tokitai_cli.kernel_source.files import SYSTEM, has_host_code
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
+from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
     Parameter,
@@ -9,7 +10,7 @@ from tokitai_cli.kernel_source.signatures import (
     kernels_of,
     may_declare,
 )
-from tokitai_cli.kernel_source.take import VERSION, Program, Taken, program, take
+from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
 from tokitai_cli.kernel_source.text import split
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "kernels_of",
     "launches_of",
     "may_declare",
+    "needed",
     "program",
     "split",
+    "syntax_of",
     "take",
 ]

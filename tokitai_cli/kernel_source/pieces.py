@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.kernel_source.text import DEVICE_WORDS, SourceText, words_in
+from tokitai_cli.kernel_source.text import DEVICE_WORDS, SourceText, blank_qualifiers, words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -95,6 +95,16 @@ def pieces_of(source: SourceText) -> list[Piece]:
         if not any(piece.begin <= begin < piece.end for piece in found):
             found.append(_call(source, begin, end, tree.root_node))
     return sorted(found, key=lambda piece: piece.begin)
+
+
+def syntax_of(source: SourceText, piece: Piece) -> tuple[Node, int]:
+    """Syntax of a declaration, of a function that of its body, and what to add to its offsets."""
+    if piece.kind != "function":
+        return piece.node, 0
+    front = "void f() "
+    body = blank_qualifiers(source.plain[piece.body : piece.end])
+    tree = parser().parse((front + body).encode("ascii", "replace"))
+    return tree.root_node, piece.body - len(front)
 
 
 def _call(source: SourceText, begin: int, end: int, node: Node) -> Piece:

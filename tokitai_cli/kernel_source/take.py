@@ -63,15 +63,20 @@ def program(source: Path, folders: Sequence[Path]) -> Program:
     return Program(source, files, texts, pieces, macros)
 
 
-def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Taken:
-    """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
-    whole = program(source, folders)
+def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Piece]], set[int]]:
+    """All declarations with their files, and which of them the kernels that `wanted` names reach."""
     every = [(path, piece) for path, found in whole.pieces.items() for piece in found]
     pieces = [piece for _, piece in every]
     host = host_names(pieces)
     for path, piece in every:
         piece.without(host, whole.texts[path].plain)
-    kept = reached(pieces, whole.macros, wanted, host)
+    return every, reached(pieces, whole.macros, wanted, host)
+
+
+def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Taken:
+    """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
+    whole = program(source, folders)
+    every, kept = needed(whole, wanted)
     aliases = _aliases(whole)
     words = {word for index in kept for word in every[index][1].words}
     names = {path: f"{index}-{path.name}" for index, path in enumerate(whole.files)}

@@ -91,6 +91,13 @@ class SourceText(msgspec.Struct, frozen=True):
         return bisect.bisect_right(self.lines, offset)
 
 
+def blank_qualifiers(text: str) -> str:
+    """`text` with CUDA's and HIP's plain qualifiers blanked."""
+    return _WORD.sub(
+        lambda m: " " * len(m.group()) if m.group() in _QUALIFIERS else m.group(), text
+    )
+
+
 def words_in(text: str) -> set[str]:
     """All identifiers of a text whose comments and literals are blank."""
     return set(_WORD.findall(text))

@@ -295,6 +295,21 @@ class KnownBug(Strict, frozen=True, kw_only=True):
     shape: dict[Identifier, int] = {}
 
 
+class EquivalentChange(Strict, frozen=True, kw_only=True):
+    """A change of a kernel's source that `tokitai mutate` makes and that changes no result.
+
+    line, to: the source line that is changed and what becomes of it, white space apart.
+    """
+
+    line: str
+    to: str
+    reason: Annotated[str, Meta(min_length=1)]
+
+    def means(self, before: str, after: str) -> bool:
+        """Whether it is the change of the line `before` to `after`."""
+        return (self.line.split(), self.to.split()) == (before.split(), after.split())
+
+
 class Spec(Strict, frozen=True, kw_only=True):
     """A whole spec file."""
 
@@ -307,6 +322,7 @@ class Spec(Strict, frozen=True, kw_only=True):
     summary: str = ""
     suites: dict[Name, list[SuiteShape]] = {}
     known_bugs: list[KnownBug] = []
+    equivalent_changes: list[EquivalentChange] = []
     non_claims: list[str] = []
 
 
