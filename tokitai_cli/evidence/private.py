@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -19,6 +19,7 @@ _BEGINS = r"(?:(?<=-[IL])|(?<![\w.~-]))"
 _ENDS = r"(?=[/\s'\":,;)]|$)"
 # Texts of the user's own files, whose digests stand beside them: only their names change.
 _VERBATIM = ("specs", "sources", "header_texts")
+_COMMANDS = ("rerun", "debug")
 # A shorter path, such as /tmp, holds more than what is meant.
 _LEAST_PARTS = 3
 
@@ -32,22 +33,32 @@ def without_folders(found: Evidence, folders: Mapping[str, str]) -> Evidence:
     known = {one: word for one, word in folders.items() if len(PurePath(one).parts) >= _LEAST_PARTS}
     home = storage.home()
     known |= {} if home is None else {str(home): "~"}
+    homes = [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
     told = [re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text]
-    told += [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
-    if not told:
+    if not told and not homes:
         return found
-    pattern = re.compile(f"{_BEGINS}({'|'.join(told)}){_ENDS}")
-    clean = _Clean(pattern, known)
+    if home is not None and str(home) in text:
+        homes.insert(0, re.escape(str(home)))
+    clean = _Clean(_pattern([*told, *homes]), _pattern(homes), known)
     return msgspec.convert(clean.told(msgspec.to_builtins(found)), Evidence)
 
 
+def _pattern(folders: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(f"{_BEGINS}({'|'.join(folders) or '(?!)'}){_ENDS}")
+
+
 class _Clean:
-    def __init__(self, pattern: re.Pattern[str], words: Mapping[str, str]) -> None:
-        self._pattern = pattern
+    """Words for folders; command lines keep all but homes, which a shell finds again."""
+
+    def __init__(
+        self, folders: re.Pattern[str], homes: re.Pattern[str], words: Mapping[str, str]
+    ) -> None:
+        self._folders = folders
+        self._homes = homes
         self._words = words
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(lambda match: self._words.get(match.group(), "~"), text)
+        return self._folders.sub(lambda match: self._words.get(match.group(), "~"), text)
 
     def told(self, tree: Any) -> Any:
         if isinstance(tree, str):
@@ -56,10 +67,14 @@ class _Clean:
             return [self.told(one) for one in tree]
         if not isinstance(tree, dict):
             return tree
-        told = {}
+        told: dict[str, Any] = {}
         for key, one in tree.items():
-            verbatim = key in _VERBATIM and isinstance(one, dict)
-            told[self.text(key)] = self._renamed(one) if verbatim else self.told(one)
+            if key in _COMMANDS and isinstance(one, str):
+                told[key] = self._homes.sub("~", one)
+            elif key in _VERBATIM and isinstance(one, dict):
+                told[key] = self._renamed(one)
+            else:
+                told[self.text(key)] = self.told(one)
         return told
 
     def _renamed(self, files: Mapping[str, Any]) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def _heats(outputs: Sequence[tuple[CaseRecord, OutputRecord]]) -> Iterator[Figur
         yield Figure(
             f"{output.name} of {case.key}: largest error in units of "
             f"{'the bound' if output.metrics.heat.unit == 'bound' else 'ulp'}, by rows and columns"
-            f"{'; lines: the grid of blocks laid over them' if _lines(case, output) else ''}",
+            f"{'; lines: blocks of the launch, whose grid fits so' if _lines(case, output) else ''}",
             3.8,
             3.2,
             _heat(case, output),
@@ -213,14 +213,24 @@ def _size(output: OutputRecord) -> float:
 
 
 def _lines(case: CaseRecord, output: OutputRecord) -> tuple[int, int] | None:
-    """Blocks along rows and columns, where the grid of the only launch divides them so."""
+    """Rows and columns of a block of the only launch, where its grid fits the output in one way."""
     metrics = output.metrics
     if len(case.launches) != 1 or metrics is None or metrics.heat is None:
         return None
-    across, down, *_ = [*case.launches[0].grid, 1, 1]
-    if down == 1 and across == metrics.heat.rows:
-        across, down = 1, across
-    return (down, across) if down * across > 1 and max(down, across) <= _MOST_LINES else None
+    rows, columns = metrics.heat.rows, metrics.heat.columns
+    wide, high = [*case.launches[0].grid, 1][:2]
+    across, down = [*case.launches[0].block, 1][:2]
+    if high == 1 and wide == rows > 1:
+        found = {(1, columns)}
+    else:
+        found = {
+            (tall, broad)
+            for tall, broad, grid in ((down, across, (high, wide)), (across, down, (wide, high)))
+            if (-(-rows // tall), -(-columns // broad)) == grid
+        }
+    step = found.pop() if len(found) == 1 else (rows, columns)
+    blocks = max(-(-rows // step[0]), -(-columns // step[1]))
+    return step if 1 < blocks <= _MOST_LINES else None
 
 
 def _heat(case: CaseRecord, output: OutputRecord) -> Draw:
@@ -234,11 +244,11 @@ def _heat(case: CaseRecord, output: OutputRecord) -> Draw:
             cells, cmap="viridis", vmin=-13, vmax=13, extent=extent, aspect="auto",
             interpolation="nearest",
         )  # fmt: skip
-        if blocks := _lines(case, output):
-            for at in range(1, blocks[0]):
-                axes.axhline(at * heat.rows / blocks[0], color="white", linewidth=0.5)
-            for at in range(1, blocks[1]):
-                axes.axvline(at * heat.columns / blocks[1], color="white", linewidth=0.5)
+        if step := _lines(case, output):
+            for at in range(step[0], heat.rows, step[0]):
+                axes.axhline(at, color="white", linewidth=0.5)
+            for at in range(step[1], heat.columns, step[1]):
+                axes.axvline(at, color="white", linewidth=0.5)
         axes.set_xlabel("column")
         axes.set_ylabel("row")
         bar = axes.figure.colorbar(image, ax=axes, ticks=[-13, -8, -4, 0, 4, 8, 13])
