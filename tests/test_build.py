@@ -464,7 +464,7 @@ def test_one_harness_serves_all_variants_of_a_source(bench: Bench) -> None:
     assert request.kernels[1].args == tuple(KernelArg(*pair) for pair in want)  # type: ignore[arg-type]
     for case in cases.values():
         for launch in case.launches:
-            index = request.index_of(case.variant, launch.index)
+            index = request.index_of(case.variant, launch.index, 32)
             assert request.kernels[index].expr == launch.kernel
 
 

@@ -56,7 +56,7 @@ CASE = case_of(
 
 
 def harness_of(case: Case) -> HarnessRequest:
-    kernels = tuple(kernel_entry(case.variant, launch) for launch in case.variant.launches)
+    kernels = tuple(kernel_entry(case.variant, launch, 32) for launch in case.variant.launches)
     return HarnessRequest(SOURCE, kernels)
 
 

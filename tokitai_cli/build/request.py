@@ -31,7 +31,8 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
     for name in sharing(case) if only is None else only:
         variant = case.loaded.spec.variants[name]
         for index, launch in enumerate(variant.launches):
-            kernels.setdefault(kernel_entry(variant, launch), f"variants.{name}.launches[{index}]")
+            entry = kernel_entry(variant, launch, case.warp_size)
+            kernels.setdefault(entry, f"variants.{name}.launches[{index}]")
     symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
     return HarnessRequest(
         source, tuple(kernels), symbols, defines_of(case), tuple(kernels.values())
@@ -50,7 +51,7 @@ def sharing(case: Case) -> tuple[str, ...]:
 def defines_of(case: Case) -> tuple[tuple[str, str], ...]:
     """Values of the variant's compile-time parameters for the case's shape, as C++ text."""
     return tuple(
-        (name, str(text if isinstance(text, int) else expressions.evaluate(text, case.shape)))
+        (name, str(text if isinstance(text, int) else expressions.evaluate(text, case.names)))
         for name, text in sorted(case.variant.defines.items())
     )
 

@@ -24,6 +24,7 @@ from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.flags import fault, of_code
 from tokitai_cli.model.device import (
     TRAITS,
+    WARP_SIZES,
     DeviceOptions,
     Fact,
     Probe,
@@ -35,7 +36,6 @@ from tokitai_cli.model.device import (
 
 # AMD's compiler is a clang, and reads attributes that g++ leaves out.
 _COMPILERS = ("clang++", "g++", "c++")
-_WARP_SIZES = (32, 64)
 _MEND = "install g++ or clang++, or `pip install ziglang`"
 # Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
 _FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
@@ -85,7 +85,7 @@ class CpuDevice:
             Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
             Fact("cores", str(_cores()), "scheduler affinity"),
             Fact("machine", platform.machine(), "uname"),
-            Fact("warp-size", str(options.warp_size or _WARP_SIZES[0]), "option"),
+            Fact("warp-size", str(options.warp_size or WARP_SIZES[0]), "option"),
             *dropped_facts(),
         ]
         if found is not None:
@@ -122,8 +122,8 @@ class CpuDevice:
         """Recipe for a compiler and how it was found, with the further words of a watched build."""
         _check_words(driver)
         is_zig = source == "pip's ziglang"
-        warp_size = options.warp_size or _WARP_SIZES[0]
-        if warp_size not in _WARP_SIZES:
+        warp_size = options.warp_size or WARP_SIZES[0]
+        if warp_size not in WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
             raise BuildError("zig does not tell which libraries it links", mend=_MEND)

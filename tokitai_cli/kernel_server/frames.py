@@ -92,7 +92,7 @@ def run_request(
         words += [(positions[name] << 48) + byte for name, byte in buffer.plan.points]
     words.append(len(case.launches))
     used = {launch.index for launch in case.launches}
-    kernels = {index: harness.index_of(case.variant, index) for index in used}
+    kernels = {index: harness.index_of(case.variant, index, case.warp_size) for index in used}
     for launch in case.launches:
         words += [kernels[launch.index], *launch.grid, *launch.block]
         words += [launch.shared_bytes, len(launch.leaves)]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tokitai_cli.dtypes import DTYPES
-from tokitai_cli.model.spec import Spec, Variant
+from tokitai_cli.model.device import WARP_SIZES
+from tokitai_cli.model.spec import WARP_SIZE, Spec, Variant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,6 +144,12 @@ class Case(msgspec.Struct, frozen=True):
     launches: tuple[LaunchPlan, ...]
     expect_empty: bool = False
     drawn_as: str = ""
+    warp_size: int = WARP_SIZES[0]
+
+    @property
+    def names(self) -> Shape:
+        """What expressions of launches and macros may refer to, with its values."""
+        return {**self.shape, WARP_SIZE: self.warp_size}
 
     @property
     def variant(self) -> Variant:

@@ -125,6 +125,10 @@ class Probe(msgspec.Struct, frozen=True):
     mend: str = ""
 
 
+# The cpu device has either, the first where nothing is said.
+WARP_SIZES = (32, 64)
+
+
 class DeviceOptions(msgspec.Struct, frozen=True):
     """What the user asked of a device; resolved once and frozen.
 
@@ -148,6 +152,16 @@ class SharedGuards(msgspec.Struct, frozen=True):
     front: int
     back: int
     last: int
+
+
+def warp_size_of(device: str, arch: str, options: DeviceOptions) -> int:
+    """Lanes of a warp of a device: 64 on AMD's GCN and CDNA (gfx9), 32 on RDNA and NVIDIA's GPUs.
+
+    Source: AMD, "HIP hardware features", warp size.
+    """
+    if TRAITS[device].device_class is DeviceClass.HOST_SIMT:
+        return options.warp_size or WARP_SIZES[0]
+    return 64 if arch.startswith("gfx9") else 32
 
 
 class Recipe(msgspec.Struct, frozen=True):

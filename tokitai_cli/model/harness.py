@@ -52,14 +52,16 @@ class HarnessRequest(msgspec.Struct, frozen=True):
     defines: tuple[tuple[str, str], ...] = ()
     places: tuple[str, ...] = ()
 
-    def index_of(self, variant: Variant, launch: int) -> int:
+    def index_of(self, variant: Variant, launch: int, warp_size: int) -> int:
         """Return the number of the kernel of a launch; raises ValueError where it is not served."""
-        return self.kernels.index(kernel_entry(variant, variant.launches[launch]))
+        return self.kernels.index(kernel_entry(variant, variant.launches[launch], warp_size))
 
 
-def kernel_entry(variant: Variant, launch: Launch) -> KernelEntry:
-    """Kernel and signature of a launch."""
-    return KernelEntry(launch.kernel, tuple(_arg(variant, arg) for arg in launch.args))
+def kernel_entry(variant: Variant, launch: Launch, warp_size: int) -> KernelEntry:
+    """Kernel and signature of a launch on a device with such warps."""
+    return KernelEntry(
+        launch.kernel_at(warp_size), tuple(_arg(variant, arg) for arg in launch.args)
+    )
 
 
 def _arg(variant: Variant, arg: Expression) -> KernelArg:

@@ -7,6 +7,7 @@ language of `tokitai_cli.expressions`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,8 @@ Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_len
 Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
 Real = float | Annotated[str, Meta(min_length=1, max_length=200)]
 Scalar = bool | int | float | str
+# Lanes of a warp of the device, in expressions of launches and macros and in kernels' names.
+WARP_SIZE = "warp_size"
 PropertyName = Literal[
     "row-sum", "row-mean", "row-variance", "sum-conserved",
     "shift-invariance", "permutation-equivariance",
@@ -141,6 +144,10 @@ class Launch(Strict, frozen=True, kw_only=True):
     block: list[Expression]
     shared: Expression = 0
     args: list[Expression]
+
+    def kernel_at(self, warp_size: int) -> str:
+        """The kernel's name on a device with such warps."""
+        return re.sub(rf"\b{WARP_SIZE}\b", str(warp_size), self.kernel)
 
     @property
     def loops(self) -> list[Loop]:

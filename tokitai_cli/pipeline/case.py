@@ -65,6 +65,7 @@ def run_case(
 
     Whatever goes wrong in one case is that case's verdict, and others can run.
     """
+    case = plan.at_warp_size(case, device.warp_size)
     attempt = _Attempt(subject, case, device, prepared)
     try:
         outcome = attempt.outcome()
@@ -96,6 +97,7 @@ def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outp
     """What the device gives for the case in its first repetition; None where it does not come to it."""
     if not device.probe.available:
         return None
+    case = plan.at_warp_size(case, device.warp_size)
     ready, artifact = prepared(Clock()), device.built(case).artifact
     if isinstance(ready, Refusal) or artifact is None:
         return None

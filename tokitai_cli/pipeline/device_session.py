@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from tokitai_cli import build, kernel_server
+from tokitai_cli import build, kernel_server, plan
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
-from tokitai_cli.model.device import WRITABLE, Device, Fact, Probe, Recipe
+from tokitai_cli.model.device import WRITABLE, Device, Fact, Probe, Recipe, warp_size_of
 from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
@@ -90,6 +90,11 @@ class DeviceSession:
         return self.device.name
 
     @property
+    def warp_size(self) -> int:
+        """Lanes of a warp."""
+        return warp_size_of(self.name, self.probe.arch, self.settings)
+
+    @property
     def record(self) -> DeviceRecord:
         """Evidence of the device as it was found, and of what its runtime told once a child was up."""
         return device_record(self.device, self.probe, self._told)
@@ -104,6 +109,7 @@ class DeviceSession:
 
         Where variants share an artifact and it cannot be built, fewer of them share one.
         """
+        case = plan.at_warp_size(case, self.warp_size)
         content = (case.loaded.path, case.loaded.digest, case.variant_name, build.defines_of(case))
         if content not in self._served_by:
             found = self._narrowed(case, build.sharing(case))

@@ -22,7 +22,9 @@ from tokitai_cli.model.case import (
     Shape,
     StructArg,
 )
+from tokitai_cli.model.device import WARP_SIZES
 from tokitai_cli.model.spec import (
+    WARP_SIZE,
     Buffer,
     Expression,
     Launch,
@@ -59,11 +61,12 @@ class Filler(msgspec.Struct, frozen=True):
     variant_name: str
     shape: Shape
     steps: Shape = {}  # of the loops around a launch
+    warp_size: int = WARP_SIZES[0]
 
     @property
     def names(self) -> Shape:
         """What expressions may refer to, with its values."""
-        return {**self.shape, **self.steps}
+        return {**self.shape, WARP_SIZE: self.warp_size, **self.steps}
 
     @property
     def variant(self) -> Variant:
@@ -147,7 +150,8 @@ class Filler(msgspec.Struct, frozen=True):
         args = tuple(
             self.argument(f"{key}.args[{at}]", argument) for at, argument in enumerate(launch.args)
         )
-        return LaunchPlan(index, launch.kernel, grid, block, shared, args, self.steps)
+        kernel = launch.kernel_at(self.warp_size)
+        return LaunchPlan(index, kernel, grid, block, shared, args, self.steps)
 
     def argument(self, key: str, argument: Expression) -> BufferArg | ScalarValue | StructArg:
         """An argument, buffers by name."""
@@ -215,7 +219,17 @@ class Filler(msgspec.Struct, frozen=True):
     def fault(self, key: str, message: str, mend: str = "") -> SpecError:
         """Error at a key of the variant, to be raised by the caller."""
         where = Location(self.loaded.path, key=f"variants.{self.variant_name}.{key}")
-        return SpecError(f"{message}, for {shown_shape(self.names)}", where=where, mend=mend)
+        shown = shown_shape({**self.shape, **self.steps})
+        return SpecError(f"{message}, for {shown}", where=where, mend=mend)
+
+
+def at_warp_size(case: Case, warp_size: int) -> Case:
+    """The case on a device with such warps."""
+    if case.warp_size == warp_size:
+        return case
+    filler = Filler(case.loaded, case.variant_name, case.shape, warp_size=warp_size)
+    launches = filler.launches(may_be_empty=case.expect_empty)
+    return msgspec.structs.replace(case, launches=launches, warp_size=warp_size)
 
 
 def shown_shape(shape: Shape) -> str:

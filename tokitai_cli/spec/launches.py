@@ -6,7 +6,16 @@ import re
 from collections.abc import Collection, Iterator
 
 from tokitai_cli import sources
-from tokitai_cli.model.spec import Buffer, Expression, Launch, Spec, Variant, leaves_of, listed
+from tokitai_cli.model.spec import (
+    WARP_SIZE,
+    Buffer,
+    Expression,
+    Launch,
+    Spec,
+    Variant,
+    leaves_of,
+    listed,
+)
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.symbols import check_expression, check_known, check_real
 
@@ -32,7 +41,7 @@ def check_launches(document: Document, path: KeyPath, spec: Spec, variant: Varia
     for name, scalar in variant.scalars.items():
         if isinstance(scalar.value, str) and scalar.dtype != "bool":
             check = check_real if "float" in scalar.dtype else check_expression
-            names = {*spec.params, *_steps(variant, name)}
+            names = {*spec.params, WARP_SIZE, *_steps(variant, name)}
             check(document, (*path, "scalars", name, "value"), scalar.value, names)
     _check_all_passed(document, path, variant)
 
@@ -66,7 +75,7 @@ def _check_lists(document: Document, path: KeyPath, variant: Variant) -> None:
 def _check_struct(
     document: Document, path: KeyPath, spec: Spec, variant: Variant, name: str
 ) -> None:
-    names = {*spec.params, *_steps(variant, name)}
+    names = {*spec.params, WARP_SIZE, *_steps(variant, name)}
     for at, value in leaves_of(variant.structs[name]):
         keys = [int(key) if key.isdigit() else key for key in re.findall(r"\w+", at)]
         here = (*path, *keys)
@@ -96,7 +105,7 @@ def _check_launch(
             "one of several by its types: scale(float*, int)"
         )
         raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", mend)
-    names = set(spec.params)
+    names = {*spec.params, WARP_SIZE}
     for number, loop in enumerate(launch.loops):
         at = (*path, "loop", number) if isinstance(launch.loop, list) else (*path, "loop")
         taken = {*names, *buffers_of(variant), *variant.scalars, *variant.structs, *variant.lists}

@@ -11,6 +11,7 @@ from tokitai_cli import flags
 from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
+    WARP_SIZE,
     Buffer,
     Check,
     ScalarArg,
@@ -176,7 +177,7 @@ def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant
         if not re.fullmatch(flags.MACRO, name):
             message = f"`{name}` cannot be a define"
             raise document.fault(here, message, flags.MACRO_RULE, at_key=True)
-        check_expression(document, here, value, spec.params)
+        check_expression(document, here, value, {*spec.params, WARP_SIZE})
     for index, entry in enumerate(variant.include):
         if Path(entry).is_absolute() or flags.fault(f"-I{entry}")[0]:
             mend = (
