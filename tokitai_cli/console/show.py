@@ -29,7 +29,7 @@ from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.model.metrics import METRICS
-from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant
+from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant, leaves_of
 from tokitai_cli.model.text import number, plural
 
 
@@ -228,11 +228,20 @@ def _variant(name: str, variant: Variant) -> list[Block]:
                 when = f", when {buffer.constant.when}" if buffer.constant.when else ""
                 text = f"{number(buffer.constant.value)}{when}"
                 blocks.append(Line(text, label="constant:", indent=4))
+            if buffer.scratch:
+                blocks.append(Line(buffer.scratch, label="not judged:", indent=4))
             if buffer.non_finite:
                 blocks.append(Line(buffer.non_finite, label="not finite:", indent=4))
+    for one, fields in variant.structs.items():
+        held = ", ".join(f"{place} = {value}" for place, value in leaves_of(fields))
+        blocks.append(Line(f"{one}: {held or 'no fields'}", label="struct", indent=2))
+    for one, arrays in variant.lists.items():
+        what = f"slices of {arrays}" if isinstance(arrays, str) else ", ".join(arrays)
+        blocks.append(Line(f"{one}: {what}", label="list", indent=2))
     for launch in variant.launches:
         grid, block = (" x ".join(map(str, size)) for size in (launch.grid, launch.block))
-        text = f"{launch.kernel}, grid {grid}, block {block}"
+        steps = "".join(f", for {loop.name} below {loop.count}" for loop in launch.loops)
+        text = f"{launch.kernel}, grid {grid}, block {block}{steps}"
         blocks.append(Line(text, label="launch:", indent=2))
     blocks += [Line(_check(check), label="check:", indent=2) for check in variant.checks]
     blocks += [Line(_property(one), label="property:", indent=2) for one in variant.properties]
