@@ -33,8 +33,25 @@ constexpr tokitai::DType tokitai_float16 = tokitai::DType::float16,
                          tokitai_uint64 = tokitai::DType::uint64,
                          tokitai_bool = tokitai::DType::boolean;
 
-template <auto function>
-constexpr unsigned tokitai_count = tokitai::KernelTraits<function>::count;
+// Whether a kernel takes the first `count` of its parameters: all, or the others have default arguments. On a
+// GPU only the compiler can say the latter, where the kernel is launched.
+template <auto function, class Call, size_t... i>
+constexpr bool tokitai_takes_first(std::index_sequence<i...>) {
+  using Traits = tokitai::KernelTraits<function>;
+  if constexpr (sizeof...(i) >= Traits::count)
+    return sizeof...(i) == Traits::count;
+  else
+#ifdef TOKITAI_DEVICE_CPU
+    return decltype(Call::template tokitai_callable<typename Traits::template At<i>...>(0))::value;
+#else
+    return true;
+#endif
+}
+template <auto function, class Call, size_t count>
+constexpr bool tokitai_has_arguments =
+    tokitai_takes_first<function, Call>(std::make_index_sequence<count>());
+using tokitai_yes = std::true_type;
+using tokitai_no = std::false_type;
 
 template <auto function, unsigned index>
 using tokitai_at = std::remove_cv_t<typename tokitai::KernelTraits<function>::template At<index>>;
@@ -90,12 +107,12 @@ constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* p
                                place);
 }
 
-template <auto function, class... Makers>
+template <auto function, class Call, class... Makers>
 constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters,
                                               unsigned bound) {
   constexpr unsigned words = tokitai::first_word<Makers...>(sizeof...(Makers));
   static_assert(words <= tokitai::argument_limit, "too many arguments");
-  return {name, words, parameters, bound, &tokitai::Starter<function, Makers...>::kernel};
+  return {name, words, parameters, bound, &tokitai::Starter<function, Call, Makers...>::kernel};
 }
 
 template <class T>

@@ -30,24 +30,35 @@ inline P made(const Word* words) {
     return Maker::template tokitai_make<P>(words);
 }
 
-template <auto function, class... Makers>
-struct Starter;
-template <class... P, void (*function)(P...), class... Makers>
-struct Starter<function, Makers...> {
+// `Call` calls the kernel by its name, which knows the default arguments that the spec leaves to it.
+template <auto function, class Call, class... Makers>
+struct Starter {
+  using Traits = KernelTraits<function>;
+  using Indices = std::index_sequence_for<Makers...>;
+  template <size_t i>
+  using At = typename Traits::template At<i>;
+
+  template <size_t... i>
+  static constexpr auto called(std::index_sequence<i...>) {
+    if constexpr (Traits::count == sizeof...(Makers))
+      return function;
+    else
+      return &Call::template tokitai_run<At<i>...>;
+  }
+  static constexpr auto run = called(Indices());
+
   template <size_t... i>
   static void all(const Word* words, Block& block, std::index_sequence<i...>) {
-    for_each_thread<function>(block, made<Makers, P>(words + first_word<Makers...>(i))...);
+    for_each_thread<run>(block, made<Makers, At<i>>(words + first_word<Makers...>(i))...);
   }
   template <size_t... i>
   static void one(const Word* words, std::index_sequence<i...>) {
-    function(made<Makers, P>(words + first_word<Makers...>(i))...);
+    run(made<Makers, At<i>>(words + first_word<Makers...>(i))...);
   }
   static void all_threads(const void* words, Block& block) {
-    all(static_cast<const Word*>(words), block, std::index_sequence_for<P...>());
+    all(static_cast<const Word*>(words), block, Indices());
   }
-  static void one_thread(const void* words) {
-    one(static_cast<const Word*>(words), std::index_sequence_for<P...>());
-  }
+  static void one_thread(const void* words) { one(static_cast<const Word*>(words), Indices()); }
   static const void* address() { return reinterpret_cast<const void*>(function); }
   static constexpr DeviceKernel kernel = {all_threads, one_thread, address};
 };

@@ -20,18 +20,26 @@ inline P made(const Word* words) {
     return Maker::template tokitai_make<P>(words);
 }
 
-template <auto function, class... Makers>
-struct Starter;
-template <class... P, void (*function)(P...), class... Makers>
-struct Starter<function, Makers...> {
+// `Call` launches the kernel by its name, which knows the default arguments that the spec leaves to it.
+template <auto function, class Call, class... Makers>
+struct Starter {
+  using Traits = KernelTraits<function>;
+  template <size_t i>
+  using At = typename Traits::template At<i>;
+
   template <size_t... i>
   static void launch(const Word* words, dim3 grid, dim3 block, size_t shared_bytes,
                      std::index_sequence<i...>) {
     (void)words;
-    hipLaunchKernelGGL(function, grid, block, shared_bytes, nullptr, made<Makers, P>(words + first_word<Makers...>(i))...);
+    if constexpr (Traits::count == sizeof...(Makers))
+      hipLaunchKernelGGL(function, grid, block, shared_bytes, nullptr,
+                         made<Makers, At<i>>(words + first_word<Makers...>(i))...);
+    else
+      Call::tokitai_launch(grid, block, shared_bytes,
+                           made<Makers, At<i>>(words + first_word<Makers...>(i))...);
   }
   static hipError_t start(const Word* words, dim3 grid, dim3 block, size_t shared_bytes) {
-    launch(words, grid, block, shared_bytes, std::index_sequence_for<P...>());
+    launch(words, grid, block, shared_bytes, std::index_sequence_for<Makers...>());
     return hipGetLastError();
   }
   // More dynamic shared memory than every kernel may have is to be asked for.

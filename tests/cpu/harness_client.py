@@ -9,7 +9,6 @@ import dataclasses
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -19,12 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.build.guards import guard_shared_arrays
+from tokitai_cli.build.harness import harness_context, harness_text
 from tokitai_cli.model.device import SharedGuards
+from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = ROOT / "kernels" / "harness"
@@ -50,16 +50,6 @@ def compiler() -> str:
     return found
 
 
-def dynamic_shared_names(source: Path) -> list[str]:
-    """Names of the `extern __shared__` arrays of a source whose kernels are in no namespace."""
-    pattern = r"\bextern\s+__shared__\s[^;{}]*?(\w+)\s*\[\s*\]\s*;"
-    text = source.read_text()
-    names = re.findall(pattern, text) + re.findall(r"HIP_DYNAMIC_SHARED\([^,]+, *(\w+)\)", text)
-    for included in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
-        names += dynamic_shared_names(source.parent / included)
-    return list(dict.fromkeys(names))
-
-
 def render(
     source: Path,
     kernels: Mapping[str, Sequence[str]],
@@ -67,33 +57,13 @@ def render(
 ) -> str:
     """Harness text. Argument words: "float32*" a buffer, "float32" a scalar, "int" an integer."""
 
-    def arg(word: str) -> dict[str, str]:
+    def arg(word: str) -> KernelArg:
         if word.endswith("*"):
-            return {"kind": "buffer", "dtype": word[:-1]}
-        return {"kind": "integer"} if word == "int" else {"kind": "scalar", "dtype": word}
+            return KernelArg("buffer", word[:-1])
+        return KernelArg("integer", "") if word == "int" else KernelArg("scalar", word)
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HARNESS),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("harness.cpp.j2").render(
-        source=str(source),
-        kernels=[
-            {
-                "expr": name,
-                "bound": 0,
-                "address": f"&{name}",
-                "overload": None,
-                "args": [arg(word) for word in words],
-            }
-            for name, words in kernels.items()
-        ],
-        symbols=[{"name": name, "dtype": dtype} for name, dtype in symbols],
-        dynamic_shared=dynamic_shared_names(source),
-    )
+    entries = tuple(KernelEntry(name, tuple(map(arg, words))) for name, words in kernels.items())
+    return harness_text(harness_context(HarnessRequest(source, entries, tuple(symbols))))
 
 
 def _command(flags: Sequence[str]) -> list[str]:

@@ -67,7 +67,12 @@ def _fitting(
     lists = [kernel_source.instantiated(one, program, arguments) for one in same]
     if types or any(one.open for one in same):
         return ()
-    counted = [one for one in lists if len(one) == len(launch.args)]
+    given = len(launch.args)
+    counted = [
+        one[:given]
+        for one in lists
+        if len(one) >= given and all(rest.default for rest in one[given:])
+    ]
     if not counted:
         raise _other_count(document, path, launch, same[0], lists[0])
     errors: list[SpecError] = []
@@ -86,11 +91,7 @@ def _other_count(
     given = len(launch.args)
     passes = f"{given} argument{'' if given == 1 else 's'}"
     message = f"the spec passes {passes}, `{kernel.name}` has {len(known)} parameters: {names}"
-    rest = [one for one in known[given:] if one.default]
     mend = f"{_place(kernel)} declares them"
-    if rest and len(rest) == len(known) - given:
-        told = ", ".join(f"{one.name} = {one.default}" for one in rest)
-        mend = f"a launch by the tool has no default arguments: pass {told}"
     return document.fault((*path, "args"), message, mend)
 
 

@@ -90,6 +90,14 @@ __global__ void exchanged(float* x, unsigned distance, unsigned run, int n) {
     }
 }
 
+template <bool Wrong>
+__global__ void defaulted(const float* x, float* y, int n, float factor = Wrong ? 3.0f : 2.0f, int first = 0) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= first && i < n) {
+        y[i] = factor * x[i];
+    }
+}
+
 constexpr float kFactor = 2.0f;
 
 __global__ void scaled(const float* x, float* y, int n) {
