@@ -76,6 +76,38 @@ def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
         write_drafts([one for one in drafts if one.spec], tmp_path / "out")
 
 
+STRUCTS = """\
+#include <hip/hip_runtime.h>
+typedef struct { int n; float scale; const float* x; float* y; int dims[2]; float4 shift; } Job;
+struct Body { double mass; float at[3]; };
+enum Mode { FAST, EXACT };
+#ifdef DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+__global__ void job(Job j, float** rows, int4 v, bool* flag, Mode mode, const Body* bodies, real* z) {
+  rows[0][0] = j.x[0]; j.y[0] = bodies[0].mass; flag[0] = true; z[0] = v.x;
+}
+__global__ void deep(float*** x) { x[0][0][0] = 1; }
+"""
+
+
+def test_structs_lists_and_bytes_of_structs_are_drafted(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(STRUCTS)
+    drafts = [one for found in find_kernels(tmp_path / "k.cu", (), tmp_path) for one in found]  # type: ignore[union-attr]
+    assert [one.kernel.name for one in drafts if one.reasons] == ["deep"]
+    (path,) = write_drafts([one for one in drafts if one.spec], tmp_path)
+    main = spec.load(path).spec.variants["main"]
+    assert main.launches[0].args == ["j", "rows", "v", "flag", 0, "bodies", "z"]
+    assert main.structs["j"]["dims"] == [1, 1]
+    assert main.structs["v"] == {"x": "v_x", "y": "v_y", "z": "v_z", "w": "v_w"}
+    assert main.lists == {"rows": "rows_rows"}
+    assert list(main.outputs) == ["j_y", "rows_rows", "flag", "z"]
+    assert main.outputs["z"].dtype == "float32"
+    assert main.inputs["bodies"].dtype == "uint8"
+
+
 def test_the_verb_prints_a_table_or_json(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
     assert run(["find", str(tree(tmp_path))]) == 0
     out = capsys.readouterr().out

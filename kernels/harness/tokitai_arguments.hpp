@@ -79,7 +79,13 @@ template <class T, bool is_void = std::is_void_v<T>>
 struct ElementsHold {
   using Single = typename Component<T>::type;
   static constexpr bool of(DType dtype) {
-    return holds<T>(dtype) || (holds<Single>(dtype) && sizeof(T) % sizeof(Single) == 0);
+    return holds<T>(dtype) || (holds<Single>(dtype) && sizeof(T) % sizeof(Single) == 0) ||
+           (dtype == DType::uint8 && is_struct());
+  }
+  // Structs as their bytes; the 8- and 16-bit floats are classes too, and no structs.
+  static constexpr bool is_struct() {
+    if constexpr (std::is_class_v<T>) return sizeof(T) > 2 && std::is_trivially_copyable_v<T>;
+    return false;
   }
 };
 template <class T>

@@ -4,8 +4,10 @@ from tokitai_cli.kernel_source.files import SYSTEM, has_host_code
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
+    ENUM,
     Kernel,
     Parameter,
+    fields_of,
     instantiated,
     kernels_of,
     may_declare,
@@ -14,6 +16,7 @@ from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, prog
 from tokitai_cli.kernel_source.text import split
 
 __all__ = [
+    "ENUM",
     "SYSTEM",
     "VERSION",
     "HostLaunch",
@@ -21,6 +24,7 @@ __all__ = [
     "Parameter",
     "Program",
     "Taken",
+    "fields_of",
     "has_host_code",
     "instantiated",
     "kernels_of",

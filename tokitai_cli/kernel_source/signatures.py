@@ -37,6 +37,7 @@ _DTYPES = {
     "uint8_t": _BYTE, "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
     "uint64_t": "uint64",
 }  # fmt: skip
+ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
 _VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
@@ -102,8 +103,9 @@ class Kernel(msgspec.Struct, frozen=True):
 class Types:
     """What the names of types stand for in a program."""
 
-    def __init__(self, program: Program) -> None:
-        self._aliases: dict[str, set[str]] = {}
+    def __init__(self, program: Program, *, guess: bool = False) -> None:
+        self._aliases: dict[str, dict[str, None]] = {}
+        self._guess = guess
         self._classes: set[str] = set()
         self._enums: set[str] = set()
         for path, pieces in program.pieces.items():
@@ -112,9 +114,8 @@ class Types:
                 self._read(piece, plain[piece.begin : piece.end])
         for name, macro in program.macros.items():
             if not macro.called and macro.bodies:
-                self._aliases.setdefault(name, set()).update(
-                    " ".join(b.split()) for b in macro.bodies
-                )
+                known = self._aliases.setdefault(name, {})
+                known |= dict.fromkeys(" ".join(b.split()) for b in macro.bodies)
 
     def _read(self, piece: Piece, text: str) -> None:
         if piece.kind == "class":
@@ -126,7 +127,8 @@ class Types:
             match = re.fullmatch(rf"using\s+{name}\s*=(.*);", text.strip(), re.S) or re.fullmatch(
                 rf"typedef\b(.*?)\b{name}\s*;", text.strip(), re.S
             )
-            self._aliases.setdefault(name, set()).add(" ".join(match[1].split()) if match else "?")
+            told = " ".join(match[1].split()) if match else "?"
+            self._aliases.setdefault(name, {})[told] = None
 
     def resolved(self, text: str, bound: Mapping[str, str]) -> str:
         """`text` with aliases, macros and the template arguments `bound` put in; "" where it is open."""
@@ -134,8 +136,8 @@ class Types:
             text = " ".join(_DROPPED.sub(" ", text).split())
             if text in bound:
                 text = bound[text]
-            elif len(self._aliases.get(text, ())) == 1:
-                (text,) = self._aliases[text]
+            elif len(self._aliases.get(text, ())) == 1 or (self._guess and text in self._aliases):
+                text = list(self._aliases[text])[-1]
             else:
                 return "" if text in self._aliases else text
         return ""
@@ -157,7 +159,7 @@ class Types:
             single = vector[1].replace("longlong", "long")
             return "vector", tuple(_DTYPES[single].split())
         if name in self._enums:
-            return "numbers", ("int32", "uint32")
+            return "numbers", ENUM
         head = re.split(r"[<: ]", name)[0]
         return ("struct" if head in self._classes or name in self._classes else "unknown"), ()
 
@@ -200,6 +202,60 @@ def may_declare(program: Program, name: str) -> bool:
     return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
 
 
+def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
+    """Fields of a struct or vector, each with its extent (0 for one that is no array).
+
+    None where they are not all known: a template, a base class, an extent that is no number.
+    """
+    vector = _VECTOR.fullmatch(name)
+    types = Types(program)
+    if vector is not None:
+        kind = _DTYPES[vector[1].replace("longlong", "long")]
+        count = int(name[-1])
+        return [
+            (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
+        ]
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            if piece.kind == "class" and name in piece.names:
+                return _fields(piece.node, program.texts[path].parsed, types)
+    return None
+
+
+def _fields(node: Node, text: str, types: Types) -> list[tuple[Parameter, int]] | None:
+    body = node.child_by_field_name("body")
+    for child in node.children if body is None else ():
+        body = body or child.child_by_field_name("body")
+    if (
+        body is None
+        or body.has_error
+        or (node.parent and node.parent.type == "template_declaration")
+    ):
+        return None
+    if any(one.type == "base_class_clause" for one in (body.parent or node).children):
+        return None
+    found: list[tuple[Parameter, int]] = []
+    for member in body.named_children:
+        declarators = member.children_by_field_name("declarator")
+        if member.type != "field_declaration" or any(
+            d.type == "function_declarator" for d in declarators
+        ):
+            continue
+        front = text[member.start_byte : declarators[0].start_byte] if declarators else "?"
+        if not declarators or re.search(r"\bstatic\b", front):
+            continue
+        for one in declarators:
+            whole = text[one.start_byte : one.end_byte]
+            extent = re.search(r"\[\s*(\w*)\s*\]", whole)
+            if extent is not None and not extent[1].isdigit():
+                return None
+            name = next(leaf(one), "")
+            bare = re.sub(r"\[[^\]]*\]", "", whole)
+            known = _parameter(f"{front} {bare}", name, "", types, set())
+            found.append((known, int(extent[1]) if extent else 0))
+    return found
+
+
 def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
     """Template arguments by the name of the parameter, defaults among them."""
     given = dict(zip((one.name for one in kernel.template), arguments, strict=False))
@@ -207,10 +263,15 @@ def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
     return given | {one.name: one.default for one in rest if one.default}
 
 
-def instantiated(kernel: Kernel, program: Program, arguments: list[str]) -> tuple[Parameter, ...]:
-    """Parameters of the kernel with its template arguments put in."""
+def instantiated(
+    kernel: Kernel, program: Program, arguments: list[str], *, guess: bool = False
+) -> tuple[Parameter, ...]:
+    """Parameters of the kernel with its template arguments put in.
+
+    guess: of an alias that has several meanings, by branches of the preprocessor, the last is taken.
+    """
     bound = bound_types(kernel, arguments)
-    types = Types(program)
+    types = Types(program, guess=guess)
     return tuple(_with(one, types, bound) for one in kernel.parameters)
 
 

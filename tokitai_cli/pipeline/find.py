@@ -53,7 +53,7 @@ def find_kernels(
             continue
         try:
             program = kernel_source.program(file.resolve(), folders)
-            drafts = spec.drafts(program, place and place.resolve() / "spec")
+            drafts = spec.drafts(program, place and place.resolve() / "spec", folders)
         except (RecursionError, ValueError, LookupError, re.error) as error:
             yield Unread(str(file), f"could not be parsed: {type(error).__name__}")
             continue

@@ -12,10 +12,12 @@ import msgspec
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source import (
+    ENUM,
     HostLaunch,
     Kernel,
     Parameter,
     Program,
+    fields_of,
     instantiated,
     kernels_of,
     launches_of,
@@ -23,14 +25,14 @@ from tokitai_cli.kernel_source import (
 from tokitai_cli.spec.checks import RESERVED
 
 _REASONS = {
-    "struct": "is a struct by value",
-    "structs": "is a pointer to structs",
-    "pointers": "is a pointer to pointers",
+    "struct": "is a struct by value with fields that are not all known",
+    "pointers": "is a pointer to pointers to pointers, or to structs",
     "unknown": "has a type that a macro, a template's argument or an absent header decides",
 }
 # Sizes that are told apart, no multiple of each other: a wrong order of arguments shows.
 _SIZES = (96, 40, 7, 5, 3)
 _DEFAULT_BLOCK = 256
+_STRUCT_BYTES = 64
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|(?:unsigned )?(?:int|char|short|long)|unsigned"
     r"|u?int\d+_t|float[234]|int[234]|true|false|-?\d+[uUlL]*)\*?"
@@ -51,13 +53,17 @@ class Draft(msgspec.Struct, frozen=True):
     formula: str
 
 
-def drafts(program: Program, folder: Path | None = None) -> list[Draft]:
+def drafts(
+    program: Program, folder: Path | None = None, include: Sequence[Path] = ()
+) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
 
-    folder: where the spec is to lie; by itself beside the program's source.
+    folder: where the spec is to lie; by itself beside the program's source. include: folders that the
+    program was read with.
     """
     launches = launches_of(program)
-    source = os.path.relpath(program.source, folder or program.source.parent)
+    here = folder or program.source.parent
+    source = [os.path.relpath(one, here) for one in (program.source, *include)]
     found = []
     for kernel in kernels_of(program):
         mine = [one for one in launches if one.kernel == kernel.name]
@@ -66,23 +72,93 @@ def drafts(program: Program, folder: Path | None = None) -> list[Draft]:
     return found
 
 
-def _draft(program: Program, kernel: Kernel, launch: HostLaunch | None, source: str) -> Draft:
+def _draft(program: Program, kernel: Kernel, launch: HostLaunch | None, source: list[str]) -> Draft:
     arguments = _template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
-    parameters = instantiated(kernel, program, arguments)
-    reasons = [
-        f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}"
-        for one in parameters
-        if one.kind in _REASONS
-    ]
+    parameters = instantiated(kernel, program, arguments, guess=True)
+    leaves = _Leaves(program)
+    for index, one in enumerate(parameters):
+        leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"))
+    reasons = leaves.reasons
     if kernel.open:
         reasons.append("its parameters could not all be read")
-    if not any(one.pointers and not one.const for one in parameters) and not reasons:
+    if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
         reasons.append("it has no array that it could write")
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "")
-    writer = _Writer(kernel, instance, parameters, launch, source)
+    writer = _Writer(kernel, instance, leaves, launch, source)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
+
+
+class _Leaves:
+    """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
+
+    args: names in the kernel's order. found: each array and number by a name of its own. places: how
+    the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
+    each pointer. reasons: what cannot be passed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.args: list[Parameter] = []
+        self.found: list[Parameter] = []
+        self.places: dict[str, str] = {}
+        self.structs: list[str] = []
+        self.lists: list[str] = []
+        self.rows: set[str] = set()
+        self.reasons: list[str] = []
+
+    def add(self, one: Parameter) -> None:
+        """One parameter of the kernel, the next."""
+        enumerator = one.kind == "scalar" and one.dtypes == ENUM
+        named = msgspec.structs.replace(one, name="0" if enumerator else _free(one.name))
+        self.args.append(named)
+        if enumerator:
+            return
+        if one.kind == "struct":
+            told = self._struct(one.type, named.name, re.escape(one.name))
+            if told is None:
+                self._refuse(one)
+            else:
+                self.structs.append(f"      {named.name}: {told}")
+        elif one.kind == "pointers" and one.pointers == 2 and one.dtypes:
+            rows = self._leaf(one, f"{named.name}_rows", re.escape(one.name) + r"\s*\[[^\]]*\]")
+            self.rows.add(rows)
+            self.lists.append(f"      {named.name}: {rows}")
+        elif one.kind in _REASONS or (one.kind == "pointers" and not one.dtypes):
+            self._refuse(one)
+        else:
+            self._leaf(one, named.name, re.escape(one.name))
+
+    def _refuse(self, one: Parameter) -> None:
+        self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
+
+    def _leaf(self, one: Parameter, name: str, place: str) -> str:
+        self.found.append(msgspec.structs.replace(one, name=_free(name)))
+        self.places[_free(name)] = place
+        return _free(name)
+
+    def _struct(self, type_name: str, name: str, place: str) -> str | None:
+        fields = fields_of(self._program, type_name)
+        if fields is None:
+            return None
+        told = []
+        for field, extent in fields:
+            here = rf"{place}\s*\.\s*{re.escape(field.name)}"
+            if field.kind == "struct" and not extent:
+                value = self._struct(field.type, f"{name}_{field.name}", here)
+            elif field.kind not in {"array", "scalar"} or (extent and not field.integer):
+                return None
+            elif extent:
+                value = f"[{', '.join(['1'] * extent)}]"
+            elif field.dtypes == ENUM:
+                value = "0"
+            else:
+                value = self._leaf(field, f"{name}_{field.name}", here)
+            if value is None:
+                return None
+            told.append(f"{field.name}: {value}")
+        return f"{{{', '.join(told)}}}"
 
 
 def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Program) -> list[str]:
@@ -115,24 +191,25 @@ class _Writer:
         self,
         kernel: Kernel,
         instance: str,
-        parameters: Sequence[Parameter],
+        leaves: _Leaves,
         launch: HostLaunch | None,
-        source: str,
+        source: list[str],
     ) -> None:
-        self.source = source
+        self.source, *self.include = source
         self.kernel = kernel
         self.instance = instance
         self.launch = launch
-        self.parameters = [
-            msgspec.structs.replace(one, name=_free(one.name or f"p{index}"))
-            for index, one in enumerate(parameters)
-        ]
+        self.leaves = leaves
+        self.parameters = leaves.found
         self.sizes = [one for one in self.parameters if one.integer and "bool" not in one.dtypes]
-        self.roles = {one.name: _role(one, kernel.body) for one in self.parameters if one.pointers}
-        if "outputs" not in self.roles.values() and "inout" not in self.roles.values():
-            for name, one in ((p.name, p) for p in self.parameters if p.pointers and not p.const):
-                self.roles[name] = "inout"  # at least one is written: a call or a macro hides it
-                del one
+        self.roles = {
+            one.name: _role(one, leaves.places[one.name], kernel.body)
+            for one in self.parameters
+            if one.pointers
+        }
+        if not {"outputs", "inout"} & {*self.roles.values()}:
+            # At least one is written: a call or a macro hides it.
+            self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
 
     def spec(self) -> str:
         """Text of spec.yaml; its source is named relative to the kernel's own folder."""
@@ -149,14 +226,18 @@ class _Writer:
             '    formula: ""  # fill in: for reports, such as y = x / sum(x)',
             f"    source: {_quoted(self.source)}",
         ]
+        if self.include:
+            lines.append(f"    include: [{', '.join(map(_quoted, self.include))}]")
         for role in ("inputs", "outputs", "inout"):
             mine = [one for one in self.parameters if self.roles.get(one.name) == role]
             lines += [f"    {role}:"] if mine else []
             lines += [self._array(one) for one in mine]
         lines += self._scalars()
+        for key, rows in (("structs", self.leaves.structs), ("lists", self.leaves.lists)):
+            lines += [f"    {key}:", *rows] if rows else []
         lines += ["    launches:", f"      - kernel: {_quoted(self.instance)}", *self._launch()]
         lines += [f"    oracle: {{formula: formula.py:{_word(name)}}}", "    checks:"]
-        lines += ["      - {metric: bound, why: the error that a float32 kernel may have}"]
+        lines += self._checks()
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
 
@@ -194,11 +275,27 @@ class _Writer:
     def _array(self, one: Parameter) -> str:
         dtype = one.dtypes[0] if one.dtypes else "float32"
         guess = "its shape" if one.dtypes else "its shape and dtype"
+        if one.kind == "structs":
+            dtype, guess = "uint8", f"its shape, the last extent the bytes of a {one.type}"
         role = self.roles[one.name]
         also = f", and that it is {role}" if not one.const else ""
-        return (
-            f'      {one.name}: {{dtype: {dtype}, shape: ["{self.total}"]}}  # guess: {guess}{also}'
-        )
+        before = "2, " if one.name in self.leaves.rows else ""
+        behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
+        shape = f'[{before}"{self.total}"{behind}]'
+        return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
+
+    def _checks(self) -> list[str]:
+        """A bound for floats; whole numbers are equal."""
+        written = [
+            one for one in self.parameters if self.roles.get(one.name) in {"outputs", "inout"}
+        ]
+        whole = [one for one in written if one.dtypes and "float" not in one.dtypes[0]]
+        if not whole:
+            return ["      - {metric: bound, why: the error that a float32 kernel may have}"]
+        return [
+            f"      - {{metric: {'exact' if one in whole else 'bound'}, output: {one.name}}}"
+            for one in written
+        ]
 
     def _scalars(self) -> list[str]:
         mine = [one for one in self.parameters if not one.pointers and one not in self.sizes]
@@ -226,7 +323,7 @@ class _Writer:
             shared = self._expression(self.launch.shared if self.launch else "")
             guess = "" if shared and shared != "0" else "  # guess: bytes of shared memory"
             lines.append(f"        shared: {_quoted(shared if not guess else '16384')}{guess}")
-        args = ", ".join(one.name for one in self.parameters)
+        args = ", ".join(one.name for one in self.leaves.args)
         return [*lines, f"        args: [{args}]"]
 
     def _extents(self, given: Sequence[str], otherwise: str) -> tuple[list[str], str]:
@@ -237,8 +334,9 @@ class _Writer:
 
     def _expression(self, text: str) -> str:
         """The host's C++ as an expression of the params; empty where it is none."""
-        told = dict(zip(self.launch.args if self.launch else (), self.parameters, strict=False))
-        names = {host: one.name for host, one in told.items() if one in self.sizes}
+        told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
+        sizes = {one.name for one in self.sizes}
+        names = {host: one.name for host, one in told.items() if one.name in sizes}
         text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
         text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
         text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
@@ -277,12 +375,12 @@ class _Writer:
 _CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")
 
 
-def _role(one: Parameter, body: str) -> str:
+def _role(one: Parameter, place: str, body: str) -> str:
     """How a kernel uses an array: what it writes and never reads is an output."""
     if one.const:
         return "inputs"
     written = read = False
-    for match in re.finditer(rf"(?<![\w.]){re.escape(one.name)}\b", body):
+    for match in re.finditer(rf"(?<![\w.]){place}(?!\w)", body):
         before = body[max(0, match.start() - 40) : match.start()].rstrip()
         behind = _behind_index(body, match.end())
         if behind is None:  # it is handed on, or moved along

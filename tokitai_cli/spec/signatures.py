@@ -20,7 +20,8 @@ def check_signatures(document: Document, spec: Spec) -> tuple[str, ...]:
     said: dict[str, None] = {}
     for name, variant in spec.variants.items():
         source = (document.file.parent / variant.source).resolve()
-        words = flags.resolved(variant.flags, document.file.parent)
+        given = (*(f"-I{entry}" for entry in variant.include), *variant.flags)
+        words = flags.resolved(given, document.file.parent)
         key = (source, *words)
         if key not in programs:
             programs[key] = kernel_source.program(source, flags.include_folders(words))
@@ -54,7 +55,10 @@ def _fitting(
     last = name.rpartition("::")[2].strip()
     same = [one for one in kernels if one.name == last]
     if not same:
-        if kernels and not kernel_source.may_declare(program, last):
+        # A header in front of the source is not read here.
+        front = any((document.file.parent / entry).is_file() for entry in variant.include)
+        front = front or bool(flags.included(variant.flags))
+        if kernels and not front and not kernel_source.may_declare(program, last):
             mend = near(last, {one.name for one in kernels})
             known = ", ".join(dict.fromkeys(one.qualified for one in kernels)) or "none"
             raise document.fault(
