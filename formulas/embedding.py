@@ -6,9 +6,9 @@ import numpy as np
 def fwd(params, inputs, scalars):
     """Rows of the table that the indices name; a row of the output that none names stays as it was."""
     indices, weight, output = inputs["indices"], inputs["weight"], inputs["output"]
-    named = (indices >= 0) & (indices < len(weight))
-    output[named] = weight[indices[named]]
-    return {"output": output}
+    named = (indices >= 0) & (indices < params["vocab"])
+    rows = weight[np.where(named, indices, 0)] if params["vocab"] else output
+    return {"output": np.where(named[:, None], rows, output)}
 
 
 def bwd(params, inputs, scalars):

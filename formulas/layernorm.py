@@ -1,14 +1,14 @@
 """Layer normalisation of rows, and its gradients."""
 
-import numpy as np
+from tokitai_cli.formula import rsqrt, stored
 
 
 def fwd(params, inputs, scalars):
     """y = (x - mean) rstd gamma + beta with rstd = 1 / sqrt(variance + eps), row by row."""
     x = inputs["x"]
-    mean = x.mean(axis=-1, keepdims=True)
+    mean = stored(x.mean(axis=-1, keepdims=True), output="mean")
     d = x - mean
-    rstd = 1.0 / np.sqrt((d * d).mean(axis=-1, keepdims=True) + scalars["eps"])
+    rstd = rsqrt((d * d).mean(axis=-1, keepdims=True) + scalars["eps"])
     y = d * rstd * inputs["gamma"] + inputs["beta"]
     return {"y": y, "mean": mean[..., 0], "rstd": rstd[..., 0]}
 

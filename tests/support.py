@@ -191,10 +191,11 @@ class Gemm:
         def without(term: int) -> NDArray[np.float64]:
             return np.asarray(reference - np.outer(self.a[:, term], self.b[term]))
 
+        error = unit / (1 - unit) * (np.abs(self.a) @ np.abs(self.b))
         return Expectation(
             reference=reference,
-            error=unit / (1 - unit) * (np.abs(self.a) @ np.abs(self.b)),
-            probable_ratio=0.25,
+            error=error,
+            error_probable=0.25 * error,
             terms=terms,
             dropped={
                 "last-term-dropped": lambda: without(terms - 1),

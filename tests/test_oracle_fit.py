@@ -40,14 +40,13 @@ profiles:
     ("old", "new", "words"),
     [
         ("softmax.fwd", "softmax.fwt", "16:13: variants.main.oracle: unknown oracle 'softmax.fwt'"),
-        ("softmax.fwd", "softmax.grad", "16:13: variants.main.oracle: oracle softmax.grad reads g, s"),
-        ("softmax.fwd", "layernorm.fwd", "16:13: .*reads x, gamma, beta"),
-        ("x: {dtype: float16", "x: {dtype: int32", "takes x of .*, not int32"),
+        ("softmax.fwd", "softmax.grad", "16:13: variants.main.oracle: oracle softmax.grad reads g"),
+        ("softmax.fwd", "layernorm.fwd", "16:13: .*reads eps"),
+        ("x: {dtype: float16", "x: {dtype: int32", "makes y of integers alone"),
         ("y: {dtype: float16, shape: [r, c]}", "y: {dtype: float16, shape: [c, r]}", "cannot judge y"),
-        ("    checks:", "    flush_to_zero: true\n    checks:", "flush subnormal"),
         ("    checks:", "    reduction: welford\n    checks:", "17:16: .*no bound for the reduction"),
-        ("    checks:", "    reduction: {tree: c, welford: true}\n    checks:", "layernorm.fwd has one"),
-        ("    checks:", "    replay: embedding.bwd\n    checks:", "17:13: .*unknown replay"),
+        ("    checks:", "    reduction: {tree: c, welford: true}\n    checks:", "reduction welford"),
+        ("    checks:", "    replay: embedding.bwd\n    checks:", "17:13: .*reads indices"),
         (
             "    checks:",
             "    properties:\n      - name: row-mean\n    checks:",
@@ -74,7 +73,7 @@ def test_arrays_larger_than_memory_and_shapes_that_only_a_suite_takes(tmp_path: 
     suite = "suites:\n  quick:\n    - {shape: {r: 1}}\n"
     wrong = SOFTMAX.replace("    checks:", '    requires: ["r < 8"]\n    checks:')
     path.write_text(wrong.replace("softmax.fwd", "softmax.grad") + suite)
-    with pytest.raises(SpecError, match="reads g, s"):
+    with pytest.raises(SpecError, match="reads g"):
         load_op(str(path))
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import struct
 import time
 from collections.abc import Mapping
@@ -19,9 +18,9 @@ from tokitai_cli.errors import NotRunError, OracleError, SpecError
 from tokitai_cli.inputs import draw
 from tokitai_cli.model.case import Case, Expectation, LaunchPlan, Replay, ScalarValue
 from tokitai_cli.model.spec import PropertyName
-from tokitai_cli.numerics import MAY_BE_ANYTHING, overflow_class, round_to
-from tokitai_cli.oracles.ops import gemm_replay
-from tokitai_cli.oracles.registry import _BUILT_IN, _built_in, _sources_of
+from tokitai_cli.numerics import MAY_BE_EITHER, overflow_class, round_to
+from tokitai_cli.oracles import sequential
+from tokitai_cli.oracles.properties import PROPERTIES
 
 FIXTURES = Path(__file__).parent / "oracle_fixtures"
 Arrays = Mapping[str, np.ndarray[Any, Any]]
@@ -68,19 +67,11 @@ def test_reference_and_bound_against_exact_arithmetic(variant: str, profile: str
             size = mpmath.fsum(abs(a * b) for a, b in pairs)
             n = len(pairs)
             assert abs(exact - float(got.reference[i, j])) <= n * size * mpmath.mpf(2) ** -53
-            bound = n * u / (1 - n * u) * size
-            assert bound <= float(got.error[i, j]) <= bound * (1 + n * mpmath.mpf(2) ** -23)
-
-
-def test_named_output_and_probable_ratio() -> None:
-    case = gemm_case("grad-b", "normal", m=2048)
-    (name,) = oracles.expect(case, arrays_of(case))
-    assert name == "grad_b"
-    ratio = expectation(case, arrays_of(case)).probable_ratio
-    gamma = 2048 * 2.0**-24 / (1 - 2048 * 2.0**-24)
-    assert ratio == pytest.approx(math.expm1(10 * math.sqrt(2048) * 2.0**-24) / gamma, rel=1e-4)
-    short = gemm_case("grad-b", "normal", m=16)
-    assert expectation(short, arrays_of(short)).probable_ratio == 1.0
+            bound = (n - 1) * u / (1 - (n - 1) * u) * size
+            error = float(got.error[i, j])  # 0 where float32 adds all terms without rounding
+            assert error == 0 or bound <= error <= bound * (1 + n * mpmath.mpf(2) ** -23)
+            if not error:
+                assert float(got.reference[i, j]) == brute_force(x[i : i + 1], y[:, j : j + 1])
 
 
 def test_a_claimed_tree_narrows_the_bound() -> None:
@@ -90,6 +81,7 @@ def test_a_claimed_tree_narrows_the_bound() -> None:
     wide, narrow = expectation(whole, arrays).error, expectation(tree, arrays).error
     assert wide is not None
     assert narrow is not None
+    assert wide.all()
     assert np.allclose(wide / narrow, 1024 / (32 - 1 + 5 + 1), rtol=1e-3)
 
 
@@ -120,7 +112,7 @@ def test_integers_beyond_what_float32_counts_have_an_error() -> None:
 
 @pytest.mark.parametrize(("value", "words"), [(601.0, r"below 2\^24"), (9.0, "above 2048")])
 def test_exact_int_that_is_not_exact_is_not_run(value: float, words: str) -> None:
-    case = gemm_case("grad-a", "exact-int", n=64)
+    case = gemm_case("grad-a", "exact-int", n=65)
     arrays = {name: np.full_like(array, value) for name, array in arrays_of(case).items()}
     with pytest.raises(NotRunError, match=words):
         expectation(case, arrays)
@@ -181,7 +173,6 @@ def test_flushed_inputs_widen_the_bound_by_what_they_carry() -> None:
     assert got.error is not None
     assert (got.error[:, 2] >= 4 * 2.0**-15).all()
     assert (got.error[:, 2] <= 4 * 2.0**-15 + 16 * 17 * 2.0**-24).all()
-    assert got.probable_ratio is None
     plain = expectation(gemm_case("grad-a", "normal"), arrays)
     assert plain.error is not None
     assert (plain.error[:, 2] < 2.0**-19).all()
@@ -194,7 +185,9 @@ def test_infinity_times_a_flushed_number_is_left_open() -> None:
     arrays["b"][2, 0] = 2.0**-20
     got = expectation(case, arrays)
     classes = overflow_class(got.reference, got.error, FORMATS["float16"])
-    assert classes[1, 2] == MAY_BE_ANYTHING
+    assert classes[1, 2] == MAY_BE_EITHER
+    assert got.may_be_nan is not None
+    assert got.may_be_nan[1, 2]
     assert np.isposinf(got.reference[1, [0, 1, 3]]).all()
 
 
@@ -211,7 +204,6 @@ def test_float32_inputs_may_overflow_and_underflow_the_accumulator() -> None:
     small = {name: np.full_like(a, 2.0**-75) for name, a in arrays_of(case).items()}
     error = np.asarray(expectation(case, small).error)
     assert (error >= 4 * 2.0**-150).all()
-    assert expectation(case, small).probable_ratio is None
 
 
 @pytest.mark.parametrize("variant", ["grad-a", "grad-b"])
@@ -219,15 +211,14 @@ def test_dropped_terms(variant: str) -> None:
     case = gemm_case(variant, "normal", m=20, n=24, k=28)
     arrays = arrays_of(case)
     x, y = (part.astype(np.float64).copy() for part in operands(case, arrays))
-    x[:, 3] *= 8  # the heaviest term
+    x[:, 3] = np.copysign(64, x[:, 3])  # the heaviest term
     stored = x.astype(np.float16)
     changed = dict(arrays)
     changed["grad_c" if variant == "grad-a" else "a"] = stored if variant == "grad-a" else stored.T
     got = expectation(case, changed)
     assert set(got.dropped) == {"last-term-dropped", "heaviest-term-dropped"}
-    whole, shape = slice(0, got.reference.size), got.reference.shape
-    last = got.dropped["last-term-dropped"]()(whole).reshape(shape)
-    heaviest = got.dropped["heaviest-term-dropped"]()(whole).reshape(shape)
+    last = got.dropped["last-term-dropped"]()
+    heaviest = got.dropped["heaviest-term-dropped"]()
     x = stored.astype(np.float64)
     assert np.allclose(last, x[:, :-1] @ y[:-1], atol=1e-9)
     assert np.allclose(heaviest, np.delete(x, 3, axis=1) @ np.delete(y, 3, axis=0), atol=1e-9)
@@ -259,7 +250,7 @@ def test_replay_blocks_do_not_show(
     case = gemm_case("grad-a", "normal", m=shape[0], n=shape[1], k=shape[2])
     arrays = arrays_of(case)
     whole = replayed(case, arrays).values
-    monkeypatch.setattr(gemm_replay, "_REPLAY_BLOCK", 97)
+    monkeypatch.setattr(sequential, "_BLOCK", 97)
     assert np.array_equal(replayed(case, arrays).values, whole)
 
 
@@ -267,16 +258,16 @@ def test_large_replay_judges_a_seeded_sample_of_rows(monkeypatch: pytest.MonkeyP
     case = gemm_case("grad-a", "normal", m=64)
     arrays = arrays_of(case)
     whole = replayed(case, arrays).values
-    monkeypatch.setattr(gemm_replay, "_REPLAY_WHOLE", 64 * 16 * 16 - 1)
-    monkeypatch.setattr(gemm_replay, "_REPLAY_SAMPLE", 10 * 16 * 16)
-    monkeypatch.setattr(gemm_replay, "_REPLAY_LEAST", 16)
+    monkeypatch.setattr(sequential, "_WHOLE", 64 * 16 * 16 - 1)
+    monkeypatch.setattr(sequential, "_SAMPLE", 10 * 16 * 16)
+    monkeypatch.setattr(sequential, "_LEAST", 16)
     sample = replayed(case, arrays)
     assert sample.rows is not None
     rows = sample.rows.tolist()
     assert len(rows) == 10
     assert rows == sorted(set(rows))
     assert np.array_equal(sample.values, whole[rows])
-    monkeypatch.setattr(gemm_replay, "_REPLAY_LEAST", 4)
+    monkeypatch.setattr(sequential, "_LEAST", 4)
     more = replayed(case, arrays).rows
     assert more is not None
     assert len(more) == 16
@@ -300,7 +291,6 @@ def test_no_replay_where_none_is_named_or_products_are_not_exact() -> None:
 
 def test_names_and_near_names() -> None:
     assert {"gemm-bw.grad-a", "gemm-bw.grad-b"} <= set(oracles.names())
-    assert set(oracles.replay_names()) <= set(oracles.names())
     case = gemm_case("grad-a", oracle="gemm-bw.grada", replay="gemm.grad-a")
     with pytest.raises(SpecError, match=r"did you mean gemm-bw\.grad-a"):
         oracles.expect(case, {})
@@ -310,15 +300,12 @@ def test_names_and_near_names() -> None:
 
 def test_arrays_of_another_op_are_refused() -> None:
     case = gemm_case("grad-a", oracle="gemm-bw.grad-b")
-    with pytest.raises(SpecError, match="reads grad_c, a"):
+    with pytest.raises(SpecError, match="reads a"):
         oracles.expect(case, arrays_of(case))
-    double = with_dtype(gemm_case("grad-a"), "float64")
-    with pytest.raises(SpecError, match=r"takes grad_c of .*, not float64"):
-        oracles.expect(double, arrays_of(double))
     crossed = gemm_case(
         "grad-a", m=16, k=32, outputs={"grad_a": {"dtype": "float16", "shape": ["k", "m"]}}
     )
-    with pytest.raises(SpecError, match="cannot judge grad_a float16"):
+    with pytest.raises(SpecError, match=r"cannot judge grad_a \[32, 16\]"):
         oracles.expect(crossed, arrays_of(crossed))
 
 
@@ -548,11 +535,5 @@ def test_scaled_integers_are_exact_too() -> None:
 
 
 def test_the_properties_of_specs_are_those_that_oracles_state() -> None:
-    stated = {name for oracle in _BUILT_IN.values() for name in oracle.properties}
+    stated = {name for known in PROPERTIES.values() for name in known}
     assert stated == set(get_args(PropertyName))
-
-
-def test_every_module_of_ops_belongs_to_an_oracle() -> None:
-    known = {path.name for _, _, module in _built_in() for path in _sources_of(module)}
-    folder = Path(str(gemm_replay.__file__)).parent
-    assert {path.name for path in folder.glob("*.py")} - {"__init__.py"} <= known

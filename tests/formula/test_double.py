@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tokitai_cli.formula.double import double
-from tokitai_cli.formula.tracked import NoRuleError
+from tokitai_cli.formula.known import NoRuleError
 
 
 def exact(value: Any) -> Fraction:

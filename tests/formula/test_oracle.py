@@ -13,9 +13,10 @@ import yaml
 from tests.runs import run
 from tests.spec_example import write_example
 from tokitai_cli import resources
+from tokitai_cli.answers.answer import answer
+from tokitai_cli.answers.asked import Asked, Wanted
 from tokitai_cli.errors import SpecError
 from tokitai_cli.formula import NoRuleError, Precision, loosen, rsqrt, stored
-from tokitai_cli.formula.oracle import Asked, Wanted, answer
 from tokitai_cli.formula.precision import ULPS
 from tokitai_cli.model.spec import PrecisionName
 from tokitai_cli.model.verdict import Verdict
@@ -139,9 +140,11 @@ def test_a_tree_gives_a_smaller_error_than_any_order() -> None:
         return {"y": inputs["x"].sum(axis=-1)}
 
     anyhow = answered(sums, {"y": "float32"})["y"]
-    tree = answered(sums, {"y": "float32"}, rounds={"y": 6})["y"]
+    tree = answered(sums, {"y": "float32"}, rounds={"y": 8})["y"]
     probable = answered(sums, {"y": "float32"}, probable=True)["y"]
     assert np.max(above(tree)) < np.max(above(anyhow)) / 4
+    with pytest.raises(NoRuleError, match="no tree adds 200 terms of y with 7 additions"):
+        answered(sums, {"y": "float32"}, rounds={"y": 7})
     assert np.max(probable["error_probable"]) > 0
 
 

@@ -24,7 +24,7 @@ from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import array_sha256
-from tokitai_cli.pipeline.arrays import EXPECTED, RATIO, REPLAY, REPLAYED_ROWS
+from tokitai_cli.pipeline.arrays import EXPECTED, REPLAY, REPLAYED_ROWS
 
 _MOST_FILLS = 1000
 _HEADS = ("case", "check", "output", "against", ">value", ">limit", ">exceeding", "result")
@@ -158,8 +158,8 @@ def _expected(case: Case, arrays: Arrays) -> tuple[dict[str, Expectation], dict[
             shape = array.shape[1:] if field == "allowed" else array.shape
             if shape != buffer.shape:
                 raise ValueError(f"{field} of {name} has the shape {list(shape)}")
-        if ratio := arrays.get(f"{RATIO}_{name}"):
-            said["probable_ratio"] = float(ratio)
+        if (ratio := arrays.get(f"ratio_{name}")) is not None:  # as older evidence has it
+            said["error_probable"] = float(ratio) * said["error"]
         if "reference" in said:
             expectations[name] = Expectation(**said)
         if (replay := arrays.get(f"{REPLAY}_{name}")) is not None:

@@ -6,14 +6,21 @@ that is nowhere far enough from the reference is told of, and holds no verdict u
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tokitai_cli.compare.checks import ResolvedCheck
 from tokitai_cli.compare.mutant_trial import FIRST_CHUNK, Given, MutantTrial
 from tokitai_cli.compare.mutants import Mutant
-from tokitai_cli.compare.target import Target
+from tokitai_cli.compare.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.judged import ChangesRecord
+
+Rows = NDArray[np.int64]
 
 
 def try_changes(
@@ -23,11 +30,14 @@ def try_changes(
     if not expectation.changes:
         return None
     found: dict[str, list[str]] = {"accepted": [], "not-eligible": []}
+    rows, width = expectation.rows, reference.width
+    chunks = list(_chunks(reference, rows))
     for words, values in expectation.changes.items():
-        mutant = Mutant(words, words, values.reshape(-1).__getitem__)
+        flat = values.reshape(-1)
+        mutant = Mutant(words, words, functools.partial(_at, flat, rows, width))
         trial = MutantTrial(mutant, checks, reference.form is None, given)
         with np.errstate(all="ignore"):
-            for chunk in reference.chunks(FIRST_CHUNK):
+            for chunk in chunks:
                 trial.reference_chunk(chunk)
                 if trial.settled:
                     break
@@ -38,4 +48,23 @@ def try_changes(
         tried=len(expectation.changes),
         accepted=found["accepted"],
         untold=found["not-eligible"],
+        rows=0 if rows is None else rows.size,
     )
+
+
+def _chunks(reference: Target, rows: Rows | None) -> Iterable[Chunk]:
+    """The reference, or a sample of its rows, by chunks that share what they compute."""
+    if rows is None:
+        return reference.chunks(FIRST_CHUNK)
+    width = reference.width
+    positions = (rows[:, None] * width + np.arange(width)).reshape(-1)
+    return (
+        Chunk(reference, part) for part in np.split(positions, range(CHUNK, len(positions), CHUNK))
+    )
+
+
+def _at(values: NDArray[Any], rows: Rows | None, width: int, index: Index) -> NDArray[Any]:
+    """Values at flat positions of the output, of which `values` has some rows."""
+    if rows is None or isinstance(index, slice):
+        return np.asarray(values[index])
+    return np.asarray(values[np.searchsorted(rows, index // width) * width + index % width])

@@ -44,7 +44,6 @@ def reference_target(
         constant=buffer.constant,
         error=_errors(buffer, expectation.error),
         probable=_errors(buffer, expectation.error_probable),
-        probable_ratio=expectation.probable_ratio,
         flush_to_zero=flush_to_zero,
         sides=_sides(buffer, expectation),
         refine=expectation.refine,

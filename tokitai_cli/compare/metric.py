@@ -96,7 +96,7 @@ def _no_correct_digit(reference: Target) -> str:
 
 
 def _not_probable(case: Case, reference: Target) -> str:
-    if not reference.has_probable:
+    if reference.probable is None:
         return "reported only: the oracle gives no probabilistic bound"
     if not draws_are_random(case.loaded.spec, case.variant, case.profile):
         return f"reported only: the profile {case.profile} is not random"

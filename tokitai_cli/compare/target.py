@@ -36,8 +36,7 @@ class Target(msgspec.Struct, frozen=True, dict=True):
 
     reference: float64 for float outputs (a replay: their own dtype), the output's own dtype for
     the others, with bool as uint8.
-    error, probable: errors in front of the last rounding, or None; probable_ratio stands for
-    probable = probable_ratio * error. `exact` marks a replay: its
+    error, probable: errors in front of the last rounding, or None. `exact` marks a replay: its
     values are exact, so nothing near the overflow threshold is left open.
     rows: rows of the output that the target stands for (sampled replay), or None for all.
     sides: `error` for values below and above the reference, where the two differ.
@@ -50,7 +49,6 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     reference: NDArray[Any]
     error: NDArray[np.float64] | None = None
     probable: NDArray[np.float64] | None = None
-    probable_ratio: float | None = None
     flush_to_zero: bool = False
     exact: bool = False
     rows: NDArray[np.int64] | None = None
@@ -70,12 +68,6 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     def native(self) -> np.dtype[Any]:
         """dtype that values are compared in: numpy's, with bool as uint8 (a byte of 2 is wrong)."""
         return np.dtype(np.uint8) if self.dtype == "bool" else numpy_dtype(self.dtype)
-
-    @property
-    def has_probable(self) -> bool:
-        """Whether there is a probabilistic bound."""
-        ratio_serves = self.probable_ratio is not None and self.error is not None
-        return self.probable is not None or ratio_serves
 
     @property
     def size(self) -> int:
@@ -213,8 +205,6 @@ class Chunk:
         target = self.target
         if target.probable is not None:
             return self._bound(target.probable[self.where])
-        if target.probable_ratio is not None and self.error is not None:
-            return self._bound(target.probable_ratio * self.error)
         return None
 
     @cached_property

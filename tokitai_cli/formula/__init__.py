@@ -9,10 +9,11 @@ may give. `bounds(y)` ends: the reference, and the error in front of the last ro
 from __future__ import annotations
 
 from tokitai_cli.formula.bounds import Bounds, bounds
+from tokitai_cli.formula.known import NoRuleError
 from tokitai_cli.formula.named import erf, rsqrt, sigmoid
 from tokitai_cli.formula.precision import Precision, allowing
 from tokitai_cli.formula.relations import loosen, stored
-from tokitai_cli.formula.tracked import Decision, NoRuleError, Tracked, known_input, track
+from tokitai_cli.formula.tracked import Decision, Tracked, known_input, track
 
 __all__ = [
     "Bounds",

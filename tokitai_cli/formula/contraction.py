@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from tokitai_cli.formula.known import NoRuleError
 from tokitai_cli.formula.products import product
 from tokitai_cli.formula.relations import summed
-from tokitai_cli.formula.tracked import NoRuleError, Tracked, track
+from tokitai_cli.formula.tracked import Tracked, track
 
 
 def matmul(a: Tracked, b: Tracked) -> Tracked:
@@ -31,7 +32,7 @@ def einsum(text: str, *operands: Any) -> Tracked:
             "numpy.einsum has a rule for two operands: chain them in the kernel's order"
         )
     arrays = [track(operand) for operand in operands]
-    words, out = _letters(text, [array.ndim for array in arrays])
+    words, out = letters(text, [array.ndim for array in arrays])
     if len(arrays) == 1:
         return _single(arrays[0], words[0], out)
     first, second = words
@@ -49,16 +50,17 @@ def einsum(text: str, *operands: Any) -> Tracked:
         order = [word.index(c) for group in groups for c in group]
         shape = [int(np.prod([extents[c] for c in group], dtype=int)) for group in groups]
         lead = [extents[c] for c in groups[0]]
-        return array.transpose(order).reshape(*lead, *shape[1:])
+        return array.moved(lambda part: part.transpose(order).reshape(*lead, *shape[1:]))
 
     wide = matmul(
         laid(arrays[0], first, batch, left, inner), laid(arrays[1], second, batch, inner, right)
     )
-    whole = wide.reshape(*(extents[c] for c in (*batch, *left, *right)))
-    return whole.transpose([(batch + left + right).index(c) for c in out])
+    extent = [extents[c] for c in (*batch, *left, *right)]
+    order = [(batch + left + right).index(c) for c in out]
+    return wide.moved(lambda array: array.reshape(extent).transpose(order))
 
 
-def _letters(text: str, dims: list[int]) -> tuple[list[list[str]], list[str]]:
+def letters(text: str, dims: list[int]) -> tuple[list[list[str]], list[str]]:
     """Words of the operands and of the result; an ellipsis becomes letters of its own."""
     given, arrow, result = text.replace(" ", "").partition("->")
     words = given.split(",")
@@ -98,4 +100,5 @@ def _without_lonely(
 
 def _single(array: Tracked, word: list[str], out: list[str]) -> Tracked:
     array, word = _without_lonely(array, word, out)
-    return array.transpose([word.index(c) for c in out])
+    order = [word.index(c) for c in out]
+    return array.moved(lambda part: part.transpose(order))

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
+from tokitai_cli.formula.arrays import MOVES, Moving
+from tokitai_cli.formula.known import NoRuleError
 from tokitai_cli.formula.parts import Floats
 from tokitai_cli.formula.precision import current
-from tokitai_cli.formula.tracked import NoRuleError
 
 U = FORMATS["float64"].unit_roundoff
 STEP = 2.0**-1074
@@ -80,10 +81,8 @@ def _root(a: Pair) -> Pair:
     return two_sum(first, np.where(first == 0, 0.0, rest.high / (2 * safe)))
 
 
-class Double(np.lib.mixins.NDArrayOperatorsMixin):
+class Double(Moving):
     """An array of a formula whose kernel computes in float64."""
-
-    __array_priority__ = 1000
 
     def __init__(self, pair: Pair, off: Floats) -> None:
         finite = np.isfinite(pair.high)
@@ -93,10 +92,9 @@ class Double(np.lib.mixins.NDArrayOperatorsMixin):
         self.pair = pair
         self.off = off
 
-    shape = property(lambda self: self.pair.high.shape)
-    ndim = property(lambda self: self.pair.high.ndim)
-    size = property(lambda self: self.pair.high.size)
-    T = property(lambda self: self.moved(np.transpose))
+    def plain(self) -> Floats:
+        """The nearest float64."""
+        return self.pair.high
 
     def moved(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Double:
         """Apply what moves elements and changes none."""
@@ -106,20 +104,6 @@ class Double(np.lib.mixins.NDArrayOperatorsMixin):
         """The same with `roundings` further roundings of relative size u each."""
         more = roundings * U * (np.abs(self.pair.high) + self.off) * (1 + 2.0**-10)
         return Double(self.pair, self.off + more)
-
-    def __len__(self) -> int:
-        return len(self.pair.high)
-
-    def __getitem__(self, key: Any) -> Double:
-        return self.moved(lambda array: np.asarray(array[key]))
-
-    def reshape(self, *shape: Any) -> Double:
-        """As numpy's."""
-        return self.moved(lambda array: array.reshape(*shape))
-
-    def transpose(self, *axes: Any) -> Double:
-        """As numpy's."""
-        return self.moved(lambda array: array.transpose(*axes))
 
     def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Double:
         """Sum in any order, or of as many additions as the spec's tree has."""
@@ -144,16 +128,7 @@ class Double(np.lib.mixins.NDArrayOperatorsMixin):
         name = function.__name__
         if name in ("sum", "mean"):
             return getattr(double(args[0]), name)(*args[1:], **kwargs)
-        if name in (
-            "transpose",
-            "reshape",
-            "swapaxes",
-            "moveaxis",
-            "expand_dims",
-            "squeeze",
-            "ravel",
-            "take",
-        ):
+        if name in MOVES:
             return double(args[0]).moved(lambda array: function(array, *args[1:], **kwargs))
         raise NoRuleError(
             f"numpy.{name} has no rule for float64 outputs: + - * / sqrt, sum and matmul have"

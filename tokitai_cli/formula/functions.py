@@ -20,6 +20,7 @@ from tokitai_cli.formula.parts import (
     Floats,
     Parts,
     Rule,
+    broadcast,
     exactly,
     flags,
     largest_flag,
@@ -159,7 +160,7 @@ def power(a: Parts, b: Parts) -> Parts:
     if b.point and bool(np.all(b.v == first)):
         if first in _WHOLE:
             shape = np.broadcast_shapes(a.v.shape, b.v.shape)
-            return _WHOLE[float(first)](_spread(a, shape))
+            return _WHOLE[float(first)](broadcast(a, shape))
         if first == 3.0:
             return _widest(multiply(square(a), a), _by_function(a, b))
         if first == 4.0:
@@ -167,16 +168,6 @@ def power(a: Parts, b: Parts) -> Parts:
         if first == -1.0:
             return divide(exactly(np.ones(())), a)
     return _by_function(a, b)
-
-
-def _spread(a: Parts, shape: tuple[int, ...]) -> Parts:
-    if a.v.shape == shape:
-        return a
-    v = np.broadcast_to(a.v, shape)
-    n = None if a.n is None else np.broadcast_to(a.n, shape)
-    if a.point:
-        return exactly(v, n)
-    return Parts(v, np.broadcast_to(a.lo, shape), np.broadcast_to(a.hi, shape), n)
 
 
 def _widest(a: Parts, b: Parts) -> Parts:

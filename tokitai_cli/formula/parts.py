@@ -138,6 +138,14 @@ def cut_parts(part: Parts, index: tuple[slice, ...]) -> Parts:
     return Parts(v, cut(part.lo, index), cut(part.hi, index), n)
 
 
+def broadcast(a: Parts, shape: tuple[int, ...]) -> Parts:
+    """The block in a larger shape."""
+    v, n = np.broadcast_to(a.v, shape), None if a.n is None else np.broadcast_to(a.n, shape)
+    if a.point:
+        return exactly(v, n)
+    return Parts(v, np.broadcast_to(a.lo, shape), np.broadcast_to(a.hi, shape), n)
+
+
 def elementwise(rule: Rule, *operands: Parts) -> Parts:
     """Apply a rule block by block. Shapes broadcast as numpy's do; flags stand for numpy's warnings."""
     with np.errstate(all="ignore"):

@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -62,6 +63,9 @@ class Precision(msgspec.Struct, frozen=True):
     accumulate: dtype in which sums are kept.
     flush_to_zero: subnormal results may be flushed.
     probable: sums get their probabilistic error instead of the worst case.
+    welford: means and variances are updated together, element by element, and set by set.
+    seen: rules that have come to apply, for what only counts where they do.
+    outputs: what a kernel stored, by output, for `stored(x, output=...)`.
     """
 
     rounds: int | None = None
@@ -69,22 +73,32 @@ class Precision(msgspec.Struct, frozen=True):
     accumulate: str = "float32"
     flush_to_zero: bool = False
     probable: bool = False
+    welford: bool = False
+    seen: set[str] = msgspec.field(default_factory=set)
+    outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def ulp(self, name: str) -> float:
         """Error of a function in ulp."""
         return float(self.ulps.get(name, ULPS[name]))
 
-    def gamma(self, additions: int) -> float:
+    def gamma(self, additions: int, more: int = 0) -> float:
         """Relative error of a sum of `additions` + 1 terms, against the sum of magnitudes.
+
+        more: further roundings of each term.
 
         gamma_k = k u / (1 - k u) (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
         Lemma 3.1), or exp(lambda sqrt(k) u + k u^2 / (1 - u)) - 1 in its probabilistic form.
         """
         u = FORMATS[self.accumulate].unit_roundoff
-        k = additions if self.rounds is None else min(additions, self.rounds)
+        k = more + (additions if self.rounds is None else min(additions, self.rounds))
         if self.probable:
             return math.expm1(LAMBDA * math.sqrt(k) * u + k * u * u / (1 - u))
         return k * u / (1 - k * u) if k * u < 1 else math.inf
+
+    @property
+    def least(self) -> float:
+        """Power of two of which multiples are never too small to be kept; a smaller one may be lost."""
+        return NORMAL if self.flush_to_zero else STEP
 
     @property
     def top(self) -> float:

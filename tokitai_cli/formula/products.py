@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.formula.arithmetic import multiply
-from tokitai_cli.formula.parts import Floats, Parts, exactly, flags
-from tokitai_cli.formula.precision import STEP, current
-from tokitai_cli.formula.reductions import OWN, broadcast, quantum, sums_exactly, total
+from tokitai_cli.formula.parts import Floats, Parts, broadcast, exactly, flags
+from tokitai_cli.formula.precision import current
+from tokitai_cli.formula.reductions import OWN, quantum, sums_exactly, total
+
+# Terms from which one more rounding of each is nothing, and exact sums are looked for among a few.
+_LONG = 256
+_FEW = 4
 
 
 def product(a: Parts, b: Parts) -> Parts:
@@ -45,25 +49,38 @@ def _plain(a: Parts) -> Parts:
 
 def _product_of(a: Parts, b: Parts, value: Floats, size: Floats, largest_size: Floats) -> Parts:
     count = a.v.shape[-1]
-    gamma, top = current().gamma(count), current().top
+    top, rounded, shared = current().top, 1, np.zeros(())
+    if a.point and b.point and (count < _LONG or _some_exact(a.v, b.v)):
+        q_a, q_b = quantum(a.v), quantum(b.v)
+        # 24 bits hold the products of numbers that have as many together.
+        digits = [float(np.max(np.abs(x) / q, initial=0.0)) for x, q in ((a.v, q_a), (b.v, q_b))]
+        rounded = int(digits[0] * digits[1] > 2.0**24)
+        shared = _shared(q_a, q_b)
+    gamma = current().gamma(max(count - 1, 0), rounded)
     spread = np.maximum(largest_size - size, 0.0)
     error = spread + (gamma * (1 + 2.0**-28) + 2 * count * OWN) * largest_size
-    shared = np.zeros(())
     if a.point and b.point:
-        q_a, q_b = (
-            quantum(a.v).min(axis=-1, initial=np.inf),
-            quantum(b.v).min(axis=-2, initial=np.inf),
-        )
-        shared = q_a[..., :, None] * q_b[..., None, :]
         error = np.where(sums_exactly(size, shared), 0.0, error)
     # A product may be rounded below the normal numbers, unless it is a multiple of the smallest float32.
-    error = error + np.where(shared >= STEP, 0.0, count * STEP)
+    error = error + np.where(shared >= current().least, 0.0, 2 * count * current().least)
     over = (largest_size + value) / 2 + error >= top
     under = (largest_size - value) / 2 + error >= top
     if a.point and b.point and not error.any() and not (over | under).any():
         return exactly(value)
     lo, hi = np.where(under, -np.inf, value - error), np.where(over, np.inf, value + error)
     return Parts(value, lo, hi, flags(over & under, np.zeros(over.shape, bool)))
+
+
+def _shared(a: Floats, b: Floats) -> Floats:
+    """Least quanta of the products of each row and column, from those of the factors."""
+    rows, columns = a.min(axis=-1, initial=np.inf), b.min(axis=-2, initial=np.inf)
+    return np.asarray(rows[..., :, None] * columns[..., None, :])
+
+
+def _some_exact(a: Floats, b: Floats) -> bool:
+    """Whether a few of the sums are exact: if none is, it is not worth while to ask of all."""
+    a, b = a[..., :_FEW, :], b[..., :, :_FEW]
+    return bool(sums_exactly(np.abs(a) @ np.abs(b), _shared(quantum(a), quantum(b))).any())
 
 
 def _line_by_line(a: Parts, b: Parts, part: Parts, count: int) -> Parts:

@@ -10,6 +10,7 @@ term (section 3.5).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from tokitai_cli.formula.parts import (
     Floats,
     Parts,
     blocks,
+    broadcast,
     cut_parts,
     exactly,
     flags,
@@ -34,17 +36,23 @@ Axes = tuple[int, ...]
 
 
 def quantum(x: Floats) -> Floats:
-    """Largest power of two of which each x is a multiple; infinite for 0, NaN and infinities."""
-    mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
-    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
-    low = (whole & -whole).astype(np.float64)
-    return np.where(whole == 0, np.inf, np.ldexp(low, exponent - 53))
+    """Largest power of two of which each x is a multiple; infinite for 0, NaN and infinities.
+
+    0 for what is far below the numbers of float32.
+    """
+    bits = np.ascontiguousarray(x).view(np.int64).reshape(x.shape)
+    exponent = (bits >> 52) & 0x7FF
+    whole = bits & ((1 << 52) - 1) | (1 << 52)
+    last_place = (np.maximum(exponent - 52, 0) << 52).view(np.float64)
+    special = (x == 0) | (exponent == 0x7FF)
+    return np.where(special, np.inf, (whole & -whole) * last_place)
 
 
 def sums_exactly(size: Floats, shared: Floats) -> NDArray[np.bool_]:
     """Where sums of multiples of `shared`, whose magnitudes add up to `size`, need no rounding."""
     form = FORMATS[current().accumulate]
-    fits = (shared > 0) & (shared >= 2 * form.half_smallest)
+    least = form.smallest_normal if current().flush_to_zero else 2 * form.half_smallest
+    fits = (shared > 0) & (shared >= least)
     return np.asarray(fits & (size <= 2.0**form.precision * shared))
 
 
@@ -76,43 +84,48 @@ class Sums(NamedTuple):
         fields: list[Any] = [*added, least, *either, worst]
         return Sums(*fields)
 
+    def folded(self, fold: Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]) -> Sums:
+        """Sums of these terms, `fold` being told how two values of a field become one."""
+        ufuncs = (*[np.add] * 6, np.minimum, *[np.logical_or] * 4, np.maximum)
+        done: dict[int, Any] = {}  # fields are often one and the same array
+        for by, x in zip(ufuncs, [*self], strict=True):
+            if id(x) not in done:
+                done[id(x)] = fold(by, x)
+        return Sums(*(done[id(x)] for x in self))
+
+
+def _terms_of(a: Parts) -> Sums:
+    """Sums of one term each."""
+    least = quantum(a.v) if a.point else np.zeros(a.v.shape)
+    no, never = np.zeros(a.v.shape, bool), np.zeros(a.v.shape, np.uint8)
+    if a.finite:
+        size = np.maximum(np.abs(a.lo), np.abs(a.hi))
+        return Sums(a.v, a.lo, a.hi, size, size, size, least, no, no, no, no, never)
+    live = ~no if a.n is None else a.n != 2
+    certain = live if a.n is None else a.n == 0
+    lo, hi = np.where(np.isfinite(a.lo), a.lo, 0.0), np.where(np.isfinite(a.hi), a.hi, 0.0)
+    return Sums(
+        v=a.v,
+        lo=lo,
+        hi=hi,
+        size=np.maximum(np.abs(lo), np.abs(hi)),
+        plus=np.maximum(hi, 0),
+        minus=np.maximum(-lo, 0),
+        quantum=least,
+        may_plus=(a.hi == np.inf) & live,
+        may_minus=(a.lo == -np.inf) & live,
+        is_plus=(a.lo == np.inf) & certain,
+        is_minus=(a.hi == -np.inf) & certain,
+        n=never if a.n is None else a.n,
+    )
+
 
 def _sums_of(a: Parts, axes: Axes) -> Sums:
     """Sums of one block, reduced axes kept as 1."""
-    v = a.v.sum(axis=axes, keepdims=True)
-    none = np.zeros(v.shape, bool)
-    never = np.zeros(v.shape, np.uint8)
-    if a.finite:
-        if a.point:
-            size = np.abs(a.v).sum(axis=axes, keepdims=True)
-            least = quantum(a.v).min(axis=axes, keepdims=True)
-            plus, minus = (size + v) / 2, (size - v) / 2
-            return Sums(v, v, v, size, plus, minus, least, none, none, none, none, never)
-        lo, hi = a.lo.sum(axis=axes, keepdims=True), a.hi.sum(axis=axes, keepdims=True)
-        size = np.maximum(np.abs(a.lo), np.abs(a.hi)).sum(axis=axes, keepdims=True)
-        return Sums(v, lo, hi, size, size, size, np.zeros(v.shape), none, none, none, none, never)
-    live = np.ones(a.v.shape, bool) if a.n is None else a.n != 2
-    certain = live if a.n is None else a.n == 0
-    lo = np.where(np.isfinite(a.lo), a.lo, 0.0)
-    hi = np.where(np.isfinite(a.hi), a.hi, 0.0)
-    some = {
-        "may_plus": (a.hi == np.inf) & live,
-        "may_minus": (a.lo == -np.inf) & live,
-        "is_plus": (a.lo == np.inf) & certain,
-        "is_minus": (a.hi == -np.inf) & certain,
-    }
-    found = {name: where.any(axis=axes, keepdims=True) for name, where in some.items()}
-    return Sums(
-        v,
-        lo.sum(axis=axes, keepdims=True),
-        hi.sum(axis=axes, keepdims=True),
-        np.maximum(np.abs(lo), np.abs(hi)).sum(axis=axes, keepdims=True),
-        np.maximum(hi, 0).sum(axis=axes, keepdims=True),
-        np.maximum(-lo, 0).sum(axis=axes, keepdims=True),
-        np.zeros(v.shape),
-        **found,
-        n=never if a.n is None else a.n.max(axis=axes, keepdims=True),
-    )
+    sums = _terms_of(a).folded(lambda by, x: by.reduce(x, axis=axes, keepdims=True))
+    if a.point and a.finite:
+        return sums._replace(plus=(sums.size + sums.v) / 2, minus=(sums.size - sums.v) / 2)
+    return sums
 
 
 def gathered(a: Parts, axes: Axes) -> Sums:
@@ -151,11 +164,13 @@ def total(a: Parts, axes: Axes, additions: int | None = None) -> Parts:
     return settled(sums, current().gamma(count - 1 if additions is None else additions), count)
 
 
-def settled(sums: Sums, gamma: float, count: int) -> Parts:
-    """What a float32 sum may give, from the partial results of its terms."""
+def settled(sums: Sums, gamma: Any, count: Any) -> Parts:
+    """What float32 sums of `count` terms may give, from the partial results of these."""
     top = current().top
     v, size = sums.v, sums.size
     error = (gamma * (1 + 2.0**-28) + count * OWN) * size
+    if current().flush_to_zero:  # else sums are exact where they are subnormal
+        error = error + count * current().least
     exact = sums_exactly(size, sums.quantum) & np.isfinite(size) & ~np.isnan(v)
     error = np.where(exact, 0.0, error)
     lo, hi = sums.lo - error, sums.hi + error
@@ -193,82 +208,26 @@ def prefix_sums(a: Parts, axis: int) -> Parts:
     count = a.v.shape[axis]
     column = [1] * a.v.ndim
     column[axis] = count
-    gamma = np.array([current().gamma(i) for i in range(count)]).reshape(column)
-    own = (np.arange(count) * OWN).reshape(column)
-
-    def along(x: Floats) -> Floats:
-        return np.cumsum(x, axis=axis)
-
-    def ever(where: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.asarray(np.logical_or.accumulate(where, axis=axis))
-
-    v = along(a.v)
-    live = np.ones(v.shape, bool) if a.n is None else a.n != 2
-    certain = live if a.n is None else a.n == 0
-    lo, hi = np.where(np.isfinite(a.lo), a.lo, 0.0), np.where(np.isfinite(a.hi), a.hi, 0.0)
-    least = np.minimum.accumulate(quantum(a.v), axis=axis) if a.point else np.zeros(v.shape)
-    n = np.zeros(v.shape, np.uint8) if a.n is None else np.maximum.accumulate(a.n, axis=axis)
-    sums = Sums(
-        v,
-        along(lo),
-        along(hi),
-        along(np.maximum(np.abs(lo), np.abs(hi))),
-        along(np.maximum(hi, 0)),
-        along(np.maximum(-lo, 0)),
-        least,
-        ever((a.hi == np.inf) & live),
-        ever((a.lo == -np.inf) & live),
-        ever((a.lo == np.inf) & certain),
-        ever((a.hi == -np.inf) & certain),
-        n,
-    )
-    part = settled(sums, 0.0, 0)
-    if part.point:
-        return part
-    exact = sums_exactly(sums.size, sums.quantum)
-    error = np.where(exact, 0.0, (gamma * (1 + 2.0**-28) + own) * sums.size)
-    return Parts(v, part.lo - error, part.hi + error, part.n)
-
-
-def broadcast(a: Parts, shape: tuple[int, ...]) -> Parts:
-    """The block in a larger shape."""
-    fields: list[Any] = [None if x is None else np.broadcast_to(x, shape) for x in a]
-    return Parts(*fields)
+    gammas = np.array([current().gamma(i) for i in range(count)]).reshape(column)
+    sums = _terms_of(a).folded(lambda by, x: by.accumulate(x, axis=axis))
+    return settled(sums, gammas, np.arange(1, count + 1).reshape(column))
 
 
 def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
     """`numpy.add.at`: `values` added to the elements of `acc` that `index` names, in any order."""
     shape = acc.v.shape
-    fields: dict[str, Floats] = {}
     spread = broadcast(values, np.broadcast_shapes(values.v.shape, acc.v[index].shape))
-    if not (acc.finite and spread.finite):
-        message = "numpy.add.at of NaN or infinities has no rule"
-        raise TypeError(message)
-    counts = np.zeros(shape)
-    np.add.at(counts, index, 1.0)
-    start = np.abs(acc.lo)
-    for name, base, more in (
-        ("v", acc.v, spread.v),
-        ("lo", acc.lo, spread.lo),
-        ("hi", acc.hi, spread.hi),
-        ("size", start, np.maximum(np.abs(spread.lo), np.abs(spread.hi))),
-    ):
-        fields[name] = np.array(base, dtype=np.float64)
-        np.add.at(fields[name], index, more)
-    least = np.where(acc.v == 0, np.inf, quantum(acc.v)) if acc.point else np.zeros(shape)
-    if spread.point:
-        np.minimum.at(least, index, quantum(spread.v))
-    else:
-        np.minimum.at(least, index, 0.0)
-    terms = counts + (acc.v != 0)
-    gammas = np.array([current().gamma(k) for k in range(int(terms.max(initial=0)) + 1)])
-    additions = np.maximum(terms - 1, 0).astype(np.int64)
-    size = fields["size"]
-    error = (gammas[additions] * (1 + 2.0**-28) + counts * OWN) * size
-    error = np.where(sums_exactly(size, least), 0.0, error)
-    over = size * (1 + gammas[additions]) >= current().top
-    lo = np.where(over, -np.inf, fields["lo"] - error)
-    hi = np.where(over, np.inf, fields["hi"] + error)
-    if not error.any() and not over.any() and acc.point and spread.point:
-        return exactly(fields["v"])
-    return Parts(fields["v"], lo, hi, flags(over, np.zeros(shape, bool)))
+    counts = np.zeros(shape, np.int64)
+    np.add.at(counts, index, 1)
+
+    def scattered(by: np.ufunc, terms: NDArray[Any]) -> NDArray[Any]:
+        whole = np.full(shape, np.inf if by is np.minimum else 0, terms.dtype)
+        if whole.dtype != np.float64 and not terms.any():
+            return whole
+        getattr(by, "at")(whole, index, terms)  # noqa: B009 - typed as if every ufunc had it
+        return whole
+
+    sums = _terms_of(acc).with_more(_terms_of(spread).folded(scattered))
+    counts += acc.v != 0
+    gammas = np.array([current().gamma(k) for k in range(int(counts.max(initial=1)))])
+    return settled(sums, gammas[np.maximum(counts - 1, 0)], counts)

@@ -9,21 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.formula import arithmetic, reductions
+from tokitai_cli.formula import arithmetic, reductions, welford
 from tokitai_cli.formula.double import Double
+from tokitai_cli.formula.known import NOTHING, Known, NoRuleError
 from tokitai_cli.formula.parts import Flags, Parts, elementwise, exactly
 from tokitai_cli.formula.precision import STEP, TOP, U, current
-from tokitai_cli.formula.tracked import (
-    NOTHING,
-    Decision,
-    Known,
-    NoRuleError,
-    Tracked,
-    axes_of,
-    dropped,
-    track,
-)
+from tokitai_cli.formula.tracked import Decision, Tracked, axes_of, dropped, track
 from tokitai_cli.numerics import round_to
+
+# Of a float64 mean, relative to the mean of magnitudes, whatever the order of its additions.
+_OWN_MEAN = 2.0**-50
 
 
 def summed(a: Tracked, axis: Any, keepdims: bool, additions: int | None = None) -> Tracked:
@@ -55,14 +50,14 @@ def _of_centred_squares(part: Parts, a: Tracked, axes: tuple[int, ...]) -> Parts
     away = a.known.square_of
     if away is None or away.known.centred is None or away.known.centred[0] != axes or part.point:
         return part
-    delta = away.known.centred[1]
+    _, delta, own = away.known.centred
+    if current().welford:
+        return welford.variance(part, away, axes)
     count = math.prod(a.shape[i] for i in axes)
     exact = np.square(away.parts.v).sum(axis=axes, keepdims=True)
     gamma = current().gamma(count - 1) + 3.5 * U
-    # The float64 mean is off itself, by far less than 2^-20 of what a float32 mean may be off by.
-    below = exact * (1 - gamma - 4 * count * 2.0**-53) - count * (
-        STEP + np.square(delta * 2.0**-20)
-    )
+    # The float64 mean is off itself, by less than delta, and the exact sum is the smallest of all.
+    below = exact * (1 - gamma - 4 * count * 2.0**-53) - count * (STEP + np.square(own))
     above = (exact + count * np.square(delta)) * (1 + 1.01 * gamma + 4 * count * 2.0**-53)
     above = above + count * STEP
     usable = np.isfinite(above) & (above < TOP / 2) & np.isfinite(part.lo) & np.isfinite(part.hi)
@@ -93,19 +88,28 @@ def chosen(a: Tracked, axis: int) -> Tracked:
     return Tracked(part, choices=possible)
 
 
-def stored(x: Any, dtype: str) -> Any:
+def stored(x: Any, dtype: str = "float32", *, output: str = "") -> Any:
     """An intermediate that the kernel keeps in a narrower dtype, or not: what either may give.
 
-    Plain arrays, as a replay has them, are rounded; what else runs a formula takes the value as it is.
+    output: the output that it is stored as, and read from again: what the kernel's own value leaves to
+    the rest is judged by `bound-chained`. Plain arrays, as a replay has them, are rounded; what else
+    runs a formula takes the value as it is.
     """
     if not isinstance(x, Tracked):
-        plain = isinstance(x, np.ndarray)
+        plain = isinstance(x, np.ndarray) and dtype != "float32"
         return round_to(x.astype(np.float64), dtype).astype(x.dtype) if plain else x
-    a = x
-    with np.errstate(all="ignore"):
-        low, high = (round_to(end, dtype).astype(np.float64) for end in (a.parts.lo, a.parts.hi))
-        lo, hi = np.fmin(a.parts.lo, low), np.fmax(a.parts.hi, high)
-    return Tracked(Parts(a.parts.v, lo, hi, a.parts.n))
+    v, lo, hi, n = x.parts
+    if dtype != "float32":
+        with np.errstate(all="ignore"):
+            low, high = (round_to(end, dtype).astype(np.float64) for end in (lo, hi))
+            lo, hi = np.fmin(lo, low), np.fmax(hi, high)
+    got = current().outputs.get(output)
+    if got is not None:
+        given = np.reshape(got, v.shape).astype(np.float64)
+        lo, hi = np.fmax(lo, np.fmin(v, given)), np.fmin(hi, np.fmax(v, given))
+    elif dtype == "float32":
+        return x
+    return Tracked(Parts(v, lo, hi, n), Known(mean_of=x.known.mean_of))
 
 
 def loosen(x: Any, roundings: float) -> Any:
@@ -146,9 +150,12 @@ def subtracted(a: Tracked, b: Tracked) -> Tracked:
             part = Parts(v, np.minimum(lo, slack), np.minimum(hi, slack), n)
         return Tracked(part, Known(peak=(axes, slack)))
     if b.known.mean_of is not None and b.known.mean_of[0] is a and a.parts.point:
+        axes = b.known.mean_of[1]
         with np.errstate(invalid="ignore"):
             off = np.maximum(b.parts.hi - b.parts.v, b.parts.v - b.parts.lo)
-        return Tracked(part, Known(centred=(b.known.mean_of[1], off)))
+            own = _OWN_MEAN * np.abs(a.parts.v).mean(axis=axes).reshape(off.shape)
+            off = off + own
+        return Tracked(part, Known(centred=(axes, off, own), centred_at=b.parts.v))
     return Tracked(part)
 
 
@@ -158,7 +165,10 @@ def divided(a: Tracked, b: Tracked) -> Tracked:
     if a.known.sum_of is not None and b.parts.point and b.size == 1:
         array, axes = a.known.sum_of
         if float(b.parts.v.flat[0]) == math.prod(array.shape[i] for i in axes):
-            result.known = Known(mean_of=a.known.sum_of)
+            part = result.parts
+            if current().welford and array.parts.point:
+                part = welford.mean(part, array.parts, axes)
+            return Tracked(part, Known(mean_of=a.known.sum_of))
     return result
 
 

@@ -7,13 +7,14 @@ Sources. Arithmetic, comparison, rounding to integers: IEEE 754-2019, sections 5
 from __future__ import annotations
 
 import difflib
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from tokitai_cli.formula import arithmetic, contraction, functions, reductions
+from tokitai_cli.formula import arithmetic, comparisons, contraction, functions, reductions
+from tokitai_cli.formula.arrays import MOVES
+from tokitai_cli.formula.known import NoRuleError
 from tokitai_cli.formula.parts import Rule, elementwise
 from tokitai_cli.formula.relations import (
     divided,
@@ -24,7 +25,7 @@ from tokitai_cli.formula.relations import (
     subtracted,
     summed,
 )
-from tokitai_cli.formula.tracked import Decision, NoRuleError, Tracked, track
+from tokitai_cli.formula.tracked import Tracked, track
 
 Ruled = Callable[..., Any]
 
@@ -40,56 +41,6 @@ def _power(a: Tracked, b: Tracked) -> Tracked:
     if b.parts.point and b.size == 1 and float(b.parts.v.flat[0]) == 2.0:
         return multiplied(a, a)
     return Tracked(elementwise(functions.power, a.parts, b.parts))
-
-
-def _compared(operation: Callable[[Any, Any], Any]) -> Ruled:
-    """Return the rule of a comparison: open where the ends of the intervals say different things."""
-    equality = operation in (np.equal, np.not_equal)
-
-    def apply(a: Tracked, b: Tracked) -> Decision:
-        one, other = a.parts, b.parts
-        holds = operation(one.v, other.v)
-        if one.point and other.point:
-            return Decision(holds)
-        if equality:
-            apart = (one.hi < other.lo) | (one.lo > other.hi)
-            same = apart | ((one.lo == one.hi) & (other.lo == other.hi))
-        else:
-            corners = [operation(x, y) for x in (one.lo, one.hi) for y in (other.lo, other.hi)]
-            every = functools.reduce(np.logical_and, corners)
-            same = every | ~functools.reduce(np.logical_or, corners)
-        is_open = ~same
-        flags = [np.zeros((), np.uint8) if p.n is None else p.n for p in (one, other)]
-        if one.n is not None or other.n is not None:
-            sure = (flags[0] == 2) | (flags[1] == 2)
-            told = np.isfinite(one.v) & np.isfinite(other.v)
-            is_open = np.where(sure, told, is_open | (flags[0] > 0) | (flags[1] > 0))
-        return Decision(holds, is_open)
-
-    return apply
-
-
-def _is_nan(a: Tracked) -> Decision:
-    holds, n = np.isnan(a.parts.v), a.parts.n
-    if n is None:
-        return Decision(holds)
-    return Decision(holds, (n == 1) | (holds != (n == 2)))
-
-
-def _is_infinite(a: Tracked) -> Decision:
-    p = a.parts
-    surely = (p.lo == p.hi) & np.isinf(p.lo)
-    maybe = np.isinf(p.lo) | np.isinf(p.hi)
-    is_open = maybe & ~surely
-    if p.n is not None:
-        is_open, surely = np.where(p.n == 2, False, is_open | (p.n == 1)), surely & (p.n != 2)
-    return Decision(np.isinf(p.v) & (surely | is_open), is_open)
-
-
-def _is_finite(a: Tracked) -> Decision:
-    nan, infinite = _is_nan(a), _is_infinite(a)
-    holds = ~(nan.holds | infinite.holds)
-    return Decision(holds, nan.open | (infinite.open & ~nan.holds))
 
 
 UFUNCS: Mapping[str, Ruled] = {
@@ -130,15 +81,15 @@ UFUNCS: Mapping[str, Ruled] = {
     "minimum": _blockwise(arithmetic.minimum),
     "fmin": _blockwise(arithmetic.minimum),
     "matmul": contraction.matmul,
-    "greater": _compared(np.greater),
-    "greater_equal": _compared(np.greater_equal),
-    "less": _compared(np.less),
-    "less_equal": _compared(np.less_equal),
-    "equal": _compared(np.equal),
-    "not_equal": _compared(np.not_equal),
-    "isnan": _is_nan,
-    "isinf": _is_infinite,
-    "isfinite": _is_finite,
+    "greater": comparisons.compared(np.greater),
+    "greater_equal": comparisons.compared(np.greater_equal),
+    "less": comparisons.compared(np.less),
+    "less_equal": comparisons.compared(np.less_equal),
+    "equal": comparisons.compared(np.equal),
+    "not_equal": comparisons.compared(np.not_equal),
+    "isnan": comparisons.is_nan,
+    "isinf": comparisons.is_infinite,
+    "isfinite": comparisons.is_finite,
 }
 
 
@@ -265,14 +216,7 @@ FUNCTIONS: Mapping[str, Ruled] = {
     "triu": _tri(np.triu),
     **{name: _joined(getattr(np, name)) for name in ("concatenate", "stack", "vstack", "hstack")},
     **{name: _split(getattr(np, name)) for name in ("split", "array_split")},
-    **{
-        name: _moved(getattr(np, name))
-        for name in (
-            "transpose", "swapaxes", "moveaxis", "rollaxis", "reshape", "ravel", "expand_dims",
-            "squeeze", "broadcast_to", "repeat", "tile", "roll", "flip", "fliplr", "flipud", "rot90",
-            "take", "diagonal", "atleast_1d", "atleast_2d", "atleast_3d", "copy",
-        )
-    },
+    **{name: _moved(getattr(np, name)) for name in MOVES if hasattr(np, name)},
     "zeros_like": _like(0.0),
     "empty_like": _like(0.0),
     "ones_like": _like(1.0),
@@ -347,26 +291,9 @@ def function(called: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
         return rule(*args, **kwargs)
 
 
-_LOGIC = {
-    "bitwise_and": "and",
-    "logical_and": "and",
-    "bitwise_or": "or",
-    "logical_or": "or",
-}
-
-
 def decide(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A ufunc on conditions: logic stays a condition, arithmetic counts 1 and 0."""
-    name = ufunc.__name__
     if kind != "__call__":
         return method(ufunc, kind, tuple(track(x) for x in inputs), dict(kwargs))
-    if name in ("invert", "logical_not"):
-        return Decision(~inputs[0].holds, inputs[0].open)
-    if name in _LOGIC:
-        a, b = (x if isinstance(x, Decision) else Decision(np.asarray(x) != 0) for x in inputs)
-        if _LOGIC[name] == "and":
-            is_open = (a.open | a.holds) & (b.open | b.holds) & (a.open | b.open)
-            return Decision(a.holds & b.holds, is_open)
-        is_open = (a.open | ~a.holds) & (b.open | ~b.holds) & (a.open | b.open)
-        return Decision(a.holds | b.holds, is_open)
-    return call(ufunc, inputs, kwargs)
+    decided = comparisons.logic(ufunc.__name__, inputs)
+    return call(ufunc, inputs, kwargs) if decided is None else decided

@@ -7,55 +7,30 @@ may turn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.formula import arithmetic, reductions
+from tokitai_cli.formula.arrays import Moving
+from tokitai_cli.formula.known import NOTHING, Known, NoRuleError
 from tokitai_cli.formula.parts import Flags, Floats, Parts, exactly, nearest
+from tokitai_cli.formula.precision import current
 
 # Whole numbers up to here are float32.
 _WHOLE = 2.0**24
 
 
-class NoRuleError(TypeError):
-    """A formula asks for what the error of a float32 kernel is not known of."""
-
-
-class Known(NamedTuple):
-    """What is known of an array beyond its intervals, which forget how values hang together.
-
-    largest_of: the array and axes whose largest element this is. sum_of, mean_of: likewise.
-    zero_in: axes along which one element is 0 and none is larger. least_sum: axes and a number: all
-    elements are at least 0, and their sum along the axes is at least the number.
-    centred: axes along which this is an array minus its mean, and by how much the mean may be off.
-    square_of: the array whose square this is.
-    """
-
-    largest_of: tuple[Tracked, tuple[int, ...]] | None = None
-    sum_of: tuple[Tracked, tuple[int, ...]] | None = None
-    mean_of: tuple[Tracked, tuple[int, ...]] | None = None
-    peak: tuple[tuple[int, ...], Floats] | None = None
-    least_sum: tuple[tuple[int, ...], Floats] | None = None
-    centred: tuple[tuple[int, ...], Floats] | None = None
-    square_of: Tracked | None = None
-
-
-NOTHING = Known()
-
-
-class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
+class Tracked(Moving):
     """An array of a formula.
 
     parts: float64 value, ends of an interval and NaN flags, of the same shape (see `parts`).
     known: what intervals cannot say. choices: for an index that rounding may turn, which are possible:
     bool, one more axis at the end.
     """
-
-    __array_priority__ = 1000
 
     def __init__(
         self,
@@ -67,30 +42,9 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
         self.known = known
         self.choices = choices
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents."""
-        return self.parts.v.shape
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.parts.v.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.parts.v.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float64, in which the formula is evaluated."""
-        return np.dtype(np.float64)
-
-    @property
-    def T(self) -> Tracked:  # noqa: N802 - numpy's name
-        """Axes reversed."""
-        return self.moved(np.transpose)
+    def plain(self) -> Floats:
+        """The float64 values."""
+        return self.parts.v
 
     def moved(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Tracked:
         """Apply what moves elements and changes none."""
@@ -99,12 +53,6 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
         if self.parts.point:
             return Tracked(exactly(function(v), flag))
         return Tracked(Parts(function(v), function(lo), function(hi), flag))
-
-    def __len__(self) -> int:
-        return len(self.parts.v)
-
-    def __iter__(self) -> Iterator[Tracked]:
-        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Tracked:
         found = certain_index(key)
@@ -128,22 +76,6 @@ class Tracked(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self) -> Tracked:
         """The same values in arrays of their own."""
         return Tracked(self.parts, self.known)
-
-    def reshape(self, *shape: Any) -> Tracked:
-        """As numpy's."""
-        return self.moved(lambda array: array.reshape(*shape))
-
-    def transpose(self, *axes: Any) -> Tracked:
-        """As numpy's."""
-        return self.moved(lambda array: array.transpose(*axes))
-
-    def swapaxes(self, one: int, other: int) -> Tracked:
-        """As numpy's."""
-        return self.moved(lambda array: array.swapaxes(one, other))
-
-    def ravel(self) -> Tracked:
-        """As numpy's."""
-        return self.moved(np.ravel)
 
     def astype(self, dtype: Any, **_: Any) -> Tracked:
         """Round to a narrower float (or not), or cut to a whole number as a cast in C does."""
@@ -380,8 +312,13 @@ def _nan_of(v: Floats) -> Flags | None:
 
 
 def known_input(array: NDArray[Any]) -> Tracked:
-    """An input of the kernel: its values, and NaN where it has them."""
+    """An input of the kernel: its values, and NaN where it has them; subnormal ones may be flushed."""
     wide = array.astype(np.float64)
+    form = FORMATS.get(array.dtype.name)
+    if current().flush_to_zero and form is not None:
+        tiny = np.where(np.abs(wide) < form.smallest_normal, 0.0, wide)
+        if not np.array_equal(tiny, wide, equal_nan=True):
+            return Tracked(Parts(wide, np.fmin(wide, tiny), np.fmax(wide, tiny), _nan_of(wide)))
     return Tracked(exactly(wide, _nan_of(wide)))
 
 

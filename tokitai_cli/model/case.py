@@ -196,8 +196,6 @@ class Expectation(msgspec.Struct, frozen=True):
         either.
         Zero means that the value in front of that rounding is the reference itself.
     error_probable: the probabilistic form of `error`, or None.
-    probable_ratio: the same as one number, error_probable = probable_ratio * error, where that
-        serves all elements; an oracle sets at most one of the two.
     error_below, error_above: the same for values below and above the reference, where the two differ;
         both or neither, and `error` is then the larger of them.
     low: what `reference` + `low` is nearer to the truth by (double-double), for float64 outputs whose
@@ -217,14 +215,13 @@ class Expectation(msgspec.Struct, frozen=True):
     own: whether reference and error are the word of a user's own oracle: nothing derived them.
     zeroed: what a user's own oracle says of other inputs, with one slice of one of them zero.
     changes: what a formula gives with one operation changed, by words for the change; no group has to
-        tell all of them.
+        tell all of them. rows: those, of the first axis, that they are of; None for all.
     replay: what a formula gives in float32, rounded to the output's dtype; None for other oracles.
     """
 
     reference: NDArray[Any]
     error: NDArray[np.float64] | None = None
     error_probable: NDArray[np.float64] | None = None
-    probable_ratio: float | None = None
     error_below: NDArray[np.float64] | None = None
     error_above: NDArray[np.float64] | None = None
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
@@ -237,6 +234,7 @@ class Expectation(msgspec.Struct, frozen=True):
     own: bool = False
     zeroed: tuple[Zeroed, ...] = ()
     changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    rows: NDArray[np.int64] | None = None
     replay: NDArray[Any] | None = None
 
 

@@ -267,10 +267,11 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
 
     tried: how many changes alter the output here. accepted: those that the checks let pass though the
     bound tells them from the reference. untold: those that even the bound does not tell. The checks
-    reject all others.
+    reject all others. rows: how many rows they were tried on, 0 for all.
     """
 
     output: str
     tried: int
     accepted: list[str]
     untold: list[str]
+    rows: int = 0

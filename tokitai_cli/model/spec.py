@@ -277,8 +277,11 @@ class Variant(Strict, frozen=True, kw_only=True):
 
     @property
     def by_formula(self) -> FormulaOracle | None:
-        """The oracle, where it is a formula."""
-        return None if isinstance(self.given_oracle, str) else self.given_oracle
+        """The oracle, where it is a formula: so are all built-in ones."""
+        given = self.given_oracle
+        if isinstance(given, str):
+            return None if ":" in given else FormulaOracle(formula=given)
+        return given
 
 
 class SuiteShape(Strict, frozen=True, kw_only=True):

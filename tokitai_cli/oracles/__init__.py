@@ -8,7 +8,6 @@ from tokitai_cli.oracles.registry import (
     names,
     own_files,
     replay,
-    replay_names,
     require_fit,
     stated_properties,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "names",
     "own_files",
     "replay",
-    "replay_names",
     "require_fit",
     "stated_properties",
 ]

@@ -69,6 +69,7 @@ def expectation(plan: BufferPlan, given: Mapping[str, NDArray[Any]]) -> Expectat
             for part, array in parts.items()
             if part.startswith(CHANGE)
         },
+        rows=parts.get("rows"),
         replay=_replay(plan, parts.get("replay")),
     )
 
@@ -93,8 +94,11 @@ def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
 
 def _fitting(plan: BufferPlan, part: str, array: NDArray[Any]) -> NDArray[Any]:
     said = _said(plan, part)
+    if part == "rows":
+        return array
     shape = array.shape[1:] if part == "allowed" else array.shape
-    if shape != plan.shape:
+    of_rows = part.startswith(CHANGE) and shape[1:] == plan.shape[1:]
+    if shape != plan.shape and not of_rows:
         wanted = list(plan.shape)
         more = "a row of values for each choice, " if part == "allowed" else ""
         raise AnswerError(f"{said} has shape {list(array.shape)}, not {more}{wanted}")

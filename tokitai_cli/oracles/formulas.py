@@ -6,55 +6,71 @@ _ for -. Formulas that users write run in a process of their own (see `user`).
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import formula, resources
+from tokitai_cli import answers, resources
+from tokitai_cli.answers.answer import answer, evaluated
+from tokitai_cli.answers.asked import Asked, Wanted, wanted_of
+from tokitai_cli.answers.changes import Change, Operation, Recorded
+from tokitai_cli.answers.replay import replay as in_single
+from tokitai_cli.answers.wrong import recorded
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.errors import Location, OracleError, SpecError
+from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.expressions import evaluate
 from tokitai_cli.formula import NoRuleError
-from tokitai_cli.formula.oracle import Asked, answer, wanted_of
-from tokitai_cli.model.case import Case, Expectation, Role, ScalarValue
+from tokitai_cli.formula.known import ClaimError
+from tokitai_cli.model.case import (
+    HEAVIEST_DROPPED,
+    LAST_DROPPED,
+    BufferPlan,
+    Case,
+    Expectation,
+    Replay,
+    Role,
+    ScalarValue,
+)
+from tokitai_cli.model.spec import drawn_buffers
+from tokitai_cli.numerics import round_to
 from tokitai_cli.oracles.answer import AnswerError, expectation
+from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.user_code.oracle import flat
 
 Arrays = Mapping[str, NDArray[Any]]
 
+# Elements of a case on which a built-in formula is tried before a run.
+_TRIED = 1 << 16
+
 
 def names() -> tuple[str, ...]:
     """Names of the built-in formulas."""
-    found = []
-    for file in sorted(resources.formulas_dir().glob("*.py")):
-        tree = ast.parse(file.read_bytes())
-        found += [
-            f"{file.stem}.{node.name}".replace("_", "-")
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
-        ]
-    return tuple(found)
+    files = sorted(resources.formulas_dir().glob("*.py"))
+    return tuple(
+        f"{file.stem}.{name}".replace("_", "-")
+        for file in files
+        for name in re.findall(r"(?m)^def ([a-z]\w*)\(", file.read_text(encoding="utf-8"))
+    )
 
 
 def file_of(name: str) -> Path | None:
     """File of the built-in formula `name`, None where there is none of that name."""
     file = resources.formulas_dir() / f"{name.partition('.')[0].replace('-', '_')}.py"
-    return file if file.is_file() and name in names() else None
+    return file if name in names() else None
 
 
 def engine() -> list[Path]:
     """Files that decide what a built-in formula says, besides its own."""
-    folder = Path(formula.__file__).parent
-    return [
-        *sorted(folder.glob("*.py")),
-        folder.parent / "numerics.py",
-        folder.parent / "dtypes.py",
-    ]
+    package = Path(answers.__file__).parent.parent
+    rooms = [path for room in ("answers", "formula") for path in (package / room).glob("*.py")]
+    return [*sorted(rooms), package / "numerics.py", package / "dtypes.py"]
 
 
 @functools.cache
@@ -70,46 +86,208 @@ def _function(name: str, file: Path) -> Callable[..., Any]:
 
 
 def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
-    """Say what every output and in-out of `case` must be, by its built-in formula in `file`."""
+    """Say what every output and in-out of `case` must be, by its built-in formula in `file`.
+
+    Raises SpecError where the formula, or the claim on its sums, does not fit the case, NotRunError
+    where float32 leaves no bound, or a profile that counts does not.
+    """
     name = case.variant.oracle
     wanted = wanted_of(request(case), str(file))
     asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    with _placed(case, name):
+        formula = recorded(asked, wanted)
+        _require_bound(plans, wanted, formula)
+        found = answer(asked, wanted, formula)
+        _require_outputs(case, name, {key: parts["reference"] for key, parts in found.items()})
+    parts = {plan.name: dict(flat(plan.name, found[plan.name])) for plan in plans}
+    given = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
+    for plan in plans:
+        require_exact(case, plan, given[plan.name], formula)
+    given = with_refined(case, given, functools.partial(_again, asked, wanted, formula))
+    return {name: _with_dropped(one, formula.sums_of(name)) for name, one in given.items()}
+
+
+@contextlib.contextmanager
+def _placed(case: Case, name: str, key: str = "oracle") -> Iterator[None]:
+    """What a built-in formula raises is a misfit of the spec; SpecError says which."""
     try:
-        found = answer(asked, wanted)
-        parts = {plan.name: dict(flat(plan.name, found[plan.name])) for plan in plans}
-        return {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
-    except (AnswerError, NoRuleError) as error:
-        raise OracleError(f"oracle {name}: {error}", mend=getattr(error, "mend", "")) from None
-
-
-def require(case: Case, arrays: Arrays, file: Path) -> None:
-    """Raise SpecError where the built-in formula does not fit the case's arrays, or its outputs.
-
-    It is tried on `arrays`, zeros of the case's dtypes and shapes.
-    """
-    name = case.variant.oracle
-    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
-    try:
-        with np.errstate(all="ignore"):
-            given = asked.call(lambda x: np.array(x, dtype=np.float64))
+        yield
+    except ClaimError as error:
+        raise _misfit(case, str(error), "", error.key) from None
+    except AnswerError as error:
+        raise _misfit(case, f"oracle {name}: {error}", error.mend, key) from None
+    except NoRuleError as error:
+        raise _misfit(case, f"oracle {name}: {error}", "write an oracle of your own", key) from None
     except KeyError as error:
-        raise _misfit(
-            case, f"oracle {name} reads {error.args[0]}", f"add {error.args[0]}"
-        ) from None
+        missing = error.args[0]
+        raise _misfit(case, f"oracle {name} reads {missing}", f"add {missing}", key) from None
     except (IndexError, TypeError, ValueError) as error:
-        raise _misfit(case, f"shapes do not fit oracle {name}: {error}", "") from None
+        raise _misfit(case, f"shapes do not fit oracle {name}: {error}", "", key) from None
+
+
+def _require_bound(plans: Iterable[BufferPlan], wanted: Wanted, formula: Recorded) -> None:
+    """Raise NotRunError where a sum is so long that float32 has no bound for it."""
+    for plan in plans:
+        total = formula.sum_of(plan.name)
+        steps = wanted.rounds.get(plan.name, total.terms if total else 0)
+        if total and plan.dtype != "float64" and steps * FORMATS["float32"].unit_roundoff > 0.25:
+            said = f"a float32 sum of {total.terms} terms has no error bound"
+            raise NotRunError(said, mend="shorten it")
+
+
+def _again(asked: Asked, wanted: Wanted, formula: Recorded, outputs: Arrays) -> Mapping[str, Any]:
+    """Parts of the answer where a kernel has stored these outputs."""
+    precision = msgspec.structs.replace(wanted.precision, outputs=dict(outputs))
+    return answer(asked, msgspec.structs.replace(wanted, precision=precision), formula)
+
+
+def with_refined(
+    case: Case,
+    given: Mapping[str, Expectation],
+    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+) -> dict[str, Expectation]:
+    """Add the errors that the stored outputs of a repetition leave, where a check is of these.
+
+    `again` asks the formula once more, about such outputs, for the parts of its answer.
+    """
+    chained = any(check.metric == "bound-chained" for check in case.variant.checks)
+    return {
+        name: msgspec.structs.replace(
+            one, refine=functools.partial(_refined, name, one.error, again, [])
+        )
+        if chained and one.error is not None
+        else one
+        for name, one in given.items()
+    }
+
+
+def _refined(
+    name: str,
+    error: NDArray[np.float64],
+    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+    seen: list[tuple[list[bytes], NDArray[np.float64]]],
+    outputs: Arrays,
+) -> NDArray[np.float64]:
+    """The smaller error; the last answer is kept in `seen`, as repetitions mostly agree."""
+    others = {key: array for key, array in outputs.items() if key != name}
+    bits = [array.tobytes() for array in others.values()]
+    if not seen or seen[0][0] != bits:
+        parts = again(others)[name]
+        sides = [parts[key] for key in ("error", "error_below", "error_above") if key in parts]
+        seen[:] = [(bits, np.fmin(functools.reduce(np.maximum, sides), error))]
+    return seen[0][1]
+
+
+def _with_dropped(expectation: Expectation, sums: list[Operation]) -> Expectation:
+    """Add the wrong outputs that lack a term of a sum: of that one where it shows most."""
+    long = [total for total in sums if total.terms > 1]
+    if not long:
+        return msgspec.structs.replace(expectation, terms=min(len(sums), 1))
+    dropped = {}
+    for name, kind in ((LAST_DROPPED, "last"), (HEAVIEST_DROPPED, "heaviest")):
+        words = [Change(total, kind).words for total in reversed(long)]
+        shown = max(words, key=lambda one: _shows(expectation, one))
+        dropped[name] = functools.partial(_changed, expectation, shown)
+    return msgspec.structs.replace(
+        expectation, terms=max(total.terms for total in long), dropped=dropped
+    )
+
+
+def _shows(expectation: Expectation, words: str) -> float:
+    """How far a change leads from the reference at most, in errors."""
+    if words not in expectation.changes:
+        return 0.0
+    rows = slice(None) if expectation.rows is None else expectation.rows
+    right, wrong = expectation.reference[rows], expectation.changes[words]
+    error = 0.0 if expectation.error is None else expectation.error[rows]
+    with np.errstate(all="ignore"):
+        off = np.abs(wrong - right) / (error + np.abs(right) * 2.0**-24 + 2.0**-149)
+    return float(np.max(off, where=np.isfinite(off), initial=0.0))
+
+
+def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
+    """The output with a change in all rows that were tried; the reference where it makes none."""
+    whole = expectation.reference.copy()
+    if words in expectation.changes:
+        whole[slice(None) if expectation.rows is None else expectation.rows] = expectation.changes[
+            words
+        ]
+    return whole
+
+
+def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:
+    """What the built-in formula `name` gives in float32, rounded to each output's dtype."""
+    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    values = in_single(asked.call)
+    return {
+        plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))
+        for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)
+    }
+
+
+def require(case: Case, name: str, key: str, file: Path) -> None:
+    """Raise SpecError where a built-in formula does not fit the case's arrays, claims or outputs.
+
+    It is tried on zeros; not at a large shape that cannot be made small, which tells in its run. key:
+    of the variant, which names the formula.
+    """
+    small = _small(case)
+    if small is None:
+        return
+    case = small
+    plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
+    arrays = {plan.name: np.zeros(plan.shape, numpy_dtype(plan.dtype)) for plan in plans}
+    wanted = wanted_of(request(case), str(file))
+    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    with _placed(case, name, key):
+        formula = recorded(asked, wanted)
+        found = evaluated(asked, wanted)
+        _require_outputs(case, name, {key: parts["reference"] for key, parts in found.items()})
+    for plan in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        if plan.dtype in FORMATS and plan.name not in formula.behind:
+            said = f"oracle {name} makes {plan.name} of integers alone"
+            raise _misfit(case, said, "give it arrays of floats")
+
+
+def _small(case: Case) -> Case | None:
+    """The case, or where it is large one with smaller params; None where its shapes are not theirs."""
+    if sum(plan.elements for plan in case.buffers) <= _TRIED:
+        return case
+    texts = {text for shape in _shapes(case).values() for text in shape}
+    if not texts <= case.shape.keys():
+        return None
+    sizes = sorted(set(case.shape.values()))
+    shape = {name: min(value, 3 + sizes.index(value)) for name, value in case.shape.items()}
+    buffers = tuple(
+        msgspec.structs.replace(plan, shape=tuple(shape[text] for text in _shapes(case)[plan.name]))
+        for plan in case.buffers
+        if plan.name in _shapes(case)
+    )
+    return msgspec.structs.replace(case, shape=shape, buffers=buffers)
+
+
+def _shapes(case: Case) -> dict[str, list[str]]:
+    """Shapes of inputs and outputs as the spec writes them."""
+    return {
+        name: [str(extent) for extent in buffer.shape]
+        for buffers in (drawn_buffers(case.variant), case.variant.outputs)
+        for name, buffer in buffers.items()
+    }
+
+
+def _require_outputs(case: Case, name: str, given: Arrays) -> None:
     for plan in case.buffers_of(Role.OUTPUT, Role.INOUT):
         if plan.name not in given:
             raise _misfit(case, f"oracle {name} judges {', '.join(given)}, not {plan.name}", "")
-        shape = np.shape(given[plan.name])
+        shape = given[plan.name].shape
         if shape != plan.shape:
             said = f"oracle {name} cannot judge {plan.name} {list(plan.shape)}, not {list(shape)}"
             raise _misfit(case, said, "")
 
 
-def _misfit(case: Case, message: str, mend: str) -> SpecError:
-    where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.oracle")
+def _misfit(case: Case, message: str, mend: str, key: str = "oracle") -> SpecError:
+    where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
     return SpecError(message, where=where, mend=mend)
 
 
@@ -130,10 +308,13 @@ def request(case: Case) -> dict[str, Any]:
             "ulps": oracle.precision,
             "accumulate": oracle.accumulate,
             "flush_to_zero": case.variant.flush_to_zero,
+            "welford": claim == "welford" or (isinstance(claim, dict) and claim["welford"]),
         },
         "probable": any(check.metric == "bound-prob" for check in checks),
         "replay": any(check.against == "replay" for check in checks),
         "turn": case.seed,
+        "trees": list(claim["outputs"]) if isinstance(claim, dict) else [],
+        "shapes": _shapes(case),
     }
 
 
@@ -143,7 +324,8 @@ def reduction(case: Case) -> Any:
     if isinstance(claim, str):
         return claim
     trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
-    return {"tree": int(evaluate(claim.tree, case.shape)), "outputs": trees}
+    tree = int(evaluate(claim.tree, case.shape))
+    return {"tree": tree, "outputs": trees, "welford": claim.welford}
 
 
 def scalars(case: Case) -> dict[str, Any]:

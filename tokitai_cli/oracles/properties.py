@@ -11,7 +11,7 @@ row-sum: softmax's y adds up to 1. Its gradient adds up to P (1 - sum s) with P 
 row-mean: the mean of layernorm's y is that of the reference's row, within sum E / c.
 row-variance: with m the mean of the reference's row, the mean of (y - m)^2 is that of (r - m)^2 within
     sum (2 |r - m| E + E^2) / c, as a^2 - b^2 = (a - b)(2 b + a - b). Where the kernel stores its mean, E
-    is the one that follows from it (see `ops.layernorm`, "y, chained").
+    is the one that follows from it (`bound-chained`).
 sum-conserved: all rows of an embedding's gradient together add up, column by column, to the sum of
     the rows of grad_output whose index names a row, within sum E.
 shift-invariance: softmax of x + constant is that of x. Only rows whose every number stays exact in
@@ -24,7 +24,9 @@ Places whose reference is not finite, or may overflow, are left out: the masks j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -39,13 +41,31 @@ from tokitai_cli.model.case import (
     StatedProperty,
 )
 from tokitai_cli.numerics import MUST_BE_FINITE, bit_source, overflow_class, round_to, rounded_bound
-from tokitai_cli.oracles.rows import Array, Floats, as_matrix, blocks
 
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
 Arrays = Mapping[str, Array]
 Mask = NDArray[np.bool_]
 _OWN = 2.0**-52
+# float64 entries of a block: a few such arrays stay in a core's second-level cache.
+_BLOCK = 1 << 15
 # Constants to shift rows by: beyond exp's range in float32 first, then such as suit large negative rows.
 _SHIFTS = (1000.0, -1000.0, 96.0, 24.0, -24.0, 1.0)
+
+
+def as_matrix(array: Array) -> Array:
+    """View of an array as [rows, columns], the columns being its last axis."""
+    count = math.prod(array.shape[:-1])
+    return array.reshape(count, array.shape[-1])
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of the rows with a few thousand elements each; none where rows have no elements."""
+    if columns == 0:
+        return
+    step = max(1, _BLOCK // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -269,3 +289,19 @@ def _empty_rows(given: Given) -> tuple[Floats, Floats, Floats, Mask]:
 def _finite(sizes: Floats) -> Floats:
     """Sizes of sums, 0 where the kernel's own NaN or infinity would make every limit pass."""
     return np.where(np.isfinite(sizes), sizes, 0.0)
+
+
+# By oracle and name: the output that it is stated of, and what states it.
+PROPERTIES: Mapping[str, Mapping[str, tuple[str, Builder]]] = {
+    "softmax.fwd": {
+        "row-sum": ("y", row_sum(one)),
+        "shift-invariance": ("y", shifted_rows),
+        "permutation-equivariance": ("y", permuted("x")),
+    },
+    "softmax.grad": {
+        "row-sum": ("grad_x", row_sum(remainder)),
+        "permutation-equivariance": ("grad_x", permuted("g", "s")),
+    },
+    "layernorm.fwd": {"row-mean": ("y", row_mean), "row-variance": ("y", row_variance)},
+    "embedding.bwd": {"sum-conserved": ("grad_weight", conserved)},
+}

@@ -1,56 +1,25 @@
-"""Oracles by name: the built-in ones, and `file.py:function` beside a spec."""
+"""Oracles by name: formulas of the built-in ops, and `file.py:function` beside a spec."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 
-import numpy as np
-
-from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.errors import Location, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.draws import functions_of
 from tokitai_cli.model.spec import Spec, Variant
-from tokitai_cli.oracles import formulas, ops, user
-from tokitai_cli.oracles.bounds import is_welford
-from tokitai_cli.oracles.builtin import Arrays, BuiltIn
-from tokitai_cli.oracles.properties import Given
+from tokitai_cli.oracles import formulas, user
+from tokitai_cli.oracles.formulas import Arrays
+from tokitai_cli.oracles.properties import PROPERTIES, Given
+from tokitai_cli.oracles.sequential import REPLAYS
 from tokitai_cli.user_code.files import digest_of, files_of
-
-# Modules whose text has a part in what a built-in oracle says.
-_FORMULAS = (
-    "tokitai_cli.oracles.",
-    "tokitai_cli.formula",
-    "tokitai_cli.numerics",
-    "tokitai_cli.dtypes",
-)
-_UNTHINKABLE = 2**62  # bytes; numpy has no array of that size, not even of one element's memory
-
-
-def _built_in() -> Iterator[tuple[str, BuiltIn, ModuleType]]:
-    for found in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
-        module = importlib.import_module(found.name)
-        for name, oracle in getattr(module, "ORACLES", {}).items():
-            yield name, oracle, module
-
-
-_BUILT_IN: dict[str, BuiltIn] = {name: oracle for name, oracle, _ in _built_in()}
 
 
 def names() -> tuple[str, ...]:
     """Names of the built-in oracles."""
-    return tuple(dict.fromkeys((*_BUILT_IN, *formulas.names())))
-
-
-def replay_names() -> tuple[str, ...]:
-    """Names that a variant's `replay` may have: the built-in oracles that repeat a kernel's order."""
-    return tuple(name for name, oracle in _BUILT_IN.items() if oracle.replay is not None)
+    return formulas.names()
 
 
 def expect(
@@ -69,12 +38,9 @@ def expect(
     Raises OracleError where a user's oracle fails, SpecError where oracle and spec do not fit,
     NotRunError where the profile has no meaning at this shape.
     """
-    name = case.variant.oracle
-    if is_user(name):
+    if is_user(case.variant.oracle):
         return user.expect(case, arrays, timeout, log)
-    if case.variant.by_formula:
-        return formulas.expect(case, arrays, _formula_file(case))
-    return _find(case, name, "oracle").expect(case, arrays)
+    return formulas.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
 
 
 def replay(
@@ -88,16 +54,20 @@ def replay(
     `seed` (the case's own by default) chooses the rows where only a sample is replayed. A formula in
     `expectations` brings its own.
     """
-    name = case.variant.replay
-    if not name:
-        return {
-            output: Replay(one.replay)
-            for output, one in (expectations or {}).items()
-            if one.replay is not None
-        }
-    repeat = _replay(case).replay
-    assert repeat is not None
-    return repeat(case, arrays, case.seed if seed is None else seed)
+    variant = case.variant
+    if variant.replay:
+        _file(case, variant.replay, "replay")
+    if variant.replay in REPLAYS:
+        return REPLAYS[variant.replay](case, arrays, case.seed if seed is None else seed)
+    given = {
+        output: Replay(one.replay)
+        for output, one in (expectations or {}).items()
+        if one.replay is not None
+    }
+    name = variant.replay or ("" if is_user(variant.oracle) else variant.oracle)
+    if given or not name or not any(check.against == "replay" for check in variant.checks):
+        return given
+    return formulas.replay(case, arrays, name, _file(case, name, "replay"))
 
 
 def require_fit(case: Case) -> None:
@@ -108,38 +78,11 @@ def require_fit(case: Case) -> None:
     """
     _require_properties(case)
     variant = case.variant
-    plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
-    if any(plan.nbytes >= _UNTHINKABLE for plan in plans):
-        return  # such a case is not run
-    # Zeros of every dtype and shape in the room of one element.
-    arrays = {
-        plan.name: np.broadcast_to(np.zeros((), numpy_dtype(plan.dtype)), plan.shape)
-        for plan in plans
-    }
     if is_user(variant.oracle):
         user.require(case)
-    elif variant.by_formula:
-        formulas.require(case, arrays, _formula_file(case))
-    else:
-        _find(case, variant.oracle, "oracle").read(case, arrays)
-    _require_reduction(case)
-    if variant.replay:
-        _replay(case).read(case, arrays)
-
-
-def _require_reduction(case: Case) -> None:
-    """Raise SpecError for a reduction that the oracle has no bound for; a user's own has what it has."""
-    variant, fault = case.variant, ("", "")
-    built_in = _BUILT_IN.get(variant.oracle) if variant.by_formula is None else None
-    if variant.reduction == "none" and built_in is not None:
-        fault = f"the oracle {variant.oracle} knows its own reduction", "remove it"
-    elif is_welford(case) and (variant.by_formula or (built_in and not built_in.welford)):
-        said = f"the oracle {variant.oracle} has no bound for the reduction welford"
-        known = ", ".join(name for name, one in _BUILT_IN.items() if one.welford)
-        fault = said, f"claim a tree, or any; {known} has one"
-    if fault[0]:
-        where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.reduction")
-        raise SpecError(fault[0], where=where, mend=fault[1])
+    for key, name in {"replay": variant.replay, "oracle": variant.oracle}.items():
+        if name and not is_user(name):
+            formulas.require(case, name, key, _file(case, name, key))
 
 
 def stated_properties(
@@ -156,7 +99,7 @@ def stated_properties(
     for asked in case.variant.properties:
         if asked.profiles and case.profile not in asked.profiles:
             continue
-        output, build = _BUILT_IN[case.variant.oracle].properties[asked.name]
+        output, build = PROPERTIES[case.variant.oracle][asked.name]
         if output in plans and plans[output].elements:
             found.append(build(Given(case, arrays, plans[output], expectations[output])))
     return tuple(one for one in found if one is not None)
@@ -166,15 +109,13 @@ def identity(variant: Variant, folder: Path) -> str:
     """Sha256 in hex of the source text that decides what the oracle says.
 
     Covers the file of a user's oracle and the modules beside it that it imports; of a built-in one its
-    module and the formulas that it uses. OracleError where the file cannot be read.
+    file and all that makes bounds of it. OracleError where a file cannot be read.
     """
     name = variant.oracle
-    paths = files_of(name, folder) if is_user(name) else []
-    if variant.by_formula and (file := formulas.file_of(name)):
-        paths = [file, *formulas.engine()]
-    elif name in _BUILT_IN:
-        paths = _sources_of(next(module for found, _, module in _built_in() if found == name))
-    return digest_of(paths)
+    if is_user(name):
+        return digest_of(files_of(name, folder))
+    file = formulas.file_of(name)
+    return digest_of([file, *formulas.engine()] if file else [])
 
 
 def own_files(spec: Spec, variant: Variant, folder: Path) -> list[str]:
@@ -189,28 +130,15 @@ def identities(spec: Spec, variant: Variant, folder: Path) -> dict[str, str]:
     return {variant.oracle: identity(variant, folder), **draws}
 
 
-def _sources_of(module: ModuleType) -> list[Path]:
-    """Files of a module of `oracles.ops` and of all that it takes from oracles and numerics."""
-    found: dict[str, ModuleType] = {}
-    todo = [module]
-    while todo:
-        one = todo.pop()
-        found[one.__name__] = one
-        used = {getattr(value, "__module__", None) or "" for value in vars(one).values()}
-        todo += [sys.modules[name] for name in used - found.keys() if name.startswith(_FORMULAS)]
-    return [Path(str(found[name].__file__)) for name in sorted(found)]
-
-
 def _require_properties(case: Case) -> None:
     """Raise SpecError where the variant asks for a property that its oracle does not state."""
     oracle = case.variant.oracle
-    known = _BUILT_IN[oracle].properties if oracle in _BUILT_IN else {}
+    known = PROPERTIES.get(oracle, {})
     for index, asked in enumerate(case.variant.properties):
         key = f"variants.{case.variant_name}.properties[{index}]"
         if asked.name not in known:
             where = Location(file=case.loaded.path, key=f"{key}.name")
-            stating = ", ".join(name for name, one in _BUILT_IN.items() if one.properties)
-            mend = near(asked.name, known) if known else f"only {stating} state any"
+            mend = near(asked.name, known) if known else f"only {', '.join(PROPERTIES)} state any"
             said = f"oracle {oracle} states no property {asked.name}"
             raise SpecError(said, where=where, mend=mend)
         stated = known[asked.name][0]
@@ -225,28 +153,10 @@ def is_user(name: str) -> bool:
     return ":" in name
 
 
-def _replay(case: Case) -> BuiltIn:
-    name = case.variant.replay
-    found = _find(case, name, "replay")
-    if found.replay is None:
-        raise _unknown(case, name, "replay", replay_names())
-    return found
-
-
-def _formula_file(case: Case) -> Path:
-    name = case.variant.oracle
+def _file(case: Case, name: str, key: str) -> Path:
+    """File of a built-in formula; SpecError for `key` of the variant where it has none."""
     file = formulas.file_of(name)
     if file is None:
-        raise _unknown(case, name, "oracle", formulas.names())
+        where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
+        raise SpecError(f"unknown {key} {name!r}", where=where, mend=near(name, names()))
     return file
-
-
-def _find(case: Case, name: str, key: str) -> BuiltIn:
-    if name not in _BUILT_IN:
-        raise _unknown(case, name, key, names() if key == "oracle" else replay_names())
-    return _BUILT_IN[name]
-
-
-def _unknown(case: Case, name: str, key: str, known: tuple[str, ...]) -> SpecError:
-    where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
-    return SpecError(f"unknown {key} {name!r}", where=where, mend=near(name, known))

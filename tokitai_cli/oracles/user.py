@@ -19,7 +19,7 @@ statements that its digest follows (see `user_code`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,10 @@ from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, Zeroed
 from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles.answer import AnswerError, expectation, loaded
-from tokitai_cli.oracles.formulas import reduction, request, scalars
+from tokitai_cli.oracles.formulas import Arrays, reduction, request, scalars, with_refined
 from tokitai_cli.user_code.calls import call, function_of, read_answer
 from tokitai_cli.user_code.files import file_of
-from tokitai_cli.user_code.oracle import AGAIN
+from tokitai_cli.user_code.oracle import AGAIN, STORED
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
@@ -47,18 +47,45 @@ _MOST_SLICES = 24
 
 def expect(
     case: Case,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Arrays,
     timeout: float = TIMEOUT,
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Expectation]:
     """Ask the user's oracle of `case`; every fault of it becomes an OracleError that says which."""
+    parts, zeroed = _answer(case, arrays, timeout, log, {})
+    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    try:
+        found = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
+    except AnswerError as error:
+        raise _fault(case, str(error), mend=error.mend) from None
+    if case.variant.by_formula:
+        found = with_refined(
+            case, found, lambda outputs: _answer(case, arrays, timeout, log, outputs)[0]
+        )
+    own = case.variant.by_formula is None  # else the tool derived the error
+    terms = 0 if case.variant.reduction == "none" else None
+    return {
+        name: msgspec.structs.replace(one, own=own, terms=terms, zeroed=zeroed[name])
+        for name, one in found.items()
+    }
+
+
+def _answer(
+    case: Case,
+    arrays: Arrays,
+    timeout: float,
+    log: Callable[[str], None] | None,
+    stored: Arrays,
+) -> tuple[dict[str, dict[str, NDArray[Any]]], dict[str, tuple[Zeroed, ...]]]:
+    """Parts of the answer by output, and what it said of zeroed slices; `stored`: see `Precision`."""
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", mend="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)
         more = _asked(case, arrays)
-        called = call("oracle", function, arrays, more, folder=folder, timeout=timeout)
+        given = {**arrays, **{STORED + name: array for name, array in stored.items()}}
+        called = call("oracle", function, given, more, folder=folder, timeout=timeout)
         printed, answer = called.printed, called.answer
         if log is not None and printed:
             log(printed)
@@ -66,23 +93,15 @@ def expect(
             raise _fault(case, called.ended, printed)
         if "failure" in answer:
             raise _fault(case, str(answer["failure"]), printed)
-        outputs = case.buffers_of(Role.OUTPUT, Role.INOUT)
-        _check_names(case, set(answer["outputs"]), {plan.name for plan in outputs}, printed)
+        plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+        _check_names(case, set(answer["outputs"]), {plan.name for plan in plans}, printed)
         try:
-            found = {
-                plan.name: expectation(plan, loaded(plan, answer["outputs"][plan.name], folder))
-                for plan in outputs
+            parts = {
+                plan.name: loaded(plan, answer["outputs"][plan.name], folder) for plan in plans
             }
         except AnswerError as error:
             raise _fault(case, str(error), mend=error.mend) from None
-        own = case.variant.by_formula is None  # else the tool derived the error
-        terms = 0 if case.variant.reduction == "none" else None
-        return {
-            plan.name: msgspec.structs.replace(
-                found[plan.name], own=own, terms=terms, zeroed=_zeroed(folder, plan)
-            )
-            for plan in outputs
-        }
+        return parts, {plan.name: _zeroed(folder, plan) for plan in plans}
 
 
 def require(case: Case) -> None:
@@ -97,7 +116,7 @@ def require(case: Case) -> None:
         raise SpecError(error.message, where=where, mend=error.mend) from None
 
 
-def _asked(case: Case, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _asked(case: Case, arrays: Arrays) -> dict[str, Any]:
     """What an oracle's request says beside its function and arrays."""
     return {
         "params": dict(case.shape),
@@ -108,7 +127,7 @@ def _asked(case: Case, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def _slices(case: Case, arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
+def _slices(case: Case, arrays: Arrays) -> list[tuple[str, str, int]]:
     """Slices to ask for: the last and the heaviest along each axis of each input.
 
     The one slice of an axis is a term only where no output has an axis of that name.

@@ -29,7 +29,6 @@ EXPECTED = {
     "nan": "may_be_nan",
     "allowed": "allowed",
 }
-RATIO = "ratio"  # probable_ratio, an array without axes
 REPLAY, REPLAYED_ROWS = "replay", "rows"
 
 
@@ -50,7 +49,6 @@ def save_arrays(
     arrays: dict[str, NDArray[Any]] = {f"in_{n}": array for n, array in ready.arrays.items()}
     for name, one in ready.expectations.items():
         said = {word: getattr(one, field) for word, field in EXPECTED.items()}
-        said[RATIO] = None if one.probable_ratio is None else np.array(one.probable_ratio)
         arrays |= {f"{word}_{name}": array for word, array in said.items() if array is not None}
     for name, replay in ready.replays.items():
         arrays[f"{REPLAY}_{name}"] = replay.values

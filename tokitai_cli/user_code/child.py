@@ -68,7 +68,7 @@ def _load() -> None:
     import ml_dtypes  # noqa: F401
     import numpy as np
 
-    from tokitai_cli.formula import oracle as formula_oracle  # noqa: F401
+    from tokitai_cli.answers import answer as made_of_formulas  # noqa: F401
     from tokitai_cli.user_code import draw, functions, oracle  # noqa: F401
 
     # What these need is loaded by the first of them.

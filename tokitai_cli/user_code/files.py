@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator
@@ -45,6 +44,8 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def _beside(file: Path, folder: Path) -> Iterator[Path]:
+    import ast
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -20,6 +20,8 @@ from tokitai_cli.user_code.functions import FaultError, answer, guarded, inputs_
 AGAIN = "again.json"
 WRONG = "wrong "
 CHANGE = "change "
+# In front of the names of arrays that are outputs which a kernel stored.
+STORED = "stored "
 PARTS = (
     "reference",
     "error",
@@ -32,6 +34,7 @@ PARTS = (
     "wrong",
     "error_probable",
     "changes",
+    "rows",
     "replay",
 )
 # Elements of an output that are looked at when a slice is zeroed.
@@ -63,11 +66,14 @@ def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str,
 def _by_formula(
     request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    from tokitai_cli.formula import oracle as formulas
+    from tokitai_cli.answers import answer as answers
+    from tokitai_cli.answers.asked import Asked, wanted_of
 
-    wanted = formulas.wanted_of(request["formula"], str(file))
-    asked = formulas.Asked(function, request["params"], dict(inputs), request["scalars"])
-    found: Mapping[str, Any] = guarded(file, lambda: formulas.answer(asked, wanted))
+    drawn = {name: array for name, array in inputs.items() if not name.startswith(STORED)}
+    stored = {name.removeprefix(STORED): inputs[name] for name in inputs.keys() - drawn.keys()}
+    wanted = wanted_of(request["formula"], str(file), stored)
+    asked = Asked(function, request["params"], drawn, request["scalars"])
+    found: Mapping[str, Any] = guarded(file, lambda: answers.answer(asked, wanted))
     return found
 
 

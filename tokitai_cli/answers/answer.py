@@ -6,94 +6,98 @@ in float32, as a replay; and with one operation changed at a time, for wrong out
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.answers import replay, rows
+from tokitai_cli.answers.asked import Asked, Wanted
+from tokitai_cli.answers.changes import Recorded
+from tokitai_cli.answers.wrong import add_changes, recorded
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.formula import changes, replay
 from tokitai_cli.formula.bounds import Bounds, bounds
 from tokitai_cli.formula.double import Double, double
+from tokitai_cli.formula.known import ClaimError, NoRuleError
 from tokitai_cli.formula.precision import Precision, allowing
-from tokitai_cli.formula.tracked import Decision, NoRuleError, Tracked, known_input, track
+from tokitai_cli.formula.tracked import Decision, Tracked, known_input, track
 
-Function = Callable[[dict[str, int], dict[str, Any], dict[str, Any]], Mapping[str, Any]]
 Parts = dict[str, Any]
 
 # Values that an integer output may have where rounding leaves it open; more than that say nothing.
 _MOST_VALUES = 64
-# Elements of all wrong outputs of a case together, and changes that are tried in every case.
-_MOST_ELEMENTS = 1 << 22
-_LEAST_CHANGES = 8
+# Elements of the outputs that are evaluated at once where there are many.
+_ROWS = 1 << 21
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What is asked of a formula.
-
-    outputs: dtype by name. rounds: additions on the longest path of the sums behind an output, where the
-    spec claims a tree. precision: permissions of its operations. probable, replay: whether these are
-    wanted. file: the formula's file, for the lines of its operations. turn: which of the changes come
-    first where there are too many for one case.
-    """
-
-    outputs: dict[str, str]
-    precision: Precision
-    file: str
-    rounds: dict[str, int] = msgspec.field(default_factory=dict)
-    probable: bool = False
-    replay: bool = False
-    turn: int = 0
-
-
-def wanted_of(request: Mapping[str, Any], file: str) -> Wanted:
-    """What a request, as plain JSON, asks of the formula in `file`."""
-    wanted: Wanted = msgspec.convert({**request, "file": file}, Wanted)
-    return wanted
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One case: what the function is called with."""
-
-    function: Function
-    params: dict[str, int]
-    inputs: dict[str, NDArray[Any]]
-    scalars: dict[str, Any]
-
-    def call(self, wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
-        """The function's outputs on arrays and floats that `wrap` prepares; integers stay plain."""
-        inputs = {name: _wrapped(array, wrap) for name, array in self.inputs.items()}
-        scalars = {
-            name: wrap(np.float32(value)) if isinstance(value, float) else value
-            for name, value in self.scalars.items()
-        }
-        result = self.function(dict(self.params), inputs, scalars)
-        if not isinstance(result, Mapping):
-            raise NoRuleError(f"returned {type(result).__name__}, not a dict of outputs")
-        return result
-
-
-def _wrapped(array: NDArray[Any], wrap: Callable[[Any], Any]) -> Any:
-    return array.copy() if array.dtype.kind in "iub" else wrap(array)
-
-
-def answer(asked: Asked, wanted: Wanted) -> dict[str, Parts]:
+def answer(asked: Asked, wanted: Wanted, formula: Recorded | None = None) -> dict[str, Parts]:
     """Parts of every output, as an oracle that users write returns them.
 
-    Raises NoRuleError where the formula does what has no rule, or returns no array of the output.
+    formula: what it consists of, where that is known already. Where outputs of a kernel are given, the
+    errors are those that they leave, and all else is left out. Raises NoRuleError where it does what has
+    no rule, or returns no array of the output.
     """
+    found = _by_rows(asked, wanted) or evaluated(asked, wanted)
+    if wanted.precision.outputs:
+        return found
+    if wanted.replay:
+        for name, values in replay.replay(asked.call).items():
+            found.get(name, {})["replay"] = values
+    add_changes(found, asked, wanted, formula or recorded(asked, wanted))
+    return found
+
+
+def evaluated(asked: Asked, wanted: Wanted) -> dict[str, Parts]:
+    """References and errors of all outputs, those of one tree together."""
     found: dict[str, Parts] = {}
     for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
         precision = msgspec.structs.replace(wanted.precision, rounds=rounds)
         names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
         found |= _bounded(asked, wanted, names, precision)
-    if wanted.replay:
-        for name, values in replay.replay(asked.call).items():
-            found.get(name, {})["replay"] = values
-    _add_changes(found, asked, wanted)
     return found
+
+
+def _by_rows(asked: Asked, wanted: Wanted) -> dict[str, Parts] | None:
+    """The same for a large case, some rows at a time, so that no more than the answer is ever whole.
+
+    None where it is small, or its rows hang together.
+    """
+    param = rows.param_of(asked, wanted)
+    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in wanted.outputs.values())
+    if not param or not narrow:
+        return None
+    extents = [math.prod(array.shape) for array in asked.inputs.values()]
+    if max(extents, default=0) < 2 * _ROWS and asked.params[param] * 2 < _ROWS:
+        return None
+    plain = {name: np.asarray(x) for name, x in asked.in_double(lambda x: x).items()}
+    size = sum(plain[name].size for name in wanted.outputs if name in plain)
+    if size < 2 * _ROWS or plain.keys() != wanted.outputs.keys():
+        return None
+    found: dict[str, Parts] = {name: {} for name in wanted.outputs}
+    for some in np.array_split(np.arange(asked.params[param]), size // _ROWS):
+        for name, parts in evaluated(rows.with_rows(asked, wanted, param, some), wanted).items():
+            if not rows.alike(plain[name][some], parts["reference"]):
+                return None
+            _put(found[name], parts, some, plain[name].shape)
+    return found
+
+
+def _put(whole: Parts, parts: Parts, some: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    """Some rows of the answer for an output; sides where any has them, in place of one error."""
+    sides = ("error_below", "error_above")
+    if "error" in parts and "error_below" in whole:
+        parts = {**parts, **dict.fromkeys(sides, parts["error"])}
+        del parts["error"]
+    if "error_below" in parts and "error" in whole:
+        whole |= {side: whole["error"].copy() for side in sides}
+        del whole["error"]
+    for name, array in parts.items():
+        if name not in whole:
+            whole[name] = np.zeros(shape, array.dtype)
+        whole[name][some] = array
 
 
 def _bounded(
@@ -105,6 +109,12 @@ def _bounded(
     if floats:
         with allowing(precision):
             result = asked.call(known_input)
+        if precision.welford and "variance" not in precision.seen:
+            raise ClaimError(
+                "the formula has no bound for the reduction welford: it takes no variance of an input;"
+                " write ((x - x.mean(...)) ** 2).mean(...) or x.var(...), or claim a tree",
+                "reduction",
+            )
         for name in result:
             if name in floats:
                 found[name] = _parts(name, wanted.outputs[name], result)
@@ -191,46 +201,3 @@ def _add_probable(found: dict[str, Parts], asked: Asked, precision: Precision) -
         if name in result and parts.keys() & {"error", "error_below"}:
             told: Bounds = bounds(track(result[name]))
             parts["error_probable"] = told.error
-
-
-def _add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted) -> None:
-    """Wrong outputs, as many as there is room for; each by the change that made it."""
-    size = sum(np.asarray(parts["reference"]).size for parts in found.values())
-    made = changes.changes(changes.operations(_in_double(asked), wanted.file))
-    most = max(_LEAST_CHANGES, _MOST_ELEMENTS // max(size, 1))
-    start = wanted.turn % max(len(made), 1)
-    for change in (made[start:] + made[:start])[:most]:
-        try:
-            outputs = changes.outputs(_in_double(asked), change)
-        except (ArithmeticError, IndexError, TypeError, ValueError):
-            continue  # such a change makes no output
-        for name, values in outputs.items():
-            parts = found.get(name, {"reference": None})
-            if np.shape(parts["reference"]) == values.shape and not _same(
-                parts["reference"], values
-            ):
-                parts.setdefault("changes", {})[change.words] = _as_output(
-                    values, parts["reference"]
-                )
-
-
-def _in_double(asked: Asked) -> changes.Call:
-    def call(wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
-        return asked.call(lambda x: wrap(np.asarray(x, dtype=np.float64)))
-
-    return call
-
-
-def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:
-    return bool(np.array_equal(reference, values, equal_nan=reference.dtype.kind == "f"))
-
-
-def _as_output(values: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
-    if reference.dtype.kind == "f":
-        return values.astype(np.float64)
-    limits = (
-        (0, 1)
-        if reference.dtype == bool
-        else (np.iinfo(reference.dtype).min, np.iinfo(reference.dtype).max)
-    )
-    return np.asarray(np.clip(np.nan_to_num(values), *limits), dtype=reference.dtype)

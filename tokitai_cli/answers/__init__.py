@@ -1,0 +1,1 @@
+"""What comes of a formula for one case: references and errors, a replay, and wrong outputs."""

@@ -1,0 +1,160 @@
+"""Wrong outputs of a formula: the formula run again in float64 with one of its operations changed.
+
+A change is a fault that kernels have: a term that a reduction drops, an operand left out, a sign, a
+neighbour's value, a sum for a maximum, an intermediate kept in float16, a scale that is off by a
+thousandth.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Call = Callable[[Callable[[Any], Any]], Mapping[str, Any]]
+
+SUMS = ("sum", "mean", "matmul", "einsum", "dot", "cumsum", "add.at")
+# Of these and sums alone float32 may make no error.
+RATIONAL = (
+    "sum",
+    "matmul",
+    "einsum",
+    "dot",
+    "cumsum",
+    "add.at",
+    "add",
+    "subtract",
+    "multiply",
+    "negative",
+    "absolute",
+    "square",
+)
+EXTREMES = ("max", "min", "amax", "amin")
+OPPOSITE = {"add": np.subtract, "subtract": np.add, "multiply": np.divide, "divide": np.multiply}
+
+# What is changed, by what it is changed in.
+OF_SUMS = {
+    "first": "the first term dropped",
+    "last": "the last term dropped",
+    "heaviest": "the heaviest term dropped",
+    "half": "the second half of the terms dropped",
+}
+OF_EXTREMES = {"summed": "a sum in its place", "last": "the last element dropped"}
+OF_PAIRS = {
+    "left": "the first operand alone",
+    "right": "the second operand alone",
+    "opposite": "the opposite",
+}
+OF_SIDES = {
+    "left": "the first side alone",
+    "right": "the second side alone",
+    "swapped": "sides swapped",
+}
+OF_ALL = {
+    "neighbour": "the neighbour's value along the last axis",
+    "half-precision": "kept in float16",
+    "scaled": "off by a thousandth",
+}
+
+
+class Operation(NamedTuple):
+    """An operation: its place in the order of evaluation, numpy's name, its line in the file.
+
+    nth: which of the operations of that name in that line it is, from 1. terms: of a sum, the largest
+    number of terms that it adds.
+    """
+
+    place: int
+    name: str
+    line: int
+    nth: int = 1
+    terms: int = 0
+
+    def kinds(self) -> Mapping[str, str]:
+        """Changes that it can have, with words for them."""
+        if self.name in SUMS:
+            return {**OF_SUMS, **OF_ALL}
+        if self.name in EXTREMES:
+            return {**OF_EXTREMES, **OF_ALL}
+        pairs = OF_PAIRS if self.name in OPPOSITE else OF_SIDES if self.name == "where" else {}
+        return {**pairs, **OF_ALL}
+
+
+class Change(NamedTuple):
+    """One operation with one change."""
+
+    operation: Operation
+    kind: str
+
+    @property
+    def words(self) -> str:
+        """For people, unique among the changes of a formula."""
+        _, name, line, nth, _ = self.operation
+        which = f" {nth}" if nth > 1 else ""
+        return f"line {line}, {name}{which}: {self.operation.kinds()[self.kind]}"
+
+
+class Behind(NamedTuple):
+    """What values come of: the places of sums, and whether of + - * and sums alone."""
+
+    places: frozenset[int] = frozenset()
+    rational: bool = True
+
+    def __or__(self, other: Behind) -> Behind:
+        return Behind(self.places | other.places, self.rational and other.rational)
+
+
+class Tape:
+    """Counts operations, and says of each whether it is the one to change."""
+
+    def __init__(self, file: str, change: Change | None) -> None:
+        self.operations: list[Operation] = []
+        self.is_recording = change is None
+        self._file = file
+        self._change = change
+
+    def next(self, name: str, terms: int = 0) -> str | None:
+        """The change of the operation that comes now, if any."""
+        place = len(self.operations)
+        if self._change is not None:
+            self.operations.append(Operation(place, name, 0))
+            return self._change.kind if self._change.operation.place == place else None
+        line = self._line()
+        nth = 1 + sum(one.name == name and one.line == line for one in self.operations)
+        self.operations.append(Operation(place, name, line, nth, terms))
+        return None
+
+    def _line(self) -> int:
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            if frame.f_code.co_filename == self._file:
+                return int(frame.f_lineno)
+            frame = frame.f_back
+        return 0
+
+
+class Recorded(NamedTuple):
+    """Operations of a formula in their order, and what each output comes of that is made of floats."""
+
+    operations: list[Operation]
+    behind: dict[str, Behind]
+
+    def changes(self) -> list[Change]:
+        """All changes of the operations."""
+        return [
+            Change(operation, kind) for operation in self.operations for kind in operation.kinds()
+        ]
+
+    def sums_of(self, output: str) -> list[Operation]:
+        """The sums behind an output, in their order."""
+        return [
+            self.operations[place] for place in sorted(self.behind.get(output, Behind()).places)
+        ]
+
+    def sum_of(self, output: str) -> Operation | None:
+        """The latest of them; None where it is no sum."""
+        return next(reversed(self.sums_of(output)), None)
