@@ -22,8 +22,8 @@ def softmax(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 
 
 def section(text: str, heading: str) -> list[str]:
-    _, _, rest = text.partition(f"\n## {heading}\n")
-    return rest.partition("\n## ")[0].strip().splitlines()
+    _, _, rest = text.partition(f"# {heading}\n")
+    return rest.partition("\n#")[0].strip().splitlines()
 
 
 def test_flat_limit_stands_beside_the_bound_and_says_where_it_tells_nothing(

@@ -70,7 +70,8 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
 
 
 def _check_oracle(document: Document, path: KeyPath, variant: Variant) -> None:
-    check_function(document, (*path, "formula") if variant.by_formula else path, variant.oracle)
+    is_name = isinstance(variant.given_oracle, str)
+    check_function(document, path if is_name else (*path, "formula"), variant.oracle)
 
 
 def _check_source(document: Document, path: KeyPath, source: str) -> None:
