@@ -1,6 +1,6 @@
 """How many HIP files of two public repositories build for the cpu device, and what stops the rest.
 
-    python -m bench.corpus HECBENCH_GIT ROCM_EXAMPLES_GIT --work DIR [--only WORD] [--fresh]
+    python -m bench.corpus HECBENCH_GIT ROCM_EXAMPLES_GIT --work DIR [--only WORD] [--retry]
 
 The folders are git directories (ORNL/HeCBench at 49175104, ROCm/rocm-examples at 7dfb7d40); their trees
 are written into DIR. Each translation unit (HeCBench: what its Makefiles compile; rocm-examples: each
@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("rocm_examples", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", default="", help="a word of the units' names")
-    parser.add_argument("--fresh", action="store_true", help="forget what is known of these units")
+    parser.add_argument("--retry", action="store_true", help="build again what did not build")
     options = parser.parse_args()
     os.nice(10)
     work = options.work.resolve()
@@ -223,7 +223,7 @@ def main() -> None:
     chosen = [one for one in units(roots) if options.only in one.name]
     with kept.open("a", encoding="utf-8") as out:
         for number, unit in enumerate(chosen, start=1):
-            if options.fresh or unit.name not in known:
+            if unit.name not in known or (options.retry and known[unit.name]):
                 known[unit.name] = attempt(unit)
                 out.write(json.dumps({"unit": unit.name, "errors": known[unit.name]}) + "\n")
                 out.flush()

@@ -62,5 +62,7 @@ __global__ void thread_algorithms(const int* in, int* out) {
   out[12] = thrust::get<1>(thrust::tuple<int, int>(3, 4)) + thrust::plus<int>()(1, 2);
   thrust::transform(thrust::seq, in, in + 8, own, Halves());
   out[13] = own[3];
+  const thrust::device_ptr<const int> address(in);
+  out[15] = *(address + 1) + address[2] + *thrust::raw_pointer_cast(address);
   out[14] = int(thrust::count(thrust::seq, in, in + 8, in[0]));
 }

@@ -179,5 +179,5 @@ def test_complex_numbers(child: Child) -> None:
 
 def test_algorithms_of_one_thread(child: Child) -> None:
     given = np.array([5, 3, 8, 9, 1, 7, 5, 2], np.int32)
-    (got,) = run(child, "thread_algorithms", [read(given), out(15, np.int32)])
-    assert got.tolist() == [1, 2, 3, 5, 5, 7, 8, 9, 1, 9, 40, 9, 7, 4, 2]
+    (got,) = run(child, "thread_algorithms", [read(given), out(16, np.int32)])
+    assert got.tolist() == [1, 2, 3, 5, 5, 7, 8, 9, 1, 9, 40, 9, 7, 4, 2, 16]

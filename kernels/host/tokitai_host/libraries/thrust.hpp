@@ -127,7 +127,19 @@ template <class T, class... More>
 class device_vector;
 template <class T, class... More>
 class host_vector;
+// A pointer that a host gives a kernel.
 template <class T>
-class device_ptr;
+class device_ptr {
+ public:
+  device_ptr() = default;
+  explicit device_ptr(T* address) : address_(address) {}
+  T* get() const { return address_; }
+  T& operator*() const { return *address_; }
+  T& operator[](ptrdiff_t n) const { return address_[n]; }
+  device_ptr operator+(ptrdiff_t n) const { return device_ptr(address_ + n); }
+
+ private:
+  T* address_;
+};
 
 }  // namespace thrust
