@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import configurations, split, words_in
+from tokitai_cli.kernel_source.text import configurations, split
 
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
@@ -151,8 +151,3 @@ def _extents(text: str, names: Mapping[str, str]) -> list[str]:
             break
         text = names[text.strip()]
     return [resolved(one, names) for one in split(text)][:3]
-
-
-def unknown_names(text: str, known: set[str]) -> set[str]:
-    """Names of an expression that are none of `known`."""
-    return words_in(text) - known
