@@ -163,6 +163,14 @@ def test_a_list_of_formats_goes_to_a_folder(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == made
 
 
+def test_macros_hold_the_largest_of_all_profiles() -> None:
+    text = render(samples.sample(Verdict.REFUTED), "macros").decode()
+    assert "gemm-bw/grad-a/cpu/over-bound\\endcsname{\\ensuremath{2048}}" in text
+    assert "gemm-bw/grad-a/normal/cpu/over-bound\\endcsname{\\ensuremath{0.4981}}" in text
+    keys = re.findall(r"tokitai:(\S+)\\endcsname\{", text)
+    assert len(set(keys)) == len(keys)
+
+
 def test_latex_escapes_everything() -> None:
     assert latex.escape("a_b%c&d#e$f{g}") == r"a\_b\%c\&d\#e\$f\{g\}"
     assert latex.escape("\\input|x") == r"\textbackslash{}input\textbar{}x"

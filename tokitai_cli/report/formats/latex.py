@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tokitai_cli.model import queries
 from tokitai_cli.model.text import number, visible
 from tokitai_cli.report.raw import Raw
 
@@ -142,6 +143,7 @@ def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
     for device in outline.places:
         yield f"{name}/device/{device.name}/class", device.device_class
         yield f"{name}/device/{device.name}/compiler", device.compiler
+    yield from _largest(found)
     for kernel, one in outline.kernels:
         yield f"{name}/{kernel}/source-sha256", one.source_sha256
         yield f"{name}/{kernel}/lowering", one.lowering
@@ -150,16 +152,24 @@ def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
         yield f"{place}/cases", tally.cases
         yield f"{place}/verdict", str(tally.verdict)
         if tally.worst.output is not None and (metrics := tally.worst.output.metrics) is not None:
-            yield f"{place}/max-abs", _numeral(metrics.max_abs)
-            yield f"{place}/max-ulp", _numeral(metrics.max_ulp)
-            yield f"{place}/over-bound", _numeral(metrics.over_bound)
+            yield f"{place}/max-abs", numeral(metrics.max_abs)
+            yield f"{place}/max-ulp", numeral(metrics.max_ulp)
+            yield f"{place}/over-bound", numeral(metrics.over_bound)
     for case in found.cases:
         if times := found.volatile.case_times_ns.get(case.key):
-            yield f"{name}/time/{case.key}/median-us", _numeral(statistics.median(times) / 1000)
+            yield f"{name}/time/{case.key}/median-us", numeral(statistics.median(times) / 1000)
 
 
-def _numeral(value: Number | None) -> Raw:
-    return numeral(value)
+def _largest(found: Evidence) -> Iterator[tuple[str, object]]:
+    """The largest errors of each variant on each device, over all its cases."""
+    sizes: dict[str, list[Number | None]] = {}
+    for case in queries.cases(found):
+        for one in (output.metrics for output in case.outputs if output.metrics is not None):
+            place = f"{found.name}/{case.variant}/{case.device}"
+            sizes.setdefault(f"{place}/max-ulp", []).append(one.max_ulp)
+            sizes.setdefault(f"{place}/over-bound", []).append(one.over_bound)
+    for key, values in sizes.items():
+        yield key, numeral(max(values, key=queries.magnitude))
 
 
 def _unique(numbers: Iterator[tuple[str, object]]) -> Iterator[tuple[str, object]]:
