@@ -4,7 +4,6 @@ from tokitai_cli.kernel_source.files import SYSTEM, has_host_code
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
-    ENUM,
     Kernel,
     Parameter,
     fields_of,
@@ -14,6 +13,7 @@ from tokitai_cli.kernel_source.signatures import (
 )
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
 from tokitai_cli.kernel_source.text import split
+from tokitai_cli.kernel_source.types import ENUM
 
 __all__ = [
     "ENUM",

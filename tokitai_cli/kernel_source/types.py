@@ -1,0 +1,97 @@
+"""Types that a program names: their aliases put in, and the dtypes that a spec may pass for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tokitai_cli.kernel_source.pieces import Piece
+from tokitai_cli.kernel_source.take import Program
+
+_BYTE = "uint8 bool float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
+# Types of C++ and HIP, and the dtypes that a spec may pass for each: as the harness's `holds`.
+ELEMENTS = {
+    "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
+    "_Float16": "float16", "__fp16": "float16", "hip_bfloat16": "bfloat16",
+    "__hip_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
+    "__bf16": "bfloat16", "bool": "bool", "char": "int8 uint8", "signed char": "int8",
+    "unsigned char": _BYTE, "short": "int16", "unsigned short": "uint16 float16 bfloat16",
+    "int": "int32", "unsigned": "uint32", "long": "int64", "unsigned long": "uint64",
+    "long long": "int64", "unsigned long long": "uint64", "size_t": "uint64", "ptrdiff_t": "int64",
+    "uchar": _BYTE, "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
+    "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
+    "__half2": "float16", "half2": "float16",
+    "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16",
+    **{f"int{bits}_t": f"int{bits}" for bits in (16, 32, 64)}, "int8_t": "int8",
+    "uint8_t": _BYTE, "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
+    "uint64_t": "uint64",
+}  # fmt: skip
+ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
+VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
+DROPPED = re.compile(
+    r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
+)
+
+
+class Types:
+    """What the names of types stand for in a program."""
+
+    def __init__(self, program: Program, *, guess: bool = False) -> None:
+        self._aliases: dict[str, dict[str, None]] = {}
+        self._guess = guess
+        self._classes: set[str] = set()
+        self._enums: set[str] = set()
+        for path, pieces in program.pieces.items():
+            plain = program.texts[path].plain
+            for piece in pieces:
+                self._read(piece, plain[piece.begin : piece.end])
+        for name, macro in program.macros.items():
+            if not macro.called and macro.bodies:
+                known = self._aliases.setdefault(name, {})
+                known |= dict.fromkeys(" ".join(b.split()) for b in macro.bodies)
+
+    def _read(self, piece: Piece, text: str) -> None:
+        if piece.kind == "class":
+            self._classes |= piece.names
+        elif piece.kind == "type" and "enum" in piece.words:
+            self._enums |= piece.names
+        elif piece.kind == "type" and len(piece.names) == 1:
+            (name,) = piece.names
+            match = re.fullmatch(rf"using\s+{name}\s*=(.*);", text.strip(), re.S) or re.fullmatch(
+                rf"typedef\b(.*?)\b{name}\s*;", text.strip(), re.S
+            )
+            told = " ".join(match[1].split()) if match else "?"
+            self._aliases.setdefault(name, {})[told] = None
+
+    def resolved(self, text: str, bound: Mapping[str, str]) -> str:
+        """`text` with aliases, macros and the template arguments `bound` put in; "" where it is open."""
+        for _ in range(8):
+            text = " ".join(DROPPED.sub(" ", text).split())
+            if text in bound:
+                text = bound[text]
+            elif len(self._aliases.get(text, ())) == 1 or (self._guess and text in self._aliases):
+                text = list(self._aliases[text])[-1]
+            else:
+                return "" if text in self._aliases else text
+        return ""
+
+    def kind_of(self, base: str) -> tuple[str, tuple[str, ...]]:
+        """numbers, vector, struct or unknown, and the dtypes of its elements."""
+        words = base.split()
+        order = [word for word in words if word != "int" or len(words) == 1]
+        if "unsigned" in order or "signed" in order:
+            sign = "unsigned" if "unsigned" in order else "signed"
+            rest = [word for word in order if word != sign]
+            keep = sign == "unsigned" or rest == ["char"]
+            order = ([sign] if keep else []) + (rest or ([] if keep else ["int"]))
+        name = " ".join(order)
+        if name in ELEMENTS:
+            return "numbers", tuple(ELEMENTS[name].split())
+        vector = VECTOR.fullmatch(name)
+        if vector:
+            single = vector[1].replace("longlong", "long")
+            return "vector", tuple(ELEMENTS[single].split())
+        if name in self._enums:
+            return "numbers", ENUM
+        head = re.split(r"[<: ]", name)[0]
+        return ("struct" if head in self._classes or name in self._classes else "unknown"), ()

@@ -1,0 +1,133 @@
+"""What a launch passes for a kernel's parameters one by one, and how the kernel uses each of them."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tokitai_cli import expressions
+from tokitai_cli.kernel_source import ENUM, Parameter, Program, fields_of
+from tokitai_cli.spec.checks import RESERVED
+
+_REASONS = {
+    "struct": "is a struct by value with fields that are not all known",
+    "pointers": "is a pointer to pointers to pointers, or to structs",
+    "unknown": "has a type that a macro, a template's argument or an absent header decides",
+}
+# Sizes that are told apart, no multiple of each other: a wrong order of arguments shows.
+
+
+class Leaves:
+    """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
+
+    args: names in the kernel's order. found: each array and number by a name of its own. places: how
+    the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
+    each pointer. reasons: what cannot be passed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.args: list[Parameter] = []
+        self.found: list[Parameter] = []
+        self.places: dict[str, str] = {}
+        self.structs: list[str] = []
+        self.lists: list[str] = []
+        self.rows: set[str] = set()
+        self.reasons: list[str] = []
+
+    def add(self, one: Parameter) -> None:
+        """One parameter of the kernel, the next."""
+        enumerator = one.kind == "scalar" and one.dtypes == ENUM
+        named = msgspec.structs.replace(one, name="0" if enumerator else _free(one.name))
+        self.args.append(named)
+        if enumerator:
+            return
+        if one.kind == "struct":
+            told = self._struct(one.type, named.name, re.escape(one.name))
+            if told is None:
+                self._refuse(one)
+            else:
+                self.structs.append(f"      {named.name}: {told}")
+        elif one.kind == "pointers" and one.pointers == 2 and one.dtypes:
+            rows = self._leaf(one, f"{named.name}_rows", re.escape(one.name) + r"\s*\[[^\]]*\]")
+            self.rows.add(rows)
+            self.lists.append(f"      {named.name}: {rows}")
+        elif one.kind in _REASONS or (one.kind == "pointers" and not one.dtypes):
+            self._refuse(one)
+        else:
+            self._leaf(one, named.name, re.escape(one.name))
+
+    def _refuse(self, one: Parameter) -> None:
+        self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
+
+    def _leaf(self, one: Parameter, name: str, place: str) -> str:
+        self.found.append(msgspec.structs.replace(one, name=_free(name)))
+        self.places[_free(name)] = place
+        return _free(name)
+
+    def _struct(self, type_name: str, name: str, place: str) -> str | None:
+        fields = fields_of(self._program, type_name)
+        if fields is None:
+            return None
+        told = []
+        for field, extent in fields:
+            here = rf"{place}\s*\.\s*{re.escape(field.name)}"
+            if field.kind == "struct" and not extent:
+                value = self._struct(field.type, f"{name}_{field.name}", here)
+            elif field.kind not in {"array", "scalar"} or (extent and not field.integer):
+                return None
+            elif extent:
+                value = f"[{', '.join(['1'] * extent)}]"
+            elif field.dtypes == ENUM:
+                value = "0"
+            else:
+                value = self._leaf(field, f"{name}_{field.name}", here)
+            if value is None:
+                return None
+            told.append(f"{field.name}: {value}")
+        return f"{{{', '.join(told)}}}"
+
+
+_CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")
+
+
+def role_of(one: Parameter, place: str, body: str) -> str:
+    """How a kernel uses an array: what it writes and never reads is an output."""
+    if one.const:
+        return "inputs"
+    written = read = False
+    for match in re.finditer(rf"(?<![\w.]){place}(?!\w)", body):
+        before = body[max(0, match.start() - 40) : match.start()].rstrip()
+        behind = _behind_index(body, match.end())
+        if behind is None:  # it is handed on, or moved along
+            written = read = True
+        elif re.match(r"\s*(?:=(?!=))", behind) and not before.endswith(("&", "++", "--")):
+            written = True
+        elif before.endswith("&") or _CHANGED.match(behind):
+            written = read = True
+        else:
+            read = True
+    if written:
+        return "inout" if read else "outputs"
+    return "inputs"
+
+
+def _behind_index(body: str, at: int) -> str | None:
+    """Text behind `[...]` at `at`; None where there is no index."""
+    opened = re.compile(r"\s*\[").match(body, at)
+    if opened is None:
+        return None
+    depth = 0
+    for mark in re.compile(r"[\[\]]").finditer(body, opened.end() - 1):
+        depth += 1 if mark.group() == "[" else -1
+        if depth == 0:
+            return body[mark.end() : mark.end() + 40]
+    return None
+
+
+def _free(name: str) -> str:
+    """A name for a param or an array: none of the options of `verify`, nor a word of expressions."""
+    name = name.strip("_") or "p"
+    taken = RESERVED | {*expressions.FUNCTIONS, *expressions.KEYWORDS}
+    return f"{name}_" if name.lower() in taken else name
