@@ -65,9 +65,9 @@ inline hipError_t fault(const char* call) {
   return hipError_t(code);
 }
 
-template <class... P>
+template <class F, class... P>
 struct Call {
-  void (*function)(P...);
+  F function;
   std::tuple<P...> values;
   static void all_threads(const void* call, tokitai::Block& block) {
     tokitai::for_each_thread<one_thread>(block, call);
@@ -78,8 +78,8 @@ struct Call {
   }
 };
 
-template <class... P, class... A>
-void launch(void (*function)(P...), dim3 grid, dim3 block, size_t shared, hipStream_t, A... values) {
+template <class F, class... P>
+void launch(F function, dim3 grid, dim3 block, size_t shared, hipStream_t, P... values) {
   last = fault("launch");
   if (last != hipSuccess) return;
   if (size_t(block.x) * block.y * block.z > 1024 || grid.x == 0) {
@@ -91,11 +91,11 @@ void launch(void (*function)(P...), dim3 grid, dim3 block, size_t shared, hipStr
     return;
   }
   if (getenv("TOKITAI_STAND_IN_STRAY") && first) first[4095] = 0;
-  const Call<P...> call = {function, {values...}};
+  const Call<F, P...> call = {function, {values...}};
   tokitai::Work work = {};
   work.kernel = "a kernel";
-  work.all_threads = Call<P...>::all_threads;
-  work.one_thread = Call<P...>::one_thread;
+  work.all_threads = Call<F, P...>::all_threads;
+  work.one_thread = Call<F, P...>::one_thread;
   work.arguments = &call;
   work.grid = {grid.x, grid.y, grid.z};
   work.block = {block.x, block.y, block.z};
@@ -110,7 +110,7 @@ void launch(void (*function)(P...), dim3 grid, dim3 block, size_t shared, hipStr
 }  // namespace stand_in
 
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
-  stand_in::launch(kernel, grid, block, shared, stream, ##__VA_ARGS__)
+  stand_in::launch([](auto... given) { (kernel)(given...); }, grid, block, shared, stream, ##__VA_ARGS__)
 
 inline const char* hipGetErrorName(hipError_t error) {
   switch (int(error)) {
