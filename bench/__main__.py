@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import batch, cold_build, kernels, memory, profile, rows, stages, startup
+from bench import batch, cold_build, kernels, memory, profile, rows, stages, startup, study
 from bench._runs import Line
 
 MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
@@ -26,6 +26,7 @@ MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
     "memory": memory.measure,
     "profile": profile.measure,
     "batch": batch.measure,
+    "study": study.measure,
 }
 
 

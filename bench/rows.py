@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from bench._runs import TOKITAI, Line, compiled, environment, interleaved, ratio, run, seconds_of
 from tokitai_cli import inputs, oracles, plan, spec
+from tokitai_cli.answers.asked import Asked
+from tokitai_cli.oracles import formulas
 from tokitai_cli.plan.selection import Selection
 
 ROUNDS = 5
 # Launches of one process.
 REPEATS = 10
-ORACLE_TARGET = 15.0
-
-Arrays = Mapping[str, NDArray[Any]]
-Formula = Callable[[Arrays], object]
+ORACLE_TARGET = 40.0
+MEAN_TARGET = 20.0
+MEMORY_TARGET = 12.0
 
 SOFTMAX = {"rows": 1024, "cols": 1024}
 LAYERNORM = {"rows": 512, "cols": 768}
 EMBEDDING = {"queries": 4096, "dim": 256, "vocab": 32000}
+SQUARE = {"m": 1024, "n": 1024, "k": 1024}
+# About a million elements of each output.
+ORACLES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
+    ("softmax", "fwd", SOFTMAX),
+    ("softmax", "grad", SOFTMAX),
+    ("layernorm", "fwd", {"rows": 1024, "cols": 1024}),
+    ("layernorm", "bwd", {"rows": 1024, "cols": 1024}),
+    ("embedding", "fwd", EMBEDDING),
+    ("embedding", "bwd", {"queries": 4096, "dim": 256, "vocab": 4000}),
+    ("gemm-bw", "grad-a", SQUARE),
+    ("gemm-bw", "grad-b", SQUARE),
+)
 
 
 class _Forward(NamedTuple):
@@ -54,8 +66,7 @@ def measure(folder: Path) -> Iterator[Line]:
     program = compiled("rows.c", folder / "rows", "-O3", "-march=native", "-fopenmp")
     for forward in FORWARD:
         yield _kernel(forward, program, env, folder)
-    for op, variant, shape, formula in FORMULAS:
-        yield _oracle(op, variant, shape, formula)
+    yield from _oracles()
 
 
 def _kernel(forward: _Forward, program: str, env: Mapping[str, str], folder: Path) -> Line:
@@ -84,76 +95,47 @@ def _kernel(forward: _Forward, program: str, env: Mapping[str, str], folder: Pat
     return Line(name, least["kernel"] / least["loop"], "x", forward.target, detail)
 
 
-def _oracle(op: str, variant: str, shape: Mapping[str, int], formula: Formula) -> Line:
-    selection = Selection(
-        variants=(variant,),
-        profiles=("normal",),
-        shapes={name: (value,) for name, value in shape.items()},
-    )
-    (case,) = plan.plan(spec.load(spec.find(op)), selection).cases
-    arrays = {name: drawn.array for name, drawn in inputs.draw(case).items()}
-    values = interleaved(
-        {
-            "oracle": lambda: _seconds(lambda: oracles.expect(case, arrays)),
-            "formula": lambda: _seconds(lambda: formula(arrays)),
-        },
-        ROUNDS,
-    )
-    name = f"oracle of {op} {variant}, in its formula in float64"
-    return Line(name, ratio(values, "oracle", "formula"), "x", ORACLE_TARGET, _milliseconds(values))
+def _oracles() -> Iterator[Line]:
+    """Seconds and bytes of the oracles over those of the same formulas in float64."""
+    ratios = []
+    for op, variant, shape in ORACLES:
+        selection = Selection(
+            variants=(variant,),
+            profiles=("normal",),
+            shapes={name: (value,) for name, value in shape.items()},
+        )
+        (case,) = plan.plan(spec.load(spec.find(op)), selection).cases
+        arrays = {name: drawn.array for name, drawn in inputs.draw(case).items()}
+        file = formulas.file_of(case.variant.oracle)
+        assert file is not None
+        function = formulas.function(case.variant.oracle, file)
+        asked = Asked(function, dict(case.shape), arrays, formulas.scalars(case))
+        sides: dict[str, Callable[[], object]] = {
+            "oracle": functools.partial(oracles.expect, case, arrays),
+            "formula": functools.partial(asked.in_double, lambda x: x),
+        }
+        values = interleaved(
+            {side: functools.partial(_seconds, work) for side, work in sides.items()}, ROUNDS
+        )
+        ratios.append(ratio(values, "oracle", "formula"))
+        peaks = {side: _peak(work) for side, work in sides.items()}
+        name = f"oracle of {op} {variant}, in its formula in float64"
+        yield Line(name, ratios[-1], "x", ORACLE_TARGET, _milliseconds(values))
+        detail = ", ".join(f"{side} {peak >> 20} MiB" for side, peak in peaks.items())
+        name = f"peak memory of {op} {variant}'s oracle, in its formula's"
+        yield Line(name, peaks["oracle"] / peaks["formula"], "x", MEMORY_TARGET, detail)
+    mean = statistics.geometric_mean(ratios)
+    yield Line("geometric mean of the oracles", mean, "x", MEAN_TARGET, f"{len(ratios)} formulas")
 
 
-def _softmax(arrays: Arrays) -> object:
-    x = arrays["x"].astype(np.float64)
-    powers = np.exp(x - x.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def _softmax_gradient(arrays: Arrays) -> object:
-    g, s = (arrays[name].astype(np.float64) for name in "gs")
-    return s * (g - (g * s).sum(axis=1, keepdims=True))
-
-
-def _layernorm(arrays: Arrays) -> object:
-    x, gamma, beta = (arrays[name].astype(np.float64) for name in ("x", "gamma", "beta"))
-    mean = x.mean(axis=1, keepdims=True)
-    rstd = 1.0 / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
-    return (x - mean) * rstd * gamma + beta, mean, rstd
-
-
-def _layernorm_gradient(arrays: Arrays) -> object:
-    names = ("grad_y", "x", "gamma", "mean", "rstd")
-    grad, x, gamma, mean, rstd = (arrays[name].astype(np.float64) for name in names)
-    xhat = (x - mean[:, None]) * rstd[:, None]
-    d = grad * gamma
-    columns = x.shape[1]
-    sums = columns * d - d.sum(axis=1, keepdims=True)
-    grad_x = rstd[:, None] / columns * (sums - xhat * (d * xhat).sum(axis=1, keepdims=True))
-    return grad_x, (grad * xhat).sum(axis=0), grad.sum(axis=0)
-
-
-def _lookup(arrays: Arrays) -> object:
-    indices, weight = arrays["indices"], arrays["weight"]
-    inside = (indices >= 0) & (indices < len(weight))
-    rows = weight[np.where(inside, indices, 0)]
-    return np.where(inside[:, None], rows, arrays["output"]).astype(np.float64)
-
-
-def _lookup_gradient(arrays: Arrays) -> object:
-    grad = arrays["grad_output"].astype(np.float64)
-    result = np.zeros((EMBEDDING["vocab"], grad.shape[1]))
-    np.add.at(result, arrays["indices"], grad)
-    return result
-
-
-FORMULAS: tuple[tuple[str, str, Mapping[str, int], Formula], ...] = (
-    ("softmax", "fwd", SOFTMAX, _softmax),
-    ("softmax", "grad", SOFTMAX, _softmax_gradient),
-    ("layernorm", "fwd", LAYERNORM, _layernorm),
-    ("layernorm", "bwd", LAYERNORM, _layernorm_gradient),
-    ("embedding", "fwd", EMBEDDING, _lookup),
-    ("embedding", "bwd", EMBEDDING, _lookup_gradient),
-)
+def _peak(work: Callable[[], object]) -> int:
+    """Bytes that Python and numpy hold at most while it works."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -148,6 +148,43 @@ def test_a_tree_gives_a_smaller_error_than_any_order() -> None:
     assert np.max(probable["error_probable"]) > 0
 
 
+def test_a_bool_that_rounding_may_turn_is_right_either_way(tmp_path: Path) -> None:
+    kernel = """
+#include <hip/hip_runtime.h>
+template <int off>
+__global__ void sums(const float* x, bool* y, int cols) {
+    float sum = 0.0f;
+    for (int c = cols; c-- > 0;) {
+        sum += x[blockIdx.x * cols + c] * 0.1f;
+    }
+    y[blockIdx.x] = (sum > 0.0f) != (off > 0 && sum > 1.0f);
+}
+"""
+    formula = """
+def sums(params, inputs, scalars):
+    return {"y": (inputs["x"] * 0.1).sum(axis=-1) > 0.0}"""
+    path = spec_in(tmp_path, "[{metric: exact}]")
+    text = path.read_text(encoding="utf-8").replace(
+        "{dtype: float32, shape: [rows]}", "{dtype: bool, shape: [rows]}"
+    )
+    path.write_text(
+        text.replace("normal: {draw: normal}", "cancelling: {draw: normal}"), encoding="utf-8"
+    )
+    (tmp_path / "sums.hip").write_text(kernel, encoding="utf-8")
+    (tmp_path / "formula.py").write_text(formula, encoding="utf-8")
+    x = np.ones((4, 2), np.float32)
+    x[:, 1] = [-1, -1 + 2.0**-24, 1, -2]
+    asked = Asked(lambda p, i, s: {"y": (i["x"] * 0.1).sum(axis=-1) > 0.0}, {}, {"x": x}, {})
+    told = answer(asked, Wanted({"y": "bool"}, Precision(), __file__))["y"]
+    assert told["allowed"].dtype == bool
+    assert (told["allowed"] != told["reference"]).any(axis=0).tolist() == [True, True, False, False]
+    cases = run(path, tmp_path, shapes={"rows": 40}).cases
+    assert {case.variant: str(case.verdict) for case in cases} == {
+        "right": "verified",
+        "short": "refuted",
+    }
+
+
 def test_a_fast_function_is_allowed_its_ulps() -> None:
     def exponentials(params: Any, inputs: Any, scalars: Any) -> Any:
         return {"y": np.exp(inputs["x"])}

@@ -56,7 +56,8 @@ def reference_target(
 
 
 def _choices(allowed: NDArray[Any]) -> NDArray[Any]:
-    return allowed.reshape(allowed.shape[0], -1)
+    values = allowed.view(np.uint8) if allowed.dtype == bool else allowed
+    return values.reshape(allowed.shape[0], -1)
 
 
 def _check_constant(target: Target) -> None:

@@ -168,8 +168,8 @@ def _low(
 def _allowed(
     plan: BufferPlan, part: str, allowed: NDArray[Any], reference: NDArray[Any]
 ) -> NDArray[Any]:
-    if plan.dtype in FORMATS or plan.dtype == "bool":
-        raise AnswerError(f"{part} of {plan.name}: only integers have a set of allowed values")
+    if plan.dtype in FORMATS:
+        raise AnswerError(f"{part} of {plan.name}: floats have no set of allowed values")
     return _values(plan, f"{part} of {plan.name}", allowed)
 
 

@@ -80,9 +80,10 @@ def _functions(file: Path) -> Mapping[str, Any]:
     return space
 
 
-def _function(name: str, file: Path) -> Callable[..., Any]:
-    function: Callable[..., Any] = _functions(file)[name.partition(".")[2].replace("-", "_")]
-    return function
+def function(name: str, file: Path) -> Callable[..., Any]:
+    """The built-in formula `name` of `file`."""
+    found: Callable[..., Any] = _functions(file)[name.partition(".")[2].replace("-", "_")]
+    return found
 
 
 def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
@@ -93,7 +94,7 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     """
     name = case.variant.oracle
     wanted = wanted_of(request(case), str(file))
-    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     with _placed(case, name):
         formula = recorded(asked, wanted)
@@ -218,7 +219,7 @@ def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:
     """What the built-in formula `name` gives in float32, rounded to each output's dtype."""
-    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
     values = in_single(asked.call)
     return {
         plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))
@@ -239,7 +240,7 @@ def require(case: Case, name: str, key: str, file: Path) -> None:
     plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
     arrays = {plan.name: np.zeros(plan.shape, numpy_dtype(plan.dtype)) for plan in plans}
     wanted = wanted_of(request(case), str(file))
-    asked = Asked(_function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
     with _placed(case, name, key):
         formula = recorded(asked, wanted)
         found = evaluated(asked, wanted)
