@@ -154,10 +154,16 @@ def test_a_race_has_both_places_and_its_template_kernel() -> None:
     assert "0x" not in race.message
 
 
-def test_equal_reports_of_many_threads_are_several_findings_but_no_copies() -> None:
+def test_reports_of_one_place_are_one_finding_with_a_count() -> None:
     text = report("memcheck-read-past.txt")
-    found = compute_sanitizer.read_report(text + text, "memcheck")
-    assert len(found) == len(set(found)) == len(compute_sanitizer.read_report(text, "memcheck"))
+    (found,) = compute_sanitizer.read_report(text + text, "memcheck")
+    assert found.count == 4
+
+
+def test_an_inline_function_of_the_toolkit_is_told_at_the_kernels_own_line() -> None:
+    (found,) = compute_sanitizer.read_report(report("memcheck-inline.txt"), "memcheck")
+    assert (found.location, found.kernel, found.count) == ("a.cu:3", "k", 2)
+    assert "Access is out of bounds" in found.message
 
 
 @pytest.mark.parametrize("text", ["", "========= COMPUTE-SANITIZER\n", "no such tool"])

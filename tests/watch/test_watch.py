@@ -164,6 +164,26 @@ def test_a_check_without_its_compiler_is_a_non_claim(
     assert "-fsanitize=address" in text
 
 
+@pytest.mark.parametrize("verb", ["verify", "batch"])
+def test_other_verbs_watch_too(verb: str, tmp_path: Path) -> None:
+    spec = specs.write_spec(tmp_path, ["past_by_one"])
+    out = tmp_path / "out"
+    argv = [verb, str(spec), "--sanitize", "--device", "cpu", "--out", str(out), "-q"]
+    assert app.run([*argv, "--variant", "past_by_one-true"]) == Verdict.REFUTED.exit_code
+    (case,) = read(out / ("evidence" if verb == "batch" else "") / "faults.json").cases
+    assert [one.array for one in watched(case)] == ["x[64] of 64 elements"]
+    assert {"memory", "races"} <= {look.kind for look in case.examined}
+    assert "--sanitize" in case.rerun
+
+
+def test_a_device_that_nothing_watches_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for argv in (["verify", "gemm-bw"], ["batch", str(tmp_path)]):
+        assert app.run([*argv, "--sanitize", "--device", "gfx", "-q"]) == 2
+        assert "use --device cpu" in capsys.readouterr().err
+
+
 def test_options_of_the_environment_change_nothing() -> None:
     (address,) = [
         one for one in cpu_watch.sanitizers(CpuDevice()) if one.tool == "AddressSanitizer"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tokitai_cli.devices.programs import answer, first_program
+from tokitai_cli.devices.watch_log import counted
 from tokitai_cli.devices.watched import Watched
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import TRAITS, Look, Sanitizer
@@ -43,6 +44,11 @@ _PLACES = (
     re.compile(r"0x[0-9a-f]+ in (?P<place>.+?:\d+):(?P<kernel>.+?)(?=\s+\[|$)"),
     re.compile(r"(?P<kernel>\S.*?):0x[0-9a-f]+ in (?P<place>.+?:\d+)(?=\s|$)"),
     re.compile(r"(?P<kernel>\S.*?)\+0x[0-9a-f]+(?P<place>)(?=\s|$)"),
+)
+# Headers of the CUDA toolkit, and the tool's own that lead to them.
+_TOOLKIT = re.compile(
+    r"(?:.*/)?(?:cuda_\w+|sm_\d\w*|device_\w+|math_\w+|mma|vector_\w+|hip_\w+|texture_\w+|surface_\w+"
+    r"|cooperative_groups|functional|atomic)\w*(?:\.h|\.hpp|\.inl)?:\d+"
 )
 _THREADS = re.compile(r"by threads? (.+)$")
 
@@ -90,19 +96,22 @@ def _tool(
 
 
 def read_report(text: str, tool: str) -> tuple[FindingRecord, ...]:
-    """Findings in a log of compute-sanitizer, equal ones once.
+    """Findings in a log of compute-sanitizer, those of one place as one with a count.
 
     Raises ValueError where the tool said that it cannot work here, or ended without a summary.
     """
     records = list(_records(text))
-    found: dict[FindingRecord, None] = {}
+    found: dict[tuple[str, ...], FindingRecord] = {}
     for record in records:
         if _HEADS.match(record[0]) and not _NOT_FINDINGS.match(record[0]):
-            found[_finding(record, tool)] = None
+            one = _finding(record, tool)
+            # What stands nowhere, such as an error of the runtime, is told by its words.
+            key = (one.kind, one.kernel, one.location or one.message)
+            found[key] = counted(found[key], one) if key in found else one
     if not found and not _SUMMARY.search(text):
         said = " / ".join(" ".join(record) for record in records[-3:])
         raise ValueError(f"it gave no summary: {said or 'its log is empty'}")
-    return tuple(found)
+    return tuple(found.values())
 
 
 def _records(text: str) -> Iterator[list[str]]:
@@ -127,7 +136,13 @@ def _finding(record: list[str], tool: str) -> FindingRecord:
     places: list[str] = []
     for line in record:
         # Behind the device's part stands the host's stack, which says nothing of the kernel.
-        if line.startswith(("Saved host backtrace", "Host Frame", "Device Frame")):
+        if line.startswith(("Saved host backtrace", "Host Frame")):
+            continue
+        if line.startswith("Device Frame:"):  # of who called an inline function
+            name, where = _place(line.removeprefix("Device Frame:").strip())
+            kernel = name or kernel
+            if where and places and _TOOLKIT.match(places[-1]):
+                places[-1] = where
             continue
         if match := _THREADS.search(line):
             threads = threads or match[1]
@@ -140,7 +155,7 @@ def _finding(record: list[str], tool: str) -> FindingRecord:
     words = (" " if "Race reported" in record[0] else "; ").join([record[0], *told])
     # Addresses differ from run to run, and the kernel stands in a field of its own.
     words = re.sub(r"\bat (?:\S.*?)?\+?0x[0-9a-f]+ in ", "at ", words)
-    words = re.sub(r"(?:\bat )?\b0x[0-9a-f]+ ?", "", words)
+    words = re.sub(r"(?:\b(?:at|to) )?\b0x[0-9a-f]+ ?", "", words)
     return FindingRecord(
         tool=f"{_NAME} {tool}",
         kind=_kind(record[0]),

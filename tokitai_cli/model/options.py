@@ -193,6 +193,11 @@ TABLE: tuple[Option, ...] = (
         choices=(32, 64),
         verbs=_ANY,
     ),
+    _flag(
+        "sanitize",
+        "Watch memory, races and more as well, as `tokitai sanitize` does.",
+        verbs=("verify", "batch"),
+    ),
     _flag("build_only", "Build, run nothing.", verbs=_ONE),
     _text(
         "shard",

@@ -14,12 +14,13 @@ class Settings(DeviceOptions, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What every case of a run or a batch runs with; its devices take it as their options.
 
     repeat: launch sequences whose results are compared. warmup: those before them. timeout: seconds of
-    a case's kernels, and of a user's oracle.
+    a case's kernels, and of a user's oracle. sanitize: each case runs under the device's sanitizer too.
     """
 
     repeat: int = MIN_REPEAT
     warmup: int = 0
     timeout: float = 60.0
+    sanitize: bool = False
 
     @property
     def anywhere(self) -> Settings:

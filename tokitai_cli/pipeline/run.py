@@ -14,7 +14,7 @@ from tokitai_cli.evidence import Outcome
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, RunPlanned, silent
-from tokitai_cli.model.evidence import DeviceRecord, Evidence, NonClaimRecord
+from tokitai_cli.model.evidence import DeviceRecord, Evidence
 from tokitai_cli.model.judged import FindingRecord, RepeatRecord
 from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -145,10 +145,6 @@ class Run:
             with_outputs=options.device == "all",
         )
 
-    def leave_open(self, texts: Iterable[str]) -> None:
-        """Record what is not tested for want of a tool."""
-        self._recorder.non_claims += [NonClaimRecord(text=text, source="tool") for text in texts]
-
     def over(self, places: Sequence[Place], lots: Sequence[Sequence[Case]]) -> RunOutcome:
         """Run every lot at every place and write the evidence, whatever ends it.
 
@@ -240,6 +236,10 @@ def verify(
     Raises UsageError and SpecError for a selection that cannot be run at all; whatever happens to a
     case ends as its verdict, and an interrupt as the run's.
     """
+    if options.settings.sanitize:
+        from tokitai_cli.pipeline.sanitize import sanitize  # which runs what is here
+
+        return sanitize(options, listener)
     chosen = devices.choose(options.device, options.settings)
     run = Run(options, chosen, listener, cases)
     if options.device == "all":
@@ -277,6 +277,7 @@ def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
     worse, better = (other, one) if other.verdict.rank < one.verdict.rank else (one, other)
     record = msgspec.structs.replace(
         worse,
+        build=one.build or other.build,
         findings=_joined(one.findings, other.findings),
         examined=list(dict.fromkeys([*one.examined, *other.examined])),
         inputs=worse.inputs or better.inputs,

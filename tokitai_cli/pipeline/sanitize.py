@@ -26,7 +26,7 @@ from tokitai_cli.pipeline.case_record import ended, in_light_of_bugs
 from tokitai_cli.pipeline.device_session import Built, DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Preparation
-from tokitai_cli.pipeline.run import Lot, Pass, Place, PlainPass, Run, RunOutcome
+from tokitai_cli.pipeline.run import Lot, Place, PlainPass, Run, RunOutcome
 from tokitai_cli.pipeline.session import Session
 
 # A watched child writes its report when it ends, after the runtime has shut down.
@@ -41,22 +41,37 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     A finding refutes its case. Raises UsageError and SpecError, as `verify` does, and where the device
     has no sanitizer.
     """
-    if options.device == "all":
+    if options.device == "all" and not options.settings.sanitize:
         raise UsageError("sanitize runs on one device", mend=f"name it: --device {SANITIZED[0]}")
     if options.build_only:
         raise UsageError("sanitize --build-only: only what runs can be watched")
-    ((device, probe),) = devices.choose(options.device, options.settings)
-    found = tools(device, probe)
-    run = Run(options, [(device, found.probe)], listener)
+    chosen = devices.choose(options.device, options.settings)
+    if len(chosen) == 1:
+        check_sanitized(chosen[0][0].name)
+    else:
+        chosen = [pair for pair in chosen if pair[1].available] or chosen
+    kits = [(device, tools(device, probe)) for device, probe in chosen]
+    run = Run(options, [(device, kit.probe) for device, kit in kits], listener)
     lots: dict[str, list[Case]] = {}
     for case in run.cases:
         lots.setdefault(case.variant_name, []).append(case)
     with Session(options.settings, listener) as session:
-        passes = watches(found, run.subject, device, options.settings, listener)
-        if not passes:
-            passes = (PlainPass(session, run.subject, device, found.probe),)
-        run.leave_open(found.untested)
-        return run.over([Place(device.name, passes)], list(lots.values()))
+        places = [
+            Place(
+                device.name,
+                watches(kit, run.subject, device, options.settings, listener)
+                or (PlainPass(session, run.subject, device, kit.probe),),
+            )
+            for device, kit in kits
+        ]
+        return run.over(places, list(lots.values()))
+
+
+def check_sanitized(device: str) -> None:
+    """Raise UsageError where nothing watches the device."""
+    if device in devices.names() and device not in SANITIZED:
+        mend = f"use --device {' or '.join(SANITIZED)}"
+        raise UsageError(f"there is no sanitizer for the device {device}", mend=mend)
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -68,10 +83,7 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 def tools(device: Device, probe: Probe) -> Tools:
-    """The tools that watch `device`, as it was probed. Raises UsageError where it has none."""
-    if not device.traits.sanitizer:
-        mend = f"use --device {' or '.join(SANITIZED)}"
-        raise UsageError(f"there is no sanitizer for the device {device.name}", mend=mend)
+    """The tools that watch `device`, as it was probed; it is not available where they are missing."""
     found: tuple[Sanitizer, ...] = ()
     if probe.available:
         try:
@@ -93,12 +105,10 @@ def tools(device: Device, probe: Probe) -> Tools:
 
 def watches(
     found: Tools, subject: Subject, device: Device, settings: Settings, listener: Listener
-) -> tuple[Pass, ...]:
+) -> tuple[WatchedPass, ...]:
     """A pass over the cases for each tool."""
     return tuple(
-        (WatchedPass if one.judges else LoggedPass)(
-            subject, device, found.probe, one, settings, listener
-        )
+        (WatchedPass if one.judges else LoggedPass)(subject, device, found, one, settings, listener)
         for one in found.usable
     )
 
@@ -110,7 +120,7 @@ class WatchedPass:
         self,
         subject: Subject,
         device: Device,
-        probe: Probe,
+        found: Tools,
         sanitizer: Sanitizer,
         settings: Settings,
         listener: Listener,
@@ -118,13 +128,22 @@ class WatchedPass:
         self.name = sanitizer.tool
         self._subject = subject
         self._device = device
-        self._probe = probe
+        self._probe = found.probe
+        self._untested = list(found.untested)
         self._sanitizer = sanitizer
         repeat = max(settings.repeat, sanitizer.repeat)
-        self._settings = msgspec.structs.replace(settings, repeat=repeat)
+        # As the verb's own default: a watched kernel takes ten to a hundred times longer.
+        timeout = settings.timeout * (10 if settings.sanitize else 1)
+        self._settings = msgspec.structs.replace(settings, repeat=repeat, timeout=timeout)
         self._listener = listener
         self._builds: dict[str, Built] = {}
-        self.record: DeviceRecord = device_record(device, probe)
+        self._record = device_record(device, found.probe)
+
+    @property
+    def record(self) -> DeviceRecord:
+        """The device, with what is not tested on it."""
+        non_claims = [*self._record.non_claims, *self._untested]
+        return msgspec.structs.replace(self._record, non_claims=non_claims)
 
     @property
     def builds(self) -> Iterable[Built]:
@@ -145,7 +164,7 @@ class WatchedPass:
             with Session(self._settings, self._listener, end_timeout=_END_SECONDS) as session:
                 plain = PlainPass(session, self._subject, watched, self._probe)
                 outcomes = plain.outcomes(lot)
-            self.record = plain.record
+            self._record = plain.record
             self._builds |= {built.key: built for built in plain.builds}
             if any(outcome.record.stage is Stage.BUILD for outcome in outcomes):
                 return outcomes, True
@@ -171,7 +190,7 @@ class LoggedPass(WatchedPass):
                 device = session.device(watched, self._probe)
                 outcomes = [self._outcome(one, device, tail) for one in lot]
             self._builds |= {built.key: built for built in device.builds}
-            self.record = device.record
+            self._record = device.record
         return outcomes
 
     def _outcome(self, prepared: Preparation, device: DeviceSession, tail: _Tail) -> CaseOutcome:

@@ -17,6 +17,7 @@ from tokitai_cli.errors import UsageError
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.commands import option_words, settings_words
 from tokitai_cli.pipeline.options import check_surroundings, checked, look_of, settings_of
+from tokitai_cli.pipeline.sanitize import check_sanitized
 
 MAX_SHARDS = 10_000
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -66,6 +67,8 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
         raise UsageError("--fail-fast and --max-failures", mend="give one of the two")
     if given["device"] not in {"auto", "all"}:
         devices.get(given["device"])
+        if given["sanitize"]:
+            check_sanitized(given["device"])
     keyword = given["keyword"] or ""
     matcher(keyword)
     cores = len(os.sched_getaffinity(0))

@@ -6,6 +6,7 @@ The same code serves a local worker and a worker of a cluster.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -23,14 +24,16 @@ from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS, Probe
 from tokitai_cli.model.events import Event, Listener, Note
-from tokitai_cli.model.evidence import AgreementRecord
+from tokitai_cli.model.evidence import AgreementRecord, DeviceRecord
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.agreement import agreement
 from tokitai_cli.pipeline.case import CaseOutcome, Subject, outputs_of
 from tokitai_cli.pipeline.case_record import draft, ended
-from tokitai_cli.pipeline.device_session import DeviceSession, device_record
+from tokitai_cli.pipeline.device_session import Built, DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Preparation
+from tokitai_cli.pipeline.run import merged
+from tokitai_cli.pipeline.sanitize import WatchedPass, tools, watches
 from tokitai_cli.pipeline.session import Session
 from tokitai_cli.pipeline.specs import load
 
@@ -51,6 +54,7 @@ class CaseServer:
         self._host = socket.gethostname()
         self._subjects: dict[str, Subject] = {}
         self._notes: list[str] = []
+        self._watched: dict[tuple[str, str], tuple[WatchedPass, ...]] = {}
         settings = msgspec.structs.replace(setup.settings, gpu=gpu)
         self._session = Session(settings, notes_into(self._notes))
 
@@ -80,25 +84,43 @@ class CaseServer:
                     )
         prepared = Preparation(case, self._setup.settings)
         asked = msgspec.structs.replace(subject, with_outputs=bool(task.beside))
-        outcome = self._session.run(asked, case, device, prepared)
+        watched = self._watches(task, subject, device) if self._setup.settings.sanitize else ()
+        if watched:
+            found = (one.outcomes([prepared])[0] for one in watched)
+            outcome = functools.reduce(merged, found)
+        else:
+            outcome = self._session.run(asked, case, device, prepared)
         met = {task.device: outcome.outputs}
         if outcome.outputs is not None:
             for name in task.beside:
                 other = self._session.device(devices.get(name))
                 met[name] = outputs_of(case, other, prepared)
         apart = agreement(case, {name: met[name] for name in devices.names() if name in met})
-        return self._reply(task, outcome, device, identity, apart)
+        record = watched[0].record if watched else device.record
+        builds = [*device.builds, *(built for one in watched for built in one.builds)]
+        return self._reply(task, outcome, record, builds, identity, apart)
+
+    def _watches(
+        self, task: Task, subject: Subject, device: DeviceSession
+    ) -> tuple[WatchedPass, ...]:
+        """Passes of the sanitizer over cases of a spec on a device; none where nothing watches it."""
+        key = task.spec, device.name
+        if key not in self._watched:
+            kit = tools(device.device, device.probe)
+            settings, listener = device.settings, notes_into(self._notes)
+            self._watched[key] = watches(kit, subject, device.device, settings, listener)
+        return self._watched[key]
 
     def _reply(
         self,
         task: Task,
         outcome: CaseOutcome,
-        session: DeviceSession,
+        device: DeviceRecord,
+        built: list[Built],
         identity: str,
         apart: list[AgreementRecord],
     ) -> Reply:
         record = outcome.record
-        device = session.record
         device_digest = hashlib.sha256(msgspec.json.encode(device)).hexdigest()
         result = CaseResult(
             record=record,
@@ -113,7 +135,7 @@ class CaseServer:
         )
         builds = {}
         if record.build and record.build not in task.known:
-            builds = {b.key: b.info for b in session.builds if b.key == record.build}
+            builds = {b.key: b.info for b in built if b.key == record.build}
         notes = list(self._notes)
         self._notes.clear()
         return Reply(
