@@ -14,7 +14,7 @@ import pytest
 from tests.watch import specs
 from tokitai_cli import resources
 from tokitai_cli.cli import app
-from tokitai_cli.devices import cpu_watch, places
+from tokitai_cli.devices import coverage, cpu_watch, places
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.watch_log import element, read_log
 from tokitai_cli.evidence import read
@@ -162,6 +162,31 @@ def test_a_check_without_its_compiler_is_a_non_claim(
     assert gates["race-free-in-tested-schedules"].opened
     (text,) = [one.text for one in evidence.non_claims if one.text.startswith("memory not tested")]
     assert "-fsanitize=address" in text
+
+
+HALF = """#include <hip/hip_runtime.h>
+__global__ void halfway(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  if (n > 1000)
+    y[t] = 0.0f;
+  else
+    y[t] = x[t];
+}
+__global__ void unused(float* y) { y[0] = 1.0f; }
+"""
+
+
+@pytest.mark.skipif(not coverage.gcov_of(["g++"]), reason="no gcov")
+def test_what_no_case_executed_is_a_non_claim(tmp_path: Path) -> None:
+    spec = specs.write_spec(tmp_path, ["past_by_one"])
+    spec.write_text(re.sub(r"past_by_one<\w+>", "halfway", spec.read_text()))
+    (tmp_path / "faults.hip").write_text(HALF)
+    options = run_options(str(spec), device="cpu", out=tmp_path / "out", verb="sanitize")
+    evidence = sanitize(options).evidence
+    texts = {one.text for one in evidence.non_claims}
+    assert "functions of faults.hip that no case executed: unused" in texts
+    assert "lines of faults.hip that no case executed: 5" in texts
+    assert "lines of faults.hip with a branch that no case took: 4" in texts
 
 
 @pytest.mark.parametrize("verb", ["verify", "batch"])

@@ -128,7 +128,7 @@ class CpuDevice:
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
             raise BuildError("zig does not tell which libraries it links", mend=_MEND)
         base = (*_words(driver, warp_size, options.arch), *watch.units)
-        told = ("-Wa,--MD,{assembled}",) if _is_gcc(driver) else ()
+        told = ("-Wa,--MD,{assembled}",) if is_gcc(driver) else ()
         link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto", *watch.link)
         trace = () if is_zig else ("-Wl,--trace",)
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
@@ -228,10 +228,10 @@ def _excess_precision(driver: tuple[str, ...]) -> tuple[str, ...]:
 
     Clang does so by itself and does not know the flag.
     """
-    return ("-fexcess-precision=16",) if _is_gcc(driver) and platform.machine() == "x86_64" else ()
+    return ("-fexcess-precision=16",) if is_gcc(driver) and platform.machine() == "x86_64" else ()
 
 
-def _is_gcc(driver: tuple[str, ...]) -> bool:
+def is_gcc(driver: tuple[str, ...]) -> bool:
     """Whether it is GCC, maybe behind a program such as ccache."""
     names = [Path(word).resolve().name for word in driver if not word.startswith("-")]
     return any("g++" in name or "gcc" in name for name in names) and "clang" not in str(names)

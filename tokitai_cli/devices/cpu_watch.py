@@ -3,19 +3,21 @@
 address: AddressSanitizer, with the gaps about buffers and shared arrays poisoned. accesses: what
 compilers put in for ThreadSanitizer and for undefined behaviour, served by the tool's own callbacks,
 since it knows what orders GPU threads. schedules: the plain build in several orders of its threads.
+coverage: g++'s counts of what ran.
 """
 
 from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from tokitai_cli import process
-from tokitai_cli.devices.cpu import CpuDevice, WatchWords, compiler
+from tokitai_cli.devices.coverage import Coverage, gcov_of
+from tokitai_cli.devices.cpu import CpuDevice, WatchWords, compiler, is_gcc
 from tokitai_cli.devices.environment import child_environment, compiler_environment
 from tokitai_cli.devices.programs import answer, first_program
 from tokitai_cli.devices.watch_log import read_log
@@ -41,7 +43,10 @@ SCHEDULES = 8
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A watched build: its name, what it looks at, its words, and whether a runtime must be there."""
+    """A watched build: its name, what it looks at, its words, and the flag whose runtime must be there.
+
+    environment, options: of a child; {log} stands for the file of its findings, {folder} for its own.
+    """
 
     tool: str
     looks: tuple[tuple[Look, str], ...]
@@ -61,6 +66,7 @@ ADDRESS = Check(
     ),
     runtime="-fsanitize=address",
     environment={"ASAN_OPTIONS": _ASAN_OPTIONS},
+    options=("--watch={log}",),
 )
 ACCESSES = Check(
     tool="watch of accesses",
@@ -80,8 +86,18 @@ ACCESSES = Check(
         ),
     ),
     # One after the other, so that what happened before what is known without clocks of OS threads.
+    options=("--threads=1", "--watch={log}"),
+)
+COVERAGE = Check(
+    tool="gcov",
+    looks=(("coverage", "lines and branches of the kernels"),),
+    words=WatchWords(kernels=("-O1", "--coverage"), link=("--coverage",)),
+    runtime="--coverage",
+    # The file is written below the folder, whatever the build's own folder was called.
+    environment={"GCOV_PREFIX": "{folder}", "GCOV_PREFIX_STRIP": "100"},
     options=("--threads=1",),
 )
+_BUILT = "built"  # names the folder of the executable
 
 
 def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
@@ -94,7 +110,8 @@ def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
         ),
         repeat=SCHEDULES,
     )
-    return (schedules, *(_sanitizer(device, check) for check in (ADDRESS, ACCESSES)))
+    watched = (_sanitizer(device, check) for check in (ADDRESS, ACCESSES, COVERAGE))
+    return (schedules, *watched)
 
 
 def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
@@ -103,7 +120,7 @@ def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
     if found is not None and found[1] != "CXX":  # one that was asked for is never replaced
         others = [first_program([(name, "PATH")]) for name in _OTHERS]
         drivers += [((str(one[0]),), one[1]) for one in others if one is not None]
-    usable = (one for one in drivers if not check.runtime or _runs(one[0], check.runtime))
+    usable = (one for one in drivers if not check.runtime or _usable(one[0], check))
     chosen = next(usable, None)
     if chosen is None:
         names = ", ".join(shlex.join(driver) for driver, _ in drivers)
@@ -117,7 +134,24 @@ def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
         under=lambda _, folder: _WatchedCpu(device, check, chosen, folder),
         read=lambda text: read_log(text, check.tool),
         judges=False,
+        unexecuted=_unexecuted(gcov_of(chosen[0])) if check is COVERAGE else None,
     )
+
+
+def _usable(driver: tuple[str, ...], check: Check) -> bool:
+    return (check is not COVERAGE or bool(gcov_of(driver))) and _runs(driver, check.runtime)
+
+
+def _unexecuted(gcov: str) -> Callable[[Path], tuple[str, ...]]:
+    """What none of the children so far has executed, after those of a folder."""
+    coverage = Coverage(gcov)
+
+    def told(folder: Path) -> tuple[str, ...]:
+        for built in sorted(folder.glob(f"*/{_BUILT}")):
+            coverage.add(Path(built.read_text("utf-8")), built.parent)
+        return coverage.texts()
+
+    return told
 
 
 @functools.cache
@@ -153,17 +187,33 @@ class _WatchedCpu(CpuDevice):
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
         """Recipe with the check's words."""
-        return self.recipe_by(*self._compiled_by, options, defines, flags, self._check.words)
+        words = self._check.words
+        if not is_gcc(self._compiled_by[0]):
+            # Clang's `bounds` has a part that traps, whatever it is told.
+            kernels = tuple(word.replace(",bounds,", ",array-bounds,") for word in words.kernels)
+            words = msgspec.structs.replace(words, kernels=kernels)
+        return self.recipe_by(*self._compiled_by, options, defines, flags, words)
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child, with the file of its findings."""
         self._children += 1
-        log = self._folder / f"{self._children:06}.log"
-        log.touch()
+        self._own.mkdir()
+        (self._own / _BUILT).write_text(str(artifact.parent), encoding="utf-8")
+        self._log.touch()
         command = super().launch_command(artifact, options)
-        return (*command, *self._check.options, f"--watch={log}")
+        return (*command, *(word.format(log=self._log) for word in self._check.options))
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child, with the sanitizer's options."""
         del options
-        return child_environment(self._check.environment)
+        given = self._check.environment.items()
+        return child_environment({name: value.format(folder=self._own) for name, value in given})
+
+    @property
+    def _own(self) -> Path:
+        """Folder of the latest child."""
+        return self._folder / f"{self._children:06}"
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / f"{self._children:06}.log"

@@ -53,12 +53,12 @@ def _asked(program: str, wanted: list[str]) -> dict[tuple[str, str], list[str]]:
     }
 
 
-def own(places: Iterable[str]) -> str:
-    """The first of `places` that is in no header of the tool or the system; else the first."""
+def own(places: Iterable[str], *, only: bool = False) -> str:
+    """The first of `places` that is in no header of the tool or the system; else the first, or none."""
     known = list(places)
     foreign = (str(resources.kernels_dir() / "host"), str(resources.kernels_dir() / "harness"))
     mine = (one for one in known if not one.startswith((*foreign, "/usr/")))
-    return next(mine, known[0] if known else "")
+    return next(mine, known[0] if known and not only else "")
 
 
 def _base(path: Path) -> int:

@@ -82,8 +82,11 @@ class Tools(msgspec.Struct, frozen=True):
     untested: tuple[str, ...]
 
 
-def tools(device: Device, probe: Probe) -> Tools:
-    """The tools that watch `device`, as it was probed; it is not available where they are missing."""
+def tools(device: Device, probe: Probe, *, case_by_case: bool = False) -> Tools:
+    """The tools that watch `device`, as it was probed; it is not available where they are missing.
+
+    case_by_case: without those that speak of all cases of a run together.
+    """
     found: tuple[Sanitizer, ...] = ()
     if probe.available:
         try:
@@ -91,6 +94,7 @@ def tools(device: Device, probe: Probe) -> Tools:
         except InadmissibleError as error:
             missing, mend = error.message, error.mend
             probe = msgspec.structs.replace(probe, available=False, missing=missing, mend=mend)
+    found = tuple(one for one in found if not (case_by_case and one.unexecuted))
     usable = tuple(one for one in found if not one.missing)
     facts = tuple(Fact(one.tool, one.version, one.program) for one in usable if one.program)
     seen = {kind for one in usable for kind, _ in one.looks}
@@ -129,7 +133,8 @@ class WatchedPass:
         self._subject = subject
         self._device = device
         self._probe = found.probe
-        self._untested = list(found.untested)
+        self._untested = found.untested
+        self._unexecuted: tuple[str, ...] = ()
         self._sanitizer = sanitizer
         repeat = max(settings.repeat, sanitizer.repeat)
         # As the verb's own default: a watched kernel takes ten to a hundred times longer.
@@ -142,7 +147,7 @@ class WatchedPass:
     @property
     def record(self) -> DeviceRecord:
         """The device, with what is not tested on it."""
-        non_claims = [*self._record.non_claims, *self._untested]
+        non_claims = [*self._record.non_claims, *self._untested, *self._unexecuted]
         return msgspec.structs.replace(self._record, non_claims=non_claims)
 
     @property
@@ -191,6 +196,8 @@ class LoggedPass(WatchedPass):
                 outcomes = [self._outcome(one, device, tail) for one in lot]
             self._builds |= {built.key: built for built in device.builds}
             self._record = device.record
+            if self._sanitizer.unexecuted is not None:
+                self._unexecuted = self._sanitizer.unexecuted(folder)
         return outcomes
 
     def _outcome(self, prepared: Preparation, device: DeviceSession, tail: _Tail) -> CaseOutcome:
@@ -199,6 +206,8 @@ class LoggedPass(WatchedPass):
             return outcome
         if outcome.record.verdict is Verdict.BUILD_FAILED:
             report = _Report((), f"{self.name} did not work: {outcome.record.reason}", "")
+        elif self._sanitizer.unexecuted is not None:
+            return outcome
         else:
             report = _read(self._sanitizer, tail.new())
         return _judged(outcome, self._sanitizer, report, prepared.case, self._probe)
@@ -271,12 +280,12 @@ def _judged(
 
 
 def _placed(finding: FindingRecord, case: Case) -> FindingRecord:
-    """The finding with the array's name and element, and files as they lie beside the spec."""
+    """The finding with the array's name and element, and files as they lie beside source or spec."""
     buffers = [(one.name, one.nbytes // max(one.elements, 1)) for one in case.buffers]
-    folder = f"{case.loaded.folder}/"
-    return msgspec.structs.replace(
-        finding,
-        array=devices.element(finding.array, buffers),
-        location=finding.location.replace(folder, ""),
-        message=finding.message.replace(folder, ""),
-    )
+    location, message = finding.location, finding.message
+    source = (case.loaded.folder / case.variant.source).resolve()
+    for folder in (source.parent, case.loaded.folder.resolve(), case.loaded.folder):
+        location = location.replace(f"{folder}/", "")
+        message = message.replace(f"{folder}/", "")
+    array = devices.element(finding.array, buffers)
+    return msgspec.structs.replace(finding, array=array, location=location, message=message)

@@ -106,7 +106,7 @@ class CaseServer:
         """Passes of the sanitizer over cases of a spec on a device; none where nothing watches it."""
         key = task.spec, device.name
         if key not in self._watched:
-            kit = tools(device.device, device.probe)
+            kit = tools(device.device, device.probe, case_by_case=True)
             settings, listener = device.settings, notes_into(self._notes)
             self._watched[key] = watches(kit, subject, device.device, settings, listener)
         return self._watched[key]
