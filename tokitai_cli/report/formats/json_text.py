@@ -126,12 +126,17 @@ def _result(found: Evidence, case: CaseRecord) -> dict[str, Any]:
 
 
 def _place(found: Evidence, case: CaseRecord) -> tuple[str, int]:
-    """Path of the kernel's file and the line that it is defined on, 0 where that is not recorded."""
+    """Path of the kernel's file, and the line of a finding in it, else that it is defined on, else 0."""
     kernel = found.contract.variants.get(case.variant) if found.contract else None
     if kernel is None or found.contract is None:
         return "", 0
     folder = posixpath.dirname(found.contract.path)
     path = posixpath.normpath(posixpath.join(folder, kernel.source)).lstrip("./")
+    for one in case.findings:
+        for place in one.location.split(", "):
+            file, _, line = place.rpartition(":")
+            if posixpath.basename(file) == posixpath.basename(path) and line.isdigit():
+                return quote(path), int(line)
     source = found.sources.get(kernel.source_sha256)
     text = source.text if source is not None and source.text else ""
     for name in kernel.kernels:
