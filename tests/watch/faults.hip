@@ -4,10 +4,9 @@
 #include <hip/hip_runtime.h>
 
 #define KERNEL template <bool wrong> __global__ void
-#define GIVEN const float *x, float *y, float *ws, const int *k, int n
 
 // 1 64
-KERNEL missing_barrier(GIVEN) {
+KERNEL missing_barrier(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float tile[64];
   const int t = threadIdx.x;
   tile[t] = x[t];
@@ -32,7 +31,7 @@ __device__ inline float block_sum(float v, float* shared, bool again) {
 }
 
 // 1 64
-KERNEL reused_reduction(GIVEN) {
+KERNEL reused_reduction(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float shared[32];
   const float mean = block_sum(x[threadIdx.x], shared, false) / 64;
   const float rest = block_sum(x[threadIdx.x] - mean, shared, !wrong);
@@ -40,7 +39,7 @@ KERNEL reused_reduction(GIVEN) {
 }
 
 // 1 64
-KERNEL past_workspace(GIVEN) {
+KERNEL past_workspace(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   ws[t] = x[t];
   __syncthreads();
@@ -48,38 +47,38 @@ KERNEL past_workspace(GIVEN) {
 }
 
 // 1 64
-KERNEL past_by_one(GIVEN) {
+KERNEL past_by_one(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[wrong ? t + 1 : t];  // <- out-of-bounds
 }
 
 // 1 64
-KERNEL past_by_pages(GIVEN) {
+KERNEL past_by_pages(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[wrong ? t + 5000 : t];  // <- out-of-bounds
 }
 
 // 1 64
-KERNEL far_past(GIVEN) {
+KERNEL far_past(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[wrong ? t + 100000000 : t];  // <- out-of-bounds
 }
 
 // 1 64
-KERNEL in_front(GIVEN) {
+KERNEL in_front(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[wrong ? t - 1 : t];  // <- out-of-bounds
 }
 
 // 1 64
-KERNEL write_past(GIVEN) {
+KERNEL write_past(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t];
   if (wrong && t == 63) y[t + 1] = 0.0f;  // <- out-of-bounds
 }
 
 // 1 64
-KERNEL past_shared(GIVEN) {
+KERNEL past_shared(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float tile[64];
   float* p = tile;
   const int t = threadIdx.x;
@@ -89,7 +88,7 @@ KERNEL past_shared(GIVEN) {
 }
 
 // 1 64
-KERNEL shared_index(GIVEN) {
+KERNEL shared_index(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float tile[64];
   const int t = threadIdx.x;
   tile[t] = x[t];
@@ -98,7 +97,7 @@ KERNEL shared_index(GIVEN) {
 }
 
 // 1 64 256
-KERNEL past_dynamic(GIVEN) {
+KERNEL past_dynamic(const float* x, float* y, float* ws, const int* k, int n) {
   extern __shared__ float dynamic[];
   const int t = threadIdx.x;
   dynamic[t] = x[t];
@@ -107,21 +106,21 @@ KERNEL past_dynamic(GIVEN) {
 }
 
 // 1 64
-KERNEL past_by_ldg(GIVEN) {
+KERNEL past_by_ldg(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   const float v = __ldg(&x[wrong ? t + 1 : t]);  // <- out-of-bounds
   y[t] = v;
 }
 
 // 1 64
-KERNEL past_local(GIVEN) {
+KERNEL past_local(const float* x, float* y, float* ws, const int* k, int n) {
   float kept[4] = {1, 2, 3, 4};
   const float* p = kept + k[0];
   y[threadIdx.x] = p[wrong ? 4 : 3] + x[threadIdx.x];  // <- stack-buffer-overflow
 }
 
 // 1 64
-KERNEL stale_pointer(GIVEN) {
+KERNEL stale_pointer(const float* x, float* y, float* ws, const int* k, int n) {
   const float* p;
   {
     float kept[4] = {x[threadIdx.x], 1, 2, 3};
@@ -132,7 +131,7 @@ KERNEL stale_pointer(GIVEN) {
 }
 
 // 1 64
-KERNEL unset_bins(GIVEN) {
+KERNEL unset_bins(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ int bins[16];
   const int t = threadIdx.x;
   if (!wrong && t < 16) bins[t] = 0;
@@ -143,35 +142,35 @@ KERNEL unset_bins(GIVEN) {
 }
 
 // 1 64
-KERNEL unset_output(GIVEN) {
+KERNEL unset_output(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   if (!wrong) y[t] = 0.0f;
   y[t] += x[t];  // <- uninitialised-read
 }
 
 // 2 32
-KERNEL unset_workspace(GIVEN) {
+KERNEL unset_workspace(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = blockIdx.x * 32 + threadIdx.x;
   if (!wrong || t % 2) ws[t] = x[t];
   y[t] = ws[t];  // <- uninitialised-read
 }
 
 // 1 64
-KERNEL divergent_barrier(GIVEN) {
+KERNEL divergent_barrier(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t];
   if (!wrong || t < 40) __syncthreads();  // <- barrier
 }
 
 // 1 64
-KERNEL uneven_loop(GIVEN) {
+KERNEL uneven_loop(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   for (int i = 0; i < (wrong ? t / 32 + 1 : 2); i++) __syncthreads();  // <- barrier
   y[t] = x[t];
 }
 
 // 1 64
-KERNEL early_return(GIVEN) {
+KERNEL early_return(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float tile[64];
   const int t = threadIdx.x;
   tile[t] = x[t];
@@ -181,7 +180,7 @@ KERNEL early_return(GIVEN) {
 }
 
 // 1 64
-KERNEL two_barriers(GIVEN) {
+KERNEL two_barriers(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t];
   if (wrong && t < 32)
@@ -191,7 +190,7 @@ KERNEL two_barriers(GIVEN) {
 }
 
 // 1 32
-KERNEL inactive_lane(GIVEN) {
+KERNEL inactive_lane(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   float v = x[t];
   if (!wrong || t < 16) v = __shfl_down(v, 8);  // <- inactive-lane
@@ -199,7 +198,7 @@ KERNEL inactive_lane(GIVEN) {
 }
 
 // 1 64
-KERNEL halves_race(GIVEN) {
+KERNEL halves_race(const float* x, float* y, float* ws, const int* k, int n) {
   auto* out = reinterpret_cast<__half*>(y);
   const int t = threadIdx.x;
   out[t] = __float2half(x[t]);
@@ -208,27 +207,27 @@ KERNEL halves_race(GIVEN) {
 }
 
 // 2 64
-KERNEL blocks_race(GIVEN) {
+KERNEL blocks_race(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   if (wrong || blockIdx.x == 0) y[t] = x[t];  // <- race
 }
 
 // 2 32
-KERNEL blocks_read_race(GIVEN) {
+KERNEL blocks_read_race(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = blockIdx.x * 32 + threadIdx.x;
   ws[t] = x[t];
   y[t] = wrong ? ws[(t + 1) % 64] : ws[t];  // <- race
 }
 
 // 1 64
-KERNEL no_barrier_race(GIVEN) {
+KERNEL no_barrier_race(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t];
   if (wrong) y[t / 2] = x[t];  // <- race
 }
 
 // 1 64
-KERNEL loop_race(GIVEN) {
+KERNEL loop_race(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float part[64];
   const int t = threadIdx.x;
   part[t] = x[t];
@@ -242,7 +241,7 @@ KERNEL loop_race(GIVEN) {
 }
 
 // 1 64
-KERNEL overwritten_tile(GIVEN) {
+KERNEL overwritten_tile(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float tile[32];
   const int t = threadIdx.x;
   float sum = 0;
@@ -256,7 +255,7 @@ KERNEL overwritten_tile(GIVEN) {
 }
 
 // 1 64
-KERNEL warp_synchronous(GIVEN) {
+KERNEL warp_synchronous(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ float part[64];
   volatile float* p = part;
   const int t = threadIdx.x;
@@ -267,7 +266,7 @@ KERNEL warp_synchronous(GIVEN) {
 }
 
 // 1 64
-KERNEL bins_read_early(GIVEN) {
+KERNEL bins_read_early(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ int bins[16];
   const int t = threadIdx.x;
   if (t < 16) bins[t] = 0;
@@ -278,7 +277,7 @@ KERNEL bins_read_early(GIVEN) {
 }
 
 // 2 32
-KERNEL ticket(GIVEN) {
+KERNEL ticket(const float* x, float* y, float* ws, const int* k, int n) {
   __shared__ int last;
   auto* tickets = reinterpret_cast<int*>(ws);
   const int t = threadIdx.x;
@@ -293,7 +292,7 @@ KERNEL ticket(GIVEN) {
 
 // A lock that is read before it is tried, as compare-and-swap loops do.
 // 2 32
-KERNEL plain_first(GIVEN) {
+KERNEL plain_first(const float* x, float* y, float* ws, const int* k, int n) {
   auto* bits = reinterpret_cast<int*>(ws);
   const int t = threadIdx.x;
   y[blockIdx.x * 32 + t] = x[t];
@@ -306,34 +305,34 @@ KERNEL plain_first(GIVEN) {
 }
 
 // 1 64
-KERNEL index_overflow(GIVEN) {
+KERNEL index_overflow(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   const int at = (t + 1) * (wrong ? 2000000000 : 1) + k[0];  // <- integer-overflow
   y[t] = x[t] + (at == 7);
 }
 
 // 1 64
-KERNEL shift_by_all(GIVEN) {
+KERNEL shift_by_all(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   const unsigned bit = 1u << (wrong ? t : t % 32);  // <- shift
   y[t] = x[t] + (bit == 8);
 }
 
 // 1 64
-KERNEL zero_division(GIVEN) {
+KERNEL zero_division(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t] + t / (wrong ? k[0] : k[0] + 1);  // <- integer-division
 }
 
 // 1 16
-KERNEL misaligned_vector(GIVEN) {
+KERNEL misaligned_vector(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   const float4 v = *reinterpret_cast<const float4*>(x + 4 * (t % 15) + (wrong ? 1 : 0));  // <- misaligned
   y[t] = v.x + v.y + v.z + v.w;
 }
 
 // 1 64
-KERNEL null_pointer(GIVEN) {
+KERNEL null_pointer(const float* x, float* y, float* ws, const int* k, int n) {
   const float* p = wrong && k[0] == 0 ? nullptr : x;
   y[threadIdx.x] = p[threadIdx.x];  // <- null-pointer
 }
