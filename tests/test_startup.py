@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-HEAVY = {"jinja2", "ml_dtypes", "numpy", "pydantic", "rich"}
+HEAVY = {
+    *("jinja2", "matplotlib", "ml_dtypes", "numpy", "pydantic", "rich", "cryptography"),
+    *("html", "statistics", "urllib.request", "xml"),
+}
 CODE = """
 import sys
 from tokitai_cli.cli.main import main

@@ -13,6 +13,11 @@ class Raw(str):
         return self
 
 
+# What XML and HTML read as markup, in text and in attributes; the standard library's escapes load much
+# more than they do, at every start.
+MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+
+
 class Numeral(Raw):
     """A number as text; tables put it to the right."""
 

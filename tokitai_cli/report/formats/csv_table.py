@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import statistics
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,8 @@ class _Times(msgspec.Struct, frozen=True):
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """Table of the run's cases."""
+    import statistics
+
     from tokitai_cli.report.outline import context, rows
     from tokitai_cli.report.templates import generated
 

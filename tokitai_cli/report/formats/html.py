@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.model.text import number, visible, visible_block
-from tokitai_cli.report.raw import Numeral, Raw
+from tokitai_cli.report.raw import MARKUP, Numeral, Raw
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, IndexCase
@@ -74,7 +73,7 @@ def _target() -> Target:
 
 def escape(text: str) -> Raw:
     """`text` as text, in an element or a quoted attribute."""
-    return Raw(html.escape(visible(text).strip()))
+    return Raw(visible(text).strip().translate(MARKUP))
 
 
 def printed(value: object) -> str:
@@ -94,7 +93,7 @@ def printed(value: object) -> str:
 
 def numeral(value: Number | None, digits: int = 6) -> Raw:
     """A number, which tables put to the right."""
-    return Numeral(html.escape(number(value, digits)))
+    return Numeral(number(value, digits).translate(MARKUP))
 
 
 def code(text: str) -> Raw:
@@ -117,7 +116,7 @@ def _linked(file: str) -> Raw:
 
 def fence(text: str, language: str = "text") -> Raw:
     """`text` as a block with its line breaks."""
-    body = html.escape(visible_block(text).rstrip("\n"))
+    body = visible_block(text).rstrip("\n").translate(MARKUP)
     return Raw(f'<pre tabindex="0"><code>{body}</code></pre>')
 
 

@@ -11,7 +11,6 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -127,6 +126,8 @@ def _result(found: Evidence, case: CaseRecord) -> dict[str, Any]:
 
 def _place(found: Evidence, case: CaseRecord) -> tuple[str, int]:
     """Path of the kernel's file, and the line of a finding in it, else that it is defined on, else 0."""
+    from urllib.parse import quote  # for this format alone
+
     kernel = found.contract.variants.get(case.variant) if found.contract else None
     if kernel is None or found.contract is None:
         return "", 0

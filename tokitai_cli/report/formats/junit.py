@@ -12,14 +12,13 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 import msgspec
 
 from tokitai_cli.model.text import visible, visible_block
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.report.outcomes import kind_of
-from tokitai_cli.report.raw import Raw
+from tokitai_cli.report.raw import MARKUP, Raw
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
@@ -119,11 +118,11 @@ def _target() -> Target:
 
 def printed(value: object) -> str:
     """Text of an attribute: on one line, hidden characters made visible."""
-    return value if isinstance(value, Raw) else escape(visible(str(value)), {'"': "&quot;"})
+    return value if isinstance(value, Raw) else visible(str(value)).translate(MARKUP)
 
 
 def _block(text: str) -> Raw:
-    return Raw(escape(visible_block(text)))
+    return Raw(visible_block(text).translate(MARKUP))
 
 
 def _seconds(value: float) -> Raw:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import statistics
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -95,6 +93,8 @@ def _letter(letter: str) -> str:
         return _SPECIAL.get(letter, letter)
     if name := _SYMBOLS.get(letter):
         return f"\\ensuremath{{\\{name}}}"
+    import unicodedata
+
     base, *marks = list(unicodedata.normalize("NFD", letter))
     if base.isascii() and base.isalpha() and len(marks) == 1 and marks[0] in _ACCENTS:
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
@@ -131,6 +131,8 @@ def numeral(value: Number | None, digits: int = 4) -> Raw:
 
 def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
     """Keys of letters, digits, - . and / with their values."""
+    import statistics
+
     name = found.name
     yield f"{name}/verdict", str(found.verdict)
     yield f"{name}/cases", len(found.cases)
