@@ -22,7 +22,7 @@ def measure(folder: Path) -> Iterator[Line]:
         command = [TOKITAI, "verify", str(spec), "--device", "cpu", "--out", str(folder), "-q"]
         subprocess.run(command, env=environment(folder / "cache"), capture_output=True, check=False)
         variants = yaml.safe_load(spec.read_text("utf-8"))["variants"]
-        cases = json.loads((folder / f"{spec.stem}.json").read_text("utf-8"))["cases"]
+        cases = json.loads((folder / f"llm-{spec.stem}.json").read_text("utf-8"))["cases"]
         for name, variant in variants.items():
             found = {case["verdict"] for case in cases if case["variant"] == name}
             wrong = variant["title"].startswith("Wrong")

@@ -138,7 +138,11 @@ def _require_properties(case: Case) -> None:
         key = f"variants.{case.variant_name}.properties[{index}]"
         if asked.name not in known:
             where = Location(file=case.loaded.path, key=f"{key}.name")
-            mend = near(asked.name, known) if known else f"only {', '.join(PROPERTIES)} state any"
+            mend = (
+                near(asked.name, known)
+                if known
+                else f"only {', '.join(sorted(PROPERTIES))} state any"
+            )
             said = f"oracle {oracle} states no property {asked.name}"
             raise SpecError(said, where=where, mend=mend)
         stated = known[asked.name][0]
