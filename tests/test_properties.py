@@ -443,6 +443,9 @@ def test_a_property_is_stated_of_one_output(tmp_path: Path) -> None:
     document = yaml.safe_load(path.read_text("utf-8"))
     variant = document["variants"]["fwd"]
     variant["outputs"]["z"] = dict(variant["outputs"]["y"], shape=["rows", "cols"])
+    kernel = (KERNELS / "property_faults.hip").read_text("utf-8")
+    (tmp_path / "with_z.hip").write_text(kernel.replace("output, int", "output, __half* z, int", 1))
+    variant["source"] = "with_z.hip"
     variant["launches"][0]["args"].insert(2, "z")
     variant["properties"][0]["output"] = "z"
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
