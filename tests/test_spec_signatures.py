@@ -18,6 +18,8 @@ __global__ void add(const float* __restrict__ x, float* y, int n, float scale = 
 __global__ void add(const double* x, double* y, int n, double scale) {}
 template <typename T, int N> __global__ void tiled(const T* x, T* y, int n) {}
 template <class... A> __global__ void pack(A... a) {}
+#define GIVEN const float *x, float *y, int n
+__global__ void listed(GIVEN) {}
 __global__ void halves(const half* x, UNKNOWN_TYPE y, int n) {}
 __global__ void loose(float* x, float* y, int n) {}
 __global__ void bytes(const void* x, void* y, int n) {}
@@ -75,6 +77,7 @@ S = "s: {dtype: float32, value: 2}"
         ("tiled<__half, 4>", "x, y, n", "float16", ""),
         ("tiled<unsigned char, 4>", "x, y, n", "uint8", ""),
         ("pack<float*>", "x, y", "float32", ""),
+        ("listed", "x, y, n", "float32", ""),
         ("halves", "x, y, n", "float16", ""),
         ("bytes", "x, y, n", "float64", ""),
     ],

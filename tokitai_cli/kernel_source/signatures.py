@@ -15,6 +15,7 @@ import msgspec
 from tokitai_cli.kernel_source.files import SYSTEM
 from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.take import ALWAYS, Program
+from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import DROPPED, ELEMENTS, VECTOR, Types
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def kernels_of(program: Program) -> list[Kernel]:
             is_open = (
                 lists is None or lists.has_error or "..." in source.plain[piece.begin : piece.body]
             )
+            # A macro that stands for several parameters.
+            is_open = is_open or any(len(split(one.type)) > 1 for one in parameters)
             found.append(
                 Kernel(name, piece.space, template, parameters, path, line, head, body, is_open)
             )
