@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tokitai_cli import kernel_source, sources, spec
-from tokitai_cli.errors import UsageError
+from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
-from tokitai_cli.spec import Draft
+from tokitai_cli.spec import Draft, Model
 
 SUFFIXES = (
     ".cu",
@@ -44,22 +45,30 @@ def find_kernels(
         )
     seen: set[tuple[Path, int]] = set()
     for file in [path] if path.is_file() else _sources(path):
-        data = sources.read(file)
-        if data is None or len(data) > MAX_BYTES:
-            what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
-            yield Unread(str(file), what)
-            continue
-        if b"__global__" not in data:
-            continue
-        try:
-            program = kernel_source.program(file.resolve(), folders)
-            drafts = spec.drafts(program, place and place.resolve() / "spec", folders)
-        except (RecursionError, ValueError, LookupError, re.error) as error:
-            yield Unread(str(file), f"could not be parsed: {type(error).__name__}")
+        drafts = drafts_of(file, folders, place and place.resolve() / "spec")
+        if isinstance(drafts, Unread):
+            yield drafts
             continue
         new = [one for one in drafts if (one.kernel.file, one.kernel.line) not in seen]
         seen |= {(one.kernel.file, one.kernel.line) for one in new}
         yield new
+
+
+def drafts_of(
+    file: Path, folders: Sequence[Path] = (), place: Path | None = None, like: Model | None = None
+) -> list[Draft] | Unread:
+    """Drafts for the kernels of one source and of the user's files that it includes."""
+    data = sources.read(file)
+    if data is None or len(data) > MAX_BYTES:
+        what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
+        return Unread(str(file), what)
+    if b"__global__" not in data:
+        return []
+    try:
+        program = kernel_source.program(file.resolve(), folders)
+        return spec.drafts(program, place, folders, like)
+    except (RecursionError, ValueError, LookupError, re.error) as error:
+        return Unread(str(file), f"could not be parsed: {type(error).__name__}")
 
 
 def told(draft: Draft) -> FoundKernel:
@@ -80,24 +89,41 @@ def told(draft: Draft) -> FoundKernel:
 def write_drafts(drafts: Sequence[Draft], folder: Path) -> list[Path]:
     """Write spec and formula of each draft below `folder`, each in a folder of its own.
 
-    Returns the specs. Raises UsageError where a file is there already.
+    Returns the specs. Raises as `write_new` does.
     """
-    written: list[Path] = []
+    texts: dict[Path, str] = {}
     for draft in drafts:
         name = re.sub(r"\W+", "-", draft.kernel.qualified).strip("-")
         place = folder / name
         number = 2
-        while place / "spec.yaml" in written:
+        while place / "spec.yaml" in texts:
             place, number = folder / f"{name}-{number}", number + 1
-        for file, text in (("spec.yaml", draft.spec), ("formula.py", draft.formula)):
-            if (place / file).exists():
-                raise UsageError(
-                    f"{place / file} is there already", mend="choose another folder, or remove it"
-                )
-            place.mkdir(parents=True, exist_ok=True)
-            (place / file).write_text(text, encoding="utf-8")
-        written.append(place / "spec.yaml")
-    return written
+        texts |= {place / "spec.yaml": draft.spec, place / "formula.py": draft.formula}
+    write_new(texts)
+    return [file for file in texts if file.name == "spec.yaml"]
+
+
+def write_new(texts: Mapping[Path, str]) -> None:
+    """Write files that are not there yet: all or, where one cannot be, none.
+
+    Raises UsageError where one is there already, StorageError where one cannot be written.
+    """
+    for file in texts:
+        if os.path.lexists(file):
+            mend = "choose another folder, or remove it"
+            raise UsageError(f"{file} is there already", mend=mend)
+    written: list[Path] = []
+    try:
+        for file, text in texts.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8") as stream:
+                written.append(file)
+                stream.write(text)
+    except OSError as error:
+        for file in written:
+            file.unlink(missing_ok=True)
+        at = error.filename or next(iter(texts))
+        raise StorageError(f"{at} cannot be written: {error.strerror or error}") from None
 
 
 def _sources(folder: Path) -> Iterator[Path]:

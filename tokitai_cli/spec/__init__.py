@@ -2,10 +2,12 @@
 
 from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.library import builtin, file_bytes, find, is_spec, load, placed, recall
+from tokitai_cli.spec.like import Model
 from tokitai_cli.spec.schema import spec_schema
 
 __all__ = [
     "Draft",
+    "Model",
     "builtin",
     "drafts",
     "file_bytes",

@@ -18,6 +18,7 @@ from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.spec.checks import check
 from tokitai_cli.spec.convert import to_spec
 from tokitai_cli.spec.document import dotted
+from tokitai_cli.spec.gaps import check_gaps
 from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
 from tokitai_cli.spec.signatures import check_signatures
 
@@ -32,17 +33,18 @@ def load(path: Path, data: bytes | None = None) -> LoadedSpec:
     `data` are the file's bytes where they were read before, and may no longer be those on disk. The
     LoadedSpec's path is absolute, its digest the sha256 of the file's bytes. Raises SpecError with
     file, line, column, dotted key and mend at the first fault in the order of the checks: bytes,
-    YAML, structure, meaning.
+    YAML, structure, gaps of a draft, meaning.
     """
     if data is None:
         data = read_bytes(path)
     text = decode(data, path)
     document = parse(text, path)
     spec = to_spec(document)
+    ours = path.absolute().is_relative_to(resources.specs_dir())
+    notes = () if ours else check_gaps(document, text, spec)
     check(document, spec)
     # Those of the tool itself are held against their kernels by its tests, and start faster.
-    ours = path.absolute().is_relative_to(resources.specs_dir())
-    notes = () if ours else check_signatures(document, spec)
+    notes += () if ours else check_signatures(document, spec)
     digest = hashlib.sha256(data).hexdigest()
     return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest, notes=notes)
 

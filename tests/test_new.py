@@ -1,0 +1,158 @@
+"""`tokitai new`: drafts of spec and formula for a kernel, whose gaps stop a run until filled in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tokitai_cli import resources, spec
+from tokitai_cli.cli.app import run
+from tokitai_cli.errors import SpecError
+from tokitai_cli.pipeline.new import new
+from tokitai_cli.pipeline.specs import load
+from tokitai_cli.spec.gaps import GAP
+
+KERNEL = """\
+#include <hip/hip_runtime.h>
+__global__ void scale(const float* x, float* y, float* sum, int m, int n, float alpha) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < m * n) { y[i] = alpha * x[i]; sum[i] += x[i]; }
+}
+"""
+Capture = pytest.CaptureFixture[str]
+FILES = ["README.md", "formula.py", "spec.yaml"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.hip").write_text(KERNEL)
+    return tmp_path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.suffix != ".hip")
+
+
+def test_a_fresh_draft_says_what_is_missing_with_lines(folder: Path, capsys: Capture) -> None:
+    assert run(["new", "k.hip"]) == 0
+    assert names(folder) == FILES
+    capsys.readouterr()
+    assert run(["verify", "./spec.yaml", "--device", "cpu"]) == 2
+    told = capsys.readouterr().err
+    lines = [
+        f"{name}:{number}: "
+        for name in ("spec.yaml", "formula.py")
+        for number, line in enumerate((folder / name).read_text().splitlines(), 1)
+        if GAP in line
+    ]
+    assert len(lines) == 3
+    assert all(line in told for line in lines)
+    # A formula alone is enough of a gap, and its function cannot pass by itself.
+    text = (folder / "spec.yaml").read_text()
+    (folder / "spec.yaml").write_text(text.replace(GAP, "#"))
+    with pytest.raises(SpecError, match=r"1 gap is .*\n.*formula\.py:\d+"):
+        spec.load(folder / "spec.yaml")
+    code = compile((folder / "formula.py").read_text(), "formula.py", "exec")
+    space: dict[str, object] = {}
+    exec(code, space)
+    with pytest.raises(NotImplementedError, match="scale"):
+        space["scale"](  # type: ignore[operator]
+            {"m": 1, "n": 1}, {"x": 0, "sum": 0}, {"alpha": 0}
+        )
+
+
+def test_roles_sizes_and_guesses_of_a_filled_draft(folder: Path) -> None:
+    new(Path("k.hip"), Path("out"), "", "", ())
+    for name in ("spec.yaml", "formula.py"):
+        file = folder / "out" / name
+        file.write_text(file.read_text().replace(GAP, "#"))
+    loaded = spec.load(folder / "out" / "spec.yaml")
+    main = loaded.spec.variants["main"]
+    roles = [list(main.inputs), list(main.outputs), list(main.inout), list(main.scalars)]
+    assert roles == [["x"], ["y"], ["sum"], ["alpha"]]
+    assert [*loaded.spec.params] == ["m", "n"]
+    assert main.source == "../k.hip"
+    shapes = [one.shape for one in loaded.spec.suites["quick"]]
+    assert shapes[0] == {"m": 1, "n": 1}
+    assert all(one["m"] != one["n"] for one in shapes[1:])
+    assert [bool(one["n"] % 256) for one in shapes] == [True, True, False, True]
+    guesses = (folder / "out" / "spec.yaml").read_text().count("# guess:")
+    assert guesses
+    assert any(note.count("spec.yaml:") == guesses for note in loaded.notes)
+
+
+@pytest.mark.parametrize("there", ["spec.yaml", "formula.py"])
+def test_no_file_is_written_over_and_nothing_is_half_written(
+    folder: Path, there: str, capsys: Capture
+) -> None:
+    (folder / there).write_text("mine")
+    assert run(["new", "k.hip"]) == 2
+    assert there in capsys.readouterr().err
+    assert names(folder) == [there]
+    assert (folder / there).read_text() == "mine"
+
+
+def test_a_readme_stays_as_it_is_and_its_line_is_printed(folder: Path, capsys: Capture) -> None:
+    (folder / "README.md").write_text("mine")
+    assert run(["new", "k.hip"]) == 0
+    assert "tokitai verify" in capsys.readouterr().out
+    assert (folder / "README.md").read_text() == "mine"
+    assert names(folder) == FILES
+
+
+def test_the_kernel_is_asked_for_where_it_is_not_clear(folder: Path, capsys: Capture) -> None:
+    Path("k.hip").write_text(KERNEL + KERNEL.replace("scale", "shift").partition("\n")[2])
+    Path("none.hip").write_text("int x;")
+    for arguments, words in (
+        (["k.hip"], ["k.hip:2: ", "scale(", "k.hip:6: ", "shift(", "--kernel"]),
+        (["k.hip", "--kernel", "turn"], ["`turn`", "scale(", "shift("]),
+        (["none.hip"], ["no kernel"]),
+        (["gone.hip"], ["gone.hip"]),
+        (["."], ["folder"]),
+        (["k.hip", "--kernel", "scale", "--like", "rmsnrm"], ["rmsnorm"]),
+        (["k.hip", "--kernel", "scale", "--like", "rmsnorm.back"], ["bwd"]),
+    ):
+        assert run(["new", *arguments]) == 2
+        told = capsys.readouterr().err
+        assert all(word in told for word in words), told
+    assert not names(folder)
+    assert run(["new", "k.hip", "--kernel", "shift"]) == 0
+    assert "kernel: shift" in (folder / "spec.yaml").read_text()
+
+
+def single_launches() -> list[str]:
+    """Shipped variants of one launch, as --like names them."""
+    return [
+        f"{op}.{name}"
+        for op, path in spec.builtin()
+        for name, variant in spec.load(path).spec.variants.items()
+        if len(variant.launches) == 1 and variant.by_formula is not None
+    ]
+
+
+@pytest.mark.parametrize("like", single_launches())
+def test_a_shipped_kernel_is_drafted_like_itself(like: str, tmp_path: Path) -> None:
+    """Its own arguments meet themselves: the draft has no gap, and the formula fits."""
+    op, _, name = like.partition(".")
+    shipped = spec.load(spec.find(op)).spec.variants[name]
+    kernel = re.match(r"\w+", shipped.launches[0].kernel)
+    assert kernel is not None
+    new(resources.specs_dir() / shipped.source, tmp_path, kernel[0], like, ())
+    main = load(tmp_path / "spec.yaml").spec.variants["main"]
+    assert len(main.launches[0].args) == len(shipped.launches[0].args)
+    for role in ("inputs", "outputs", "inout"):
+        mine, theirs = getattr(main, role), getattr(shipped, role)
+        assert [one.shape for one in mine.values()] == [one.shape for one in theirs.values()]
+
+
+def test_what_the_op_has_and_the_kernel_has_not_is_a_gap(folder: Path) -> None:
+    draft, _, _ = new(Path("k.hip"), folder, "", "rmsnorm.bwd", ())
+    assert re.search(rf'"rstd": None,  {GAP} .*rstd of rmsnorm.bwd', draft.formula)
+    with pytest.raises(SpecError, match="gaps are to be filled in"):
+        spec.load(folder / "spec.yaml")
+    draft, _, _ = new(Path("k.hip"), folder / "other", "", "softmax.fwd", ())
+    assert re.search(rf'"sum": None,  {GAP}', draft.formula)
+    assert re.search(rf"sum: {{.*{GAP} its shape", draft.spec)

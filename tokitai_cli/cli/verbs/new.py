@@ -1,0 +1,47 @@
+"""`new KERNEL`: a spec, a formula and a README for a kernel, to be filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def new(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A source with the kernel.")],
+    kernel: Annotated[
+        str, typer.Option(metavar="NAME", help="Which kernel, where the source has several.")
+    ] = "",
+    like: Annotated[
+        str,
+        typer.Option(
+            metavar="OP", help="Start from a built-in op, or op.variant: formula, profiles, suites."
+        ),
+    ] = "",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files.")] = Path(),
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "-I", "--include", metavar="DIR", help="A folder of headers; may be repeated."
+        ),
+    ] = None,
+) -> int:
+    """Write spec.yaml, formula.py and README.md for a kernel, with guesses and gaps marked."""
+    import os
+
+    from tokitai_cli.pipeline.new import new as written
+    from tokitai_cli.spec.gaps import GAP, GUESS
+
+    folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
+    draft, files, line = written(source, out, kernel, like, folders)
+    for file in files:
+        typer.echo(f"wrote {file}")
+    if line:
+        typer.echo(f"for {out / 'README.md'}, which was there: {line}")
+    text = draft.spec + draft.formula
+    typer.echo(f"{text.count(GUESS)} guesses to check ({GUESS} ...)")
+    typer.echo(f"{text.count(GAP)} gaps to fill in ({GAP} ...)")
+    at = out / "spec.yaml"
+    typer.echo(f"next: tokitai verify {at if out.parts else './spec.yaml'} --device cpu")
+    return 0

@@ -1,0 +1,265 @@
+"""Texts of a draft: a spec and a formula by a kernel's arguments, guesses and gaps marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tokitai_cli import expressions
+from tokitai_cli.errors import SpecError
+from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
+from tokitai_cli.spec.gaps import GAP, GUESS
+from tokitai_cli.spec.leaves import Leaves, role_of
+
+_SIZES = (96, 40, 7, 5, 3)
+_DEFAULT_BLOCK = 256
+_STRUCT_BYTES = 64
+_SCALARS = {
+    "eps": "1e-5",
+    "epsilon": "1e-5",
+    "lr": "1e-3",
+    "beta1": "0.9",
+    "beta2": "0.999",
+    "ignore_index": "-100",
+}
+_DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
+# Whole numbers that say no extent.
+_NO_SIZE = re.compile(r"ignore|pad|seed|offset|flag|mode|steps?$|ind(?:ex|ices)$|idx$", re.I)
+# Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.
+# No shape but the first has two equal sizes.
+_EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2))
+_WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
+
+
+class Writer:
+    """Texts of one draft: spec.yaml and formula.py."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        instance: str,
+        leaves: Leaves,
+        launch: HostLaunch | None,
+        source: list[str],
+    ) -> None:
+        self.source, *self.include = source
+        self.kernel = kernel
+        self.instance = instance
+        self.launch = launch
+        self.leaves = leaves
+        self.parameters = leaves.found
+        self.sizes = [
+            one
+            for one in self.parameters
+            if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
+        ]
+        self.function = _word(kernel.name)
+        self.roles = {
+            one.name: role_of(one, leaves.places[one.name], kernel.body)
+            for one in self.parameters
+            if one.pointers
+        }
+        if not {"outputs", "inout"} & {*self.roles.values()}:
+            # At least one is written: a call or a macro hides it.
+            self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
+
+    def spec(self) -> str:
+        """Text of spec.yaml; its source is named relative to the kernel's own folder."""
+        name = self.kernel.name
+        lines = [
+            "schema: tokitai/spec/v1",
+            f"op: {_op(name)}",
+            f"title: {self._title()}",
+            f"summary: {name} of {self.kernel.file.name}; formula.py says what it computes.",
+            "params:" if self._params() else "params: {}",
+            *self._params(),
+            "variants:",
+            "  main:",
+            f"    formula: {self._told()}",
+            f"    source: {_quoted(self.source)}",
+        ]
+        if self.include:
+            lines.append(f"    include: [{', '.join(map(_quoted, self.include))}]")
+        for role in ("inputs", "outputs", "inout"):
+            mine = [one for one in self.parameters if self.roles.get(one.name) == role]
+            lines += [f"    {role}:"] if mine else []
+            lines += [self._array(one) for one in mine]
+        lines += self._scalars()
+        for key, rows in (("structs", self.leaves.structs), ("lists", self.leaves.lists)):
+            lines += [f"    {key}:", *rows] if rows else []
+        lines += ["    launches:", f"      - kernel: {_quoted(self.instance)}", *self._launch()]
+        lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
+        lines += self._checks()
+        lines += [*self._profiles(), *self._suites()]
+        return "\n".join(lines) + "\n"
+
+    def _title(self) -> str:
+        return f"{self.kernel.name}  {GAP} what it computes"
+
+    def _told(self) -> str:
+        return f'""  {GAP} for reports, such as y = x / sum(x)'
+
+    def formula(self) -> str:
+        """Text of formula.py: a function that raises until its body is written."""
+        written = [name for name, role in self.roles.items() if role in {"outputs", "inout"}]
+        read = [name for name, role in self.roles.items() if role in {"inputs", "inout"}]
+        scalars = [one.name for one in self._numbers()]
+        lines = [
+            "import numpy as np",
+            "",
+            "",
+            f"def {self.function}(params, inputs, scalars):",
+            f'    """{self.kernel.name}, as numpy says it."""',
+        ]
+        lines += [f'    {name} = inputs["{name}"]' for name in read]
+        lines += [f'    {one.name} = params["{one.name}"]' for one in self.sizes]
+        lines += [f'    {name} = scalars["{name}"]' for name in scalars]
+        told = ", ".join(f'"{name}": ...' for name in written)
+        lines += [
+            f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
+            f'    raise NotImplementedError("nobody has written yet what {self.kernel.name} computes")',
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _params(self) -> list[str]:
+        rows = [
+            f'  {one.name}: {{default: {size}, help: "{one.text}"}}  # guess: its default'
+            for one, size in zip(self.sizes, _SIZES + _SIZES[-1:] * len(self.sizes), strict=False)
+        ]
+        return rows or [
+            '  elements: {default: 96, help: "elements of each array"}  # guess: a size'
+        ]
+
+    @property
+    def total(self) -> str:
+        """Elements of an array, where nothing says it: the product of the sizes."""
+        return " * ".join(one.name for one in self.sizes[:3]) or "elements"
+
+    def _array(self, one: Parameter) -> str:
+        dtype = one.dtypes[0] if one.dtypes else "float32"
+        guess = "its shape" if one.dtypes else "its shape and dtype"
+        if one.kind == "structs":
+            dtype, guess = "uint8", f"its shape, the last extent the bytes of a {one.type}"
+        role = self.roles[one.name]
+        also = "" if one.const else f", and that the kernel {_DOES[role]} it"
+        before = "2, " if one.name in self.leaves.rows else ""
+        behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
+        shape = f'[{before}"{self.total}"{behind}]'
+        return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
+
+    def _checks(self) -> list[str]:
+        """A bound for floats; whole numbers are equal."""
+        written = [
+            one for one in self.parameters if self.roles.get(one.name) in {"outputs", "inout"}
+        ]
+        whole = [one for one in written if one.dtypes and "float" not in one.dtypes[0]]
+        if not whole:
+            return ["      - {metric: bound, why: the error that a float32 kernel may have}"]
+        return [
+            f"      - {{metric: {'exact' if one in whole else 'bound'}, output: {one.name}}}"
+            for one in written
+        ]
+
+    def _numbers(self) -> list[Parameter]:
+        """Arguments by value that are no sizes."""
+        return [one for one in self.parameters if not one.pointers and one not in self.sizes]
+
+    def _scalars(self) -> list[str]:
+        mine = self._numbers()
+        lines = ["    scalars:"] if mine else []
+        for one in mine:
+            value = _SCALARS.get(one.name, "0.5" if "float" in one.dtypes[0] else "1")
+            if one.dtypes == ("bool",):
+                value = "true"
+            lines.append(
+                f"      {one.name}: {{dtype: {one.dtypes[0]}, value: {value}}}  # guess: its value"
+            )
+        return lines
+
+    def _launch(self) -> list[str]:
+        block = self._extents(self.launch.block if self.launch else [], str(_DEFAULT_BLOCK))
+        size = _product(block[0])
+        grid = self._extents(
+            self.launch.grid if self.launch else [], f"ceil_div({self.total}, {size})"
+        )
+        lines = [
+            f"        grid: [{', '.join(map(_quoted, grid[0]))}]{grid[1]}",
+            f"        block: [{', '.join(map(_quoted, block[0]))}]{block[1]}",
+        ]
+        if re.search(r"\bextern\b[^;]*\b__shared__\b|\bHIP_DYNAMIC_SHARED\b", self.kernel.body):
+            shared = self._expression(self.launch.shared if self.launch else "")
+            guess = "" if shared and shared != "0" else "  # guess: bytes of shared memory"
+            lines.append(f"        shared: {_quoted(shared if not guess else '16384')}{guess}")
+        args = ", ".join(self._named(one.name) for one in self.leaves.args)
+        return [*lines, f"        args: [{args}]"]
+
+    def _named(self, name: str) -> str:
+        """What the spec calls an argument of the kernel."""
+        return name
+
+    def _extents(self, given: Sequence[str], otherwise: str) -> tuple[list[str], str]:
+        found = [self._expression(one) for one in given]
+        if found and all(found):
+            return found, ""
+        return [otherwise], "  # guess: the host's launch does not say it"
+
+    def _expression(self, text: str) -> str:
+        """The host's C++ as an expression of the params; empty where it is none."""
+        told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
+        sizes = {one.name for one in self.sizes}
+        names = {host: one.name for host, one in told.items() if one.name in sizes}
+        text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
+        text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
+        text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
+        text = re.sub(r"(?<!/)/(?!/)", "//", text)
+        known = {one.name for one in self.sizes}
+        try:
+            if text and set(expressions.names_in(text)) <= known:
+                return text
+        except SpecError:
+            pass
+        return ""
+
+    def _profiles(self) -> list[str]:
+        whole = [
+            one.name for one in self.parameters
+            if self.roles.get(one.name) in {"inputs", "inout"} and one.dtypes and "int" in one.dtypes[0]
+        ]  # fmt: skip
+        lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"']
+        if whole:
+            below = self.sizes[0].name if self.sizes else "elements"
+            drawn = ", ".join(f"{name}: {{kind: index-uniform, below: {below}}}" for name in whole)
+            lines.append(f"    inputs: {{{drawn}}}  # guess: indices")
+        return lines
+
+    def _suites(self) -> list[str]:
+        names = [one.name for one in self.sizes] or ["elements"]
+        more = _EXTENTS + _EXTENTS[-1:] * len(names)
+        lines = ["suites:", "  quick:"]
+        for index, why in enumerate(_WHY):
+            extents = [extent[index] for extent in more[: len(names)]][::-1]
+            told = ", ".join(f"{name}: {n}" for name, n in zip(names, extents, strict=True))
+            lines.append(f"    - {{shape: {{{told}}}, why: {why}}}  {GUESS} its sizes")
+        return lines
+
+
+def _product(extents: Sequence[str]) -> str:
+    numbers = [int(one) for one in extents if one.isdigit()]
+    size = 1
+    for number in numbers:
+        size *= number
+    return str(size)
+
+
+def _word(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _op(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "kernel"
+
+
+def _quoted(text: str) -> str:
+    if re.fullmatch(r"\d+|[A-Za-z_][\w.]*", text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
