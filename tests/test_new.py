@@ -156,3 +156,53 @@ def test_what_the_op_has_and_the_kernel_has_not_is_a_gap(folder: Path) -> None:
     draft, _, _ = new(Path("k.hip"), folder / "other", "", "softmax.fwd", ())
     assert re.search(rf'"sum": None,  {GAP}', draft.formula)
     assert re.search(rf"sum: {{.*{GAP} its shape", draft.spec)
+
+
+INDEXED = """\
+#include <hip/hip_runtime.h>
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y, at = 0;
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (col >= N) return;
+  if (row < M) for (int k = 0; k < K; ++k) C[row * N + col] = A[row * K + k] * B[k * N + col];
+}
+__global__ void norm(const float* x, const float* gamma, float* y, float* sums, int hidden) {
+  const float* row = x + (size_t)blockIdx.x * hidden;
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x)
+    y[(size_t)blockIdx.x * hidden + i] = row[i] * gamma[i];
+  sums[blockIdx.x] = 1;
+}
+__global__ void loss(const float* logits, const int* label, const bool* mask, float* cost, int tokens,
+                     int vocab) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= tokens || !mask[t]) return;
+  const float* row = logits + (size_t)t * vocab;
+  cost[t] = row[label[t]];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "shapes"),
+    [
+        ("gemm", ["M", "N", "K"], {"A": ["M", "K"], "B": ["K", "N"], "C": ["M", "N"]}),
+        ("norm", ["rows", "hidden"],
+         {"x": ["rows", "hidden"], "gamma": ["hidden"], "y": ["rows", "hidden"], "sums": ["rows"]}),
+        ("loss", ["tokens", "vocab"],
+         {"logits": ["tokens", "vocab"], "label": ["tokens"], "mask": ["tokens"], "cost": ["tokens"]}),
+    ],
+)  # fmt: skip
+def test_shapes_are_guessed_by_indices(
+    kernel: str, params: list[str], shapes: dict[str, list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "k.hip").write_text(INDEXED)
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", ())
+    for name in ("spec.yaml", "formula.py"):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(GAP, "#"))
+    loaded = spec.load(tmp_path / "spec.yaml").spec
+    main = loaded.variants["main"]
+    assert [*loaded.params] == params
+    assert {n: one.shape for n, one in {**main.inputs, **main.outputs}.items()} == shapes
+    if kernel == "norm":
+        assert main.launches[0].grid == ["rows"]
+        assert "grid: [rows]  # guess:" in draft.spec

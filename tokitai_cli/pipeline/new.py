@@ -32,7 +32,7 @@ def new(
             mend="give it parameters that can be passed, or name another kernel",
         )
     line = (
-        f"{draft.kernel.name}: `tokitai verify {folder / 'spec.yaml'} --device cpu` "
+        f"{draft.kernel.name}: `tokitai verify {folder / 'spec.yaml'} --suite quick --device cpu` "
         f"verifies it against formula.py."
     )
     texts = {folder / "spec.yaml": draft.spec, folder / "formula.py": draft.formula}

@@ -105,7 +105,8 @@ class LikeWriter(Writer):
         super().__init__(kernel, instance, leaves, launch, source)
         self.like = like
         settings: Named = like.variant.get("scalars", {})
-        self.sizes = [one for one in self.sizes if one.name not in settings]
+        self.sizes = [one for one in self.sizes if one.name not in {*settings, self.rows}]
+        self.rows = ""
         self.settings = _matched(self._numbers(), settings)
         self.arrays: dict[str, str] = {}
         for roles in (["inputs"], _WRITTEN):

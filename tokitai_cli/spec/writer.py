@@ -10,6 +10,7 @@ from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
 from tokitai_cli.spec.leaves import Leaves, role_of
+from tokitai_cli.spec.shapes import extents, one_block_a_row
 
 _SIZES = (96, 40, 7, 5, 3)
 _DEFAULT_BLOCK = 256
@@ -54,6 +55,11 @@ class Writer:
             if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
         ]
         self.function = _word(kernel.name)
+        self.rows = ""
+        if self.sizes and launch is None and one_block_a_row(kernel.body):
+            self.rows = "blocks" if "rows" in {one.name for one in self.parameters} else "rows"
+            counted = Parameter(self.rows, "int", "scalar", ("int32",), 0, False, "")
+            self.sizes.insert(0, counted)
         self.roles = {
             one.name: role_of(one, leaves.places[one.name], kernel.body)
             for one in self.parameters
@@ -144,7 +150,10 @@ class Writer:
         also = "" if one.const else f", and that the kernel {_DOES[role]} it"
         before = "2, " if one.name in self.leaves.rows else ""
         behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
-        shape = f'[{before}"{self.total}"{behind}]'
+        sizes = [size.name for size in self.sizes]
+        found = extents(self.kernel.body, self.leaves.places[one.name], sizes, self.rows)
+        told = ", ".join(found or sizes[:3] or ["elements"])
+        shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
 
     def _checks(self) -> list[str]:
@@ -180,7 +189,8 @@ class Writer:
         block = self._extents(self.launch.block if self.launch else [], str(_DEFAULT_BLOCK))
         size = _product(block[0])
         grid = self._extents(
-            self.launch.grid if self.launch else [], f"ceil_div({self.total}, {size})"
+            self.launch.grid if self.launch else [],
+            self.rows or f"ceil_div({self.total}, {size})",
         )
         lines = [
             f"        grid: [{', '.join(map(_quoted, grid[0]))}]{grid[1]}",
@@ -227,8 +237,9 @@ class Writer:
         ]  # fmt: skip
         lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"']
         if whole:
-            below = self.sizes[0].name if self.sizes else "elements"
-            drawn = ", ".join(f"{name}: {{kind: index-uniform, below: {below}}}" for name in whole)
+            last = self.sizes[-1].name if self.sizes else "elements"
+            below = {name: 2 if "mask" in name.lower() else last for name in whole}
+            drawn = ", ".join(f"{n}: {{kind: index-uniform, below: {b}}}" for n, b in below.items())
             lines.append(f"    inputs: {{{drawn}}}  # guess: indices")
         return lines
 

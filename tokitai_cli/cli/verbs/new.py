@@ -43,5 +43,7 @@ def new(
     typer.echo(f"{text.count(GUESS)} guesses to check ({GUESS} ...)")
     typer.echo(f"{text.count(GAP)} gaps to fill in ({GAP} ...)")
     at = out / "spec.yaml"
-    typer.echo(f"next: tokitai verify {at if out.parts else './spec.yaml'} --device cpu")
+    typer.echo(
+        f"next: tokitai verify {at if out.parts else './spec.yaml'} --suite quick --device cpu"
+    )
     return 0
