@@ -518,7 +518,11 @@ def test_a_case_that_takes_every_worker_down_is_lost_and_the_others_are_not(
     started: Processes, tmp_path: Path
 ) -> None:
     write_example(tmp_path / "good")
-    poison = "import os\nos.kill(os.getppid(), 9)\n" + example("oracle.py")
+    poison = (  # of the process that forks for it, and of the worker above that
+        "import os\nfrom pathlib import Path\n"
+        "stat = Path(f'/proc/{os.getppid()}/stat').read_text()\n"
+        "os.kill(int(stat.rpartition(')')[2].split()[1]), 9)\n"
+    ) + example("oracle.py")
     text = example("spec.yaml").replace("op: vector-add", "op: vector-poison")
     text = "".join(line for line in text.splitlines(True) if "{n: 25" not in line)
     write_example(tmp_path / "poison", oracle=poison, spec=text)
@@ -677,7 +681,10 @@ def test_tls_end_to_end_and_without_credentials_nothing(
 
 def kernels_of(pid: int) -> list[str]:
     """Programs out of the build cache that a worker has running."""
-    programs = [child.exe() for child in psutil.Process(pid).children(recursive=True)]
+    programs = []
+    for child in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ends meanwhile
+            programs.append(child.exe())
     return [program for program in programs if program.startswith(os.environ["TOKITAI_CACHE"])]
 
 

@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.cluster_processes import waited
 from tests.spec_example import write_example
 from tokitai_cli import oracles, plan
 from tokitai_cli import spec as spec_stage
@@ -56,6 +58,15 @@ def test_nothing_of_a_call_is_left_for_the_next(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("seen = [0]\n")
     assert ask(tmp_path, body, head="import beside") == "2 none None []"
     assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_no_dead_process_is_left_by_a_call(tmp_path: Path) -> None:
+    ask(tmp_path, RIGHT)
+    children = psutil.Process(forker()).children
+    waited(lambda: not children())
+    with pytest.raises(OracleError, match="exit 3"):
+        ask(tmp_path, "os._exit(3)")
+    waited(lambda: not children())
 
 
 def test_calls_draw_numbers_of_their_own(tmp_path: Path) -> None:

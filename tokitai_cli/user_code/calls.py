@@ -142,8 +142,7 @@ class _Forker:
         """Words for the end of a call that gave no answer. Raises _GoneError where it never began."""
         for stream in (self._child.output, self._child.errors):
             stream.clear()
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._requests, os.fsencode(folder) + child.END)
+        self._ask(os.fsencode(folder))
         pid = self._number(START_SECONDS)
         while pid == 0:  # it has only now started
             pid = self._number(START_SECONDS)
@@ -156,15 +155,21 @@ class _Forker:
         try:
             code = self._number(timeout)
         finally:
-            if code is None:  # unreaped as long as the forking process lives
+            if code is None:  # unreaped as long as it is not asked to be
                 kill_group(pid)
                 self.alive = False
+            else:
+                self._ask(b"")
         how = f"signal {-(code or 0)}" if (code or 0) < 0 else f"exit {code}"
         if code is None:
             how = self._fate()
         if not how:
             return f"gave no answer in {timeout:g} s and was ended"
         return f"its process ended without an answer ({how})"
+
+    def _ask(self, request: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._requests, request + child.END)
 
     def printed(self) -> str:
         """What came on stdout and stderr since the last call began."""

@@ -5,7 +5,7 @@ there is done in a fork, in a process group of its own, so that nothing of a cal
 one. Answers are numbers of eight bytes: 0 when the process can take requests; then for each of them
 the fork's process number, or what hinders it as a negative errno, and its exit code, negative for a
 signal, when it ended and its group is gone. It stays unreaped until the next request, so that the tool
-can end it by its number in the meantime.
+can end it by its number in the meantime; an empty request does nothing else.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ def serve(requests: int, answers: int) -> None:
     _load()
     os.write(answers, NUMBER.pack(0))
     pid = 0
-    while folder := _next(requests):
+    while (folder := _next(requests)) is not None:
         if pid:
             os.waitpid(pid, 0)
+            pid = 0
+        if not folder:
+            continue
         try:
             with warnings.catch_warnings():  # of threads: numpy's BLAS ends its own before a fork
                 warnings.simplefilter("ignore")
@@ -80,15 +83,15 @@ def _load() -> None:
     gc.freeze()
 
 
-def _next(requests: int) -> bytes:
-    """The next folder; empty at the end of requests."""
+def _next(requests: int) -> bytes | None:
+    """The next folder, empty where none is asked for yet; None at the end of requests."""
     data = b""
     while not data.endswith(END):
         part = os.read(requests, 1 << 16)
         if not part:
-            return b""
+            return None
         data += part
-    return data[: -len(END)]
+    return data.strip(END)  # an empty request may come with the next one
 
 
 def _ended(pid: int, requests: int) -> int | None:
