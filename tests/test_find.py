@@ -64,6 +64,23 @@ def test_each_kernel_is_listed_once_with_what_can_be_bound(tmp_path: Path) -> No
     assert {"scale", "accumulate", "of_header"} <= {n for n, one in listed.items() if one.bindable}
 
 
+def test_a_kernel_is_read_with_what_takes_its_file_in(tmp_path: Path) -> None:
+    kernel = "__global__ void k(const real* x, real* y, GRID n) { y[n] = x[n]; }\n"
+    (tmp_path / "kernels.cu").write_text(kernel)
+    (tmp_path / "types.h").write_text("#define GRID int\n")
+    text = '#include "types.h"\nusing real = double;\n#include "kernels.cu"\n'
+    (tmp_path / "main.cpp").write_text(text + "int main() { k<<<1, 32>>>(x, y, 3); }\n")
+    for place in (tmp_path, tmp_path / "main.cpp"):
+        (draft,) = [one for found in find_kernels(place) for one in found]  # type: ignore[union-attr]
+        assert told(draft).file.endswith("kernels.cu")
+        assert told(draft).bindable
+        assert "source: main.cpp" in draft.spec
+        assert "y: {dtype: float64" in draft.spec
+        assert "block: [32]" in draft.spec
+    (found,) = find_kernels(tmp_path / "kernels.cu")
+    assert [told(one).bindable for one in found] == [False]  # type: ignore[union-attr]
+
+
 def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
     source = tree(tmp_path)
     drafts = [one for found in find_kernels(source, (), tmp_path / "out") for one in found]  # type: ignore[union-attr]

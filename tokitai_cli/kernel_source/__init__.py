@@ -1,6 +1,6 @@
 """Kernels of real programs: what a source declares, what its kernels reach, and the rest left out."""
 
-from tokitai_cli.kernel_source.files import SYSTEM, has_host_code
+from tokitai_cli.kernel_source.files import SYSTEM, has_host_code, included
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
@@ -26,6 +26,7 @@ __all__ = [
     "Taken",
     "fields_of",
     "has_host_code",
+    "included",
     "instantiated",
     "kernels_of",
     "launches_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -64,17 +64,31 @@ def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
         text = data.decode("utf-8", "replace")
         one = UserFile(path, text, {}, {})
         found[path] = one
-        for match in re.finditer(_INCLUDE, text, re.MULTILINE):
-            near = (path.parent, *own) if match["mark"] == '"' else own
-            places = (_normal(folder / match["name"]) for folder in near)
-            place = next((one for one in places if one.is_file()), None)
-            if place is None or match["name"].startswith("hip/"):
+        for match, place in _led(path, text, own):
+            if place is None:
                 closing = ">" if match["mark"] == "<" else '"'
                 one.foreign[match.start()] = match["mark"] + match["name"] + closing
             else:
                 one.includes[match.start()] = place
                 waiting.append(place)
     return found
+
+
+def included(path: Path, folders: Sequence[Path]) -> list[Path]:
+    """Files of the user's that `path` itself takes in."""
+    text = (sources.read(path) or b"").decode("utf-8", "replace")
+    return [place for _, place in _led(path, text, folders) if place is not None]
+
+
+def _led(
+    path: Path, text: str, folders: Sequence[Path]
+) -> Iterator[tuple[re.Match[str], Path | None]]:
+    """Each #include of a file, and the file of the user's that it leads to, if any."""
+    for match in re.finditer(_INCLUDE, text, re.MULTILINE):
+        near = (path.parent, *folders) if match["mark"] == '"' else folders
+        places = (_normal(folder / match["name"]) for folder in near)
+        place = next((one for one in places if one.is_file()), None)
+        yield match, None if match["name"].startswith("hip/") else place
 
 
 def _normal(path: Path) -> Path:

@@ -44,7 +44,7 @@ def find_kernels(
             f"no such file or folder: {path}", mend="name a source, or a folder of them"
         )
     seen: set[tuple[Path, int]] = set()
-    for file in [path] if path.is_file() else _sources(path):
+    for file in [path] if path.is_file() else _sources(path, folders):
         drafts = drafts_of(file, folders, place and place.resolve() / "spec")
         if isinstance(drafts, Unread):
             yield drafts
@@ -62,8 +62,6 @@ def drafts_of(
     if data is None or len(data) > MAX_BYTES:
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
-    if b"__global__" not in data:
-        return []
     try:
         program = kernel_source.program(file.resolve(), folders)
         return spec.drafts(program, place, folders, like)
@@ -126,7 +124,17 @@ def write_new(texts: Mapping[Path, str]) -> None:
         raise StorageError(f"{at} cannot be written: {error.strerror or error}") from None
 
 
-def _sources(folder: Path) -> Iterator[Path]:
-    """Sources below a folder, those that are compiled before what they include."""
+def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
+    """Sources below a folder that hold kernels or take some in; what is taken in comes last.
+
+    Its types and its launches are those that stand around it. What cannot be read is among them.
+    """
     files = [one for one in sorted(folder.rglob("*")) if one.suffix.lower() in SUFFIXES]
-    yield from sorted(files, key=lambda one: one.suffix.lower() not in SUFFIXES[:2])
+    parts = {one: kernel_source.included(one, folders) for one in files}
+    known = {one for one in files if b"__global__" in (sources.read(one) or b"__global__")}
+    while more := {one for one in parts.keys() - known if not known.isdisjoint(parts[one])}:
+        known |= more
+    inner = {place for one in known for place in parts[one]}
+    return sorted(
+        known, key=lambda one: (one in inner, one.suffix.lower() not in SUFFIXES[:2], one)
+    )
