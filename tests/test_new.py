@@ -179,6 +179,15 @@ __global__ void loss(const float* logits, const int* label, const bool* mask, fl
   const float* row = logits + (size_t)t * vocab;
   cost[t] = row[label[t]];
 }
+__global__ void largest(const float* x, float* y, int tall, int wide) {
+  int r = blockIdx.x;
+  for (int j = 0; j < wide; ++j) y[r] = fmaxf(y[r], x[r * wide + j]);
+}
+__global__ void launched(const float* x, float* y, int tall, int wide) {
+  int r = blockIdx.x;
+  if (r < tall) for (int j = 0; j < wide; ++j) y[r] += x[r * wide + j];
+}
+void host(float* x, float* y, int a, int b) { launched<<<a, 64>>>(x, y, a, b); }
 """
 
 
@@ -190,6 +199,8 @@ __global__ void loss(const float* logits, const int* label, const bool* mask, fl
          {"x": ["rows", "hidden"], "gamma": ["hidden"], "y": ["rows", "hidden"], "sums": ["rows"]}),
         ("loss", ["tokens", "vocab"],
          {"logits": ["tokens", "vocab"], "label": ["tokens"], "mask": ["tokens"], "cost": ["tokens"]}),
+        ("largest", ["tall", "wide"], {"x": ["tall", "wide"], "y": ["tall"]}),
+        ("launched", ["tall", "wide"], {"x": ["tall", "wide"], "y": ["tall"]}),
     ],
 )  # fmt: skip
 def test_shapes_are_guessed_by_indices(
@@ -202,7 +213,9 @@ def test_shapes_are_guessed_by_indices(
     loaded = spec.load(tmp_path / "spec.yaml").spec
     main = loaded.variants["main"]
     assert [*loaded.params] == params
-    assert {n: one.shape for n, one in {**main.inputs, **main.outputs}.items()} == shapes
+    assert {
+        n: one.shape for n, one in {**main.inputs, **main.outputs, **main.inout}.items()
+    } == shapes
     if kernel == "norm":
         assert main.launches[0].grid == ["rows"]
         assert "grid: [rows]  # guess:" in draft.spec

@@ -105,8 +105,7 @@ class LikeWriter(Writer):
         super().__init__(kernel, instance, leaves, launch, source)
         self.like = like
         settings: Named = like.variant.get("scalars", {})
-        self.sizes = [one for one in self.sizes if one.name not in {*settings, self.rows}]
-        self.rows = ""
+        self.sizes = [one for one in self.sizes if one.name not in settings]
         self.settings = _matched(self._numbers(), settings)
         self.arrays: dict[str, str] = {}
         for roles in (["inputs"], _WRITTEN):
@@ -143,6 +142,9 @@ class LikeWriter(Writer):
 
     def _own_sizes(self) -> list[Parameter]:
         return [one for one in self.sizes if one.name not in self.renamed]
+
+    def _rows(self) -> str:
+        return ""  # the op has its own
 
     def _title(self) -> str:
         title = f"{self.kernel.name}: {self.like.op['title']}"

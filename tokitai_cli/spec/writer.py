@@ -55,11 +55,7 @@ class Writer:
             if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
         ]
         self.function = _word(kernel.name)
-        self.rows = ""
-        if self.sizes and launch is None and one_block_a_row(kernel.body):
-            self.rows = "blocks" if "rows" in {one.name for one in self.parameters} else "rows"
-            counted = Parameter(self.rows, "int", "scalar", ("int32",), 0, False, "")
-            self.sizes.insert(0, counted)
+        self.rows = self._rows() if self.sizes and one_block_a_row(kernel.body) else ""
         self.roles = {
             one.name: role_of(one, leaves.places[one.name], kernel.body)
             for one in self.parameters
@@ -98,6 +94,19 @@ class Writer:
         lines += self._checks()
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
+
+    def _rows(self) -> str:
+        """Size that blocks count: the host's grid, one that the kernel never reads, or a new one."""
+        names = [one.name for one in self.sizes]
+        if self.launch is not None:
+            told = self._expression(self.launch.grid[0]) if self.launch.grid else ""
+            return told if told in names else ""
+        unread = [name for name in names if not re.search(rf"\b{name}\b", self.kernel.body)]
+        if unread:
+            return unread[0]
+        name = "blocks" if "rows" in {one.name for one in self.parameters} else "rows"
+        self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
+        return name
 
     def _title(self) -> str:
         return f"{self.kernel.name}  {GAP} what it computes"
