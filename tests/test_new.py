@@ -9,7 +9,7 @@ import pytest
 
 from tokitai_cli import resources, spec
 from tokitai_cli.cli.app import run
-from tokitai_cli.errors import SpecError
+from tokitai_cli.errors import SpecError, UsageError
 from tokitai_cli.pipeline.new import new
 from tokitai_cli.pipeline.specs import load
 from tokitai_cli.spec.gaps import GAP
@@ -121,6 +121,18 @@ def test_the_kernel_is_asked_for_where_it_is_not_clear(folder: Path, capsys: Cap
     assert not names(folder)
     assert run(["new", "k.hip", "--kernel", "shift"]) == 0
     assert "kernel: shift" in (folder / "spec.yaml").read_text()
+
+
+def test_one_of_several_of_a_name_is_named_by_its_types(folder: Path) -> None:
+    other = KERNEL.partition("\n")[2].replace("float", "double")
+    Path("k.hip").write_text(KERNEL + other)
+    with pytest.raises(UsageError, match="several are named `scale`"):
+        new(Path("k.hip"), folder, "scale", "", ())
+    draft, _, _ = new(Path("k.hip"), folder, "scale:6", "", ())
+    assert draft.instance == "scale(const double*, double*, double*, int, int, double)"
+    for name in ("spec.yaml", "formula.py"):
+        (folder / name).write_text((folder / name).read_text().replace(GAP, "#"))
+    assert spec.load(folder / "spec.yaml").spec.variants["main"].inputs["x"].dtype == "float64"
 
 
 def single_launches() -> list[str]:

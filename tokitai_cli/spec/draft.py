@@ -55,10 +55,14 @@ def drafts(
     here = folder or program.source.parent
     source = [os.path.relpath(one, here) for one in (program.source, *include)]
     found = []
-    for kernel in kernels_of(program):
+    kernels = kernels_of(program)
+    for kernel in kernels:
         mine = [one for one in launches if one.kernel == kernel.name]
         fitting = [one for one in mine if len(one.args) == len(kernel.parameters)] or mine
-        found.append(_draft(program, kernel, fitting[0] if fitting else None, source, like))
+        named = [one for one in kernels if one.qualified == kernel.qualified]
+        overloaded = any(one.parameters != kernel.parameters for one in named)
+        launch = fitting[0] if fitting else None
+        found.append(_draft(program, kernel, launch, source, like, overloaded))
     return found
 
 
@@ -68,10 +72,14 @@ def _draft(
     launch: HostLaunch | None,
     source: list[str],
     like: Model | None,
+    overloaded: bool,
 ) -> Draft:
     arguments = _template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
+    if overloaded:
+        types = [msgspec.structs.replace(one, name="").text for one in parameters]
+        instance += f"({', '.join(types)})"
     leaves = Leaves(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"))
