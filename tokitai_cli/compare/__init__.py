@@ -7,7 +7,8 @@ from tokitai_cli.compare.judgement import (
     judge,
     judge_another,
     judge_other_inputs,
+    judge_right,
 )
 from tokitai_cli.compare.values import number
 
-__all__ = ["Judgement", "judge", "judge_another", "judge_other_inputs", "number"]
+__all__ = ["Judgement", "judge", "judge_another", "judge_other_inputs", "judge_right", "number"]

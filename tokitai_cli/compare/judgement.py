@@ -20,7 +20,8 @@ from tokitai_cli.compare.output import (
 )
 from tokitai_cli.compare.properties import PropertyJudgement, judge_property
 from tokitai_cli.compare.structure import Difference, form_failures
-from tokitai_cli.fills import name_of
+from tokitai_cli.dtypes import FORMATS, numpy_dtype
+from tokitai_cli.fills import fills_of, name_of
 from tokitai_cli.model.case import (
     Case,
     Expectation,
@@ -37,8 +38,10 @@ from tokitai_cli.model.judged import (
     PropertyRecord,
     RepeatRecord,
 )
+from tokitai_cli.model.settings import MIN_REPEAT
 from tokitai_cli.model.text import plural
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.numerics import round_to
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -102,6 +105,28 @@ def judge(
         properties=[one.record for one in held],
         changes=[one.changes for one in judged if one.changes is not None],
     )
+
+
+def judge_right(
+    case: Case, expectations: Mapping[str, Expectation], replays: Mapping[str, Replay]
+) -> Judgement:
+    """The judgement of a kernel that gives every reference, rounded once: no kernel has to run.
+
+    What the checks make of wrong outputs is as in a run of the case.
+    """
+    right = {}
+    for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        if buffer.name in expectations:
+            values = np.asarray(expectations[buffer.name].reference)
+            with np.errstate(all="ignore"):
+                right[buffer.name] = (
+                    round_to(values, buffer.dtype)
+                    if buffer.dtype in FORMATS
+                    else values.astype(numpy_dtype(buffer.dtype))
+                )
+    fills = fills_of(MIN_REPEAT)
+    result = RunResult(outputs=(right,) * len(fills), fills=fills, times_ns=(0,) * len(fills))
+    return judge(case, expectations, replays, result)
 
 
 def _outputs(

@@ -11,6 +11,7 @@ from tokitai_cli.console.show import (
     show_index,
     show_kernels,
     show_ops,
+    show_scores,
     show_spec,
     show_summary,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "show_kernels",
     "show_ops",
     "show_planned",
+    "show_scores",
     "show_spec",
     "show_summary",
 ]

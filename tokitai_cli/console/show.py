@@ -28,9 +28,10 @@ from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
+from tokitai_cli.model.judged import Score
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant, leaves_of
-from tokitai_cli.model.text import number, plural
+from tokitai_cli.model.text import number, plural, shape_text
 
 
 def show_summary(
@@ -186,6 +187,26 @@ def show_spec(loaded: LoadedSpec) -> None:
     blocks += [Line(bug.reason, label="known bug:") for bug in spec.known_bugs]
     blocks += [Line(text, label="not claimed:") for text in spec.non_claims]
     emit(blocks, sys.stdout)
+
+
+def show_scores(scores: Iterable[Score]) -> None:
+    """Show what the checks of each output make of the changes of its formula, as it is known."""
+    place: tuple[str, Sequence[str]] = ("", ())
+    for one in scores:
+        blocks: list[Block] = []
+        if place != (one.variant, one.profiles):
+            place = (one.variant, one.profiles)
+            blocks += [Line(""), Line(f"score of {one.variant}", STRONG)]
+            on = f"{shape_text(one.shape)}, profiles {', '.join(one.profiles)}; no kernel was run"
+            blocks.append(Line(on, label="looked at:", indent=2))
+            left = [f"{profile} ({reason})" for profile, reason in one.skipped.items()]
+            blocks += [Line("; ".join(left), label="left out:", indent=2)] if left else []
+        rejected = one.tried - len(one.accepted) - len(one.untold)
+        text = f"checks reject {rejected} of {one.tried} changes of the formula"
+        blocks.append(Line(f"{one.output}: {text}", DOUBTFUL if one.accepted else NORMAL, indent=2))
+        blocks += [Line(words, BAD, label="checks let pass:", indent=4) for words in one.accepted]
+        blocks += [Line(words, label="none can tell:", indent=4) for words in one.untold]
+        emit(blocks, sys.stdout)
 
 
 _ROLES = {

@@ -275,3 +275,21 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
     accepted: list[str]
     untold: list[str]
     rows: int = 0
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks of an output tell of the changes of its formula, on some cases together.
+
+    tried: changes that alter the output in some case. accepted, untold: as in ChangesRecord, of those
+    that the checks reject in no case. profiles: those of the cases, all of one shape. skipped: other
+    profiles, and why.
+    """
+
+    variant: str
+    output: str
+    shape: dict[str, int]
+    tried: int
+    accepted: list[str]
+    untold: list[str]
+    profiles: list[str]
+    skipped: dict[str, str]

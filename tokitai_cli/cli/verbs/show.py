@@ -23,9 +23,21 @@ def list_ops(json: Json = False) -> None:
 
 def show(
     op: Annotated[str, typer.Argument(metavar="OP", help="A built-in op, or a spec file's path.")],
+    score: Annotated[
+        bool,
+        typer.Option(
+            "--score",
+            help="Count the changes of each formula that the checks reject; runs no kernel.",
+        ),
+    ] = False,
 ) -> None:
     """Show an op's contract: kernels, shapes, checks, profiles."""
     from tokitai_cli import console
     from tokitai_cli.pipeline.specs import load_op
 
-    console.show_spec(load_op(op))
+    loaded = load_op(op)
+    console.show_spec(loaded)
+    if score:
+        from tokitai_cli.pipeline.score import score as score_of
+
+        console.show_scores(score_of(loaded))

@@ -1,0 +1,83 @@
+"""How many changes of each formula the checks of a spec reject, without building or running a kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from tokitai_cli import compare, plan
+from tokitai_cli.errors import OracleError
+from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.judged import Score
+from tokitai_cli.model.settings import Settings
+from tokitai_cli.pipeline.prepare import Clock, Preparation, Refusal
+
+SUITE = "quick"
+# Bytes of a case beyond which the smallest shape of the suite stands for the defaults.
+_LARGE = 1 << 24
+# Seconds of a variant after which no further profile is looked at, and of a user's code in a case.
+_SECONDS = 20.0
+
+
+def score(loaded: LoadedSpec) -> Iterator[Score]:
+    """The score of each output that a formula is the oracle of; judged as a case of a run is.
+
+    On all profiles, at the default shape, since at the smallest of a suite (often one element) few
+    changes alter anything; where the defaults are large, at the smallest of the suite quick.
+    """
+    for name, variant in loaded.spec.variants.items():
+        if variant.by_formula:
+            yield from _score(name, _cases(loaded, name))
+
+
+def _cases(loaded: LoadedSpec, variant: str) -> Sequence[Case]:
+    """Cases of one shape, a profile each."""
+    example = plan.example(loaded, variant)
+    if example is None:
+        return ()
+    shape = example.shape
+    if SUITE in loaded.spec.suites and plan.memory_bytes(example, 1) > _LARGE:
+        selection = plan.Selection(variants=(variant,), suite=SUITE)
+        cases = (case for case in plan.plan(loaded, selection).cases if not case.expect_empty)
+        least = min(cases, key=lambda case: plan.memory_bytes(case, 1), default=example)
+        shape = least.shape
+    shapes = {key: (value,) for key, value in shape.items()}
+    return plan.plan(loaded, plan.Selection(shapes=shapes, variants=(variant,))).cases
+
+
+def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
+    settings = Settings(timeout=_SECONDS)
+    start = time.monotonic()
+    found: dict[str, dict[str, set[str]]] = {}
+    profiles, skipped = [], {}
+    for case in cases:
+        if time.monotonic() - start > _SECONDS:
+            skipped[case.profile] = f"{_SECONDS:g} seconds were over"
+            continue
+        ready = Preparation(case, settings)(Clock())
+        if isinstance(ready, Refusal):
+            skipped[case.profile] = ready.error.message
+            continue
+        try:
+            judgement = compare.judge_right(case, ready.expectations, ready.replays)
+        except OracleError as error:
+            skipped[case.profile] = error.message
+            continue
+        profiles.append(case.profile)
+        for one in judgement.changes:
+            kinds = found.setdefault(one.output, {})
+            status = dict.fromkeys(one.untold, "untold") | dict.fromkeys(one.accepted, "accepted")
+            for words in ready.expectations[one.output].changes or {}:
+                kinds.setdefault(words, set()).add(status.get(words, "rejected"))
+    for output, kinds in found.items():
+        left = {words: seen for words, seen in kinds.items() if "rejected" not in seen}
+        yield Score(
+            variant=variant,
+            output=output,
+            shape=dict(cases[0].shape),
+            tried=len(kinds),
+            accepted=[words for words, seen in left.items() if "accepted" in seen],
+            untold=[words for words, seen in left.items() if "accepted" not in seen],
+            profiles=profiles,
+            skipped=skipped,
+        )
