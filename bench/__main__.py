@@ -14,7 +14,18 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import batch, cold_build, kernels, memory, profile, rows, stages, startup, study
+from bench import (
+    batch,
+    cold_build,
+    kernels,
+    memory,
+    profile,
+    rows,
+    sharpness,
+    stages,
+    startup,
+    study,
+)
 from bench._runs import Line
 
 MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
@@ -27,6 +38,7 @@ MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
     "profile": profile.measure,
     "batch": batch.measure,
     "study": study.measure,
+    "sharpness": sharpness.measure,
 }
 
 

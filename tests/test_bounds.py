@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from tests.drawing import PROFILES, gemm_case, with_dtype
 from tests.support import make_result
 from tests.test_numerics import rounded_fraction
-from tokitai_cli import oracles
+from tokitai_cli import oracles, spec
 from tokitai_cli.compare import judge
 from tokitai_cli.dtypes import DTYPES, FORMATS, DType, FloatFormat
 from tokitai_cli.inputs import draw
@@ -31,6 +32,7 @@ from tokitai_cli.numerics import (
 )
 
 Single = NDArray[np.float32]
+SHARPNESS = Path(__file__).parent.parent / "reports" / "generated" / "sharpness.md"
 ORDERS = ("sequential", "random", "tree")
 halves = st.integers(0, 2**16 - 1).map(lambda bits: np.uint16(bits).view(np.float16))
 finite_halves = halves.filter(lambda value: bool(np.isfinite(value)))
@@ -277,3 +279,19 @@ def test_a_float16_accumulator_breaks_the_ramp_and_passes_plain_integers() -> No
         for t in range(4096):
             total = (total + np.multiply.outer(x[:, t], y[t])).astype(np.float16)
         assert (violations(total.astype(np.float32), want, "float16") == 0) == passes
+
+
+def test_the_page_of_sharpness_has_every_output_that_a_bound_judges() -> None:
+    """`TOKITAI_UPDATE_GOLDEN=1 python -m bench sharpness` writes it; digits depend on the machine."""
+    page = SHARPNESS.read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    listed = {(row[0].removeprefix("| "), *row[1:3]) for row in rows if row[3] == "bound"}
+    wanted = {
+        (op, name, output)
+        for op, path in spec.builtin()
+        for name, variant in spec.load(path).spec.variants.items()
+        for output in (*variant.outputs, *variant.inout)
+        if any(check.metric == "bound" and check.output in ("", output) for check in variant.checks)
+    }
+    assert listed == wanted
+    assert all(0 <= float(row[4]) <= 1 for row in rows)
