@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from pathlib import Path
 
@@ -79,6 +80,19 @@ def test_a_kernel_is_read_with_what_takes_its_file_in(tmp_path: Path) -> None:
         assert "block: [32]" in draft.spec
     (found,) = find_kernels(tmp_path / "kernels.cu")
     assert [told(one).bindable for one in found] == [False]  # type: ignore[union-attr]
+
+
+def test_arrays_of_arrays_are_one_piece_of_memory(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(
+        "__global__ void k(const float x[][8], float (*y)[8], float z[2][3][4], float* rows[3]) {\n"
+        "  y[0][threadIdx.x] = x[1][2]; z[0][1][2] += 1; rows[0][1] = 2;\n}\n"
+    )
+    ((draft,),) = find_kernels(tmp_path)  # type: ignore[misc]
+    told = [(one.kind, one.pointers, one.const) for one in draft.kernel.parameters]
+    flat = [("array", 1, True), ("array", 1, False), ("array", 1, False)]
+    assert told == [*flat, ("pointers", 2, False)]
+    for role, name in (("inputs", "x"), ("outputs", "y"), ("inout", "z")):
+        assert re.search(rf"    {role}:\n      {name}: {{dtype: float32", draft.spec)
 
 
 def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:

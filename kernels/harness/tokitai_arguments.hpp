@@ -93,11 +93,11 @@ struct ElementsHold<T, true> {
   static constexpr bool of(DType) { return true; }  // void*: the kernel says nothing of elements
 };
 
-// The parameter is a pointer to elements of the dtype, const or not.
+// The parameter is a pointer to elements of the dtype, const or not, or to arrays of them: float (*)[4].
 template <class P>
 constexpr bool takes_buffer(DType dtype) {
   if constexpr (std::is_pointer_v<P>)
-    return ElementsHold<std::remove_cv_t<std::remove_pointer_t<P>>>::of(dtype);
+    return ElementsHold<std::remove_cv_t<std::remove_all_extents_t<std::remove_pointer_t<P>>>>::of(dtype);
   else
     return false;
 }

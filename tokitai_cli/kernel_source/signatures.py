@@ -256,9 +256,9 @@ def _parameter(
         if name
         else whole
     )
-    pointers = bare.count("*") + bare.count("[")
+    pointers = _pointers(bare)
     reference = "&" in bare
-    front = re.split(r"[*&\[]", bare)[0]
+    front = re.split(r"\(\s*\*|[*&\[]", bare)[0]
     const = bool(re.search(r"\bconst\b", front)) and pointers > 0
     base = types.resolved(front, {})
     if "*" in base:  # an alias of a pointer
@@ -272,6 +272,15 @@ def _parameter(
     return Parameter(
         name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip()
     )
+
+
+def _pointers(bare: str) -> int:
+    """Levels of pointers: `[2][3]` and `(*)[3]` are one, to elements that lie in one piece."""
+    grouped = re.search(r"\(\s*\*([^)]*)\)", bare)
+    stars, extents = bare.count("*"), bare.count("[")
+    if grouped is not None:
+        return stars + grouped[1].count("[")
+    return stars + extents if stars else min(extents, 1)
 
 
 def _kind(kind: str, pointers: int, base: str) -> str:

@@ -114,16 +114,19 @@ def role_of(one: Parameter, place: str, body: str) -> str:
 
 
 def _behind_index(body: str, at: int) -> str | None:
-    """Text behind `[...]` at `at`; None where there is no index."""
-    opened = re.compile(r"\s*\[").match(body, at)
-    if opened is None:
-        return None
-    depth = 0
-    for mark in re.compile(r"[\[\]]").finditer(body, opened.end() - 1):
-        depth += 1 if mark.group() == "[" else -1
-        if depth == 0:
-            return body[mark.end() : mark.end() + 40]
-    return None
+    """Text behind `[...]` at `at`, all of them; None where there is no index."""
+    found = None
+    while (opened := re.compile(r"\s*\[").match(body, at)) is not None:
+        depth = 0
+        for mark in re.compile(r"[\[\]]").finditer(body, opened.end() - 1):
+            depth += 1 if mark.group() == "[" else -1
+            if depth == 0:
+                break
+        else:
+            return None
+        at = mark.end()
+        found = body[at : at + 40]
+    return found
 
 
 def _free(name: str) -> str:
