@@ -208,7 +208,7 @@ def _layernorm() -> tuple[dict[str, Tree], Tree]:
         single = faulty("layernorm", "fwd", fault)
         single["inputs"]["x"]["dtype"] = "float32"
         single["launches"][0]["kernel"] = "layernorm_fwd<float>"
-        single.pop("replay")
+        single.pop("replay", None)
         single["checks"] = [check for check in single["checks"] if "against" not in check]
         found[f"single-{fault}"] = single
     profiles: Tree = {

@@ -488,7 +488,7 @@ def test_an_oracle_that_cannot_be_read_stops_no_other_case(
             (folder / "oracle.py").unlink(missing_ok=True)
         return identity(variant, folder)
 
-    monkeypatch.setattr(oracles, "identity", lose)
+    monkeypatch.setattr(oracles.registry, "identity", lose)
     found = gather(tmp_path)
     assert {one.entry.op: list(one.entry.oracles) for one in found.specs} == {
         "lost": [],
@@ -775,7 +775,7 @@ def test_a_fingerprint_changes_with_numpy_and_python(
 def test_a_fingerprint_does_not_depend_on_threads_and_gpus(case: Case, settings: Settings) -> None:
     assert of(case, settings=settings) == of(case)
     assert set(Settings.__struct_fields__) == {
-        *("repeat", "warmup", "timeout", "arch", "warp_size"),
+        *("repeat", "warmup", "timeout", "arch", "warp_size", "sanitize"),
         *("threads", "gpu"),
     }
 

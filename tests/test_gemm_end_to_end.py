@@ -49,8 +49,9 @@ def test_the_shipped_kernels_are_verified_on_every_profile(
 ) -> None:
     evidence = run("gemm-bw", tmp_path, shapes=shape)
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
-    assert verdicts(evidence) == ["verified"] * 20
-    assert {case.variant for case in evidence.cases} == {"grad-a", "grad-b"}
+    assert verdicts(evidence) == ["verified"] * 28
+    every = {"grad-a", "grad-b", "grad-a-bf16", "grad-b-bf16"}
+    assert {case.variant for case in evidence.cases} == every
     assert len({case.profile for case in evidence.cases}) == 10
 
 

@@ -150,7 +150,8 @@ def test_every_list_of_dtypes_is_the_tables() -> None:
     header = resources.kernels_dir() / "harness" / "tokitai_arguments.hpp"
     text = header.read_text(encoding="utf-8").partition("enum class DType {")[2].partition("}")[0]
     harness = [name.strip().replace("boolean", "bool") for name in text.split(",") if name.strip()]
-    assert harness == list(DTYPES)
+    # The harness moves the four 8-bit floats as one.
+    assert sorted(harness) == sorted({name.partition("_")[0] for name in DTYPES})
     for name, dtype in DTYPES.items():
         assert numpy_dtype(name).itemsize == dtype.nbytes
         assert numpy_dtype(name).name == name

@@ -356,12 +356,13 @@ def test_memory_of_a_large_product_stays_below_twelve_times_its_arrays() -> None
     assert 4 * arrays < memory_bytes(case, 2) < 12 * arrays
 
 
-def test_every_suite_of_gemm_bw_has_cases_for_both_variants() -> None:
+def test_every_suite_of_gemm_bw_has_cases_for_every_variant() -> None:
     loaded = spec.load(spec.find("gemm-bw"))
     for suite in loaded.spec.suites:
         result = plan(loaded, Selection(suite=suite))
-        assert {case.variant_name for case in result.cases} == {"grad-a", "grad-b"}
-        assert {out.variant for out in result.left_out} == {"grad-a", "grad-b"}
+        every = {"grad-a", "grad-b", "grad-a-bf16", "grad-b-bf16"}
+        assert {case.variant_name for case in result.cases} == every
+        assert {out.variant for out in result.left_out} == every
 
 
 # ---------------------------------------------------------------- lists of values

@@ -122,7 +122,7 @@ def test_arrays_of_a_failing_case_are_kept_in_every_dtype(tmp_path: Path) -> Non
     for case in evidence.cases:
         dtype = case.variant.removeprefix("tail-")
         arrays = loaded(tmp_path, case)
-        assert set(arrays) == {"in_x", "want_y", "got_y_0", "got_y_1"}
+        assert set(arrays) >= {"in_x", "want_y", "got_y_0", "got_y_1"}
         # .npy has no bfloat16: float32 holds each of its values.
         kept = "float32" if dtype == "bfloat16" else dtype
         assert {arrays[name].dtype.name for name in ("in_x", "got_y_0", "got_y_1")} == {kept}

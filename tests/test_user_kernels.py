@@ -97,7 +97,13 @@ def variants() -> dict[str, dict[str, Any]]:
         EXACT,
         inputs=int32,
         outputs=arrays("int32", "total", shape=1),
-        workspaces=arrays("int32", "partial", shape="ceil_div(n, 64)"),
+        workspaces={
+            "partial": {
+                "dtype": "int32",
+                "shape": ["ceil_div(n, 64)"],
+                "scratch": "the sum of each block",
+            }
+        },
         launches=[
             {
                 "kernel": "block_sums",

@@ -43,6 +43,8 @@ OF_SUMS = {
     "heaviest": "the heaviest term dropped",
     "half": "the second half of the terms dropped",
 }
+# The kinds that stand for a term that a kernel loses.
+DROPPING = ("last", "heaviest")
 OF_EXTREMES = {"summed": "a sum in its place", "last": "the last element dropped"}
 OF_PAIRS = {
     "left": "the first operand alone",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokitai_cli.answers import changeable
 from tokitai_cli.answers import rows as rows_of
 from tokitai_cli.answers.asked import Asked, Wanted
-from tokitai_cli.answers.changes import Recorded
+from tokitai_cli.answers.changes import DROPPING, Recorded
 from tokitai_cli.formula.known import ClaimError
 
 Parts = dict[str, Any]
@@ -53,7 +53,11 @@ def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: 
     elif size * len(made) > _WHOLE:
         most = max(_LEAST_CHANGES, _WHOLE // max(size, 1))
         start = wanted.turn % max(len(made), 1)
-        made = (made[start:] + made[:start])[:most]
+        made = made[start:] + made[:start]
+        # Dropped terms decide what a case proves: they are tried whatever they cost.
+        terms = [change for change in made if change.kind in DROPPING]
+        others = [change for change in made if change.kind not in DROPPING]
+        made = terms + others[: max(most - len(terms), 0)]
     for parts in found.values() if rows is not None else ():
         parts["rows"] = rows
     for change in made:

@@ -15,11 +15,13 @@ SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))  # where every compi
 _INCLUDE = (
     r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"
 )
-# What says that a program holds host code: launches, the runtime API, a main, headers of hosts.
+# What says that a program holds host code: launches, the runtime API, a main, headers of hosts and
+# of CUDA.
 _HOST = re.compile(
     r"<<<|\bhipLaunchKernelGGL\b|\bmain\s*\(|\b(?:hip|cuda)(?:Error|Stream|Event)_t\b"
     r"|\b(?:hip|cuda|cu)(?:Malloc|Memcpy|Free|Device|Stream|Event|Get|Launch|Func|Module)\w*\s*\("
     r"|#[ \t]*include[ \t]*[<\"](?:iostream|fstream|sstream|vector|string|chrono|random|map|torch|ATen"
+    r"|cuda\w*|cu(?:rand|blas|dnn)\w*|cooperative_groups|device_launch_parameters|nvtx\w*"
     r"|c10|pybind11|gtest|gmock|Python\.h|thrust/(?:host|device)_vector|benchmark|mpi|omp)\b"
 )
 _GUARDED = re.compile(

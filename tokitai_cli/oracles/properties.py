@@ -84,6 +84,8 @@ class Given(msgspec.Struct, frozen=True):
         assert own is not None  # every oracle that states a property has a bound
         e = as_matrix(own)[part]
         finite = overflow_class(reference, e, form) == MUST_BE_FINITE
+        if self.expectation.may_be_nan is not None:
+            finite &= ~as_matrix(self.expectation.may_be_nan)[part]
         # What is left out must not poison sums.
         reference, e = np.where(finite, reference, 0.0), np.where(finite, e, 0.0)
         return reference, rounded_bound(e, reference, form), finite
