@@ -378,7 +378,7 @@ def test_an_include_guard_is_no_conditional() -> None:
 @needs_compiler
 def test_cuda_alone_is_refused_where_only_hip_is_known(bench: Bench) -> None:
     bench.source = bench.folder / "k.cu"
-    bench.write("#include <cuda_runtime.h>\nstatic const int kernel_value = 1;\n")
+    bench.write("static const int kernel_value = 1;\n")
     request = harness_request(bench.case())
     recipe = msgspec.structs.replace(bench.recipe(), device="rocm")
     with pytest.raises(BuildError, match=r"k\.cu is CUDA alone: .*hipify-perl"):
