@@ -184,7 +184,5 @@ def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -
 def test_headers_of_cuda_are_a_hosts() -> None:
     """A .cu that includes nothing else is read as a program: those headers are not there."""
     for name in ("cuda_runtime.h", "cuda_fp16.h", "curand_kernel.h", "cooperative_groups.h"):
-        assert kernel_source.has_host_code([f"#include <{name}>\n__global__ void k() {{}}\n"])
-    assert not kernel_source.has_host_code(
-        ["#include <hip/hip_runtime.h>\n__global__ void k() {}\n"]
-    )
+        assert has_host_code([f"#include <{name}>\n__global__ void k() {{}}\n"])
+    assert not has_host_code(["#include <hip/hip_runtime.h>\n__global__ void k() {}\n"])
