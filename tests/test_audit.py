@@ -117,6 +117,15 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     ),
     "title": (lambda tree: tree["contract"].update(title="A better one"), "not what the spec"),
     "twice": (lambda tree: tree["cases"].append(tree["cases"][0]), "stands twice"),
+    "command": (lambda tree: tree.update(rerun="rm -rf /"), "is none of tokitai's"),
+    "chained": (
+        lambda tree: tree.update(rerun=tree["rerun"] + "; rm -rf /"),
+        "not written as tokitai writes one",
+    ),
+    "other-case": (
+        lambda tree: tree["cases"][0].update(rerun="tokitai verify gemm-bw --seed 7"),
+        "says another seed",
+    ),
     "id": (lambda tree: tree["cases"][0].update(profile="large"), "does not name what it is"),
 }
 

@@ -193,3 +193,14 @@ def test_damaged_files_are_read_without_a_fault_and_in_bounded_time(tmp_path: Pa
     (tmp_path / "long.cu").write_text("__global__ void k(int a) {" + "f(a);" * 200_000 + "}")
     assert all(list(find_kernels(tmp_path / name)) for name in ("deep.cu", "long.cu"))
     assert time.monotonic() - start < 60
+
+
+def test_a_kernel_of_cs_linkage_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        'extern "C" __global__ void one(int* a) { a[0] = 1; }\n'
+        'extern "C" { __global__ void two(int* a) { a[0] = 2; } }\n'
+    )
+    (drafts,) = find_kernels(source)
+    assert not isinstance(drafts, Unread)
+    assert [one.kernel.name for one in drafts] == ["one", "two"]

@@ -5,7 +5,9 @@ What a tool of another version would have said otherwise is told, and is no faul
 
 from __future__ import annotations
 
+import itertools
 import math
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
 from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.model.metrics import METRICS
+from tokitai_cli.model.options import flag
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict, worst
 from tokitai_cli.pipeline.contract import contract
@@ -32,6 +35,8 @@ _ENDS = {
     Verdict.BUILT,
 }
 _SHOWN = 20
+# Verbs whose runs write evidence, and `reproduce`, which a run of it names.
+_RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
 
 
 def remarks(found: Evidence, *, same: bool) -> list[Remark]:
@@ -39,6 +44,8 @@ def remarks(found: Evidence, *, same: bool) -> list[Remark]:
     told = list(_references(found))
     if told:  # nothing can be followed
         return told
+    if fault := _rerun(found.rerun):
+        told.append(Remark(fault, fault=True))
     told += _texts(found)
     for case in queries.cases(found):
         told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(found, case)]
@@ -92,6 +99,8 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
         yield f"it says verified, but {why}"
     if case.verdict is Verdict.REFUTED and not _refuting(case):
         yield "it says refuted, and nothing in its record failed"
+    if fault := _rerun(case.rerun, case):
+        yield fault
     name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
     if case.id != name:
         yield f"its id does not name what it is, {name}"
@@ -102,6 +111,25 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
             yield from (
                 f"{check.metric} of {output.name}: {text}" for text in _check(output, check)
             )
+
+
+def _rerun(line: str, case: CaseRecord | None = None) -> str:
+    """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = []
+    if words[:1] != ["tokitai"] or not {*words[1:2]} <= _RUNNING or len(words) < 2:
+        return "the command to repeat it is none of tokitai's"
+    if shlex.join(words) != line:
+        return "the command to repeat it is not written as tokitai writes one"
+    given = dict(itertools.pairwise(words))
+    wanted = {"variant": case.variant, "profile": case.profile, "seed": case.seed} if case else {}
+    wanted |= case.shape if case else {}
+    for name, value in wanted.items():
+        if given.get(flag(name), str(value)) != str(value):
+            return f"the command to repeat it says another {name}"
+    return ""
 
 
 def _bare(case: CaseRecord) -> str:

@@ -15,6 +15,7 @@ _TILES = (256, 128, 64, 32, 16, 8, 4)
 
 # A region explains the failures where at least half of it fails and nothing outside does.
 _DENSE = 0.5
+_DENSE_LONG = 0.95  # of what begins in the first half: many scattered elements reach to the end
 
 _SHOWN_RANGES = 6
 
@@ -65,7 +66,8 @@ def _tail(failing: NDArray[np.bool_], count: int, columns: int) -> PatternRecord
     """Find a dense flat suffix that ends with the last element."""
     first = int(np.argmax(failing))
     length = failing.size - first
-    if not failing[-1] or count < _DENSE * length or first == 0:
+    share = _DENSE if 2 * length <= failing.size else _DENSE_LONG
+    if not failing[-1] or count < share * length or first == 0:
         return None
     if length == 1:
         return PatternRecord(kind="tail", detail=f"the last of {failing.size} elements")

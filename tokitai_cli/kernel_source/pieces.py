@@ -138,10 +138,10 @@ class _Reader:
                 return
         elif body is not None:
             inner = body
-            self._done = max(self._done, body.start_byte + 1)
             if body.type != "declaration_list":
                 yield self._piece(body, space, start=node.start_byte)
                 return
+            self._done = max(self._done, body.start_byte + 1)
         if name is not None and name.text:
             space = (*space, *re.findall(r"\w+", name.text.decode()))
         yield from self.read(inner, space)
