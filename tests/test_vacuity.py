@@ -24,9 +24,10 @@ from tests.support import (
 from tokitai_cli.compare import Judgement
 from tokitai_cli.errors import OracleError
 from tokitai_cli.evidence import groups, settle
+from tokitai_cli.evidence.left_open import left_open
 from tokitai_cli.model.case import Case, Expectation
 from tokitai_cli.model.evidence import CaseRecord
-from tokitai_cli.model.judged import MutantRecord
+from tokitai_cli.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.model.spec import Check
 from tokitai_cli.model.verdict import Stage, Verdict
 
@@ -334,6 +335,53 @@ def test_accepted_kinds_are_told_before_those_that_could_not_be_told() -> None:
     case = record_with("normal", roll="not-eligible", zeros="accepted")
     (record,) = settle([case], groups([case]))
     assert "would also have passed a wrong output (zeros)" in record.reason
+
+
+# --- changes of a formula
+LAST, HALF, TENTH = "the last term dropped", "kept in float16", "off by a tenth"
+
+
+def with_changes(profile: str, tried: int = 2, **named: list[str]) -> CaseRecord:
+    record = ChangesRecord(
+        **{"output": "y", "tried": tried, "accepted": [], "untold": [], **named}  # type: ignore[arg-type]
+    )
+    return msgspec.structs.replace(record_with(profile, zeros="rejected"), changes=[record])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "of"),
+    [
+        # The second profile's values stay the same under the change: that tells nothing.
+        (
+            {"accepted": [LAST], "rejected": [TENTH]},
+            {"tried": 1, "rejected": [TENTH]},
+            "accepted",
+            2,
+        ),
+        ({"untold": [HALF], "rejected": [TENTH]}, {"tried": 1, "rejected": [TENTH]}, "untold", 2),
+        ({"tried": 1, "accepted": [LAST]}, {"tried": 1, "rejected": [TENTH]}, "accepted", 2),
+        ({"tried": 1, "rejected": [TENTH]}, {"tried": 1, "untold": [HALF]}, "untold", 2),
+        ({"untold": [LAST], "rejected": [TENTH]}, {"accepted": [LAST, HALF]}, "accepted", 3),
+        # A rejection anywhere settles it, whatever the others say.
+        ({"accepted": [LAST], "rejected": [TENTH]}, {"rejected": [LAST, TENTH]}, "", 2),
+        # Older records name no rejected change: any that is not named counts as rejected.
+        ({"accepted": [LAST]}, {}, "", 2),
+        ({"accepted": [LAST]}, {"untold": [LAST]}, "accepted", 2),
+    ],
+)
+def test_a_change_is_left_where_no_profile_rejects_it(
+    first: dict[str, list[str]], second: dict[str, list[str]], status: str, of: int
+) -> None:
+    cases = [with_changes("normal", **first), with_changes("ones", **second)]  # type: ignore[arg-type]
+    made = groups(cases)
+    left = [group for group in made if group.kind in (LAST, HALF, TENTH)]
+    assert [group.status for group in left][:1] == [status] * bool(status)
+    verdict = Verdict.INCONCLUSIVE if status == "accepted" else Verdict.VERIFIED
+    assert [case.verdict for case in settle(cases, made)] == [verdict] * 2
+    said = [one.text for one in left_open(cases) if "changes of the formula" in one.text]
+    assert len(said) == bool(status)
+    for text in said:
+        assert f"would notice {len(left)} of {of} changes of the formula" in text
 
 
 def test_no_cases_make_no_groups() -> None:

@@ -106,6 +106,40 @@ def test_flat_limits_that_accept_a_change_prove_nothing(tmp_path: Path) -> None:
     assert "line 3, sum: the last term dropped" in accepted
 
 
+DRAWS = """
+import numpy as np
+
+def tiny(params, shape, rng):
+    return rng.standard_normal(shape) * 1e-3
+
+def last_is_zero(params, shape, rng):
+    x = rng.standard_normal(shape) * 1e3
+    x[..., -1] = 0
+    return x
+"""
+PROFILES = """profiles:
+  tiny: {draw: "draws.py:tiny"}
+  last-is-zero: {draw: "draws.py:last_is_zero"}
+"""
+
+
+def test_a_profile_on_which_a_change_alters_nothing_does_not_reject_it(tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, "[{metric: abs, limit: 0.05}]")
+    spec.write_text(spec.read_text().split("profiles:")[0] + PROFILES)
+    (tmp_path / "draws.py").write_text(DRAWS)
+    evidence = run(spec, tmp_path, variant=["right"])
+    tiny, zero = (case.changes[0] for case in evidence.cases)
+    last = "line 3, sum: the last term dropped"
+    assert last in tiny.accepted
+    assert last not in {*zero.accepted, *zero.untold, *zero.rejected}
+    assert zero.rejected
+    for one in (tiny, zero):
+        assert one.tried == len({*one.accepted, *one.untold, *one.rejected})
+    assert {case.verdict for case in evidence.cases} == {Verdict.INCONCLUSIVE}
+    left = {group.kind: group.status for group in evidence.groups}
+    assert left[last] == "accepted"
+
+
 def test_a_formula_is_its_own_replay(tmp_path: Path) -> None:
     checks = "[{metric: bound}, {metric: abs, limit: 0.001, against: replay}]"
     evidence = run(spec_in(tmp_path, checks), tmp_path, variant=["right"])

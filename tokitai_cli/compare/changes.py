@@ -29,7 +29,7 @@ def try_changes(
     """What becomes of each change of the formula; None where the oracle is no formula."""
     if not expectation.changes:
         return None
-    found: dict[str, list[str]] = {"accepted": [], "not-eligible": []}
+    found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
     rows, width = expectation.rows, reference.width
     chunks = list(_chunks(reference, rows))
     for words, values in expectation.changes.items():
@@ -42,12 +42,13 @@ def try_changes(
                 if trial.settled:
                     break
         trial.close()
-        found.setdefault(trial.record(reference.name).status, []).append(words)
+        found[trial.record(reference.name).status].append(words)
     return ChangesRecord(
         output=reference.name,
         tried=len(expectation.changes),
         accepted=found["accepted"],
         untold=found["not-eligible"],
+        rejected=found["rejected"],
         rows=0 if rows is None else rows.size,
     )
 

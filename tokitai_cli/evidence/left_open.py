@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.metrics import named
@@ -54,12 +55,10 @@ def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
     records = [one for case, _ in pairs for one in case.changes if one.output == output]
     if not records:
         return
-    left = [dict.fromkeys([*one.accepted, *one.untold]) for one in records]
-    untold = [words for words in left[0] if all(words in one for one in left)]
-    if untold:
-        most = max(one.tried for one in records)
-        shown = "; ".join(untold[:_SHOWN]) + ("; ..." if len(untold) > _SHOWN else "")
-        yield f"nothing here would notice {len(untold)} of {most} changes of the formula: {shown}"
+    left = left_of(records)
+    if unseen := [*left.accepted, *left.untold]:
+        shown = "; ".join(unseen[:_SHOWN]) + ("; ..." if len(unseen) > _SHOWN else "")
+        yield f"nothing here would notice {len(unseen)} of {left.tried} changes of the formula: {shown}"
 
 
 def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) -> Iterator[str]:

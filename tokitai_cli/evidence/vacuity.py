@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -48,7 +49,7 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
 
 
 def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
-    """A record for each change that no passing case of its group rejects: accepted, or untold by all."""
+    """A record for each change that no passing case of its group rejects: accepted, or untold."""
     gathered: dict[tuple[object, ...], list[tuple[CaseRecord, ChangesRecord]]] = {}
     for case in cases:
         if case.verdict is Verdict.VERIFIED:
@@ -58,10 +59,8 @@ def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
                 gathered.setdefault(key, []).append((case, record))
     for members in gathered.values():
         case, first = members[0]
-        left = [dict.fromkeys([*one.accepted, *one.untold]) for _, one in members]
-        for words in left[0]:
-            if not all(words in one for one in left):
-                continue
+        left = left_of([one for _, one in members])
+        for words in (*left.accepted, *left.untold):
             accepted = [member.id for member, one in members if words in one.accepted]
             yield GroupRecord(
                 op=case.op,

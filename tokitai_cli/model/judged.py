@@ -266,14 +266,15 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
     """What the checks make of the changes of a formula, for one output of a case.
 
     tried: how many changes alter the output here. accepted: those that the checks let pass though the
-    bound tells them from the reference. untold: those that even the bound does not tell. The checks
-    reject all others. rows: how many rows they were tried on, 0 for all.
+    bound tells them from the reference. untold: those that even the bound does not tell. rejected: all
+    others; older evidence does not name them. rows: how many rows they were tried on, 0 for all.
     """
 
     output: str
     tried: int
     accepted: list[str]
     untold: list[str]
+    rejected: list[str] = []
     rows: int = 0
 
 

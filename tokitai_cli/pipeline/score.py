@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tokitai_cli import compare, plan
 from tokitai_cli.errors import OracleError
+from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.judged import Score
+from tokitai_cli.model.judged import ChangesRecord, Score
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.prepare import Clock, Preparation, Refusal
 
@@ -48,7 +49,7 @@ def _cases(loaded: LoadedSpec, variant: str) -> Sequence[Case]:
 def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
     settings = Settings(timeout=_SECONDS)
     start = time.monotonic()
-    found: dict[str, dict[str, set[str]]] = {}
+    found: dict[str, list[ChangesRecord]] = {}
     profiles, skipped = [], {}
     for case in cases:
         if time.monotonic() - start > _SECONDS:
@@ -65,19 +66,16 @@ def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
             continue
         profiles.append(case.profile)
         for one in judgement.changes:
-            kinds = found.setdefault(one.output, {})
-            status = dict.fromkeys(one.untold, "untold") | dict.fromkeys(one.accepted, "accepted")
-            for words in ready.expectations[one.output].changes or {}:
-                kinds.setdefault(words, set()).add(status.get(words, "rejected"))
-    for output, kinds in found.items():
-        left = {words: seen for words, seen in kinds.items() if "rejected" not in seen}
+            found.setdefault(one.output, []).append(one)
+    for output, records in found.items():
+        left = left_of(records)
         yield Score(
             variant=variant,
             output=output,
             shape=dict(cases[0].shape),
-            tried=len(kinds),
-            accepted=[words for words, seen in left.items() if "accepted" in seen],
-            untold=[words for words, seen in left.items() if "accepted" not in seen],
+            tried=left.tried,
+            accepted=left.accepted,
+            untold=left.untold,
             profiles=profiles,
             skipped=skipped,
         )
