@@ -358,6 +358,7 @@ def test_what_a_result_depends_on_makes_it_stale(tmp_path: Path) -> None:
     source = tmp_path / "kernel.hip"
     shipped = Path(__file__).parent.parent / "kernels" / "gemm_bw.hip"
     source.write_bytes(shipped.read_bytes())
+    (tmp_path / "storage.hpp").write_bytes(shipped.with_name("storage.hpp").read_bytes())
     path = small_spec(specs, source=source)
     words: list[str | Path] = [
         "batch",
@@ -449,6 +450,7 @@ def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str
     source = tmp_path / "kernel.hip"
     shipped = Path(__file__).parent.parent / "kernels" / "gemm_bw.hip"
     source.write_bytes(shipped.read_bytes())
+    (tmp_path / "storage.hpp").write_bytes(shipped.with_name("storage.hpp").read_bytes())
     path = small_spec(specs, source=source)
     oracle = specs / "oracle.py"
     if what == "oracle":

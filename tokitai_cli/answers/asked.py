@@ -60,7 +60,8 @@ class Asked(msgspec.Struct, frozen=True):
             name: wrap(np.float32(value)) if isinstance(value, float) else value
             for name, value in self.scalars.items()
         }
-        result = self.function(dict(self.params), inputs, scalars)
+        with np.errstate(all="ignore"):  # inputs may be NaN or infinite: that is no warning
+            result = self.function(dict(self.params), inputs, scalars)
         if not isinstance(result, Mapping):
             raise NoRuleError(f"returned {type(result).__name__}, not a dict of outputs")
         return result
