@@ -119,7 +119,7 @@ def _rerun(line: str, case: CaseRecord | None = None) -> str:
         words = shlex.split(line)
     except ValueError:
         words = []
-    if words[:1] != ["tokitai"] or not {*words[1:2]} <= _RUNNING or len(words) < 2:
+    if len(words) < 2 or words[0] != "tokitai" or words[1] not in _RUNNING:
         return "the command to repeat it is none of tokitai's"
     if shlex.join(words) != line:
         return "the command to repeat it is not written as tokitai writes one"

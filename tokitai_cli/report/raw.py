@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class Raw(str):
     """Text of a target that was made here, with every untrusted part escaped."""
@@ -22,3 +24,32 @@ class Numeral(Raw):
     """A number as text; tables put it to the right."""
 
     __slots__ = ()
+
+
+def printer(
+    escape: Callable[[str], str], numeral: Callable[[float], str], nothing: str = "-"
+) -> Callable[[object], str]:
+    """What gives a template's values as text of a target: escaped, numbers with enough digits.
+
+    nothing: for None. The function raises TypeError for anything whose text was not thought about.
+    """
+
+    def printed(value: object) -> str:
+        if isinstance(value, Raw):
+            return value
+        if isinstance(value, str):
+            return escape(value)
+        if value is None:
+            return nothing
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, int | float):
+            return numeral(value)
+        raise TypeError(f"a template prints {type(value).__name__}")
+
+    return printed
+
+
+def made(value: object, printed: Callable[[object], str]) -> str:
+    """`value` as text of the target: as it is where it is such text, else printed."""
+    return str(value) if hasattr(value, "__html__") else printed(value)

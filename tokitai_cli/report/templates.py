@@ -27,7 +27,7 @@ from markupsafe import Markup
 from tokitai_cli import __version__, resources
 from tokitai_cli.errors import Location, UsageError
 from tokitai_cli.report.format import Look
-from tokitai_cli.report.raw import Raw
+from tokitai_cli.report.raw import made
 from tokitai_cli.storage import file_sha256
 
 Printed = Callable[[object], str]
@@ -87,7 +87,7 @@ def _environment(target: Target, look: Look) -> SandboxedEnvironment:
     if look.templates is not None:
         folders.insert(0, look.templates)
     pattern = f"{__version__}-{file_sha256(target.source)[:16]}-%s.template"
-    made = SandboxedEnvironment(
+    environment = SandboxedEnvironment(
         loader=FileSystemLoader(folders),
         undefined=StrictUndefined,
         finalize=lambda value: _finished(target.printed, value),
@@ -97,15 +97,10 @@ def _environment(target: Target, look: Look) -> SandboxedEnvironment:
         keep_trailing_newline=True,
         bytecode_cache=None if look.cache is None else _TemplateCache(str(look.cache), pattern),
     )
-    made.filters.update(shell=shlex.join, **target.names)
-    made.globals.update(target.names)
-    return made
+    environment.filters.update(shell=shlex.join, **target.names)
+    environment.globals.update(target.names)
+    return environment
 
 
 def _finished(printed: Printed, value: object) -> Markup:
-    return Markup(value if hasattr(value, "__html__") else printed(value))  # noqa: S704 - it is escaped
-
-
-def made(value: object, printed: Printed) -> Raw:
-    """A block's argument as text of the target: as it is where it is such text, else printed."""
-    return Raw(value if hasattr(value, "__html__") else printed(value))
+    return Markup(made(value, printed))  # noqa: S704 - it is escaped

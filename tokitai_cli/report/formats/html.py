@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.model.text import number, visible, visible_block
-from tokitai_cli.report.raw import MARKUP, Numeral, Raw
+from tokitai_cli.report.raw import MARKUP, Numeral, Raw, made, printer
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, IndexCase
@@ -76,24 +76,13 @@ def escape(text: str) -> Raw:
     return Raw(visible(text).strip().translate(MARKUP))
 
 
-def printed(value: object) -> str:
-    """Give what a template prints for a value. Raises TypeError for what was not thought about."""
-    if isinstance(value, Raw):
-        return value
-    if isinstance(value, str):
-        return escape(value)
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return numeral(value)
-    raise TypeError(f"a template prints {type(value).__name__}")
-
-
 def numeral(value: Number | None, digits: int = 6) -> Raw:
     """A number, which tables put to the right."""
     return Numeral(number(value, digits).translate(MARKUP))
+
+
+printed = printer(escape, numeral)
+_made = functools.partial(made, printed=printed)
 
 
 def code(text: str) -> Raw:
@@ -118,10 +107,6 @@ def fence(text: str, language: str = "text") -> Raw:
     """`text` as a block with its line breaks."""
     body = visible_block(text).rstrip("\n").translate(MARKUP)
     return Raw(f'<pre tabindex="0"><code>{body}</code></pre>')
-
-
-def _made(value: object) -> str:
-    return str(value) if hasattr(value, "__html__") else printed(value)
 
 
 def _slug(name: object) -> Raw:

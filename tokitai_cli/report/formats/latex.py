@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tokitai_cli.model import queries
 from tokitai_cli.model.text import number, visible
-from tokitai_cli.report.raw import Raw
+from tokitai_cli.report.raw import Raw, printer
 
 if TYPE_CHECKING:
     from tokitai_cli.model.evidence import Evidence
@@ -101,21 +101,6 @@ def _letter(letter: str) -> str:
     return f"{{[}}U+{ord(letter):04X}{{]}}"
 
 
-def printed(value: object) -> str:
-    """Give what a template prints for a value. Raises TypeError for what was not thought about."""
-    if isinstance(value, Raw):
-        return value
-    if isinstance(value, str):
-        return escape(value)
-    if value is None:
-        return "--"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return numeral(value)
-    raise TypeError(f"a template prints {type(value).__name__}")
-
-
 def numeral(value: Number | None, digits: int = 4) -> Raw:
     """A number in mathematical form, as 4.9 x 10^-5."""
     if value is None:
@@ -127,6 +112,9 @@ def numeral(value: Number | None, digits: int = 4) -> Raw:
         return escape(text)
     power = _EXPONENT.sub(r"\\times10^{\1\2}", text).replace("{+", "{")
     return Raw(f"\\ensuremath{{{power}}}")
+
+
+printed = printer(escape, numeral, "--")
 
 
 def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tokitai_cli.model.text import number, visible, visible_block
-from tokitai_cli.report.raw import Numeral, Raw
+from tokitai_cli.report.raw import Numeral, Raw, made, printer
 
 if TYPE_CHECKING:
     from tokitai_cli.model.batch import BatchIndex, IndexCase
@@ -122,26 +122,8 @@ def numeral(value: Number | None, digits: int = 6) -> Raw:
     return escape(text) if isinstance(value, str) else Numeral(text)
 
 
-def printed(value: object) -> str:
-    """Give what a template prints for a value: escaped text, or a number with enough digits.
-
-    Raises TypeError for anything whose text was not thought about.
-    """
-    if isinstance(value, Raw):
-        return value
-    if isinstance(value, str):
-        return escape(value)
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return numeral(value)
-    raise TypeError(f"a template prints {type(value).__name__}")
-
-
-def _made(value: object) -> str:
-    return str(value) if hasattr(value, "__html__") else printed(value)
+printed = printer(escape, numeral)
+_made = functools.partial(made, printed=printed)
 
 
 def _line(text: object) -> str:
