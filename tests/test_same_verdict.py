@@ -38,8 +38,8 @@ def fails(params, inputs, scalars):
     raise ValueError("no reference")
 """
 EXACT = [{"metric": "exact"}]
-# Kernel and what else makes the case come to its verdict; `outside` accepts whatever is finite, and is
-# vacuous beside `normal`, whose own checks reject all of its own.
+# Kernel and what else makes the case come to its verdict; `outside` accepts a wrong output that no
+# other profile has, so that `normal`, whose own checks reject all of its own, cannot stand alone.
 VARIANTS: dict[str, tuple[str, dict[str, Any], Verdict]] = {
     "right": ("right", {}, Verdict.VERIFIED),
     "wrong": ("wrong", {}, Verdict.REFUTED),
@@ -143,7 +143,7 @@ def test_verify_gives_each_verdict(verified: Found) -> None:
     given = {id.split("/")[1]: verdict for (op, id), (verdict, _, _) in verified.items()}
     assert given == {
         **{name: verdict for name, (_, _, verdict) in VARIANTS.items()},
-        "lookup": Verdict.VERIFIED,
+        "lookup": Verdict.INCONCLUSIVE,
     }
     assert sum(op == "together" for op, _ in verified) == 2
 
@@ -177,7 +177,6 @@ def test_pytest_gives_the_same(
         if one.attrib["name"] == "verdict"
     }
     wanted = {id: verdict for (_, id), (verdict, _, _) in verified.items()}
-    wanted |= {id: Verdict.VACUOUS for id in wanted if "/outside/" in id}
     assert given == (wanted if not words else {id: wanted[id] for id in given})
     assert given
 

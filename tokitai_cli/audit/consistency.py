@@ -123,11 +123,12 @@ def _rerun(line: str, case: CaseRecord | None = None) -> str:
         return "the command to repeat it is none of tokitai's"
     if shlex.join(words) != line:
         return "the command to repeat it is not written as tokitai writes one"
-    given = dict(itertools.pairwise(words))
+    given = [*itertools.pairwise(words)]
     wanted = {"variant": case.variant, "profile": case.profile, "seed": case.seed} if case else {}
     wanted |= case.shape if case else {}
     for name, value in wanted.items():
-        if given.get(flag(name), str(value)) != str(value):
+        values = [word for option, word in given if option == flag(name)]
+        if values and str(value) not in values:  # `compare` names two variants
             return f"the command to repeat it says another {name}"
     return ""
 
