@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": GROUND | {"answers", "formula"},
     "report": GROUND,
     "console": GROUND,
+    "gfx": GROUND,
     "pipeline": GROUND | STAGES | {"report"},
     "mutation": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
@@ -36,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "audit": GROUND | STAGES | {"pipeline", "report"},
     "cli": GROUND
     | STAGES
-    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation"},
+    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "gfx"},
 }
 HOMES = {
     "typer": {"cli"},
@@ -46,6 +47,8 @@ HOMES = {
     "tree_sitter": {"kernel_source"},
     "tree_sitter_cpp": {"kernel_source"},
     "subprocess": {"process"},
+    "elftools": {"gfx"},
+    "zstandard": {"gfx"},
     "sqlite3": {"results", "batch"},
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),

@@ -1,0 +1,70 @@
+"""One decoded instruction of gfx11, as data."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Kind = Literal[
+    "v", "s", "ttmp", "vcc", "exec", "m0", "null", "scc", "special", "int", "float", "literal",
+    "simm",
+]  # fmt: skip
+
+
+class Operand(msgspec.Struct, frozen=True):
+    """A register or a constant that an instruction names.
+
+    kind: "v", "s", "ttmp": registers; "vcc", "exec": index 0 is the low half, 1 the high one;
+      "m0", "null", "scc"; "special": `index` is the number in the encoding (apertures, vccz, ...);
+      "int", "float": inline constants, `index` is the number in the encoding;
+      "literal": a constant of 32 bits after the instruction; "simm": a field of 16 bits.
+    index: the first register.
+    count: registers of 32 bits.
+    half: of an operand of 16 bits in a vector register: 0 its low half, 1 its high half; None where
+      the instruction takes whole registers, or picks halves by op_sel (VOP3P).
+    value: the constant's bits at the operand's width, unsigned; an integer is sign extended, a
+      32-bit literal of a 64-bit float stands in the upper half. Packed operands (VOP3P) carry an
+      inline float in their low half, zero above.
+    neg, abs: negated, absolute value (abs first).
+    """
+
+    kind: Kind
+    index: int = 0
+    count: int = 1
+    half: int | None = None
+    neg: bool = False
+    abs: bool = False
+    value: int = 0
+
+
+class Instruction(msgspec.Struct, frozen=True):
+    """One instruction. `name` is LLVM's without _e32, _e64, _dpp and their like (`suffix`).
+
+    address: of the first byte, in the code object; size: bytes.
+    encoding: "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3",
+      "VOP3P", "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", ...
+    dst, src: operands as the assembler orders them; what the listing does not spell is absent
+      (scc, the vcc that s_cbranch_vccz reads), but v_cmpx names exec as its destination.
+      Memory: dst is the data that a load or a returning atomic writes; src of FLAT, GLOBAL and
+      SCRATCH holds address, then data, then saddr. An absent address ("off") is kind "null".
+    modifiers: only those that are set:
+      offset, offset0, offset1 (bytes as encoded, signed where the encoding is signed), glc, slc,
+      dlc, gds, offen, idxen, tfe, lds; clamp (True), omod (1: times 2, 2: times 4, 3: halved);
+      op_sel, op_sel_hi, neg_lo, neg_hi (int, bit i is source i, bit 3 of op_sel the destination;
+      in VOP3P always there, in VOP3 only where operands of 16 bits are picked otherwise than by
+      `half`); dpp_ctrl, row_mask, bank_mask, bound_ctrl, fi (DPP16, masks always there); dpp8 (a
+      tuple of eight lanes) and fi; simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
+    x, y: the two halves of a VOPD, each an Instruction of the same address and size.
+    """
+
+    address: int
+    size: int
+    name: str
+    encoding: str
+    dst: tuple[Operand, ...] = ()
+    src: tuple[Operand, ...] = ()
+    modifiers: dict[str, Any] = {}
+    suffix: str = ""
+    x: Instruction | None = None
+    y: Instruction | None = None
