@@ -20,6 +20,8 @@ Parts = dict[str, Any]
 # where rows cannot be taken apart.
 _WHOLE = 1 << 20
 _LEAST_CHANGES = 3
+# Fewer rows could be those that a case leaves out, or that hold nothing where a term is dropped.
+_LEAST_ROWS = 4
 # Elements of a sample's changes together, over those of the outputs: what changes may cost.
 _SHARE = 1
 
@@ -43,15 +45,16 @@ def recorded(asked: Asked, wanted: Wanted) -> Recorded:
 def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: Recorded) -> None:
     """Wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
 
-    Where rows hang together, as many as there is room for.
+    Where rows hang together, or are long and few, as many as there is room for.
     """
     made = formula.changes()
     size = sum(np.asarray(parts["reference"]).size for parts in found.values())
-    rows = None
-    if size * len(made) > _WHOLE and (sample := sampled(asked, wanted, found, len(made))):
+    rows, room = None, _room(size)
+    if size * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
         asked, rows = sample
-    elif size * len(made) > _WHOLE:
-        most = max(_LEAST_CHANGES, _WHOLE // max(size, 1))
+        size = sum(np.asarray(found[name]["reference"])[rows].size for name in wanted.outputs)
+    if size * len(made) > room:
+        most = max(_LEAST_CHANGES, room // max(size, 1))
         start = wanted.turn % max(len(made), 1)
         made = made[start:] + made[:start]
         # Dropped terms decide what a case proves: they are tried whatever they cost.
@@ -86,7 +89,7 @@ def sampled(
         return None
     count = asked.params[param]
     size = sum(np.asarray(found[name]["reference"]).size for name in wanted.outputs)
-    few = max(1, min(count, max(_WHOLE, _SHARE * size) * count // max(size * times, 1)))
+    few = max(min(count, _LEAST_ROWS), min(count, _room(size) * count // max(size * times, 1)))
     rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
     less = rows_of.with_rows(asked, wanted, param, rows)
     try:
@@ -97,6 +100,11 @@ def sampled(
         if not rows_of.alike(found[name]["reference"][rows], np.asarray(again[name])):
             return None
     return less, rows
+
+
+def _room(size: int) -> int:
+    """Elements that the changes of a case with `size` elements in its outputs may have together."""
+    return max(_WHOLE, _SHARE * size)
 
 
 def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:

@@ -132,7 +132,8 @@ def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
 class Case(msgspec.Struct, frozen=True):
     """Variant x shape x profile x seed, before it meets a device.
 
-    drawn_as: the variant whose inputs it takes, where that is another one.
+    scalars: those of the spec that no step of a loop changes. drawn_as: the variant whose inputs it
+    takes, where that is another one.
     """
 
     loaded: LoadedSpec
@@ -142,6 +143,7 @@ class Case(msgspec.Struct, frozen=True):
     seed: int
     buffers: tuple[BufferPlan, ...]
     launches: tuple[LaunchPlan, ...]
+    scalars: tuple[ScalarValue, ...] = ()
     expect_empty: bool = False
     drawn_as: str = ""
     warp_size: int = WARP_SIZES[0]

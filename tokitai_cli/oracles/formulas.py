@@ -36,7 +36,6 @@ from tokitai_cli.model.case import (
     Expectation,
     Replay,
     Role,
-    ScalarValue,
 )
 from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.numerics import round_to
@@ -330,18 +329,9 @@ def reduction(case: Case) -> Any:
 
 
 def scalars(case: Case) -> dict[str, Any]:
-    """Scalars of the spec as the kernels get them: decoded from the launches' bits.
-
-    One that changes from step to step of a loop is left out.
-    """
-    passed: dict[str, set[ScalarValue]] = {}
-    for launch in case.launches:
-        for argument in launch.leaves:
-            if isinstance(argument, ScalarValue) and argument.name in case.variant.scalars:
-                passed.setdefault(argument.name, set()).add(argument)
+    """Scalars of the case as the kernels get them: decoded from their bits."""
     values: dict[str, Any] = {}
-    for name, (one, *others) in passed.items():
+    for one in case.scalars:
         number = np.frombuffer(one.bits, dtype=numpy_dtype(one.dtype))[0]
-        if not others:
-            values[name] = float(number) if one.dtype in FORMATS else number.item()
+        values[one.name] = float(number) if one.dtype in FORMATS else number.item()
     return values

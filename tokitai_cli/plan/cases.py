@@ -171,6 +171,16 @@ class Filler(msgspec.Struct, frozen=True):
         bits = value.to_bytes(8, "little", signed=True)
         return ScalarValue(name, "", bits, str(value))
 
+    def scalars(self) -> tuple[ScalarValue, ...]:
+        """Scalars of the spec that no step of a loop changes."""
+        steps = {loop.name for launch in self.variant.launches for loop in launch.loops}
+        return tuple(
+            self.scalar(name, scalar)
+            for name, scalar in self.variant.scalars.items()
+            if not isinstance(scalar.value, str)
+            or steps.isdisjoint(expressions.names_in(scalar.value, real=True))
+        )
+
     def scalar(self, name: str, scalar: ScalarArg) -> ScalarValue:
         """Fill a scalar argument in its dtype."""
         key = f"scalars.{name}.value"

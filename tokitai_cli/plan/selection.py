@@ -85,6 +85,7 @@ def case_of(
         seed=seed,
         buffers=filler.buffers(),
         launches=filler.launches(may_be_empty=empty),
+        scalars=filler.scalars(),
         expect_empty=empty,
     )
 
@@ -248,20 +249,9 @@ class _Planner:
         profiles = self.profiles(name, point)
         if not profiles:
             return
-        filler = Filler(self.loaded, name, point.shape)
-        buffers = filler.buffers()
-        launches = filler.launches(may_be_empty=point.empty)
+        first = case_of(self.loaded, name, point.shape, profiles[0], 0, empty=point.empty)
         for profile, seed in itertools.product(profiles, self.selection.seeds):
-            case = Case(
-                loaded=self.loaded,
-                variant_name=name,
-                shape=point.shape,
-                profile=profile,
-                seed=seed,
-                buffers=buffers,
-                launches=launches,
-                expect_empty=point.empty,
-            )
+            case = msgspec.structs.replace(first, profile=profile, seed=seed)
             self.cases.setdefault(case.id, case)
 
     def profiles(self, name: str, point: _Point) -> list[str]:
