@@ -16,7 +16,7 @@ from tokitai_cli import oracles
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import NotRunError, OracleError, SpecError
 from tokitai_cli.inputs import draw
-from tokitai_cli.model.case import Case, Expectation, LaunchPlan, Replay, ScalarValue
+from tokitai_cli.model.case import Case, Expectation, Replay, ScalarValue
 from tokitai_cli.model.spec import PropertyName
 from tokitai_cli.numerics import MAY_BE_EITHER, overflow_class, round_to
 from tokitai_cli.oracles import sequential
@@ -343,9 +343,7 @@ def user_case(
     case = make_case(tree, "fwd", {"n": n}, "normal", folder=FIXTURES)
     alpha = ScalarValue("alpha", "float16", np.float16(0.1).tobytes(), "0.1")
     count = ScalarValue("count", "int64", struct.pack("<q", -3), "-3")
-    size = ScalarValue("n", "", struct.pack("<q", n), str(n))
-    launch = LaunchPlan(0, "k", (1, 1, 1), (1, 1, 1), 0, (alpha, count, size))
-    return msgspec.structs.replace(case, launches=(launch,))
+    return msgspec.structs.replace(case, scalars=(alpha, count))
 
 
 def ask(case: Case, timeout: float = 60.0) -> Expectation:

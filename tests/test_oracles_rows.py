@@ -166,10 +166,8 @@ def test_infinite_gamma_where_the_sign_is_not_certain_is_left_open() -> None:
 
 def test_without_eps_constant_rows_are_left_open_and_zeros_are_nan() -> None:
     case = row_case("layernorm", "fwd", "normal", rows=3, cols=3)
-    (launch,) = case.launches
     zero = ScalarValue("eps", "float32", np.float32(0).tobytes(), "0")
-    args = tuple(zero if getattr(one, "name", "") == "eps" else one for one in launch.args)
-    case = msgspec.structs.replace(case, launches=(msgspec.structs.replace(launch, args=args),))
+    case = msgspec.structs.replace(case, scalars=(zero,))
     arrays = arrays_of(case)
     arrays["x"][:2] = [[0, 0, 0], [3, 3, 3]]
     got = oracles.expect(case, arrays)
@@ -436,7 +434,6 @@ def test_flat_limits_that_pass_zeros_are_said_to() -> None:
     ("op", "variant", "change", "words"),
     [
         ("softmax", "fwd", {"given_oracle": "softmax.grad"}, "reads g"),
-        ("layernorm", "fwd", {"scalars": {}}, "reads eps"),
         ("layernorm", "fwd", {"given_oracle": "layernorm.bwd"}, "reads grad_y"),
         ("softmax", "fwd", {"reduction": Reduction(tree=3)}, "at least 10 are needed"),
         ("layernorm", "bwd", {"reduction": Reduction(tree=99, outputs={"grad_beta": 1})},
@@ -448,6 +445,12 @@ def test_specs_that_do_not_fit_are_refused(
 ) -> None:
     case = changed(row_case(op, variant, "normal"), **change)
     with pytest.raises(SpecError, match=words.replace(".", r"\.")):
+        oracles.expect(case, arrays_of(case))
+
+
+def test_a_scalar_that_the_spec_lacks_is_named() -> None:
+    case = msgspec.structs.replace(row_case("layernorm", "fwd", "normal"), scalars=())
+    with pytest.raises(SpecError, match="reads eps"):
         oracles.expect(case, arrays_of(case))
 
 
