@@ -11,6 +11,7 @@
 
 #include "tokitai_faults.hpp"
 #include "tokitai_host/launch.hpp"
+#include "tokitai_libm.hpp"
 #include "tokitai_starter_cpu.hpp"
 
 namespace tokitai {
