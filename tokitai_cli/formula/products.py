@@ -19,21 +19,15 @@ _FEW = 4
 
 def product(a: Parts, b: Parts) -> Parts:
     """Matrix product over the last axis of a and the last but one of b, leading axes broadcast."""
-    count = a.v.shape[-1]
     plain_a, plain_b = _plain(a), _plain(b)
     value = plain_a.v @ plain_b.v
-    size_a, size_b = np.abs(plain_a.v), np.abs(plain_b.v)
-    size = size_a @ size_b
-    largest_size = size
-    if not (plain_a.point and plain_b.point):
-        away_a = np.maximum(plain_a.hi - plain_a.v, plain_a.v - plain_a.lo)
-        away_b = np.maximum(plain_b.hi - plain_b.v, plain_b.v - plain_b.lo)
-        # What (A + ra)(B + rb) - A B loses as a difference of two products is nothing beside gamma.
-        largest_size = (size_a + away_a) @ (size_b + away_b)
-    part = _product_of(plain_a, plain_b, value, size, largest_size)
+    if plain_a.point and plain_b.point:
+        part = _of_points(plain_a.v, plain_b.v, value)
+    else:
+        part = _of_intervals(plain_a, plain_b, value)
     if a.finite and b.finite:
         return part
-    return _line_by_line(a, b, part, count)
+    return _line_by_line(a, b, part, a.v.shape[-1])
 
 
 def _plain(a: Parts) -> Parts:
@@ -47,26 +41,62 @@ def _plain(a: Parts) -> Parts:
     return exactly(v) if a.point else Parts(v, np.where(good, a.lo, 0.0), np.where(good, a.hi, 0.0))
 
 
-def _product_of(a: Parts, b: Parts, value: Floats, size: Floats, largest_size: Floats) -> Parts:
-    count = a.v.shape[-1]
-    top, rounded, shared = current().top, 1, np.zeros(())
-    if a.point and b.point and (count < _LONG or _some_exact(a.v, b.v)):
-        q_a, q_b = quantum(a.v), quantum(b.v)
-        # 24 bits hold the products of numbers that have as many together.
-        digits = [float(np.max(np.abs(x) / q, initial=0.0)) for x, q in ((a.v, q_a), (b.v, q_b))]
-        rounded = int(digits[0] * digits[1] > 2.0**24)
-        shared = _shared(q_a, q_b)
-    gamma = current().gamma(max(count - 1, 0), rounded)
-    spread = np.maximum(largest_size - size, 0.0)
-    error = spread + (gamma * (1 + 2.0**-28) + 2 * count * OWN) * largest_size
-    if a.point and b.point:
-        error = np.where(sums_exactly(size, shared), 0.0, error)
+def _of_points(a: Floats, b: Floats, value: Floats) -> Parts:
+    """Product of numbers without errors."""
+    count, size_a, size_b = a.shape[-1], np.abs(a), np.abs(b)
+    if count >= _LONG and not _some_exact(a, b):
+        size = _at_least(size_a, size_b)
+        error = size * _gamma(count, 1)
+        error += 2 * count * current().least
+        return _around(value, error, size)
+    q_a, q_b = quantum(a), quantum(b)
+    # 24 bits hold the products of numbers that have as many together.
+    digits = [float(np.max(x / q, initial=0.0)) for x, q in ((size_a, q_a), (size_b, q_b))]
+    shared, size = _shared(q_a, q_b), size_a @ size_b
+    error = size * _gamma(count, int(digits[0] * digits[1] > 2.0**24))
+    error[sums_exactly(size, shared)] = 0.0
     # A product may be rounded below the normal numbers, unless it is a multiple of the smallest float32.
-    error = error + np.where(shared >= current().least, 0.0, 2 * count * current().least)
-    over = (largest_size + value) / 2 + error >= top
-    under = (largest_size - value) / 2 + error >= top
-    if a.point and b.point and not error.any() and not (over | under).any():
-        return exactly(value)
+    error[shared < current().least] += 2 * count * current().least
+    return _around(value, error, size) if error.any() else _around(value, None, size)
+
+
+def _of_intervals(a: Parts, b: Parts, value: Floats) -> Parts:
+    """Product where operands have errors: those too are multiplied."""
+    count, size_a, size_b = a.v.shape[-1], np.abs(a.v), np.abs(b.v)
+    away_a, away_b = np.maximum(a.hi - a.v, a.v - a.lo), np.maximum(b.hi - b.v, b.v - b.lo)
+    # What (A + ra)(B + rb) - A B loses as a difference of two products is nothing beside gamma.
+    largest = (size_a + away_a) @ (size_b + away_b)
+    error = largest * _gamma(count, 1)
+    error += np.maximum(largest - size_a @ size_b, 0.0)
+    error += 2 * count * current().least
+    return _around(value, error, largest)
+
+
+def _gamma(count: int, rounded: int) -> float:
+    """Largest error of `count` products' sum, over their magnitudes' sum; rounded: products are."""
+    return current().gamma(max(count - 1, 0), rounded) * (1 + 2.0**-28) + 2 * count * OWN
+
+
+def _at_least(a: Floats, b: Floats) -> Floats:
+    """The product of magnitudes or a little more: in float32, which takes half the time."""
+    count = a.shape[-1]
+    bounded = [float(np.max(x, initial=0.0)) for x in (a, b)]
+    if max(*bounded, bounded[0] * bounded[1] * count) > 2.0**126 or count > 2**20:
+        return np.asarray(a @ b)
+    size = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
+    size *= 1 + (count + 4) * 2.0**-23
+    # What factors and products below the normal numbers lose.
+    size += count * 2.0**-149 * (2 + bounded[0] + bounded[1])
+    return size
+
+
+def _around(value: Floats, error: Floats | None, size: Floats) -> Parts:
+    """`value` and what is `error` off, infinite where float32 may overflow on the way to it."""
+    top = current().top
+    if not value.size or float(size.max()) + (0.0 if error is None else float(error.max())) < top:
+        return exactly(value) if error is None else Parts(value, value - error, value + error)
+    error = np.zeros(value.shape) if error is None else error
+    over, under = (size + value) / 2 + error >= top, (size - value) / 2 + error >= top
     lo, hi = np.where(under, -np.inf, value - error), np.where(over, np.inf, value + error)
     return Parts(value, lo, hi, flags(over & under, np.zeros(over.shape, bool)))
 
