@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import devices, resources
-from tokitai_cli.devices import amd, cpu, cuda, nvidia
+from tokitai_cli.devices import amd, cpu, cuda, nvidia, programs
 from tokitai_cli.errors import BuildError, InadmissibleError, UsageError
 from tokitai_cli.model.device import TRAITS, DeviceClass, DeviceOptions, Probe
 
@@ -37,7 +37,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(folder))
     for name in ("CXX", "HIPCC", "ROCM_PATH", "CUDA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cpu, "_pip_zig", lambda: None)
+    monkeypatch.setattr(cpu, "pip_zig", lambda: None)
     return folder
 
 
@@ -138,7 +138,7 @@ def test_zig_serves_where_there_is_no_compiler(
         devices.get("cpu").recipe(OPTIONS, {}, ())
     assert "ziglang" in found.mend
     zig = program(empty.parent / "ziglang", "zig")
-    monkeypatch.setattr(cpu, "_pip_zig", lambda: zig)
+    monkeypatch.setattr(cpu, "pip_zig", lambda: zig)
     recipe = devices.get("cpu").recipe(OPTIONS, {}, ())
     assert recipe.command[:2] == (str(zig), "c++")
     assert "two minutes" in recipe.notice
@@ -150,7 +150,7 @@ def test_pips_zig_is_found_as_a_package(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "ziglang" / "__init__.py").touch()
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "ziglang", raising=False)
-    assert cpu._pip_zig() == zig
+    assert programs.pip_zig() == zig
 
 
 def test_the_cpu_recipe(empty: Path) -> None:

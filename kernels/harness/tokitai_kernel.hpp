@@ -8,6 +8,8 @@
 
 #ifdef TOKITAI_DEVICE_CPU
 #include "tokitai_starter_cpu.hpp"
+#elif defined(TOKITAI_DEVICE_GFX)
+#include "tokitai_tables_gfx.hpp"
 #else
 #include "tokitai_starter_hip.hpp"
 #endif
@@ -43,6 +45,8 @@ constexpr bool tokitai_takes_first(std::index_sequence<i...>) {
   else
 #ifdef TOKITAI_DEVICE_CPU
     return decltype(Call::template tokitai_callable<typename Traits::template At<i>...>(0))::value;
+#elif defined(TOKITAI_DEVICE_GFX)
+    return false;  // values of default arguments are known to callers alone
 #else
     return true;
 #endif
@@ -107,6 +111,7 @@ constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* p
                                place);
 }
 
+#ifndef TOKITAI_DEVICE_GFX
 template <auto function, class Call, class... Makers>
 constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters,
                                               unsigned bound) {
@@ -119,3 +124,4 @@ template <class T>
 tokitai_symbol_entry tokitai_symbol(const char* name, T& symbol) {
   return {name, sizeof symbol, &symbol};
 }
+#endif

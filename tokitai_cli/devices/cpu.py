@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import platform
 import shlex
@@ -18,7 +17,7 @@ from tokitai_cli.devices.environment import (
     compiler_environment,
     dropped_facts,
 )
-from tokitai_cli.devices.programs import first_program, read_text
+from tokitai_cli.devices.programs import first_program, pip_zig, read_text
 from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
 from tokitai_cli.errors import BuildError, UsageError
 from tokitai_cli.flags import fault, of_code
@@ -185,7 +184,7 @@ def compiler() -> tuple[tuple[str, ...], str] | None:
     found = first_program([(name, "PATH") for name in _COMPILERS])
     if found is not None:
         return (str(found[0]),), found[1]
-    zig = _pip_zig()
+    zig = pip_zig()
     return ((str(zig), "c++"), "pip's ziglang") if zig is not None else None
 
 
@@ -242,15 +241,6 @@ def _missing() -> str:
     if chosen:
         return f"no C++ compiler was found: CXX names {chosen!r}, which is not there"
     return "no C++ compiler was found (looked for clang++, g++, c++ and pip's ziglang)"
-
-
-def _pip_zig() -> Path | None:
-    found = importlib.util.find_spec("ziglang")
-    for folder in (found.submodule_search_locations or []) if found is not None else []:
-        program = Path(folder) / "zig"
-        if program.is_file():
-            return program
-    return None
 
 
 def _cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,16 @@ def first_program(candidates: Iterable[tuple[str, str]]) -> tuple[Path, str] | N
         found = shutil.which(name) if name else None
         if found:
             return Path(os.path.abspath(found)), source  # noqa: PTH100 - links stay as they are
+    return None
+
+
+def pip_zig() -> Path | None:
+    """The program of pip's ziglang, None where it is not installed."""
+    found = importlib.util.find_spec("ziglang")
+    for folder in (found.submodule_search_locations or []) if found is not None else []:
+        program = Path(folder) / "zig"
+        if program.is_file():
+            return program
     return None
 
 

@@ -82,7 +82,14 @@ TRAITS: Mapping[str, Traits] = {
         headers="cuda",
         refused={r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic"},
     ),
-    "gfx": Traits(device_class=DeviceClass.GFX_ISA_ON_CPU, auto=False, schedules=True),
+    "gfx": Traits(
+        device_class=DeviceClass.GFX_ISA_ON_CPU,
+        auto=False,
+        schedules=True,
+        identifying=("cpu", "machine"),
+        found_by=("CLANG", "CXX"),
+        headers="gfx",
+    ),
     "cpu": Traits(
         device_class=DeviceClass.HOST_SIMT,
         anywhere=True,

@@ -1,3 +1,3 @@
 #pragma once
 
-#include "hip_runtime.h"
+#include <hip/hip_runtime.h>

@@ -5,6 +5,7 @@
 
 namespace tokitai {
 
+#ifndef TOKITAI_DEVICE_GFX
 [[noreturn]] void die_of_misaligned_atomic(const void* address, size_t bytes);  // the harness's
 
 // Compilers check plain accesses by themselves, but not these.
@@ -13,6 +14,7 @@ inline void expect_aligned(const T* address) {
   if (__builtin_expect(reinterpret_cast<uintptr_t>(address) % sizeof(T) != 0, 0))
     die_of_misaligned_atomic(address, sizeof(T));
 }
+#endif
 
 // Replaces *address by change(*address). `Bits` is the unsigned integer of T's size.
 template <class Bits, class T, class Change>

@@ -2,6 +2,10 @@
 // that has returned counts no more. Line numbers tell barriers apart.
 #pragma once
 
+#ifdef TOKITAI_DEVICE_GFX
+#include <tokitai_gfx/warp_operations.hpp>
+#else
+
 #include "warp_operations.hpp"
 
 namespace tokitai {
@@ -51,3 +55,5 @@ inline int __syncthreads_and(int predicate, TOKITAI_HERE) {
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+#endif

@@ -1,6 +1,10 @@
 // The words that HIP adds to C++, for a host compiler: qualifiers, coordinates, warp size.
 #pragma once
 
+#ifdef TOKITAI_DEVICE_GFX
+#include <tokitai_gfx/language.hpp>
+#else
+
 // Assertions of a kernel count whatever a compiler's driver makes of optimisation (zig's would drop
 // them); a source that defines NDEBUG itself still has its way.
 #undef NDEBUG
@@ -90,3 +94,5 @@ inline __thread tokitai::Coordinates threadIdx = {1, 1, 1}, blockIdx = {1, 1, 1}
 #define hipGridDim_z gridDim.z
 
 static constexpr int warpSize = TOKITAI_WARP_SIZE;
+
+#endif

@@ -63,6 +63,16 @@ struct alignas(4 * sizeof(T)) VectorMembers<T, 4> {
   constexpr VectorMembers(T x_, T y_, T z_, T w_) : x(x_), y(y_), z(z_), w(w_) {}
 };
 
+// The C++ library asks functions of the host, which the initial value of a device's variable cannot.
+template <class From, class To>
+constexpr bool converts() {
+#ifdef __clang__
+  return __is_convertible_to(From, To);
+#else
+  return std::is_convertible<From, To>::value;
+#endif
+}
+
 template <bool condition>
 using Where = typename std::enable_if<condition, int>::type;
 
@@ -73,11 +83,11 @@ struct HIP_vector_type : tokitai::VectorMembers<T, n> {
   using value_type = T;
   HIP_vector_type() = default;
   // Of one number: all components are that number.
-  template <class U, tokitai::Where<std::is_convertible<U, T>::value> = 0>
+  template <class U, tokitai::Where<tokitai::converts<U, T>()> = 0>
   explicit constexpr HIP_vector_type(U value)
       : HIP_vector_type(T(value), std::make_integer_sequence<unsigned, n>()) {}
   template <class... Us, tokitai::Where<(n > 1 && sizeof...(Us) == n &&
-                                         (std::is_convertible<Us, T>::value && ...))> = 0>
+                                         (tokitai::converts<Us, T>() && ...))> = 0>
   constexpr HIP_vector_type(Us... values) : tokitai::VectorMembers<T, n>(T(values)...) {}
 
  private:
@@ -93,11 +103,11 @@ struct HIP_vector_type : tokitai::VectorMembers<T, n> {
     for (unsigned i = 0; i < n; i++) a.data[i] = T(a.data[i] OP b.data[i]);                       \
     return a;                                                                                     \
   }                                                                                               \
-  template <class T, unsigned n, class U, tokitai::Where<std::is_convertible<U, T>::value> = 0>   \
+  template <class T, unsigned n, class U, tokitai::Where<tokitai::converts<U, T>()> = 0>   \
   inline HIP_vector_type<T, n> operator OP(HIP_vector_type<T, n> a, U b) {                        \
     return a OP HIP_vector_type<T, n>(b);                                                         \
   }                                                                                               \
-  template <class T, unsigned n, class U, tokitai::Where<std::is_convertible<U, T>::value> = 0>   \
+  template <class T, unsigned n, class U, tokitai::Where<tokitai::converts<U, T>()> = 0>   \
   inline HIP_vector_type<T, n> operator OP(U a, HIP_vector_type<T, n> b) {                        \
     return HIP_vector_type<T, n>(a) OP b;                                                         \
   }                                                                                               \

@@ -10,6 +10,10 @@
 // undefined: two repetitions with different fills then differ.
 #pragma once
 
+#ifdef TOKITAI_DEVICE_GFX
+#include <tokitai_gfx/warp_operations.hpp>
+#else
+
 #include "block.hpp"
 
 namespace tokitai {
@@ -254,3 +258,5 @@ inline tokitai::u64 __lanemask_eq() { return 1ull << tokitai::lane_index(); }
 inline tokitai::u64 __lanemask_gt() {
   return tokitai::all_lanes & ~(__lanemask_lt() | __lanemask_eq());
 }
+
+#endif

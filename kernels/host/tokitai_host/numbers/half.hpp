@@ -119,6 +119,18 @@ using half2 = __half2;
 
 namespace tokitai {
 inline __half half_of_bits(unsigned short bits) { return __half(__half_raw{bits}); }
+// a * b + c, rounded once; by AMD's own headers bfloat16 goes through a float.
+template <class T>
+inline T fused(T a, T b, T c) {
+#ifdef TOKITAI_DEVICE_GFX
+  if constexpr (std::is_same<T, __half>::value)
+    return __half(__builtin_fmaf16(_Float16(float(a)), _Float16(float(b)), _Float16(float(c))));
+  else
+    return T(fmaf(float(a), float(b), float(c)));
+#else
+  return T(fma_to_odd(float(a), float(b), float(c)));
+#endif
+}
 // A float rounded up (1), down (-1) or towards zero (-2).
 template <int direction>
 inline __half half_towards(float x) {

@@ -51,7 +51,7 @@ TOKITAI_OURS TOKITAI_T __habs(TOKITAI_T a) {
 }
 TOKITAI_OURS TOKITAI_T2 __habs2(TOKITAI_T2 a) { return {__habs(a.x), __habs(a.y)}; }
 TOKITAI_OURS TOKITAI_T __hfma(TOKITAI_T a, TOKITAI_T b, TOKITAI_T c) {
-  return TOKITAI_T(tokitai::fma_to_odd(float(a), float(b), float(c)));
+  return tokitai::fused(a, b, c);
 }
 TOKITAI_OURS TOKITAI_T2 __hfma2(TOKITAI_T2 a, TOKITAI_T2 b, TOKITAI_T2 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};

@@ -1,6 +1,5 @@
 // Functions of HIP that C lacks and that are no formula: inverses of the error function by
-// Newton's iteration, Bessel functions by their series, norms of arrays; and averages and fields
-// of bits.
+// Newton's iteration, Bessel functions by their series, norms of arrays.
 #pragma once
 
 #include "../math.hpp"
@@ -83,29 +82,3 @@ TOKITAI_OURS float rnorm3df(float x, float y, float z) { return float(1 / norm3d
 TOKITAI_OURS float rnorm4df(float x, float y, float z, float w) {
   return float(1 / norm4d(x, y, z, w));
 }
-
-// Averages, rounded down and (r) up, without overflow; and sums of absolute differences.
-TOKITAI_OURS int __hadd(int x, int y) { return int(((long long)x + y) >> 1); }
-TOKITAI_OURS int __rhadd(int x, int y) { return int(((long long)x + y + 1) >> 1); }
-TOKITAI_OURS unsigned __uhadd(unsigned x, unsigned y) {
-  return unsigned(((unsigned long long)x + y) >> 1);
-}
-TOKITAI_OURS unsigned __urhadd(unsigned x, unsigned y) {
-  return unsigned(((unsigned long long)x + y + 1) >> 1);
-}
-TOKITAI_OURS unsigned __usad(unsigned x, unsigned y, unsigned z) {
-  return (x > y ? x - y : y - x) + z;
-}
-// `width` bits from `offset` on, taken out or put in; both count modulo the size.
-#define TOKITAI_BIT_FIELD(T, BITS)                                                                \
-  TOKITAI_OURS T __bitextract_u##BITS(T x, unsigned offset, unsigned width) {                     \
-    return x >> (offset & (BITS - 1)) & (((T)1 << (width & (BITS - 1))) - 1);                     \
-  }                                                                                               \
-  TOKITAI_OURS T __bitinsert_u##BITS(T x, T field, unsigned offset, unsigned width) {             \
-    offset &= BITS - 1, width &= BITS - 1;                                                        \
-    const T mask = ((T)1 << width) - 1;                                                           \
-    return (T)((x & ~(mask << offset)) | (field & mask) << offset);                               \
-  }
-TOKITAI_BIT_FIELD(unsigned, 32)
-TOKITAI_BIT_FIELD(unsigned long long, 64)
-#undef TOKITAI_BIT_FIELD
