@@ -10,6 +10,7 @@
 // Threads that have returned do not count at barriers and in warp operations, as on AMD hardware.
 #pragma once
 
+#include "schedule.hpp"
 #include "shared_memory.hpp"
 
 namespace tokitai {
@@ -61,9 +62,6 @@ enum class Seen : unsigned char { after_thread, after_block, after_launch };
 
 constexpr u64 no_index = ~0ull;
 
-// Seeds that name an order of blocks, warps and threads; all others draw one.
-constexpr u64 natural_order = 0, reverse_order = ~0ull;
-
 // One launch, shared by the OS threads that work on it.
 struct Work {
   const char* kernel;
@@ -114,21 +112,6 @@ struct Block {
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
 inline Block* const no_block = reinterpret_cast<Block*>(alignof(Block));
 inline __thread Block* current_block = reinterpret_cast<Block*>(alignof(Block));
-
-TOKITAI_UNSANITIZED inline u64 next_random(u64& state) {
-  // xorshift64 (Marsaglia, Xorshift RNGs, 2003); the state is never zero.
-  state ^= state << 13;
-  state ^= state >> 7;
-  return state ^= state << 17;
-}
-
-// Finalizer of splitmix64 (Steele, Lea, Flood, 2014): neighbouring seeds give unrelated states.
-TOKITAI_UNSANITIZED inline u64 mixed(u64 value) {
-  value += 0x9e3779b97f4a7c15ull;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
-  return value ^ (value >> 31);
-}
 
 TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
   return block.reversed ? 63 - __builtin_clzll(lanes) : __builtin_ctzll(lanes);

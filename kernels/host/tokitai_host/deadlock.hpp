@@ -2,30 +2,14 @@
 #pragma once
 
 #include <cxxabi.h>
-#include <stdarg.h>
 
 #include "block_barrier.hpp"
+#include "text.hpp"
 
 // What units of kernels call and the unit that serves them has; a unit that launches by itself has it too.
 #define TOKITAI_SERVING __attribute__((weak))
 
 namespace tokitai {
-
-// Text of bounded length; what does not fit is cut off.
-struct Text {
-  char* buffer;
-  size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) inline void append(Text& text, const char* format, ...) {
-  if (text.used + 1 >= text.size) return;
-  va_list values;
-  va_start(values, format);
-  const int length = vsnprintf(text.buffer + text.used, text.size - text.used, format, values);
-  va_end(values);
-  if (length > 0) text.used += size_t(length);
-  if (text.used >= text.size) text.used = text.size - 1;
-}
 
 inline const char* operation_name(Operation operation) {
   switch (operation) {

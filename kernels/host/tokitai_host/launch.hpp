@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "deadlock.hpp"
@@ -25,13 +24,6 @@ struct Pool {
 inline Pool pool = {1, 0, nullptr, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
                     PTHREAD_COND_INITIALIZER, 0, 0, 0, nullptr};
 
-inline unsigned usable_cores() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  const int count = CPU_COUNT(&cores);
-  return count > 0 ? unsigned(count) : 1;
-}
-
 // The calling OS thread's block, or null where there is no memory for one.
 TOKITAI_UNSANITIZED inline Block* own_block() {
   static thread_local Block* own = reinterpret_cast<Block*>(alignof(Block));  // no_block
@@ -44,31 +36,6 @@ TOKITAI_UNSANITIZED inline Block* own_block() {
     fiber_adopt(own->own);
   }
   return own;
-}
-
-inline u64 greatest_common_divisor(u64 a, u64 b) {
-  while (b) {
-    const u64 rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-// Order of the blocks: i -> (factor * i + offset) mod total is a permutation where factor
-// and total have no common divisor, and needs no memory.
-struct BlockOrder {
-  u64 factor, offset, total;
-  u64 operator()(u64 i) const { return u64(((unsigned __int128)factor * i + offset) % total); }
-};
-
-inline BlockOrder block_order(u64 seed, u64 total) {
-  if (seed == natural_order || total < 2) return {1, 0, total};
-  if (seed == reverse_order) return {total - 1, total - 1, total};
-  u64 state = mixed(seed) | 1;
-  BlockOrder order = {next_random(state) % total, next_random(state) % total, total};
-  while (greatest_common_divisor(order.factor, total) != 1) order.factor = next_random(state) % total;
-  return order;
 }
 
 TOKITAI_UNSANITIZED inline void work_on(Work& work) {
