@@ -2,12 +2,16 @@
 // carry them out, answers. It is a unit of its own, so that no macro of a kernel's source can touch it.
 #pragma once
 
+#ifndef TOKITAI_RUNS_GFX
 #include <hip/hip_runtime.h>
+#endif
 
 #include "tokitai_case.hpp"
 
 // The host headers that stand for HIP's say that they are there.
-#ifdef TOKITAI_DEVICE_CPU
+#ifdef TOKITAI_RUNS_GFX
+#include "tokitai_device_gfx.hpp"
+#elif defined(TOKITAI_DEVICE_CPU)
 #include "tokitai_device_cpu.hpp"
 #else
 #include "tokitai_device_hip.hpp"

@@ -1,0 +1,318 @@
+// Arithmetic of single lanes, as the RDNA3 manual defines it, where C++ has no operator for it. Rounding is to
+// nearest even and denormals are kept: kernels with other modes are not translated.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+namespace tokitai::gfx {
+
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using i16 = int16_t;
+using i32 = int32_t;
+using i64 = int64_t;
+
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+inline float f32_of(u32 bits) { return bit_cast<float>(bits); }
+inline u32 bits_of(float value) { return bit_cast<u32>(value); }
+inline double f64_of(u64 bits) { return bit_cast<double>(bits); }
+inline u64 bits_of(double value) { return bit_cast<u64>(value); }
+
+// --- float16, by operations that vectorise
+
+inline float f32_of_f16(u32 half) {
+  const u32 magnitude = (half & 0x7fff) << 13;
+  u32 bits = bits_of(f32_of(magnitude) * 0x1p112f);
+  bits = magnitude >= 0x0f800000 ? magnitude | 0x7f800000 : bits;
+  return f32_of(bits | (half & 0x8000) << 16);
+}
+
+inline u32 f16_of(float value) {
+  const u32 bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  const u32 tiny = bits_of(f32_of(magnitude) + 0.5f) - 0x3f000000;
+  const u32 usual = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  const u32 large = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : 0x7c00;
+  const u32 finite = magnitude < 0x38800000 ? tiny : usual;
+  return sign | (magnitude >= 0x477ff000 ? large : finite);
+}
+
+inline u32 f16_towards_zero(float value) {
+  const u32 bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
+  if (magnitude == 0x7f800000) return sign | 0x7c00;
+  if (magnitude >= 0x47800000) return sign | 0x7bff;
+  if (magnitude >= 0x38800000) return sign | (magnitude - 0x38000000) >> 13;
+  return sign | u32(f32_of(magnitude) * 0x1p24f);
+}
+
+inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+// Rounded so that a second rounding to fewer bits is right: to odd (Boldo, Melquiond, 2008).
+inline double to_odd(double value, double error) {
+  const u64 bits = bits_of(value);
+  if (!(error != 0) || bits & 1 || value - value != 0) return value;
+  return f64_of((error > 0) == (value > 0) ? bits + 1 : bits - 1);
+}
+
+inline float fma16(float a, float b, float c) {
+  const double product = double(a) * b, sum = product + c, back = sum - product;
+  const double error = (product - (sum - back)) + (c - back);
+  const double odd = to_odd(sum, error);
+  const float rounded = float(odd);
+  const u32 bits = bits_of(rounded);
+  if (double(rounded) == odd || rounded - rounded != 0 || bits & 1) return rounded;
+  return f32_of((odd > rounded) == (rounded > 0) ? bits + 1 : bits - 1);
+}
+
+// --- least and greatest: a NaN gives way to a number, and -0 is less than 0
+
+template <class T>
+inline bool sign_of(T value) { return __builtin_signbit(value); }
+template <class T>
+inline T least(T a, T b) {
+  const T numbers = a < b ? a : b < a ? b : sign_of(a) ? a : b;
+  return a != a ? b : b != b ? a : numbers;
+}
+template <class T>
+inline T greatest(T a, T b) {
+  const T numbers = a > b ? a : b > a ? b : sign_of(a) ? b : a;
+  return a != a ? b : b != b ? a : numbers;
+}
+template <class T>
+inline T middle_float(T a, T b, T c) {
+  if (a != a || b != b || c != c) return least(least(a, b), c);
+  const T highest = greatest(greatest(a, b), c);
+  return highest == a ? greatest(b, c) : highest == b ? greatest(a, c) : greatest(a, b);
+}
+template <class T>
+inline T low(T a, T b) {
+  if constexpr (T(0.5) != T(0)) return least(a, b);
+  return a < b ? a : b;
+}
+template <class T>
+inline T high(T a, T b) {
+  if constexpr (T(0.5) != T(0)) return greatest(a, b);
+  return a > b ? a : b;
+}
+template <class T>
+inline T middle(T a, T b, T c) { return high(low(a, b), low(high(a, b), c)); }
+inline i32 limited(i32 value, i32 lowest, i32 highest) { return middle(value, lowest, highest); }
+
+// --- integers
+
+inline i32 signed24(u32 value) { return i32(value << 8) >> 8; }
+inline u32 reversed(u32 value) {
+  value = (value >> 1 & 0x55555555) | (value & 0x55555555) << 1;
+  value = (value >> 2 & 0x33333333) | (value & 0x33333333) << 2;
+  value = (value >> 4 & 0x0f0f0f0f) | (value & 0x0f0f0f0f) << 4;
+  return __builtin_bswap32(value);
+}
+inline i32 extracted(i32 value, u32 first, u32 width) {
+  return width ? i32(u32(value) >> first << (32 - width)) >> (32 - width) : 0;
+}
+inline u64 low_bits(u64 value, u32 width) {
+  return width >= 64 ? value : value & ((u64(1) << width) - 1);
+}
+inline i64 extracted64(i64 value, u32 first, u32 width) {
+  value >>= first;
+  return width == 0 ? 0 : width >= 64 ? value : i64(u64(value) << (64 - width)) >> (64 - width);
+}
+inline u32 packed_i16(i32 a, i32 b) {
+  return (u32(limited(a, -32768, 32767)) & 0xffff) | u32(limited(b, -32768, 32767)) << 16;
+}
+inline bool added(i64 a, i64 b, u64& sum) {
+  i64 made;
+  const bool overflow = __builtin_add_overflow(a, b, &made);
+  sum = u64(made);
+  return overflow;
+}
+inline u32 saturated8(i32 value) { return u32(limited(value, 0, 255)); }
+inline i32 saturated32(i64 value) {
+  return i32(value > 0x7fffffff ? 0x7fffffff : value < -0x80000000ll ? -0x80000000ll : value);
+}
+inline u32 distance8(u32 a, u32 b) {
+  u32 sum = 0;
+  for (int i = 0; i < 32; i += 8) {
+    const i32 distance = i32(a >> i & 255) - i32(b >> i & 255);
+    sum += u32(distance < 0 ? -distance : distance);
+  }
+  return sum;
+}
+inline u32 dot4_u8(u32 a, u32 b, u32 sum) {
+  for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
+  return sum;
+}
+// Each byte of c picks one of the eight of a and b, or signs of some, or 0 or 255.
+inline u32 permuted_bytes(u32 a, u32 b, u32 c) {
+  const u64 bytes = u64(a) << 32 | b;
+  u32 made = 0;
+  for (int i = 0; i < 32; i += 8) {
+    const u32 pick = c >> i & 255;
+    u32 byte = pick < 8 ? u32(bytes >> (8 * (pick & 7))) & 255 : pick == 12 ? 0 : 255;
+    if (pick >= 8 && pick < 12) byte = bytes >> (16 * (pick - 8) + 15) & 1 ? 255 : 0;
+    made |= byte << i;
+  }
+  return made;
+}
+inline u32 whole_quads(u32 mask) {
+  u32 made = 0;
+  for (int i = 0; i < 32; i += 4)
+    if (mask >> i & 15) made |= 15u << i;
+  return made;
+}
+
+// --- conversions
+
+template <class F>
+inline i32 to_i32(F value) {
+  const i32 inside = i32(value > F(-2147483648.0) && value < F(2147483648.0) ? value : F(0));
+  return value >= F(2147483648.0) ? 0x7fffffff : value <= F(-2147483648.0) ? i32(0x80000000) : inside;
+}
+template <class F>
+inline u32 to_u32(F value) {
+  const i64 inside = i64(value > F(-1) && value < F(4294967296.0) ? value : F(0));
+  return value >= F(4294967296.0) ? 0xffffffffu : u32(inside);
+}
+inline u32 packed8(float value, u32 byte, u32 old) {
+  const u32 whole = to_u32(__builtin_rintf(value)), shift = 8 * byte;
+  return (old & ~(255u << shift)) | (whole > 255 ? 255 : whole) << shift;
+}
+template <class F>
+inline F fraction(F value, F below_one) {
+  const F part = value - __builtin_floor(value);
+  return part > below_one ? below_one : part;
+}
+
+inline double power_of_two(i32 exponent) { return f64_of(u64(1023 + exponent) << 52); }
+inline float ldexp32(float value, i32 exponent) {
+  const i32 limit = 300;
+  return float(double(value) * power_of_two(limited(exponent, -limit, limit)));
+}
+inline double ldexp64(double value, i32 exponent) { return __builtin_ldexp(value, exponent); }
+
+template <class F>
+inline i32 frexp_exponent(F value) {
+  if (value - value != 0 || value == 0) return 0;
+  int exponent;
+  __builtin_frexp(double(value), &exponent);
+  return exponent;
+}
+template <class F>
+inline F frexp_mantissa(F value) {
+  if (value - value != 0 || value == 0) return value;
+  int exponent;
+  return F(__builtin_frexp(double(value), &exponent));
+}
+
+// The bits that v_cmp_class tests: signalling and quiet NaN, then -inf, -normal, -denormal, -0, 0, ... inf.
+template <int exponent_bits, int mantissa_bits>
+inline u32 class_of(u64 bits) {
+  const u64 mantissa = bits & ((u64(1) << mantissa_bits) - 1);
+  const u64 all = (1u << exponent_bits) - 1, exponent = bits >> mantissa_bits & all;
+  const bool negative = bits >> (exponent_bits + mantissa_bits) & 1;
+  if (exponent == all && mantissa) return mantissa >> (mantissa_bits - 1) ? 2 : 1;
+  const int size = exponent == all ? 3 : exponent ? 2 : mantissa ? 1 : 0;
+  return negative ? 1u << (5 - size) : 1u << (6 + size);
+}
+inline u32 class_f16(u32 bits) { return class_of<5, 10>(bits); }
+inline u32 class_f32(u32 bits) { return class_of<8, 23>(bits); }
+inline u32 class_f64(u64 bits) { return class_of<11, 52>(bits); }
+
+// --- sums of products: one after the other, as the manual writes them
+
+inline float dot2_f16(u32 a, u32 b, float sum) {
+  sum = fma32(f32_of_f16(a & 0xffff), f32_of_f16(b & 0xffff), sum);
+  return fma32(f32_of_f16(a >> 16), f32_of_f16(b >> 16), sum);
+}
+inline float dot2_bf16(u32 a, u32 b, float sum) {
+  sum = fma32(f32_of(a << 16), f32_of(b << 16), sum);
+  return fma32(f32_of(a & 0xffff0000), f32_of(b & 0xffff0000), sum);
+}
+
+// --- division: scale, refine, undo the scale, put in what refining cannot give
+
+inline int exponent_of(float value) { return int(bits_of(value) >> 23 & 255); }
+
+// `value` is the denominator or the numerator; `undo` tells v_div_fmas to take the scale back. A reciprocal
+// that would be denormal is avoided, as the hardware's flushes it.
+inline float div_scale(float value, float denominator, float numerator, bool& undo) {
+  const int of_denominator = exponent_of(denominator), of_numerator = exponent_of(numerator);
+  const float quotient = numerator / denominator;
+  const bool small = __builtin_fabsf(quotient) < 0x1p-126f;
+  const bool far = __builtin_fabsf(denominator) > 0x1p126f && denominator - denominator == 0;
+  undo = false;
+  if (numerator == 0 || denominator == 0) return f32_of(0x7fc00000);
+  if (of_numerator - of_denominator >= 96) {
+    undo = true;
+    return value == denominator ? ldexp32(value, 64) : value;
+  }
+  if (of_denominator == 0) return ldexp32(value, 64);
+  if (far && small) {
+    undo = true;
+    return value == denominator ? ldexp32(value, -64) : value;
+  }
+  if (far) return ldexp32(value, -64);
+  if (small) {
+    undo = true;
+    return value == numerator ? ldexp32(value, 64) : value;
+  }
+  return of_numerator <= 23 ? ldexp32(value, 64) : value;
+}
+inline float div_fmas(float a, float b, float c, bool undo) {
+  const float value = fma32(a, b, c);
+  return !undo ? value : ldexp32(value, exponent_of(c) > 127 ? 64 : -64);
+}
+inline float div_fixup(float quotient, float denominator, float numerator) {
+  const bool negative = sign_of(denominator) != sign_of(numerator);
+  const float zero = negative ? -0.0f : 0.0f, infinite = negative ? -__builtin_inff() : __builtin_inff();
+  const float magnitude = __builtin_fabsf(quotient);
+  if (numerator != numerator) return numerator;
+  if (denominator != denominator) return denominator;
+  const bool inf_d = __builtin_isinf(denominator), inf_n = __builtin_isinf(numerator);
+  if ((numerator == 0 && denominator == 0) || (inf_d && inf_n)) return f32_of(0xffc00000);
+  if (denominator == 0 || inf_n) return infinite;
+  if (inf_d || numerator == 0) return zero;
+  if (exponent_of(numerator) - exponent_of(denominator) < -150) return zero;
+  return negative ? -magnitude : magnitude;
+}
+
+// --- approximations: what the hardware gives within an error, here the nearest or a neighbour
+
+enum class Nearby : u32 { nominal, up, down, flush };
+extern Nearby nearby;  // of the process
+
+inline float flushed(float value, float least_normal) {
+  return nearby == Nearby::flush && __builtin_fabsf(value) < least_normal ? value * 0 : value;
+}
+// The neighbour in a format of 32 or 16 bits, by its bits. Zeros, infinities and NaN are exact.
+inline u32 neighbour(u32 bits, u32 magnitude_mask, u32 infinite) {
+  const u32 magnitude = bits & magnitude_mask;
+  const bool moves = magnitude != 0 && magnitude < infinite;
+  const u32 up = nearby == Nearby::up && magnitude + 1 < infinite, down = nearby == Nearby::down;
+  return moves ? bits + up - down : bits;
+}
+inline u32 near_f32(float value) {
+  return neighbour(bits_of(flushed(value, 0x1p-126f)), 0x7fffffff, 0x7f800000);
+}
+inline u32 near_f16(float value) {
+  return neighbour(f16_of(flushed(value, 0x1p-14f)), 0x7fff, 0x7c00);
+}
+// sin or cos of a number of turns. The manual gives them a domain of 256 turns.
+inline float turned(float turns, int cosine) {
+  if (!(__builtin_fabsf(turns) <= 256.0f)) return turns - turns == 0 ? (cosine ? 1.0f : 0.0f) : f32_of(0x7fc00000);
+  const double angle = (double(turns) - __builtin_floor(double(turns))) * 6.283185307179586476925;
+  const double value = cosine ? __builtin_cos(angle) : __builtin_sin(angle);
+  const double step = nearby == Nearby::up ? 0x1p-23 : nearby == Nearby::down ? -0x1p-23 : 0;
+  return float(__builtin_fabs(value) < 0x1p-40 ? step : value + step);
+}
+
+}  // namespace tokitai::gfx

@@ -1,0 +1,339 @@
+// Memory as a wave sees it. Every access is held against what the launch owns; what nobody has written, and
+// what two waves of a block access between the same barriers, is told.
+#pragma once
+
+#include "wave.hpp"
+
+namespace tokitai::gfx {
+
+// Memory of the launch. `written`: a byte for each, 0 until something is written; null where all is.
+struct Area {
+  u8* begin;
+  u64 bytes;
+  u8* written;
+  bool writable;
+  int buffer;  // its number, or -1
+  const char* name;
+};
+
+// What is known of four bytes of LDS since the block began. A stamp is a number of the interval between
+// barriers, and the wave.
+struct LdsCell {
+  u32 write, read;
+  u32 write_at, read_at;  // the instructions
+  u8 write_mask, read_mask, written;
+  bool several_read, write_atomic, read_atomic;
+};
+
+struct Launch;
+
+struct Group {
+  u8* lds;
+  LdsCell* cells;
+  u8 *scratch, *scratch_written;
+  u32 lds_bytes, scratch_bytes;  // scratch: of a lane
+  u32 interval;
+  u32 block[3];
+  Wave* waves;
+  unsigned wave_count;
+  Launch* launch;
+};
+
+enum class Fault : u32 { out_of_bounds, uninitialised, race, mixed_race, misaligned };
+
+// Of the unit that serves: an area that holds [address, address + bytes), or null; and what is found.
+const Area* area_at(const Wave& w, u64 address, u64 bytes);
+struct Found {
+  Fault fault;
+  u32 at, lane;
+  u64 address;
+  u32 bytes;
+  bool writes;
+  const char* space;
+  u32 other_at, other_wave;  // of a race
+  bool other_writes;
+};
+void report(const Wave& w, const Found& found);
+
+// High halves of generic addresses of LDS and scratch; no pointer of the host has them.
+constexpr u32 lds_aperture = 0x10000, scratch_aperture = 0x20000;
+
+enum class Does : u32 { read, write, update };
+
+struct Global {
+  static constexpr bool threaded = true;
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
+    const Area* area = w.latest;
+    u64 offset = address - reinterpret_cast<u64>(area->begin);
+    if (offset >= area->bytes || area->bytes - offset < bytes || (does != Does::read && !area->writable)) {
+      area = area_at(w, address, bytes);
+      if (!area || (does != Does::read && !area->writable)) {
+        report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "global", 0, 0, false});
+        return nullptr;
+      }
+      w.latest = area;
+      offset = address - reinterpret_cast<u64>(area->begin);
+    }
+    if (area->written) {
+      u8* written = area->written + offset;
+      if (does != Does::write)
+        for (u32 i = 0; i < bytes; i++)
+          if (!written[i]) {
+            report(w, {Fault::uninitialised, at, lane, address, bytes, false, "global", 0, 0, false});
+            break;
+          }
+      if (does != Does::read) memset(written, 1, bytes);
+    }
+    return area->begin + offset;
+  }
+};
+
+struct Lds {
+  static constexpr bool threaded = false;
+  static void conflict(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, bool writes, bool atomic,
+                       const LdsCell& cell, bool other_writes) {
+    const bool mixed = atomic || (other_writes ? cell.write_atomic : cell.read_atomic);
+    report(w, {mixed ? Fault::mixed_race : Fault::race, at, lane, address, bytes, writes, "LDS",
+               other_writes ? cell.write_at : cell.read_at, (other_writes ? cell.write : cell.read) & 255,
+               other_writes});
+  }
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
+    Group& g = *w.group;
+    if (address >= g.lds_bytes || g.lds_bytes - address < bytes) {
+      report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "LDS", 0, 0, false});
+      return nullptr;
+    }
+    const u32 stamp = g.interval << 8 | w.index, first = u32(address), end = first + bytes;
+    for (u32 dword = first >> 2; dword << 2 < end; dword++) {
+      LdsCell& cell = g.cells[dword];
+      const u32 from = dword << 2 < first ? first & 3 : 0, to = end - (dword << 2) < 4 ? end & 3 : 4;
+      const u8 mask = u8((1u << to) - (1u << from));
+      const bool reads = does != Does::write, writes = does != Does::read;
+      if (reads && (mask & ~cell.written))
+        report(w, {Fault::uninitialised, at, lane, address, bytes, false, "LDS", 0, 0, false});
+      const bool written_now = cell.write >> 8 == g.interval, read_now = cell.read >> 8 == g.interval;
+      if (written_now && cell.write != stamp && cell.write_mask & mask && !(atomic && cell.write_atomic))
+        conflict(w, at, lane, address, bytes, writes, atomic, cell, true);
+      if (writes) {
+        if (read_now && (cell.read != stamp || cell.several_read) && cell.read_mask & mask &&
+            !(atomic && cell.read_atomic))
+          conflict(w, at, lane, address, bytes, true, atomic, cell, false);
+        cell.write_mask = u8(cell.write == stamp ? cell.write_mask | mask : mask);
+        cell.write = stamp;
+        cell.write_at = at;
+        cell.write_atomic = atomic;
+        cell.written |= mask;
+      }
+      if (reads && !(writes && atomic)) {
+        cell.several_read = read_now && (cell.several_read || cell.read != stamp);
+        cell.read_mask = u8(read_now ? cell.read_mask | mask : mask);
+        cell.read_atomic = atomic;
+        cell.read = stamp;
+        cell.read_at = at;
+      }
+    }
+    return g.lds + address;
+  }
+};
+
+struct Scratch {
+  static constexpr bool threaded = false;
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
+    Group& g = *w.group;
+    address = u32(address);
+    if (address >= g.scratch_bytes || g.scratch_bytes - address < bytes) {
+      report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "scratch", 0, 0, false});
+      return nullptr;
+    }
+    const u64 offset = u64(w.index * 32 + lane) * g.scratch_bytes + address;
+    if (does != Does::write && memchr(g.scratch_written + offset, 0, bytes))
+      report(w, {Fault::uninitialised, at, lane, address, bytes, false, "scratch", 0, 0, false});
+    if (does != Does::read) memset(g.scratch_written + offset, 1, bytes);
+    return g.scratch + offset;
+  }
+};
+
+struct Flat {
+  static constexpr bool threaded = true;
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
+    if (address >> 32 == lds_aperture) return Lds::touch(w, at, lane, u32(address), bytes, does, atomic);
+    if (address >> 32 == scratch_aperture) return Scratch::touch(w, at, lane, address, bytes, does);
+    return Global::touch(w, at, lane, address, bytes, does);
+  }
+};
+
+template <class Space>
+inline u8* touch_atomically(Wave& w, u32 at, u32 lane, u64 address, u32 bytes) {
+  if (address % bytes) {
+    report(w, {Fault::misaligned, at, lane, address, bytes, true, "memory", 0, 0, false});
+    return nullptr;
+  }
+  if constexpr (__is_same(Space, Lds) || __is_same(Space, Flat))
+    return Space::touch(w, at, lane, address, bytes, Does::update, true);
+  else
+    return Space::touch(w, at, lane, address, bytes, Does::update);
+}
+
+// --- addresses of a lane
+
+struct Wide {  // a pair of registers
+  const u32* p;
+  i32 offset;
+  u64 of(u32 l) const { return (p[l] | u64(p[l + 32]) << 32) + u64(i64(offset)); }
+};
+struct Based {  // a scalar base and a register
+  u64 base;
+  const u32* p;
+  u64 of(u32 l) const { return base + p[l]; }
+};
+struct Uniform {
+  u64 base;
+  u64 of(u32) const { return base; }
+};
+struct Narrow {  // 32 bits
+  const u32* p;
+  u32 offset;
+  u64 of(u32 l) const { return u32(p[l] + offset); }
+};
+struct Ranged {  // of LDS: the sum does not wrap
+  const u32* p;
+  u32 offset;
+  u64 of(u32 l) const { return u64(p[l]) + offset; }
+};
+
+// --- loads and stores
+
+template <class T>
+struct Small {
+  static constexpr u32 bytes = sizeof(T);
+  static void put(u32* d, const u8* from) {
+    T value = 0;
+    if (from) memcpy(&value, from, sizeof value);
+    *d = u32(i32(value));
+  }
+};
+template <u32 count>
+struct Dwords {
+  static constexpr u32 bytes = 4 * count;
+  static void put(u32* d, const u8* from) {
+    for (u32 i = 0; i < count; i++) {
+      u32 value = 0;
+      if (from) memcpy(&value, from + 4 * i, 4);
+      d[32 * i] = value;
+    }
+  }
+};
+using U8 = Small<u8>;
+using I8 = Small<signed char>;
+using U16 = Small<u16>;
+using I16 = Small<i16>;
+using B32 = Dwords<1>;
+using B64 = Dwords<2>;
+using B96 = Dwords<3>;
+using B128 = Dwords<4>;
+// Where a loaded value goes: the whole register, or one half.
+struct whole {
+  static void put(u32* d, u32 value) { *d = value; }
+};
+template <u32 shift>
+struct HalfPlace {
+  static void put(u32* d, u32 value) { *d = (*d & ~(0xffffu << shift)) | (value & 0xffff) << shift; }
+};
+using lower = HalfPlace<0>;
+using upper = HalfPlace<16>;
+
+template <class Space, class What, class Place, class Address>
+TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
+  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = u32(__builtin_ctz(lanes));
+    const u8* from = Space::touch(w, at, l, address.of(l), What::bytes, Does::read);
+    if constexpr (__is_same(Place, whole)) {
+      What::put(d + l, from);
+    } else {
+      u32 value;
+      What::put(&value, from);
+      Place::put(d + l, value);
+    }
+  }
+}
+
+// `shift`: of a store of the high half.
+template <class Space, u32 bytes, u32 shift, class Address, class Data>
+TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
+  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = u32(__builtin_ctz(lanes));
+    u8* to = Space::touch(w, at, l, address.of(l), bytes, Does::write);
+    if (!to) continue;
+    if constexpr (bytes < 4) {
+      const u32 value = data.p[l] >> shift;
+      memcpy(to, &value, bytes);
+    } else {
+      for (u32 i = 0; i < bytes / 4; i++) memcpy(to + 4 * i, data.p + 32 * i + l, 4);
+    }
+  }
+}
+
+// --- atomic operations
+
+template <class T>
+inline T from_lane(const u32* p, u32 l) {
+  if constexpr (sizeof(T) == 8)
+    return bit_cast<T>(p[l] | u64(p[l + 32]) << 32);
+  else
+    return bit_cast<T>(p[l]);
+}
+template <class T>
+inline void to_lane(u32* p, u32 l, T value) {
+  if constexpr (sizeof(T) == 8) {
+    const u64 bits = bit_cast<u64>(value);
+    p[l] = u32(bits);
+    p[l + 32] = u32(bits >> 32);
+  } else {
+    p[l] = bit_cast<u32>(value);
+  }
+}
+
+// d: what was there, or null. `make` gives what is left of what was there and the lane's data.
+template <class Space, class T, class Address, class Make>
+inline void atomic(Wave& w, u32 at, u32* d, Address address, Make make) {
+
+  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = u32(__builtin_ctz(lanes));
+    u8* place = touch_atomically<Space>(w, at, l, address.of(l), sizeof(T));
+    T old = 0;
+    if (place && Space::threaded) {
+      auto* bits = reinterpret_cast<u64*>(place);
+      if constexpr (sizeof(T) == 8) {
+        u64 was = __atomic_load_n(bits, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(bits, &was, bit_cast<u64>(make(bit_cast<T>(was), l)), false,
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {}
+        old = bit_cast<T>(was);
+      } else {
+        auto* half = reinterpret_cast<u32*>(place);
+        u32 was = __atomic_load_n(half, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(half, &was, bit_cast<u32>(make(bit_cast<T>(was), l)), false,
+                                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {}
+        old = bit_cast<T>(was);
+      }
+    } else if (place) {
+      memcpy(&old, place, sizeof old);
+      const T made = make(old, l);
+      memcpy(place, &made, sizeof made);
+    }
+    if (d) to_lane<T>(d, l, old);
+  }
+
+}
+
+// --- scalar loads
+
+TOKITAI_OP void load_scalars(Wave& w, u32 at, u32 first, u64 address, u32 count) {
+  const u8* from = Global::touch(w, at, 0, address & ~u64(3), 4 * count, Does::read);
+  for (u32 i = 0; i < count; i++) {
+    u32 value = 0;
+    if (from) memcpy(&value, from + 4 * i, 4);
+    w.s[first + i] = value;
+  }
+}
+
+}  // namespace tokitai::gfx

@@ -1,0 +1,240 @@
+// A wave of 32 lanes: its registers, and operands and destinations of vector instructions.
+#pragma once
+
+#include "arithmetic.hpp"
+
+#define TOKITAI_LANES _Pragma("GCC ivdep") for (int l = 0; l < 32; l++)
+#define TOKITAI_OP __attribute__((noinline)) inline
+
+namespace tokitai {
+struct DeviceKernel;
+}
+
+namespace tokitai::gfx {
+
+struct Group;
+struct Area;
+
+enum class State : u32 { ready, at_barrier, ended, stopped };
+
+struct alignas(64) Row {
+  u32 lane[32];
+};
+
+constexpr unsigned vcc = 106, m0 = 125, register_limit = 256;
+
+struct Wave {
+  Row v[register_limit + 6];  // the last ones for operands on their way
+  Row active;                 // EXEC, as all ones or none in each lane
+  u32 s[128];
+  u32 exec, scc, pc, index;
+  u32 turns;  // backward branches until the next wave is to have a turn
+  State state;
+  Group* group;
+  const Area* latest;
+
+  u32* temporary(unsigned which) { return v[register_limit + which].lane; }
+  void set_exec(u32 mask) {
+    exec = mask;
+    TOKITAI_LANES active.lane[l] = 0u - (mask >> l & 1);
+  }
+  u64 pair(unsigned first) const { return s[first] | u64(s[first + 1]) << 32; }
+  void set_pair(unsigned first, u64 value) {
+    s[first] = u32(value);
+    s[first + 1] = u32(value >> 32);
+  }
+};
+
+// --- sources: bits of a lane
+
+struct V {
+  const u32* p;
+  u32 bits(int l) const { return p[l]; }
+  u64 wide(int l) const { return p[l] | u64(p[l + 32]) << 32; }
+};
+template <int shift>
+struct Half {
+  const u32* p;
+  u32 bits(int l) const { return p[l] >> shift & 0xffff; }
+};
+struct S {
+  u32 x;
+  u32 bits(int) const { return x; }
+};
+struct S64 {
+  u64 x;
+  u64 wide(int) const { return x; }
+};
+struct Mask {
+  u32 x;
+  u32 bits(int l) const { return x >> l & 1; }
+};
+// Absolute value and negation: some bits are kept, some are flipped.
+template <class A>
+struct Signed {
+  A a;
+  u32 keep, flip;
+  u32 bits(int l) const { return (a.bits(l) & keep) ^ flip; }
+};
+template <class A>
+struct Signed64 {
+  A a;
+  u64 keep, flip;
+  u64 wide(int l) const { return (a.wide(l) & keep) ^ flip; }
+};
+// Halves that op_sel picks; `whole` and `half` are those of v_fma_mix.
+template <class A>
+struct Picked {
+  A a;
+  u32 low, high, flip;
+  u32 bits(int l) const {
+    const u32 x = a.bits(l);
+    return ((x >> low & 0xffff) | (x >> high & 0xffff) << 16) ^ flip;
+  }
+};
+template <class A>
+struct MixWhole {
+  A a;
+  u32 keep, flip;
+  float mixed(int l) const { return f32_of((a.bits(l) & keep) ^ flip); }
+};
+template <class A>
+struct MixHalf {
+  A a;
+  u32 shift, keep, flip;
+  float mixed(int l) const { return f32_of_f16(((a.bits(l) >> shift & 0xffff) & keep) ^ flip); }
+};
+
+// --- destinations: lanes that are not active keep what they hold
+
+struct D {
+  u32* p;
+  u32 bits(int l) const { return p[l]; }
+  u64 wide(int l) const { return p[l] | u64(p[l + 32]) << 32; }
+  void put(int l, u32 active, u32 value) const { p[l] = (value & active) | (p[l] & ~active); }
+  void put_wide(int l, u32 active, u64 value) const {
+    p[l] = (u32(value) & active) | (p[l] & ~active);
+    p[l + 32] = (u32(value >> 32) & active) | (p[l + 32] & ~active);
+  }
+};
+template <int shift>
+struct HalfD {
+  u32* p;
+  u32 bits(int l) const { return p[l] >> shift & 0xffff; }
+  void put(int l, u32 active, u32 value) const {
+    const u32 mask = active & (0xffffu << shift);
+    p[l] = (value << shift & mask) | (p[l] & ~mask);
+  }
+};
+// Clamped to 0 to 1, a NaN to 0 (DX10_CLAMP).
+struct Clamped32 {
+  D d;
+  u32 bits(int l) const { return d.bits(l); }
+  void put(int l, u32 active, u32 value) const {
+    const float x = f32_of(value);
+    d.put(l, active, x > 0 ? bits_of(x < 1 ? x : 1.0f) : 0);
+  }
+};
+template <int shift>
+struct Clamped16 {
+  HalfD<shift> d;
+  u32 bits(int l) const { return d.bits(l); }
+  void put(int l, u32 active, u32 value) const {
+    d.put(l, active, value - 1 < 0x7c00 ? (value < 0x3c00 ? value : 0x3c00) : 0);
+  }
+};
+
+// --- lanes that read other lanes
+
+// Copies of a source for DPP, and the lanes that may write. `control` as in the encoding (manual, 7.4).
+inline int dpp_lane(u32 control, int l) {
+  const int row = l & ~15, in_row = l & 15;
+  const int amount = int(control & 15);
+  int from = -1;
+  if (control < 0x100) return (l & ~3) | int(control >> (2 * (l & 3)) & 3);
+  switch (control & 0xff0) {
+    case 0x100: from = in_row + amount; return from < 16 ? row + from : -1;  // row_shl
+    case 0x110: from = in_row - amount; return from >= 0 ? row + from : -1;  // row_shr
+    case 0x120: return row + ((in_row - amount) & 15);                       // row_ror
+    case 0x140: return control == 0x140 ? row + 15 - in_row : row + (in_row ^ 7);
+    case 0x150: return row + amount;             // row_share
+    case 0x160: return row + (in_row ^ amount);  // row_xmask
+  }
+  return from;
+}
+TOKITAI_OP u32 dpp(const Wave& w, u32* to, const u32* from, u32 control, u32 rows, u32 banks, bool bound,
+                   bool inactive) {
+  u32 writes = 0;
+  for (int l = 0; l < 32; l++) {
+    const int source = dpp_lane(control, l);
+    const bool valid = source >= 0 && (inactive || (w.exec >> source & 1));
+    to[l] = valid ? from[source] : 0;
+    if ((valid || bound) && (rows >> (l >> 4) & 1) && (banks >> (l >> 2 & 3) & 1)) writes |= 1u << l;
+  }
+  return writes & w.exec;
+}
+TOKITAI_OP u32 dpp8(const Wave& w, u32* to, const u32* from, u32 lanes, bool inactive) {
+  for (int l = 0; l < 32; l++) {
+    const int source = (l & ~7) | int(lanes >> (3 * (l & 7)) & 7);
+    to[l] = inactive || (w.exec >> source & 1) ? from[source] : 0;
+  }
+  return w.exec;
+}
+inline const u32* lanes_of(u32 mask, Row& row) {
+  TOKITAI_LANES row.lane[l] = 0u - (mask >> l & 1);
+  return row.lane;
+}
+
+inline u32 first_lane(const Wave& w) { return w.exec ? u32(__builtin_ctz(w.exec)) : 0; }
+
+// Each lane of a row picks one of 16 of its row, or of the other row (x).
+TOKITAI_OP void permlane16(Wave& w, D d, V from, u32 low, u32 high, bool other_row, bool inactive,
+                           bool bound) {
+  const u64 picks = low | u64(high) << 32;
+  u32 made[32];
+  u32 writes = 0;
+  for (int l = 0; l < 32; l++) {
+    const int row = (l & 16) ^ (other_row ? 16 : 0), source = row | int(picks >> (4 * (l & 15)) & 15);
+    const bool valid = inactive || (w.exec >> source & 1);
+    made[l] = valid ? from.bits(source) : 0;
+    if (valid || bound) writes |= 1u << l;
+  }
+  for (int l = 0; l < 32; l++)
+    if (writes & w.exec & 1u << l) d.p[l] = made[l];
+}
+
+TOKITAI_OP void ds_bpermute(Wave& w, D d, const u32* address, const u32* data, u32 offset) {
+  u32 made[32];
+  for (int l = 0; l < 32; l++) {
+    const u32 source = (address[l] + offset) >> 2 & 31;
+    made[l] = w.exec >> source & 1 ? data[source] : 0;
+  }
+  TOKITAI_LANES d.put(l, w.active.lane[l], made[l]);
+}
+TOKITAI_OP void ds_permute(Wave& w, D d, const u32* address, const u32* data, u32 offset) {
+  u32 made[32] = {};
+  for (int l = 0; l < 32; l++)
+    if (w.exec >> l & 1) made[(address[l] + offset) >> 2 & 31] = data[l];
+  TOKITAI_LANES d.put(l, w.active.lane[l], made[l]);
+}
+// `pattern` is the instruction's offset (manual, ds_swizzle_b32).
+inline int swizzled(u32 pattern, int l) {
+  if (pattern >= 0xe000) return -1;  // FFT: not translated
+  if (pattern >= 0xc000) {
+    const int amount = int(pattern >> 5 & 31), mask = int(pattern & 31);
+    const int moved = pattern & 0x400 ? l - amount : l + amount;
+    return (l & mask) | (moved & ~mask & 31);
+  }
+  if (pattern & 0x8000) return (l & ~3) | int(pattern >> (2 * (l & 3)) & 3);
+  return ((l & int(pattern & 31)) | int(pattern >> 5 & 31)) ^ int(pattern >> 10 & 31);
+}
+TOKITAI_OP void ds_swizzle(Wave& w, D d, const u32* data, u32 pattern) {
+  u32 made[32];
+  for (int l = 0; l < 32; l++) {
+    const int source = swizzled(pattern, l);
+    made[l] = w.exec >> source & 1 ? data[source] : 0;
+  }
+  TOKITAI_LANES d.put(l, w.active.lane[l], made[l]);
+}
+
+}  // namespace tokitai::gfx

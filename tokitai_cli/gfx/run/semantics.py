@@ -1,0 +1,196 @@
+"""The table of what instructions do: of every name that can be executed, its section and its entry."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tokitai_cli.gfx.code.instruction import Instruction
+from tokitai_cli.gfx.run import scalar_table, vector_table
+
+MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What an instruction does.
+
+    section: of the manual. dst, src: types of the operands. code: C++ of the values, or a word behind
+    `kind`. kind: "value" for what `code` says in full; others are what translation knows by name.
+    approximate: the hardware's result is known within 1 ulp ("~") or an absolute error ("~~") only.
+    """
+
+    name: str
+    section: str
+    kind: str
+    dst: tuple[str, ...] = ()
+    src: tuple[str, ...] = ()
+    code: str = ""
+    approximate: str = ""
+
+
+@functools.cache
+def table() -> Mapping[str, Entry]:
+    """Every entry by LLVM's name of the instruction."""
+    entries = [*_read(vector_table.TABLE), *_read(scalar_table.TABLE), *_compares(), *_saves()]
+    entries += _memory()
+    return {entry.name: entry for entry in entries}
+
+
+def missing(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """Names of instructions that the table does not have; of VOPD, those of its halves."""
+    names = (part.name for whole in instructions for part in (whole.x, whole.y) if part)
+    return tuple(
+        sorted({name for name in _names(instructions) if entry_of(name) is None} - {*names})
+    )
+
+
+def entry_of(name: str) -> Entry | None:
+    """Entry of an instruction; a half of VOPD has that of the instruction it is named after."""
+    return table().get(name.replace("v_dual_", "v_", 1))
+
+
+def approximate(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """Names of instructions whose result the hardware gives within an error only."""
+    found = ((name, entry_of(name)) for name in _names(instructions))
+    return tuple(sorted({name for name, entry in found if entry and entry.approximate}))
+
+
+def _names(instructions: Iterable[Instruction]) -> Iterator[str]:
+    for whole in instructions:
+        yield from (half.name for half in (whole.x, whole.y) if half)
+        if whole.x is None:
+            yield whole.name
+
+
+def _read(text: str) -> Iterator[Entry]:
+    section = ""
+    for line in text.strip().splitlines():
+        name, _, rest = line.partition(" ")
+        if not rest:
+            section = name
+            continue
+        parts = [part.strip() for part in rest.split(" : ", 2)] if " : " in rest else []
+        if rest.strip().startswith(": "):
+            parts = ["", *(part.strip() for part in rest.strip()[2:].split(" : ", 1))]
+        if not parts:
+            kind, _, code = rest.strip().partition(" ")
+            yield Entry(name, section, kind, code=code)
+            continue
+        marks = parts[0][: len(parts[0]) - len(parts[0].lstrip("~"))]
+        dst, src = tuple(parts[0].lstrip("~").split()), tuple(parts[1].split())
+        yield Entry(name, section, "value", dst, src, parts[2], marks)
+
+
+_ORDERED = {"eq": "==", "ne": "!=", "lg": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _compares() -> Iterator[Entry]:
+    """v_cmp_* and v_cmpx_*: of integers, of floats, of classes."""
+    found: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {}
+    for kind in ("i16", "u16", "i32", "u32", "i64", "u64"):
+        both = (kind, kind)
+        for name in ("lt", "eq", "le", "gt", "ne", "ge"):
+            found[name, kind] = both, f"a {_ORDERED[name]} b"
+        found["f", kind], found["t", kind] = (both, "false"), (both, "true")
+    for kind in ("f16", "f32", "f64"):
+        both = (kind, kind)
+        for name in ("lt", "eq", "le", "gt", "ge"):
+            found[name, kind] = both, f"a {_ORDERED[name]} b"
+            negated = "neq" if name == "eq" else f"n{name}"
+            found[negated, kind] = both, f"!(a {_ORDERED[name]} b)"
+        found["lg", kind] = both, "a < b || a > b"
+        found["nlg", kind] = both, "!(a < b || a > b)"
+        found["o", kind], found["u", kind] = (both, "a == a && b == b"), (both, "a != a || b != b")
+        found["f", kind], found["t", kind] = (both, "false"), (both, "true")
+        bits = {"f16": "b16", "f32": "u32", "f64": "u64"}[kind]
+        found["class", kind] = (bits, "u32"), f"class_{kind}(a) & b"
+    for (name, kind), (src, code) in found.items():
+        for prefix, dst in (("v_cmp", "mask"), ("v_cmpx", "exec")):
+            yield Entry(f"{prefix}_{name}_{kind}", "16.9", "value", (dst,), src, code)
+
+
+def _saves() -> Iterator[Entry]:
+    for name, code in scalar_table.SAVED.items():
+        yield Entry(f"s_{name}_saveexec_b32", "16.3", "saveexec", code=code)
+    for name in ("and_not0", "and_not1"):
+        yield Entry(f"s_{name}_wrexec_b32", "16.3", "wrexec", code=scalar_table.SAVED[name])
+
+
+# What is loaded and stored, by the name of its type: kinds of kernels/gfx/run/memory.hpp, bytes.
+_LOADS = {
+    "u8": "U8",
+    "i8": "I8",
+    "u16": "U16",
+    "i16": "I16",
+    "b16": "U16",
+    "b32": "B32",
+    "b64": "B64",
+    "b96": "B96",
+    "b128": "B128",
+}
+_WHOLE = ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128")
+_STORES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
+_SPACES = {"global": "16.20", "flat": "16.20", "scratch": "16.20", "ds": "16.15"}
+# What an atomic operation leaves, of `old` and the operand a.
+ATOMICS = {
+    "add": ("u32 u64 f32", "old + a"),
+    "sub": ("u32 u64", "old - a"),
+    "min": ("i32 u32 i64 u64 f32", "low(a, old)"),
+    "max": ("i32 u32 i64 u64 f32", "high(a, old)"),
+    "and": ("b32 b64", "old & a"),
+    "or": ("b32 b64", "old | a"),
+    "xor": ("b32 b64", "old ^ a"),
+    "inc": ("u32 u64", "old >= a ? 0 : old + 1"),
+    "dec": ("u32 u64", "old == 0 || old > a ? a : old - 1"),
+}
+
+
+def _memory() -> Iterator[Entry]:
+    """Loads, stores and atomic operations of LDS (16.15), flat, scratch and global memory (16.20)."""
+    for space, section in _SPACES.items():
+        lds = space == "ds"
+        halves = ("u8", "i8", "u16") if lds else ("u8", "i8", "b16")
+        for name in _WHOLE:
+            yield Entry(f"{space}_load_{name}", section, "load", code=f"{_LOADS[name]},whole")
+        for name in halves:
+            for hi, place in (("", "lower"), ("_hi", "upper")):
+                full = f"ds_load_{name}_d16{hi}" if lds else f"{space}_load_d16{hi}_{name}"
+                yield Entry(full, section, "load", code=f"{_LOADS[name]},{place}")
+        for name, size in _STORES.items():
+            yield Entry(f"{space}_store_{name}", section, "store", code=f"{size},0")
+        for name in ("b8", "b16"):
+            full = f"ds_store_{name}_d16_hi" if lds else f"{space}_store_d16_hi_{name}"
+            yield Entry(full, section, "store", code=f"{_STORES[name]},16")
+    yield from _two_addresses()
+    for name in ("bpermute", "permute"):
+        yield Entry(f"ds_{name}_b32", "16.15", name)
+    yield Entry("ds_swizzle_b32", "16.15", "swizzle")
+    yield from _atomics()
+
+
+def _two_addresses() -> Iterator[Entry]:
+    for size, dwords in (("b32", 1), ("b64", 2)):
+        for stride, times in (("", 1), ("stride64_", 64)):
+            for verb in ("load", "store"):
+                code = f"{dwords},{4 * dwords * times}"
+                yield Entry(f"ds_{verb}_2addr_{stride}{size}", "16.15", f"{verb}2", code=code)
+
+
+def _atomics() -> Iterator[Entry]:
+    for verb, (kinds, code) in ATOMICS.items():
+        for kind in kinds.split():
+            operand = (kind.replace("b", "u"),)
+            for space in ("global", "flat"):
+                yield Entry(f"{space}_atomic_{verb}_{kind}", "16.20", "atomic", operand, code=code)
+            for rtn in ("", "rtn_"):
+                yield Entry(f"ds_{verb}_{rtn}{kind}", "16.15", "atomic", operand, code=code)
+    for size in ("32", "64"):
+        for space in ("global", "flat"):
+            held = (f"u{size}",)
+            yield Entry(f"{space}_atomic_swap_b{size}", "16.20", "atomic", held, code="a")
+            yield Entry(f"{space}_atomic_cmpswap_b{size}", "16.20", "cmpswap", held)
+        yield Entry(f"ds_storexchg_rtn_b{size}", "16.15", "atomic", (f"u{size}",), code="a")
+        for rtn in ("", "rtn_"):
+            yield Entry(f"ds_cmpstore_{rtn}b{size}", "16.15", "cmpswap", (f"u{size}",))
