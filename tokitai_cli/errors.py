@@ -93,6 +93,12 @@ class BuildError(TokitaiError):
         self.command = command
 
 
+class CodeError(TokitaiError):
+    """A file of machine code that cannot be read: none, damaged, or of another target."""
+
+    exit_code = 2
+
+
 class OracleError(TokitaiError):
     """An oracle raised, hung, or returned something that is no reference."""
 

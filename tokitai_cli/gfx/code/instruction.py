@@ -43,18 +43,22 @@ class Instruction(msgspec.Struct, frozen=True):
 
     address: of the first byte, in the code object; size: bytes.
     encoding: "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3",
-      "VOP3P", "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", ...
+      "VOP3P", "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF"; "unknown" for what is none of
+      them, which has no name and its `word` in the modifiers.
     dst, src: operands as the assembler orders them; what the listing does not spell is absent
-      (scc, the vcc that s_cbranch_vccz reads), but v_cmpx names exec as its destination.
+      (scc; the vcc that s_cbranch_vccz, v_div_fmas and v_dual_cndmask read), but v_cmpx names exec
+      as its destination.
       Memory: dst is the data that a load or a returning atomic writes; src of FLAT, GLOBAL and
       SCRATCH holds address, then data, then saddr. An absent address ("off") is kind "null".
+      MUBUF: vdata is dst of a load and src of the rest, then vaddr, srsrc, soffset.
     modifiers: only those that are set:
       offset, offset0, offset1 (bytes as encoded, signed where the encoding is signed), glc, slc,
       dlc, gds, offen, idxen, tfe, lds; clamp (True), omod (1: times 2, 2: times 4, 3: halved);
       op_sel, op_sel_hi, neg_lo, neg_hi (int, bit i is source i, bit 3 of op_sel the destination;
-      in VOP3P always there, in VOP3 only where operands of 16 bits are picked otherwise than by
-      `half`); dpp_ctrl, row_mask, bank_mask, bound_ctrl, fi (DPP16, masks always there); dpp8 (a
-      tuple of eight lanes) and fi; simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
+      in VOP3P always there, in VOP3 as encoded beside the `half` that it picks);
+      dpp_ctrl, row_mask, bank_mask, bound_ctrl, fi (DPP16, masks always there);
+      dpp8 (a tuple of eight lanes) and fi; simm16 (SOPP, SOPK; unsigned), target (of a branch,
+      absolute).
     x, y: the two halves of a VOPD, each an Instruction of the same address and size.
     """
 

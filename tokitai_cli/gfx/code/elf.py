@@ -1,0 +1,70 @@
+"""ELF files as far as code objects need them, read with pyelftools; what is damaged is a CodeError."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.errors import CodeError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+MAGIC = b"\x7fELF"
+AMDGPU = 224
+# The low byte of e_flags. https://llvm.org/docs/AMDGPUUsage.html#elf-code-object
+MACHINES = {
+    0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
+    0x4A: "gfx1151", 0x55: "gfx1152", 0x58: "gfx1153", 0x54: "gfx11-generic",
+}  # fmt: skip
+
+
+def is_code_object(data: bytes) -> bool:
+    """Whether an ELF file is one of 64 bits for AMD's processors."""
+    return (
+        len(data) >= 64 and data[4:6] == b"\x02\x01" and data[18:20] == AMDGPU.to_bytes(2, "little")
+    )
+
+
+def target_of(data: bytes) -> str:
+    """The processor of a code object, "machine 0x.." where it is not one of gfx11."""
+    (flags,) = struct.unpack_from("<I", data, 48)
+    return MACHINES.get(flags & 0xFF, f"machine {flags & 0xFF:#04x}")
+
+
+@contextlib.contextmanager
+def opened(data: bytes) -> Iterator[ELFFile]:
+    """The file as pyelftools reads it; whatever that trips over is a CodeError."""
+    try:
+        from elftools.common.exceptions import DWARFError, ELFError
+        from elftools.construct import ConstructError
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        raise CodeError(
+            "reading ELF files needs the package pyelftools", mend="pip install 'tokitai[gfx]'"
+        ) from None
+    try:
+        yield ELFFile(io.BytesIO(data))
+    except (ELFError, DWARFError, ConstructError, struct.error, UnicodeError) as error:
+        raise CodeError(f"a damaged ELF file: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CodeError(f"a damaged ELF file ({type(error).__name__}: {error})") from None
+
+
+def sections(data: bytes, name: str) -> list[bytes]:
+    """The contents of the sections of that name."""
+    with opened(data) as file:
+        return [held(file, one) for one in file.iter_sections() if one.name == name]
+
+
+def held(file: ELFFile, section: Any) -> bytes:
+    """What a section holds; pyelftools reads as much as the section claims."""
+    if section["sh_type"] == "SHT_NOBITS":
+        return b""
+    if section["sh_offset"] + section["sh_size"] > file.stream_len:
+        raise CodeError(f"a damaged ELF file: section {section.name!r} ends behind it")
+    data: bytes = section.data()
+    return data
