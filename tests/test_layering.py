@@ -30,6 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "gfx": GROUND,
     "pipeline": GROUND | STAGES | {"report"},
     "mutation": GROUND | STAGES | {"pipeline"},
+    "advice": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
     "batch": GROUND | STAGES | {"pipeline", "report", "results"},
     "cluster": GROUND | STAGES | {"pipeline", "batch"},
@@ -37,12 +38,13 @@ ALLOWED: dict[str, set[str]] = {
     "audit": GROUND | STAGES | {"pipeline", "report"},
     "cli": GROUND
     | STAGES
-    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "gfx"},
+    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "advice", "gfx"},
 }
 HOMES = {
     "typer": {"cli"},
     "rich": {"cli", "console"},
     "yaml": {"spec"},
+    "ruamel": {"advice"},
     "jinja2": {"report", "build"},
     "tree_sitter": {"kernel_source"},
     "tree_sitter_cpp": {"kernel_source"},

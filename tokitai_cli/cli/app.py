@@ -32,6 +32,7 @@ _VERBS = {
     "batch": "batch",
     "merge": "merge",
     "mutate": "mutate.mutate",
+    "advise": "advise.advise",
     "report": "report",
     "check": "audit.check",
     "recheck": "audit.recheck",

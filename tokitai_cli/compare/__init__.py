@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokitai_cli.compare.flat import covered
 from tokitai_cli.compare.judgement import (
     Judgement,
     judge,
@@ -11,4 +12,12 @@ from tokitai_cli.compare.judgement import (
 )
 from tokitai_cli.compare.values import number
 
-__all__ = ["Judgement", "judge", "judge_another", "judge_other_inputs", "judge_right", "number"]
+__all__ = [
+    "Judgement",
+    "covered",
+    "judge",
+    "judge_another",
+    "judge_other_inputs",
+    "judge_right",
+    "number",
+]

@@ -11,7 +11,7 @@ from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.judged import ChangesRecord, Score
 from tokitai_cli.model.settings import Settings
-from tokitai_cli.pipeline.prepare import Clock, Preparation, Refusal
+from tokitai_cli.pipeline.prepare import Clock, Preparation, Prepared, Refusal
 
 SUITE = "quick"
 # Bytes of a case beyond which the smallest shape of the suite stands for the defaults.
@@ -23,16 +23,17 @@ _SECONDS = 20.0
 def score(loaded: LoadedSpec) -> Iterator[Score]:
     """The score of each output that a formula is the oracle of; judged as a case of a run is.
 
-    On all profiles, at the default shape, since at the smallest of a suite (often one element) few
-    changes alter anything; where the defaults are large, at the smallest of the suite quick.
+    On all profiles, at the shape of `cases_of`.
     """
     for name, variant in loaded.spec.variants.items():
         if variant.by_formula:
-            yield from _score(name, _cases(loaded, name))
+            yield from _score(name, cases_of(loaded, name))
 
 
-def _cases(loaded: LoadedSpec, variant: str) -> Sequence[Case]:
-    """Cases of one shape, a profile each."""
+def cases_of(loaded: LoadedSpec, variant: str, profiles: tuple[str, ...] = ()) -> Sequence[Case]:
+    """Cases of one shape, a profile each: of the default shape, since at the smallest of a suite (often
+    one element) few changes alter anything; where that is large, of the smallest of the suite quick.
+    """
     example = plan.example(loaded, variant)
     if example is None:
         return ()
@@ -43,14 +44,19 @@ def _cases(loaded: LoadedSpec, variant: str) -> Sequence[Case]:
         least = min(cases, key=lambda case: plan.memory_bytes(case, 1), default=example)
         shape = least.shape
     shapes = {key: (value,) for key, value in shape.items()}
-    return plan.plan(loaded, plan.Selection(shapes=shapes, variants=(variant,))).cases
+    selection = plan.Selection(shapes=shapes, variants=(variant,), profiles=profiles)
+    return plan.plan(loaded, selection).cases
 
 
-def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
+def judged(
+    cases: Sequence[Case], skipped: dict[str, str]
+) -> Iterator[tuple[Case, Prepared, compare.Judgement]]:
+    """Each case with what a right kernel is judged to be, for some 20 seconds.
+
+    skipped: gets the profiles that were not looked at, and why.
+    """
     settings = Settings(timeout=_SECONDS)
     start = time.monotonic()
-    found: dict[str, list[ChangesRecord]] = {}
-    profiles, skipped = [], {}
     for case in cases:
         if time.monotonic() - start > _SECONDS:
             skipped[case.profile] = f"{_SECONDS:g} seconds were over"
@@ -64,6 +70,13 @@ def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
         except OracleError as error:
             skipped[case.profile] = error.message
             continue
+        yield case, ready, judgement
+
+
+def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
+    found: dict[str, list[ChangesRecord]] = {}
+    profiles, skipped = [], dict[str, str]()
+    for case, _, judgement in judged(cases, skipped):
         profiles.append(case.profile)
         for one in judgement.changes:
             found.setdefault(one.output, []).append(one)

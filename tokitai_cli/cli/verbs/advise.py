@@ -1,0 +1,39 @@
+"""`advise OP`: what a spec cannot tell, and the lines that would mend it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def advise(
+    op: Annotated[str, typer.Argument(metavar="OP", help="A spec file's path, or a built-in op.")],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Add the lines to the spec's file.")
+    ] = False,
+) -> int:
+    """Say what a spec cannot tell, with the line to add; builds and runs no kernel."""
+    from tokitai_cli import advice
+    from tokitai_cli.model.text import plural
+    from tokitai_cli.pipeline.specs import load_op
+
+    loaded = load_op(op)
+    found = []
+    for one in advice.advise(loaded):
+        found.append(one)
+        typer.echo(one.text)
+        for line in one.lines:
+            typer.echo(f"  {line}")
+        if one.needless:
+            typer.echo(f"  may go: {one.needless}")
+    mendable = [one for one in found if one.edits]
+    if not apply:
+        more = "; --apply adds the lines" if mendable else ""
+        typer.echo(f"{loaded.spec.op}: {plural(len(found), 'gap')}{more}")
+        return 6 if mendable else 0
+    done, refused = advice.apply(loaded, found)
+    for text in refused:
+        typer.echo(text)
+    typer.echo(f"{loaded.path.name}: {done} of {plural(len(mendable), 'gap')} closed")
+    return 6 if refused else 0
