@@ -1,13 +1,16 @@
-// Every access of a kernel, as -fsanitize=thread has compilers call it: races, and reads of what nobody wrote.
+// Every access of a kernel, as -fsanitize=thread has compilers call it: races, and reads of what
+// nobody wrote.
 //
-// No runtime is linked: these are the callbacks. Barriers, warps and launches are known here, so that two
-// accesses are a race or are none by what orders them, whatever order they happened to run in (as in
-// Flanagan, Freund, "FastTrack", 2009, with a block's barriers in place of clocks of its threads):
+// No runtime is linked: these are the callbacks. Barriers, warps and launches are known here, so
+// that two accesses are a race or are none by what orders them, whatever order they happened to run
+// in (as in Flanagan, Freund, "FastTrack", 2009, with a block's barriers in place of clocks of its
+// threads):
 // - in a block, by a barrier between them, or by an operation of a warp that both took part in;
-// - otherwise by a fence, an atomic operation behind it, and an atomic operation on the same place by the
-//   other thread (a barrier carries that on to its block);
+// - otherwise by a fence, an atomic operation behind it, and an atomic operation on the same place
+//   by the other thread (a barrier carries that on to its block);
 // - launches follow each other.
-// One OS thread runs all blocks. Of a cell the last write and two reads by different threads are kept.
+// One OS thread runs all blocks. Of a cell the last write and two reads by different threads are
+// kept.
 #pragma once
 
 #include <unordered_map>
@@ -28,7 +31,8 @@ struct Cell {
   uint32_t unused;
 };
 
-// How far others are known: of a block, the interval in front of which all is; of a thread, its time.
+// How far others are known: of a block, the interval in front of which all is; of a thread, its
+// time.
 using Clock = std::unordered_map<uint64_t, uint32_t>;
 
 struct Accesses {
@@ -42,7 +46,8 @@ struct Accesses {
   Clock of_block_fenced;  // what its threads had fenced in front of a barrier
   bool any_fenced = false;
   std::unordered_map<uintptr_t, Clock> released;
-  std::unordered_map<uint64_t, Finding*> plain_reads;  // that met an atomic write, by thread and address
+  std::unordered_map<uint64_t, Finding*>
+      plain_reads;  // that met an atomic write, by thread and address
   Area* latest = nullptr;
 };
 inline Accesses accesses;
@@ -121,7 +126,8 @@ inline void race(const Area& area, size_t offset, size_t size, const Stamp& past
   // A compare-and-swap of the same thread that follows makes sure of what it read.
   const bool now_is_plain = !(now.flags & Accesses::atomic);
   const Stamp& plain = now_is_plain ? now : past;
-  if ((now_is_plain ? now_writes : past_writes) || !(plain.flags & Accesses::validated)) found->open++;
+  if ((now_is_plain ? now_writes : past_writes) || !(plain.flags & Accesses::validated))
+    found->open++;
   if (now_is_plain && !now_writes && accesses.plain_reads.size() < 100000)
     accesses.plain_reads[read_key(now.thread, area.begin + offset)] = found;
 }
@@ -183,8 +189,8 @@ inline void check_cell(Area& area, size_t index, size_t size, const Stamp& now, 
 
 inline Stamp stamp_now(const void* pc, uint16_t flags) {
   const unsigned thread = linear_thread();
-  return {accesses.block, current_block->interval, accesses.time[thread], offset_of(pc),
-          uint16_t(thread), flags};
+  return {accesses.block, current_block->interval, accesses.time[thread],
+          offset_of(pc),  uint16_t(thread),        flags};
 }
 
 inline void on_access(const void* address, size_t size, bool writes, uint16_t flags, const void* pc,
@@ -214,7 +220,8 @@ inline void on_access(const void* address, size_t size, bool writes, uint16_t fl
 // The block that begins: its number, and shared memory that nobody of it has written.
 TOKITAI_SERVING void watch_block() {
   const Coordinates grid = gridDim;
-  const uint64_t linear = blockIdx.x + uint64_t(grid.x) * (blockIdx.y + uint64_t(grid.y) * blockIdx.z);
+  const uint64_t linear =
+      blockIdx.x + uint64_t(grid.x) * (blockIdx.y + uint64_t(grid.y) * blockIdx.z);
   accesses.block = accesses.first_block + uint32_t(linear);
   if (accesses.last_block < accesses.block) accesses.last_block = accesses.block;
   const unsigned threads = current_block->threads;
@@ -284,7 +291,8 @@ TOKITAI_SERVING void watch_warp(unsigned warp, u64 members) {
     if (!found || found->count > 1) continue;
     found->file = lane.site.file;
     found->line = unsigned(lane.site.line);
-      say(*found, "lane %u takes the value of lane %u, which takes no part in the shuffle", l, lane.source);
+    say(*found, "lane %u takes the value of lane %u, which takes no part in the shuffle", l,
+        lane.source);
   }
 }
 
@@ -300,11 +308,12 @@ inline void on_fence() {
   clock[clock_key(accesses.block, thread)] = accesses.time[thread]++;
 }
 
-inline void on_atomic(const void* address, size_t size, bool reads, bool writes, bool swaps, int order,
-                      const void* pc, void* const* frame) {
+inline void on_atomic(const void* address, size_t size, bool reads, bool writes, bool swaps,
+                      int order, const void* pc, void* const* frame) {
   if (!watch.running || current_block == no_block) return;
   const unsigned thread = linear_thread();
-  if (writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST))
+  if (writes &&
+      (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST))
     on_fence();
   const auto at = reinterpret_cast<uintptr_t>(address);
   if (reads && accesses.clocks) {
@@ -324,7 +333,8 @@ inline void on_atomic(const void* address, size_t size, bool reads, bool writes,
     Area* area = area_of(static_cast<const unsigned char*>(address));
     if (area && area->cells)
       for (Stamp& read : area->cells[size_t(at - uintptr_t(area->begin)) >> area->granule].reads)
-        if (read.block == accesses.block && read.thread == thread) read.flags |= Accesses::validated;
+        if (read.block == accesses.block && read.thread == thread)
+          read.flags |= Accesses::validated;
   }
   on_access(address, size, writes, Accesses::atomic, pc, frame, reads);
   if (writes && accesses.any_fenced) {
@@ -337,7 +347,8 @@ inline void on_atomic(const void* address, size_t size, bool reads, bool writes,
 // --- a launch
 
 inline unsigned char* map_bytes(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
 }
 
@@ -365,9 +376,15 @@ inline void watch_repetition(const Case& request) {
   accesses.first_block = 1;
   accesses.last_block = 0;
   extern char edata __asm__("__data_start"), end __asm__("_end");
-  watch.areas[watch.area_count++] = {Area::Kind::variable, 0,
-                                     reinterpret_cast<unsigned char*>(&edata), size_t(&end - &edata),
-                                     nullptr, nullptr, 0, 2, nullptr};
+  watch.areas[watch.area_count++] = {Area::Kind::variable,
+                                     0,
+                                     reinterpret_cast<unsigned char*>(&edata),
+                                     size_t(&end - &edata),
+                                     nullptr,
+                                     nullptr,
+                                     0,
+                                     2,
+                                     nullptr};
 }
 
 inline void watch_launch(size_t dynamic_bytes) {
@@ -384,49 +401,62 @@ inline void watch_launch(size_t dynamic_bytes) {
 
 }  // namespace tokitai
 
-#define TOKITAI_CALLER __builtin_return_address(0), static_cast<void* const*>(__builtin_frame_address(0))
+#define TOKITAI_CALLER \
+  __builtin_return_address(0), static_cast<void* const*>(__builtin_frame_address(0))
 #define TOKITAI_ACCESS(NAME, SIZE, WRITES) \
   void NAME(void* address) { tokitai::on_access(address, SIZE, WRITES, 0, TOKITAI_CALLER); }
-#define TOKITAI_ACCESSES(SIZE)                                \
-  TOKITAI_ACCESS(__tsan_read##SIZE, SIZE, false)              \
-  TOKITAI_ACCESS(__tsan_write##SIZE, SIZE, true)              \
-  TOKITAI_ACCESS(__tsan_unaligned_read##SIZE, SIZE, false)    \
-  TOKITAI_ACCESS(__tsan_unaligned_write##SIZE, SIZE, true)    \
-  TOKITAI_ACCESS(__tsan_volatile_read##SIZE, SIZE, false)     \
+#define TOKITAI_ACCESSES(SIZE)                             \
+  TOKITAI_ACCESS(__tsan_read##SIZE, SIZE, false)           \
+  TOKITAI_ACCESS(__tsan_write##SIZE, SIZE, true)           \
+  TOKITAI_ACCESS(__tsan_unaligned_read##SIZE, SIZE, false) \
+  TOKITAI_ACCESS(__tsan_unaligned_write##SIZE, SIZE, true) \
+  TOKITAI_ACCESS(__tsan_volatile_read##SIZE, SIZE, false)  \
   TOKITAI_ACCESS(__tsan_volatile_write##SIZE, SIZE, true)
-#define TOKITAI_FETCH(NAME, T, READS, EXPRESSION)                                                    \
-  T NAME(volatile T* address, T value, int order) {                                           \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), READS, true, false, order, TOKITAI_CALLER); \
-    return EXPRESSION;                                                                        \
+#define TOKITAI_FETCH(NAME, T, READS, EXPRESSION)                                     \
+  T NAME(volatile T* address, T value, int order) {                                   \
+    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), READS, true, false, order, \
+                       TOKITAI_CALLER);                                               \
+    return EXPRESSION;                                                                \
   }
-#define TOKITAI_SWAP(NAME, T, EXPECTED, RESULT)                                                     \
-  RESULT NAME(volatile T* address, EXPECTED expected, T value, int order, int) {                    \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), true, true, true, order, TOKITAI_CALLER); \
-    return tokitai_swap<T>(address, expected, value);                                               \
+#define TOKITAI_SWAP(NAME, T, EXPECTED, RESULT)                                     \
+  RESULT NAME(volatile T* address, EXPECTED expected, T value, int order, int) {    \
+    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), true, true, true, order, \
+                       TOKITAI_CALLER);                                             \
+    return tokitai_swap<T>(address, expected, value);                               \
   }
-#define TOKITAI_ATOMICS(BITS, T)                                                                       \
-  T __tsan_atomic##BITS##_load(const volatile T* address, int order) {                                 \
-    tokitai::on_atomic(const_cast<const T*>(address), sizeof(T), true, false, false, order, TOKITAI_CALLER); \
-    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                 \
-  }                                                                                                    \
-  void __tsan_atomic##BITS##_store(volatile T* address, T value, int order) {                          \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), false, true, false, order, TOKITAI_CALLER); \
-    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                \
-  }                                                                                                    \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_exchange, T, false, __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))   \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_add, T, true, __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))   \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_sub, T, true, __atomic_fetch_sub(address, value, __ATOMIC_SEQ_CST))   \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_and, T, true, __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))   \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_or, T, true, __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))     \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_xor, T, true, __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST))   \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_nand, T, true, __atomic_fetch_nand(address, value, __ATOMIC_SEQ_CST)) \
-  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_strong, T, T*, int)                              \
-  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_weak, T, T*, int)                                \
+#define TOKITAI_ATOMICS(BITS, T)                                                            \
+  T __tsan_atomic##BITS##_load(const volatile T* address, int order) {                      \
+    tokitai::on_atomic(const_cast<const T*>(address), sizeof(T), true, false, false, order, \
+                       TOKITAI_CALLER);                                                     \
+    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                      \
+  }                                                                                         \
+  void __tsan_atomic##BITS##_store(volatile T* address, T value, int order) {               \
+    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), false, true, false, order,       \
+                       TOKITAI_CALLER);                                                     \
+    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                     \
+  }                                                                                         \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_exchange, T, false,                                   \
+                __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))                      \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_add, T, true,                                   \
+                __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))                       \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_sub, T, true,                                   \
+                __atomic_fetch_sub(address, value, __ATOMIC_SEQ_CST))                       \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_and, T, true,                                   \
+                __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))                       \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_or, T, true,                                    \
+                __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))                        \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_xor, T, true,                                   \
+                __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST))                       \
+  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_nand, T, true,                                  \
+                __atomic_fetch_nand(address, value, __ATOMIC_SEQ_CST))                      \
+  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_strong, T, T*, int)                   \
+  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_weak, T, T*, int)                     \
   TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_val, T, T, T)
 
 template <class T>
 int tokitai_swap(volatile T* address, T* expected, T value) {
-  return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST);
 }
 template <class T>
 T tokitai_swap(volatile T* address, T expected, T value) {

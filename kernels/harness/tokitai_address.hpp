@@ -1,5 +1,6 @@
-// AddressSanitizer around kernels: gaps about buffers and shared arrays are poisoned while a launch is on,
-// and each of its reports becomes a finding. The unit that serves is itself not instrumented.
+// AddressSanitizer around kernels: gaps about buffers and shared arrays are poisoned while a launch
+// is on, and each of its reports becomes a finding. The unit that serves is itself not
+// instrumented.
 #pragma once
 
 #include "tokitai_watch.hpp"
@@ -21,15 +22,16 @@ inline void on_address_report(const char*) {
   const auto* address = static_cast<const unsigned char*>(__asan_get_report_address());
   const size_t size = __asan_get_report_access_size();
   const bool writes = __asan_get_report_access_type() != 0;
-  const Spot spot = spot_at(__asan_get_report_pc(),
-                            static_cast<void* const*>(__asan_get_report_bp()));
+  const Spot spot =
+      spot_at(__asan_get_report_pc(), static_cast<void* const*>(__asan_get_report_bp()));
   const char* what = __asan_get_report_description();
   // Gaps are poisoned by the harness: the runtime has no name for what lies around them.
   const bool gap = strcmp(what, "use-after-poison") == 0 || strcmp(what, "unknown-crash") == 0;
   const char* kind = gap ? "out-of-bounds" : what;
   Finding* found = finding(kind, spot, nullptr);
   if (found && found->count == 1) {
-    say(*found, "%s: %s of %zu byte%s", kind, writes ? "write" : "read", size, size == 1 ? "" : "s");
+    say(*found, "%s: %s of %zu byte%s", kind, writes ? "write" : "read", size,
+        size == 1 ? "" : "s");
     if (gap) name_address(*found, address, size);
   }
   if (watch.reports < enough) return;

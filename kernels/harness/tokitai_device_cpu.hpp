@@ -21,12 +21,14 @@ struct MisalignedAccess {
 
 }  // namespace tokitai
 
-#if defined(TOKITAI_WATCH_ACCESSES) || defined(TOKITAI_WATCH_ADDRESS)
+#if defined(TOKITAI_WATCH_SCHEDULE) || defined(TOKITAI_WATCH_ADDRESS)
 #define TOKITAI_WATCHED
 #endif
 #include "tokitai_regions.hpp"
 #if defined(TOKITAI_WATCH_ACCESSES)
 #include "tokitai_accesses.hpp"
+#elif defined(TOKITAI_WATCH_VALUES)
+#include "tokitai_values.hpp"
 #elif defined(TOKITAI_WATCH_ADDRESS)
 #include "tokitai_address.hpp"
 #endif
@@ -117,7 +119,7 @@ class Device : public Regions {
 
   bool prepare(const Program& program, Case& request, size_t repetition) {
     if (!Regions::prepare(program, request, repetition)) return false;
-#ifdef TOKITAI_WATCH_ACCESSES
+#ifdef TOKITAI_WATCH_SCHEDULE
     watch_repetition(request);
 #elif defined(TOKITAI_WATCH_ADDRESS)
     watch_areas(request);
@@ -138,6 +140,9 @@ class Device : public Regions {
     work.reach = near_bytes;
     work.watched = no_index;
     const bool went = launch_all(program, request, repetition, work);
+#ifdef TOKITAI_WATCH_VALUES
+    if (went) watch_outputs(request);
+#endif
 #ifdef TOKITAI_WATCHED
     if (!went) watch_failure(work);
     if (!went) return request.fail(status_of(work.why), "%s", work.failure);
@@ -294,7 +299,7 @@ class Device : public Regions {
     work.dynamic_bytes = size_t(launch.shared_bytes);
 #ifdef TOKITAI_WATCH_ACCESSES
     watch_launch(work.dynamic_bytes);
-#elif defined(TOKITAI_WATCH_ADDRESS)
+#elif defined(TOKITAI_WATCHED)
     watch_shared(work.dynamic_bytes);
 #endif
 #ifdef TOKITAI_WATCHED

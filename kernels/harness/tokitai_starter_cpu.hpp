@@ -55,10 +55,10 @@ struct Starter {
   static void one(const Word* words, std::index_sequence<i...>) {
     run(made<Makers, At<i>>(words + first_word<Makers...>(i))...);
   }
-  static void all_threads(const void* words, Block& block) {
+  TOKITAI_VALUES_SET static void all_threads(const void* words, Block& block) {
     all(static_cast<const Word*>(words), block, Indices());
   }
-  static void one_thread(const void* words) { one(static_cast<const Word*>(words), Indices()); }
+  TOKITAI_VALUES_SET static void one_thread(const void* words) { one(static_cast<const Word*>(words), Indices()); }
   static const void* address() { return reinterpret_cast<const void*>(function); }
   static constexpr DeviceKernel kernel = {all_threads, one_thread, address};
 };

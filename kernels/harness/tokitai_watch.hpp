@@ -1,11 +1,11 @@
 // What a watched build finds while kernels run, and the log that the tool reads it from.
 //
-// A finding is told once for each kind and pair of places, with how often it was seen and who did it
-// first. Places are addresses in the executable, which the tool looks up in its debug information: so
-// an inline function of a header is told at the line of the kernel that calls it.
+// A finding is told once for each kind and pair of places, with how often it was seen and who did
+// it first. Places are addresses in the executable, which the tool looks up in its debug
+// information: so an inline function of a header is told at the line of the kernel that calls it.
 //
-// Lines of the log, fields parted by tabs: "program PATH", once; "finding KEY=VALUE ...", and
-// "case NUMBER" at the end of each case, behind its findings.
+// Lines of the log, fields parted by tabs: "program PATH", once; "finding KEY=VALUE ...", and "case
+// NUMBER" at the end of each case, behind its findings.
 #pragma once
 
 #include <cxxabi.h>
@@ -49,7 +49,7 @@ struct Finding {
   Spot first, second;
   bool has_second, mixed;
   uint64_t count;
-  int64_t open;  // of a mixed one: those that no compare-and-swap made sure of
+  int64_t open;     // of a mixed one: those that no compare-and-swap made sure of
   char array[200];  // "buffer N", "shared NAME" or "variable NAME", and its element
   int64_t offset;   // in bytes from its begin
   size_t bytes, size;
@@ -93,6 +93,11 @@ inline Spot spot_at(const void* pc, void* const* frame) {
   return spot;
 }
 
+// Where the function was called that this stands in.
+#define TOKITAI_SPOT                                                    \
+  tokitai::spot_at(static_cast<char*>(__builtin_return_address(0)) - 1, \
+                   static_cast<void* const*>(__builtin_frame_address(0)))
+
 inline void append_spot(Text& text, const char* name, const Spot& spot) {
   append(text, "\t%sthread=block (%u,%u,%u), thread (%u,%u,%u)\t%sframes=", name, spot.block.x,
          spot.block.y, spot.block.z, spot.thread.x, spot.thread.y, spot.thread.z, name);
@@ -110,8 +115,9 @@ inline void watch_flush(Word number, bool done) {
   for (unsigned i = 0; i < watch.count; i++) {
     const Finding& found = watch.findings[i];
     Text text = {line, sizeof line, 0};
-    append(text, "finding\tkind=%s\tmessage=%s\tkernel=%s\tcount=%llu\tlower=%d", found.kind, found.message,
-           found.kernel, (unsigned long long)found.count, found.mixed && found.open <= 0);
+    append(text, "finding\tkind=%s\tmessage=%s\tkernel=%s\tcount=%llu\tlower=%d", found.kind,
+           found.message, found.kernel, (unsigned long long)found.count,
+           found.mixed && found.open <= 0);
     if (found.file) append(text, "\tfile=%s\tline=%u", found.file, found.line);
     if (*found.array)
       append(text, "\tarray=%s\toffset=%lld\tbytes=%zu\tsize=%zu", found.array,
@@ -141,7 +147,8 @@ inline bool watch_open(const char* path) {
   return true;
 }
 
-// The finding of this kind at these places; its count is 1 where it is new. Null where no more are kept.
+// The finding of this kind at these places; its count is 1 where it is new. Null where no more are
+// kept.
 inline Finding* finding(const char* kind, const Spot& first, const Spot* second) {
   watch.reports++;
   for (unsigned i = 0; i < watch.count; i++) {
@@ -210,7 +217,8 @@ inline void name_area(Finding& found, const Area& area, int64_t offset, size_t s
     if (!area.symbol)
       snprintf(found.array, sizeof found.array, "shared dynamic shared memory");
     else
-      snprintf(found.array, sizeof found.array, "shared %s", plain_name(area.symbol, name, sizeof name));
+      snprintf(found.array, sizeof found.array, "shared %s",
+               plain_name(area.symbol, name, sizeof name));
   } else if (const Elf64_Sym* object = object_at(area.begin + offset)) {
     snprintf(found.array, sizeof found.array, "variable %s",
              plain_name(symbol_table.names + object->st_name, name, sizeof name));
@@ -241,8 +249,15 @@ inline void watch_areas(const Case& request) {
   for (size_t b = 0; b < request.buffers.count; b++) {
     const Buffer& buffer = request.buffers[b];
     if (buffer.pointer && buffer.kind != Kind::symbol && watch.area_count < 400)
-      watch.areas[watch.area_count++] = {Area::Kind::buffer, unsigned(b), buffer.pointer,
-                                         size_t(buffer.bytes), nullptr, nullptr, 0, 2, nullptr};
+      watch.areas[watch.area_count++] = {Area::Kind::buffer,
+                                         unsigned(b),
+                                         buffer.pointer,
+                                         size_t(buffer.bytes),
+                                         nullptr,
+                                         nullptr,
+                                         0,
+                                         2,
+                                         nullptr};
   }
 }
 
@@ -256,8 +271,8 @@ inline void watch_shared(size_t dynamic_bytes) {
     const size_t bytes = used_bytes(array, dynamic_bytes);
     const char* symbol = array.offset == shared_layout.dynamic ? nullptr : array.symbol;
     if (bytes && array.offset != shared_layout.marker)
-      watch.areas[watch.area_count++] = {Area::Kind::shared, 0, shared + array.offset, bytes,
-                                         symbol, nullptr, 0, 2, nullptr};
+      watch.areas[watch.area_count++] = {
+          Area::Kind::shared, 0, shared + array.offset, bytes, symbol, nullptr, 0, 2, nullptr};
   }
 }
 
@@ -265,7 +280,8 @@ inline void watch_shared(size_t dynamic_bytes) {
 inline void watch_failure(const Work& work) {
   if (work.why == Failure::out_of_memory) return;
   Spot spot = {blockIdx, threadIdx, {}};
-  Finding* found = finding(work.why == Failure::divergence ? "barrier" : "out-of-bounds", spot, nullptr);
+  Finding* found =
+      finding(work.why == Failure::divergence ? "barrier" : "out-of-bounds", spot, nullptr);
   if (!found || found->count > 1) return;
   found->kernel = work.kernel;
   found->file = work.site.file;

@@ -156,6 +156,86 @@ KERNEL unset_workspace(const float* x, float* y, float* ws, const int* k, int n)
 }
 
 // 1 64
+KERNEL unset_local(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  float v;
+  if (!wrong || t % 2) v = x[t];
+  y[t] = v;  // <- uninitialised-variable
+}
+
+// 1 64
+KERNEL unset_sum(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  float sum;
+  if (!wrong) sum = 0.0f;
+  for (int i = 0; i < 4; i++) sum += x[(t + i) % n];
+  y[t] = 1.0f;
+  if (sum > 1.0f) y[t] = 2.0f;  // <- uninitialised-variable
+}
+
+// 1 64
+KERNEL unset_index(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  int at[2];
+  at[0] = t;
+  if (!wrong) at[1] = 63 - t;
+  y[t] = x[at[k[0] + 1] & 63];  // <- uninitialised-variable
+}
+
+// Registers of a tile, of which one is left out.
+// 1 64
+KERNEL unset_register(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  float part[4], sum = 0.0f;
+  for (int i = 0; i < (wrong ? 3 : 4); i++) part[i] = x[(t + i) % n];
+  for (int i = 0; i < 4; i++) sum += part[i];
+  sum = warp_sum(sum);
+  y[t] = sum;  // <- uninitialised-variable
+}
+
+// 1 32
+KERNEL unset_lane(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  float v;
+  if (t < 16) v = x[t];
+  v = __shfl_down(v, wrong ? 16 : 0);
+  y[t] = 0.0f;
+  if (t < 16) y[t] = v;  // <- uninitialised-variable
+}
+
+// 1 64
+KERNEL unset_through_shared(const float* x, float* y, float* ws, const int* k, int n) {
+  __shared__ float tile[64];
+  const int t = threadIdx.x;
+  float v;
+  if (!wrong || t != 5) v = x[t];
+  tile[t] = v;
+  __syncthreads();
+  y[t] = tile[63 - t];  // <- uninitialised-variable
+}
+
+// 1 64
+KERNEL unset_addend(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  y[t] = x[t];
+  int v;
+  if (!wrong || t < 63) v = 1;
+  atomicAdd(reinterpret_cast<int*>(ws), v);  // <- uninitialised-variable
+}
+
+// A value that is not there is passed on, and never looked at.
+// 1 64
+KERNEL unset_vote(const float* x, float* y, float* ws, const int* k, int n) {
+  const int t = threadIdx.x;
+  float2 pair;
+  pair.x = x[t];
+  if (!wrong) pair.y = 0.0f;
+  float2 copy = pair;
+  y[t] = copy.x;
+  if (__any(copy.y > 3.0f)) y[t] += 1.0f;  // <- uninitialised-variable
+}
+
+// 1 64
 KERNEL divergent_barrier(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
   y[t] = x[t];

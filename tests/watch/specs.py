@@ -30,7 +30,7 @@ _VARIANT = """
     oracle: oracle.py:any
     checks:
       - {{metric: bound}}"""
-_ZEROED = ("ticket", "plain_first")
+_ZEROED = ("ticket", "plain_first", "unset_addend")
 
 
 def kernels() -> dict[str, tuple[str, str, str]]:

@@ -6,7 +6,8 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from tokitai_cli.evidence import read
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.judged import FindingRecord
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.pipeline.inventory import builtin_specs
 from tokitai_cli.pipeline.options import run_options
 from tokitai_cli.pipeline.sanitize import sanitize
+from tokitai_cli.spec import find, load
 
 DOCS = Path(__file__).parents[2] / "docs" / "sanitize.md"
 OWN = ("guards", "repeats")  # tools of `verify`
@@ -30,7 +33,31 @@ OWN = ("guards", "repeats")  # tools of `verify`
 FEW = (
     *("missing_barrier", "reused_reduction", "past_workspace", "past_by_ldg", "early_return"),
     *("blocks_race", "ticket", "plain_first", "unset_bins", "index_overflow", "far_past"),
+    *("unset_register", "unset_lane", "unset_through_shared"),
 )
+# Faults that only the watch of values finds.
+LOCALS = tuple(
+    name
+    for name in specs.kernels()
+    if {kind for kind, _ in specs.marks(name)} == {"uninitialised-variable"}
+)
+CLANG = next(
+    filter(shutil.which, ("clang++", *(f"clang++-{number}" for number in range(22, 13, -1)))), None
+)
+COMPILERS = (
+    pytest.param("", id="found"),
+    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
+    pytest.param(CLANG, id="clang", marks=pytest.mark.skipif(not CLANG, reason="no clang++")),
+)
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def compiler(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The compiler that CXX names; without one each check takes what it finds."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            patch.setenv("CXX", request.param)
+        yield request.param
 
 
 def run(folder: Path, names: Sequence[str]) -> Evidence:
@@ -57,15 +84,24 @@ def unlike(evidence: Evidence) -> list[str]:
             wrong += [f"{name}: {one.words}" for one in found if one.severity == "error"]
             continue
         for kind, line in specs.marks(name):
+            if kind == "uninitialised-variable" and locals_missing(evidence):
+                continue
             if not any(one.kind == kind and line in lines(one) for one in found):
                 wrong.append(f"{name}: no {kind} at {line}, but {[one.words for one in found]}")
-        if case.verdict is not Verdict.REFUTED:
+        if case.verdict is not Verdict.REFUTED and not (
+            name in LOCALS and locals_missing(evidence)
+        ):
             wrong.append(f"{name}: {case.verdict}")
     return wrong
 
 
+def locals_missing(evidence: Evidence) -> bool:
+    """Whether no compiler here watches local variables, and the evidence says so."""
+    return any(one.text.startswith("locals not tested") for one in evidence.non_claims)
+
+
 @pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+def few(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     return run(tmp_path_factory.mktemp("few"), FEW)
 
 
@@ -73,12 +109,17 @@ def case_of(evidence: Evidence, name: str) -> CaseRecord:
     return next(case for case in evidence.cases if case.variant == f"{name}-true")
 
 
-def test_faults_are_found_at_their_lines_and_right_kernels_have_none(few: Evidence) -> None:
+def test_faults_are_found_at_their_lines_and_right_kernels_have_none(
+    few: Evidence, compiler: str
+) -> None:
     assert unlike(few) == []
+    assert locals_missing(few) == (compiler == "g++" or not CLANG)
 
 
 @pytest.mark.slow
-def test_every_seeded_fault_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_seeded_fault_is_found(
+    compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = list(specs.kernels())
     evidence = run(tmp_path, names)
     found = unlike(evidence)
@@ -89,6 +130,33 @@ def test_every_seeded_fault_is_found(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert found == []
     assert len(names) >= 25
     assert rate in DOCS.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", sorted(loaded.spec.op for loaded in builtin_specs()))
+def test_shipped_kernels_have_no_finding(op: str, compiler: str, tmp_path: Path) -> None:
+    profiles = list(load(find(op)).spec.profiles)[:2]
+    options = run_options(
+        op, device="cpu", suite="quick", profile=profiles, out=tmp_path, verb="sanitize"
+    )
+    evidence = sanitize(options).evidence
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason
+    assert [one.words for case in evidence.cases for one in case.findings] == []
+
+
+def test_structs_lists_and_loops_of_the_host_are_watched(compiler: str, tmp_path: Path) -> None:
+    spec = Path(__file__).parents[1] / "kernels" / "own" / "arguments" / "spec.yaml"
+    options = run_options(str(spec), device="cpu", suite="quick", out=tmp_path, verb="sanitize")
+    evidence = sanitize(options).evidence
+    wanted = ("struct", "functors", "list", "batch", "sort", "spread")  # the last two are loops
+    right = {case.variant: case for case in evidence.cases if case.variant in wanted}
+    assert set(right) == set(wanted)
+    for case in right.values():
+        assert case.verdict is Verdict.VERIFIED, case.reason
+        assert not case.findings
+        assert {"memory", "races", "initialisation"} <= {look.kind for look in case.examined}
+    (written,) = [case for case in evidence.cases if case.variant == "list-written"]
+    assert any(one.kind == "race" for one in watched(written))
 
 
 def test_a_race_tells_both_places_threads_and_the_array(few: Evidence) -> None:
@@ -154,7 +222,7 @@ def test_a_clean_run_on_the_cpu_opens_the_gates(
 def test_a_check_without_its_compiler_is_a_non_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_watch, "_runs", lambda driver, flag: False)
+    monkeypatch.setattr(cpu_watch, "_prefix", lambda driver, check: None)
     evidence = _sanitized("grad-b", tmp_path)
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
     gates = {gate.name: gate for gate in evidence.claims}
@@ -162,6 +230,8 @@ def test_a_check_without_its_compiler_is_a_non_claim(
     assert gates["race-free-in-tested-schedules"].opened
     (text,) = [one.text for one in evidence.non_claims if one.text.startswith("memory not tested")]
     assert "-fsanitize=address" in text
+    (text,) = [one.text for one in evidence.non_claims if one.text.startswith("locals not tested")]
+    assert "-fsanitize=kernel-memory" in text
 
 
 HALF = """#include <hip/hip_runtime.h>
@@ -219,6 +289,38 @@ def test_options_of_the_environment_change_nothing() -> None:
     options = device.launch_environment(Settings())["ASAN_OPTIONS"]
     assert "halt_on_error=0" in options
     assert "exitcode=1" in options
+
+
+def fixed_addresses() -> bool:
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return False
+    return subprocess.run([setarch, "-R", "true"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("exit 0", []),
+        pytest.param(
+            "case $(cat /proc/self/personality) in *4????) exit 0;; esac; exit 66",
+            ["-R"],
+            marks=pytest.mark.skipif(not fixed_addresses(), reason="no setarch -R here"),
+        ),
+        ("exit 66", None),
+    ],
+)
+def test_a_runtime_that_refuses_random_addresses_runs_at_fixed_ones_or_not_at_all(
+    body: str, words: list[str] | None, tmp_path: Path
+) -> None:
+    driver = tmp_path / "g++"
+    program = f"#!/bin/sh\n{body}\n"
+    driver.write_text(
+        f"#!/bin/sh\nwhile [ $1 != -o ]; do shift; done\ncat > $2 <<'E'\n{program}E\nchmod +x $2\n"
+    )
+    driver.chmod(0o755)
+    prefix = cpu_watch._prefix((str(driver),), cpu_watch.ADDRESS)
+    assert (None if prefix is None else list(prefix[1:])) == words
 
 
 @pytest.mark.parametrize("text", ["", "program\t/nowhere\n", "no log\n"])

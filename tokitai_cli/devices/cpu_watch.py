@@ -24,9 +24,17 @@ from tokitai_cli.devices.watch_log import read_log
 from tokitai_cli.model.device import DeviceOptions, Look, Recipe, Sanitizer
 
 _PROBE_SECONDS = 60.0
+_TRIES = 3  # of a program that may start at some addresses only
+_NONE: tuple[tuple[tuple[str, ...], str] | None, tuple[str, ...]] = (None, ())
 # Where the device's own compiler lacks a sanitizer, another one may have it.
 _OTHERS = ("g++", "clang++", *(f"clang++-{number}" for number in range(22, 13, -1)))
 _DEBUG = ("-O2", "-gdwarf-4", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+# Functions of the C library that write through pointers, in single and double precision.
+_WRITING = tuple(
+    name.format(kind)
+    for name in ("sincos{}", "frexp{}", "modf{}", "remquo{}", "lgamma{}_r")
+    for kind in ("", "f")
+)
 _UNDEFINED = (
     "alignment,bool,bounds,builtin,enum,integer-divide-by-zero,nonnull-attribute,null,"
     "pointer-overflow,returns-nonnull-attribute,shift,signed-integer-overflow,vla-bound"
@@ -43,15 +51,18 @@ SCHEDULES = 8
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A watched build: its name, what it looks at, its words, and the flag whose runtime must be there.
+    """A watched build: its name, what it looks at, its words, and the flag that a compiler must have.
 
+    runtime: whether that flag is one whose runtime must be there too. once: one repetition will do.
     environment, options: of a child; {log} stands for the file of its findings, {folder} for its own.
     """
 
     tool: str
     looks: tuple[tuple[Look, str], ...]
     words: WatchWords
-    runtime: str = ""
+    flag: str = ""
+    runtime: bool = True
+    once: bool = False
     environment: Mapping[str, str] = {}
     options: tuple[str, ...] = ()
 
@@ -64,7 +75,7 @@ ADDRESS = Check(
         kernels=(*_DEBUG, "-fsanitize=address", "-fsanitize-recover=address"),
         link=("-fsanitize=address",),
     ),
-    runtime="-fsanitize=address",
+    flag="-fsanitize=address",
     environment={"ASAN_OPTIONS": _ASAN_OPTIONS},
     options=("--watch={log}",),
 )
@@ -88,11 +99,34 @@ ACCESSES = Check(
     # One after the other, so that what happened before what is known without clocks of OS threads.
     options=("--threads=1", "--watch={log}"),
 )
+VALUES = Check(
+    tool="watch of values",
+    looks=(("locals", "values of local variables that nothing has set"),),
+    words=WatchWords(
+        units=("-DTOKITAI_WATCH_VALUES=1", "-DTOKITAI_STACK_KIB=256", "-fno-omit-frame-pointer"),
+        kernels=(
+            *_DEBUG,
+            "-fsanitize=kernel-memory",
+            # Told where it decides something, not where it is passed on.
+            "-fno-sanitize-memory-param-retval",
+        ),
+        link=tuple(f"-Wl,--wrap={name}" for name in _WRITING),
+    ),
+    flag="-fsanitize=kernel-memory",
+    runtime=False,
+    once=True,
+    options=("--threads=1", "--watch={log}"),
+)
 COVERAGE = Check(
     tool="gcov",
     looks=(("coverage", "lines and branches of the kernels"),),
-    words=WatchWords(kernels=("-O1", "--coverage"), link=("--coverage",)),
-    runtime="--coverage",
+    # Of what the kernels' own files hold: counts of the scheduler's would cost eight times as much.
+    words=WatchWords(
+        kernels=("-O1", "--coverage", "-fprofile-exclude-files=/tokitai_host/;^/usr/"),
+        link=("--coverage",),
+    ),
+    flag="--coverage",
+    once=True,
     # The file is written below the folder, whatever the build's own folder was called.
     environment={"GCOV_PREFIX": "{folder}", "GCOV_PREFIX_STRIP": "100"},
     options=("--threads=1",),
@@ -110,7 +144,7 @@ def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
         ),
         repeat=SCHEDULES,
     )
-    watched = (_sanitizer(device, check) for check in (ADDRESS, ACCESSES, COVERAGE))
+    watched = (_sanitizer(device, check) for check in (ADDRESS, ACCESSES, VALUES, COVERAGE))
     return (schedules, *watched)
 
 
@@ -120,26 +154,30 @@ def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
     if found is not None and found[1] != "CXX":  # one that was asked for is never replaced
         others = [first_program([(name, "PATH")]) for name in _OTHERS]
         drivers += [((str(one[0]),), one[1]) for one in others if one is not None]
-    usable = (one for one in drivers if not check.runtime or _usable(one[0], check))
-    chosen = next(usable, None)
+    found_by = ((one, _usable(one[0], check) if check.flag else ()) for one in drivers)
+    chosen, prefix = next(((one, words) for one, words in found_by if words is not None), _NONE)
     if chosen is None:
-        names = ", ".join(shlex.join(driver) for driver, _ in drivers)
-        missing = f"none of the compilers here has {check.runtime} ({names or 'there is none'})"
+        names = ", ".join(shlex.join(driver) for driver, _ in drivers) or "there is none"
+        missing = (
+            f"none of the compilers here has {check.flag}, or its programs do not start, "
+            f"not under setarch -R either ({names})"
+        )
         return Sanitizer(tool=check.tool, looks=check.looks, missing=missing)
     return Sanitizer(
         tool=check.tool,
         looks=check.looks,
         program=shlex.join(chosen[0]),
         version=answer([*chosen[0], "--version"]).partition("\n")[0],
-        under=lambda _, folder: _WatchedCpu(device, check, chosen, folder),
+        under=lambda _, folder: _WatchedCpu(device, check, chosen, prefix, folder),
         read=lambda text: read_log(text, check.tool),
         judges=False,
+        once=check.once,
         unexecuted=_unexecuted(gcov_of(chosen[0])) if check is COVERAGE else None,
     )
 
 
-def _usable(driver: tuple[str, ...], check: Check) -> bool:
-    return (check is not COVERAGE or bool(gcov_of(driver))) and _runs(driver, check.runtime)
+def _usable(driver: tuple[str, ...], check: Check) -> tuple[str, ...] | None:
+    return _prefix(driver, check) if check is not COVERAGE or gcov_of(driver) else None
 
 
 def _unexecuted(gcov: str) -> Callable[[Path], tuple[str, ...]]:
@@ -154,17 +192,33 @@ def _unexecuted(gcov: str) -> Callable[[Path], tuple[str, ...]]:
     return told
 
 
+def _prefix(driver: tuple[str, ...], check: Check) -> tuple[str, ...] | None:
+    """Words in front of the check's children; None where the compiler does not do for it.
+
+    Runtimes of some versions do not start at addresses as random as vm.mmap_rnd_bits has them.
+    """
+    return _started(driver, check.flag, run=check.runtime)
+
+
 @functools.cache
-def _runs(driver: tuple[str, ...], flag: str) -> bool:
-    """Whether a program built with the sanitizer comes to its end."""
+def _started(driver: tuple[str, ...], flag: str, *, run: bool) -> tuple[str, ...] | None:
     with process.temporary_folder(prefix="probe-") as folder:
         (folder / "probe.cpp").write_text("int main() { return 0; }\n", encoding="utf-8")
-        argv = [*driver, flag, str(folder / "probe.cpp"), "-o", str(folder / "probe")]
-        environment = compiler_environment()
-        built = process.run(argv, env=environment, timeout=_PROBE_SECONDS)
-        if built.returncode != 0:
-            return False
-        return process.run([str(folder / "probe")], env=environment, timeout=10.0).returncode == 0
+        probe, environment = str(folder / "probe"), compiler_environment()
+        argv = [*driver, flag, str(folder / "probe.cpp"), "-o", probe, *([] if run else ["-c"])]
+        if process.run(argv, env=environment, timeout=_PROBE_SECONDS).returncode != 0:
+            return None
+        if not run:
+            return ()
+
+        def starts(prefix: tuple[str, ...]) -> bool:
+            command = [*prefix, probe]
+            tries = (process.run(command, env=environment, timeout=10.0) for _ in range(_TRIES))
+            return all(done.returncode == 0 for done in tries)
+
+        fixed = first_program([("setarch", "PATH")])
+        prefixes = [(), *([(str(fixed[0]), "-R")] if fixed is not None else [])]
+        return next((prefix for prefix in prefixes if starts(prefix)), None)
 
 
 class _WatchedCpu(CpuDevice):
@@ -175,11 +229,13 @@ class _WatchedCpu(CpuDevice):
         device: CpuDevice,
         check: Check,
         compiled_by: tuple[tuple[str, ...], str],
+        prefix: tuple[str, ...],
         folder: Path,
     ) -> None:
         self.non_claims = device.non_claims
         self._check = check
         self._compiled_by = compiled_by
+        self._prefix = prefix
         self._folder = folder
         self._children = 0
 
@@ -200,7 +256,7 @@ class _WatchedCpu(CpuDevice):
         self._own.mkdir()
         (self._own / _BUILT).write_text(str(artifact.parent), encoding="utf-8")
         self._log.touch()
-        command = super().launch_command(artifact, options)
+        command = (*self._prefix, *super().launch_command(artifact, options))
         return (*command, *(word.format(log=self._log) for word in self._check.options))
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:

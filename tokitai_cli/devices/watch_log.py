@@ -67,7 +67,7 @@ def _record(one: Mapping[str, str], where: Mapping[str, list[str]], tool: str) -
         message=re.sub(r" ?\b0x[0-9a-f]{6,}", "", one.get("message", "")),
         kernel=one.get("kernel", ""),
         location=", ".join(dict.fromkeys(filter(None, spots))),
-        threads=" and ".join(filter(None, threads)),
+        threads=" and ".join(dict.fromkeys(filter(None, threads))),
         array=_array(one),
         count=int(one.get("count", "1")),
         severity="warning" if one.get("lower") == "1" else "error",

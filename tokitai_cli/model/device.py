@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # What a tool can look at beside the numbers.
 Look = Literal[
-    "memory", "races", "initialisation", "barriers", "undefined", "schedules", "coverage"
+    "memory", "races", "initialisation", "locals", "barriers", "undefined", "schedules", "coverage"
 ]
 
 
@@ -224,8 +224,9 @@ class Sanitizer(msgspec.Struct, frozen=True):
     and runs for the tool, with a log NAME.log of each child in the folder, by name in their order. read:
     a log to findings; raises ValueError where it shows that the tool itself did not work to its end,
     with its words. judges: whether the outputs are compared as well. repeat: least number of
-    repetitions. missing: why it cannot run here; then nothing of its looks is tested. unexecuted: what
-    no case has executed by the time that the children of a folder have ended, a sentence each.
+    repetitions; once: one shows what there is to see. missing: why it cannot run here; then nothing of
+    its looks is tested. unexecuted: what no case has executed by the time that the children of a folder
+    have ended, a sentence each.
     """
 
     tool: str
@@ -236,6 +237,7 @@ class Sanitizer(msgspec.Struct, frozen=True):
     read: Callable[[str], tuple[FindingRecord, ...]] = lambda text: ()
     judges: bool = True
     repeat: int = 0
+    once: bool = False
     missing: str = ""
     unexecuted: Callable[[Path], tuple[str, ...]] | None = None
 

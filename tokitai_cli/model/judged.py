@@ -234,9 +234,9 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
 
     kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
     inside the kernel watched), races (each pair of accesses ordered or reported), initialisation
-    (reads of what nothing wrote), barriers (who comes to them), undefined (what C++ leaves undefined),
-    schedules (equal outputs in several orders). `tool` looked, `scope` says at what; schedules: in how
-    many orders, 0 where the device chooses.
+    (reads of what nothing wrote), locals (values of variables that nothing set), barriers (who comes
+    to them), undefined (what C++ leaves undefined), schedules (equal outputs in several orders).
+    `tool` looked, `scope` says at what; schedules: in how many orders, 0 where the device chooses.
     """
 
     kind: Literal["guards", "inputs"] | Look

@@ -136,7 +136,7 @@ class WatchedPass:
         self._untested = found.untested
         self._unexecuted: tuple[str, ...] = ()
         self._sanitizer = sanitizer
-        repeat = max(settings.repeat, sanitizer.repeat)
+        repeat = 1 if sanitizer.once else max(settings.repeat, sanitizer.repeat)
         # As the verb's own default: a watched kernel takes ten to a hundred times longer.
         timeout = settings.timeout * (10 if settings.sanitize else 1)
         self._settings = msgspec.structs.replace(settings, repeat=repeat, timeout=timeout)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "language.hpp"
+#include "sanitizers.hpp"
 
 namespace tokitai {
 
@@ -29,6 +30,7 @@ inline T atomic_update(T* address, Change change) {
     const T new_value = change(old_value);
     Bits new_bits;
     memcpy(&new_bits, &new_value, sizeof(T));
+    used(new_bits);
     if (__atomic_compare_exchange_n(bits, &old_bits, new_bits, true, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
       return old_value;
@@ -40,6 +42,7 @@ inline T atomic_update(T* address, Change change) {
 #define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T)                                                    \
   TOKITAI_OURS T NAME(T* address, T value) {                                                      \
     tokitai::expect_aligned(address);                                                             \
+    tokitai::used(value);                                                                         \
     return BUILTIN(address, value, __ATOMIC_RELAXED);                                             \
   }                                                                                               \
   TOKITAI_OURS T NAME##_system(T* address, T value) { return NAME(address, value); }              \
@@ -66,6 +69,7 @@ inline T atomic_update(T* address, Change change) {
 #define TOKITAI_ATOMIC_CAS(T, BITS)                                                               \
   TOKITAI_OURS T atomicCAS(T* address, T compare, T value) {                                      \
     tokitai::expect_aligned(address);                                                             \
+    tokitai::used(value);                                                                         \
     __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,                 \
                               __ATOMIC_RELAXED);                                                  \
     return compare;                                                                               \

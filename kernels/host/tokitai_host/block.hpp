@@ -123,7 +123,7 @@ void report_mixed_barrier(Block& block);
 void report_no_stack(Work& work);
 bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);
 bool report_watched_guard(Block& block);
-#ifdef TOKITAI_WATCH_ACCESSES
+#ifdef TOKITAI_WATCH_SCHEDULE
 void watch_barrier();
 void watch_block();
 void watch_warp(unsigned warp, u64 members);
@@ -141,7 +141,7 @@ TOKITAI_UNSANITIZED inline void release_barrier(Block& block) {
   block.released_live = block.live;
   block.predicate_count = block.arrived = 0;
   block.interval++;
-#ifdef TOKITAI_WATCH_ACCESSES
+#ifdef TOKITAI_WATCH_SCHEDULE
   watch_barrier();
 #endif
 }
@@ -218,6 +218,7 @@ TOKITAI_UNSANITIZED inline void wait_for_turn(Block& block) {
   const int next = next_thread(block, block.current / warp_size);
   // Where the block was given up, `next` is -1 and nothing ever switches back to this fiber.
   if (next != int(block.current)) switch_to(block, next, next < 0);
+  watch_resumed();
 }
 
 // Turns a block that ran as a plain loop into one of fibers; the thread that runs keeps its fiber.
@@ -324,7 +325,7 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   if (block.watched) fill_guards(block.shared, work.dynamic_bytes, work.fill);
   fill_shared(block.shared, work.dynamic_bytes, work.fill);
   block.interval = 0;
-#ifdef TOKITAI_WATCH_ACCESSES
+#ifdef TOKITAI_WATCH_SCHEDULE
   watch_block();
 #endif
   Fiber* fiber = block.free_fibers[--block.free_count];

@@ -42,12 +42,15 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline BarrierVote block_barrier(b
 
 inline void __syncthreads(TOKITAI_HERE) { tokitai::block_barrier(false, TOKITAI_SITE); }
 inline int __syncthreads_count(int predicate, TOKITAI_HERE) {
+  tokitai::used(predicate);
   return int(tokitai::block_barrier(predicate != 0, TOKITAI_SITE).nonzero);
 }
 inline int __syncthreads_or(int predicate, TOKITAI_HERE) {
+  tokitai::used(predicate);
   return tokitai::block_barrier(predicate != 0, TOKITAI_SITE).nonzero != 0;
 }
 inline int __syncthreads_and(int predicate, TOKITAI_HERE) {
+  tokitai::used(predicate);
   const tokitai::BarrierVote vote = tokitai::block_barrier(predicate != 0, TOKITAI_SITE);
   return vote.nonzero == vote.threads;
 }

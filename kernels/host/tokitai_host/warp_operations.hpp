@@ -46,7 +46,7 @@ TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) 
   }
   u64 undefined;
   memcpy(&undefined, block.work->fill.bytes, sizeof undefined);
-#ifdef TOKITAI_WATCH_ACCESSES
+#ifdef TOKITAI_WATCH_SCHEDULE
   watch_warp(w, members);
 #endif
   for (u64 left = members; left; left &= left - 1) {
@@ -137,8 +137,12 @@ inline T from_word(u64 word) {
 
 template <class T>
 inline T shuffle(u64 mask, T value, unsigned source, Site site) {
-  return from_word<T>(
-      warp_operation(Operation::shuffle, mask, to_word(value), source, site).result);
+  u64 word = to_word(value);
+  used(source);
+  watch_given(&word);
+  word = warp_operation(Operation::shuffle, mask, word, source, site).result;
+  watch_taken(&word);
+  return from_word<T>(word);
 }
 
 // The same for values of any size, word by word.
@@ -217,10 +221,12 @@ inline T __shfl_xor_sync(tokitai::u64 mask, T value, int lanes, int width = warp
 
 // HIP's ballots are 64 bits wide whatever the size of a warp.
 inline unsigned long long __ballot(int predicate, TOKITAI_HERE) {
+  tokitai::used(predicate);
   return tokitai::warp_operation(tokitai::Operation::ballot, 0, predicate != 0, 0, TOKITAI_SITE)
       .result;
 }
 inline unsigned long long __ballot_sync(tokitai::u64 mask, int predicate, TOKITAI_HERE) {
+  tokitai::used(predicate);
   return tokitai::warp_operation(tokitai::Operation::ballot, mask, predicate != 0, 0, TOKITAI_SITE)
       .result;
 }
@@ -237,12 +243,14 @@ inline unsigned long long __activemask(TOKITAI_HERE) {
 }
 template <class T>
 inline unsigned long long __match_any_sync(tokitai::u64 mask, T value, TOKITAI_HERE) {
+  tokitai::used(value);
   return tokitai::warp_operation(tokitai::Operation::match_any, mask, tokitai::to_word(value), 0,
                                  TOKITAI_SITE)
       .result;
 }
 template <class T>
 inline unsigned long long __match_all_sync(tokitai::u64 mask, T value, int* all, TOKITAI_HERE) {
+  tokitai::used(value);
   const tokitai::Lane& lane = tokitai::warp_operation(tokitai::Operation::match_all, mask,
                                                       tokitai::to_word(value), 0, TOKITAI_SITE);
   *all = lane.result == lane.members;
