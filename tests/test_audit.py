@@ -7,6 +7,7 @@ import copy
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ from tokitai_cli.model.verdict import Verdict
 
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / "docs/examples/dropped_term/spec.yaml"
-SAMPLE = ROOT / "reports/samples/nvidia-h100/gemm-bw-quick.json"
+SAMPLE = ROOT / "tests/evidence_v1/gemm-bw-quick.json"
 Tree = dict[str, Any]
 
 
@@ -84,6 +85,11 @@ def _output(tree: Tree) -> Tree:
     return found
 
 
+def _check(tree: Tree) -> Tree:
+    found: Tree = _output(tree)["checks"][0]
+    return found
+
+
 CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     "verdict": (lambda tree: tree.update(verdict="verified"), "worst of its cases is refuted"),
     "case": (
@@ -110,6 +116,28 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: _output(tree)["checks"][0]["worst"][0].update(error=1e-9),
         "is not that of",
     ),
+    "value": (lambda tree: _check(tree).update(value=1.5), "its worst element gives"),
+    "metrics": (
+        lambda tree: _output(tree)["metrics"].update(over_bound=1.5),
+        "the output's metrics 1.5",
+    ),
+    "exceeding": (
+        lambda tree: _check(tree).update(exceeding=7, fraction=7 / _check(tree)["elements"]),
+        "7 elements exceed it",
+    ),
+    "fraction": (lambda tree: _check(tree).update(fraction=1e-6), "are not the fraction"),
+    "histogram": (
+        lambda tree: _output(tree)["metrics"]["ulp_histogram"].update({"0": 10**6}),
+        "counts other elements than there are",
+    ),
+    "exact": (
+        lambda tree: _output(tree)["metrics"].update(exact_elements=3),
+        "3 elements are exact",
+    ),
+    "max-ulp": (
+        lambda tree: _output(tree)["metrics"].update(max_ulp=0.5),
+        "max_ulp is 0.5, and no element",
+    ),
     "field": (lambda tree: tree["statements"][0].update(field="/nowhere"), "nothing is at"),
     "text": (
         lambda tree: next(iter(tree["sources"].values())).update(text="int x;\n"),
@@ -134,6 +162,50 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
 def test_a_change_that_does_not_fit_is_told(real: Path, tmp_path: Path, name: str) -> None:
     change, words = CHANGES[name]
     assert words in faults(changed(real, tmp_path, change))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Evidence of several verified cases, with the arrays of each."""
+    folder = tmp_path_factory.mktemp("many")
+    words = ["--variant", "fwd", "--rows", "4,6", "--cols", "33", "--seed", "0,1"]
+    more = ["--device", "cpu", "--save-all-arrays", "--out", str(folder), "-q"]
+    run(["verify", "layernorm", *words, "--profile", "normal", *more])
+    return folder / "layernorm.json"
+
+
+def _without_case(tree: Tree) -> None:
+    gone = tree["cases"].pop()
+    tree["counts"][gone["verdict"]] -= 1
+
+
+def _without_mutants(tree: Tree) -> None:
+    case = tree["cases"][0]
+    case["mutants"] = [one for one in case["mutants"] if one["kind"] != "roll"]
+
+
+def _without_open(tree: Tree) -> None:
+    tree["non_claims"] = [
+        one for one in tree["non_claims"] if not one["text"].startswith(("shapes of", "not GPU"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_without_case, "was selected and is not in it"),
+        (_without_mutants, "the wrong output roll of"),
+        (_without_open, "does not say what it leaves open: shapes of"),
+        (_without_open, "does not say what spec or device leave open: not GPU evidence"),
+    ],
+)
+def test_what_was_taken_away_is_told(
+    many: Path, tmp_path: Path, change: Callable[[Tree], None], words: str
+) -> None:
+    assert faults(many) == ""
+    found = stage.read(changed(many, tmp_path, change))
+    told = "; ".join(one.text for one in consistency.remarks(found, same=True) if one.fault)
+    assert words in told
 
 
 def test_accidental_damage_is_told_by_the_digest(real: Path, tmp_path: Path) -> None:
@@ -232,6 +304,33 @@ def test_saved_arrays_are_judged_again(real: Path, tmp_path: Path) -> None:
             recheck(str(real), [limit])
     with pytest.raises(UsageError, match="no saved arrays"):
         recheck(str(SAMPLE))
+
+
+def test_every_case_is_judged_again_where_all_arrays_were_saved(many: Path, tmp_path: Path) -> None:
+    answer = recheck(str(many))
+    assert answer.fine, answer.remarks
+    assert "4 cases of 4 judged again" in answer.text
+    (grid,) = answer.grids
+    assert {"bound", "bound-chained"} <= {row[1] for row in grid.rows}
+    assert not recheck(str(many), ["bound=0.01"]).fine
+    for folder in many.parent.iterdir():
+        if folder.is_dir():
+            shutil.copytree(folder, tmp_path / folder.name)
+
+    def lower(tree: Tree) -> None:
+        _check(tree).update(value=0.125)
+        _output(tree)["metrics"].update(over_bound=0.125)
+
+    told = recheck(str(changed(many, tmp_path, lower)))
+    assert not told.fine
+    assert "the record says bound 0.125" in "; ".join(one.text for one in told.remarks)
+
+    def one_alone(tree: Tree) -> None:
+        for case in tree["cases"][1:]:
+            case["saved_arrays"] = []
+
+    told = recheck(str(changed(many, tmp_path, one_alone)))
+    assert "3 cases without saved arrays" in "; ".join(one.text for one in told.remarks)
 
 
 def test_arrays_that_are_not_those_that_were_saved_are_refused(real: Path, tmp_path: Path) -> None:

@@ -413,7 +413,7 @@ def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
 
 ROOT = Path(__file__).resolve().parent.parent
 V1 = ROOT / "tests" / "evidence_v1" / "refuted.json"
-SAMPLE = ROOT / "reports" / "samples" / "nvidia-h100" / "gemm-bw-quick.json"
+SAMPLE = V1.with_name("gemm-bw-quick.json")
 
 
 @pytest.mark.parametrize("path", [V1, SAMPLE], ids=lambda path: path.parent.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -52,12 +53,17 @@ COMPILERS = (
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def compiler(request: pytest.FixtureRequest) -> Iterator[str]:
+def compiler(request: pytest.FixtureRequest) -> str:
     """The compiler that CXX names; without one each check takes what it finds."""
+    return str(request.param)
+
+
+@contextlib.contextmanager
+def named(compiler: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if request.param:
-            patch.setenv("CXX", request.param)
-        yield request.param
+        if compiler:
+            patch.setenv("CXX", compiler)
+        yield
 
 
 def run(folder: Path, names: Sequence[str]) -> Evidence:
@@ -102,7 +108,8 @@ def locals_missing(evidence: Evidence) -> bool:
 
 @pytest.fixture(scope="module")
 def few(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
-    return run(tmp_path_factory.mktemp("few"), FEW)
+    with named(compiler):
+        return run(tmp_path_factory.mktemp("few"), FEW)
 
 
 def case_of(evidence: Evidence, name: str) -> CaseRecord:
@@ -121,7 +128,8 @@ def test_every_seeded_fault_is_found(
     compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = list(specs.kernels())
-    evidence = run(tmp_path, names)
+    with named(compiler):
+        evidence = run(tmp_path, names)
     found = unlike(evidence)
     missed = {text.partition(":")[0] for text in found}
     rate = f"{len(names) - len(missed)} of {len(names)} seeded faults are found at their lines"
@@ -139,7 +147,8 @@ def test_shipped_kernels_have_no_finding(op: str, compiler: str, tmp_path: Path)
     options = run_options(
         op, device="cpu", suite="quick", profile=profiles, out=tmp_path, verb="sanitize"
     )
-    evidence = sanitize(options).evidence
+    with named(compiler):
+        evidence = sanitize(options).evidence
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
     assert [one.words for case in evidence.cases for one in case.findings] == []
 
@@ -147,7 +156,8 @@ def test_shipped_kernels_have_no_finding(op: str, compiler: str, tmp_path: Path)
 def test_structs_lists_and_loops_of_the_host_are_watched(compiler: str, tmp_path: Path) -> None:
     spec = Path(__file__).parents[1] / "kernels" / "own" / "arguments" / "spec.yaml"
     options = run_options(str(spec), device="cpu", suite="quick", out=tmp_path, verb="sanitize")
-    evidence = sanitize(options).evidence
+    with named(compiler):
+        evidence = sanitize(options).evidence
     wanted = ("struct", "functors", "list", "batch", "sort", "spread")  # the last two are loops
     right = {case.variant: case for case in evidence.cases if case.variant in wanted}
     assert set(right) == set(wanted)

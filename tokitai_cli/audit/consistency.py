@@ -6,19 +6,18 @@ What a tool of another version would have said otherwise is told, and is no faul
 from __future__ import annotations
 
 import itertools
-import math
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tokitai_cli import evidence, spec, storage
+from tokitai_cli.audit import measured, planned
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.evidence.statements import statements
 from tokitai_cli.model import encoding, queries
 from tokitai_cli.model.audit import Remark
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
-from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.options import flag
 from tokitai_cli.model.text import shape_text
@@ -34,6 +33,8 @@ _ENDS = {
     Verdict.NOT_RUN,
     Verdict.BUILT,
 }
+# Of these, those after which cases may be missing.
+_CUT = _ENDS - {Verdict.INADMISSIBLE}
 _SHOWN = 20
 # Verbs whose runs write evidence, and `reproduce`, which a run of it names.
 _RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
@@ -49,6 +50,8 @@ def remarks(found: Evidence, *, same: bool) -> list[Remark]:
     told += _texts(found)
     for case in queries.cases(found):
         told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(found, case)]
+    lacking = measured.lacking(queries.cases(found))
+    told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
     told += _verdicts(found)
     told += _said(found, same=same)
     told += _spec(found)
@@ -104,13 +107,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
     if case.id != name:
         yield f"its id does not name what it is, {name}"
-    for output in case.outputs:
-        if output.passed and (output.structure or any(map(_failed, output.checks))):
-            yield f"output {output.name} says passed, and a check of it failed"
-        for check in output.checks:
-            yield from (
-                f"{check.metric} of {output.name}: {text}" for text in _check(output, check)
-            )
+    yield from measured.faults(case)
 
 
 def _rerun(line: str, case: CaseRecord | None = None) -> str:
@@ -145,31 +142,6 @@ def _refuting(case: CaseRecord) -> bool:
         or any(not one.passed for one in case.properties)
         or (repeats is not None and repeats.bitwise_equal is False)
     )
-
-
-def _failed(check: CheckRecord) -> bool:
-    return check.judges and not check.passed
-
-
-def _check(output: OutputRecord, check: CheckRecord) -> Iterator[str]:
-    value, limit = _real(check.value), _real(check.limit)
-    if value is None or limit is None or check.exceeding is None:
-        return
-    within = value <= limit and check.exceeding == 0
-    if check.passed and not within:
-        yield f"it says passed, with {value:g} against {limit:g} and {check.exceeding} elements beyond"
-    if check.exceeding > max(check.elements, output.elements):
-        yield "more elements exceed the limit than there are"
-    for one in check.worst:
-        got, want = _real(one.got), _real(one.want)
-        if got is not None and want is not None and math.isfinite(got - want):
-            error = abs(got - want)
-            if not math.isclose(error, _real(one.error) or 0.0, rel_tol=1e-3, abs_tol=1e-300):
-                yield f"the error at {one.index} is not that of {got:g} and {want:g}"
-
-
-def _real(value: Number | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def _verdicts(found: Evidence) -> Iterator[Remark]:
@@ -223,11 +195,28 @@ def _spec(found: Evidence) -> Iterator[Remark]:
             yield Remark(f"the text of {one.path} is no spec that this version reads")
             continue
         yield from _limits(loaded, queries.cases(found), digest)
+        yield from _left_open(found, loaded)
+        if len(found.specs) == 1 and found.verdict not in _CUT:
+            yield from planned.remarks(found, loaded)
         if found.contract is not None and cases:
             theirs = found.contract
             mine = contract(loaded.spec, theirs.path, cases, found.sources)
             if mine != theirs:
                 yield Remark("what it tells of the spec is not what the spec says", fault=True)
+
+
+def _left_open(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+    """What the spec and the devices leave open by their own word, and the evidence does not say."""
+    variants = {case.variant for case in found.cases} & set(loaded.spec.variants)
+    texts = [*loaded.spec.non_claims]
+    for name in sorted(variants):
+        texts += loaded.spec.variants[name].non_claims
+    for name in dict.fromkeys(case.device for case in found.cases):
+        texts += found.devices[name].non_claims
+    told = {one.text for one in found.non_claims}
+    for text in dict.fromkeys(texts):
+        if text not in told:
+            yield Remark(f"it does not say what spec or device leave open: {text}", fault=True)
 
 
 def recalled(one: SourceRecord) -> LoadedSpec | None:

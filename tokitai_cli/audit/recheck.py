@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ from tokitai_cli.fills import fills_of, name_of
 from tokitai_cli.model.audit import Answer, Grid, Remark
 from tokitai_cli.model.case import Case, Expectation, LoadedSpec, Replay, Role, RunResult
 from tokitai_cli.model.evidence import CaseRecord, Evidence
+from tokitai_cli.model.judged import Number
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.numerics import array_sha256
-from tokitai_cli.pipeline.arrays import EXPECTED, REPLAY, REPLAYED_ROWS
+from tokitai_cli.pipeline.arrays import CHAINED, EXPECTED, REPLAY, REPLAYED_ROWS
 
 _MOST_FILLS = 1000
 _HEADS = ("case", "check", "output", "against", ">value", ">limit", ">exceeding", "result")
@@ -41,30 +44,72 @@ def recheck(file: str, limits: Sequence[str] = ()) -> Answer:
     found = opened(path)
     cases = [case for case in found.cases if case.saved_arrays]
     if not cases:
-        mend = "run it with --save-arrays: arrays of cases that do not pass are kept"
+        mend = "run it with --save-all-arrays, or with --save-arrays for those that fail"
         raise UsageError("it has no saved arrays", where=Location(path), mend=mend)
     rows: list[tuple[str, ...]] = []
     remarks: list[Remark] = []
     failed = 0
     for case in cases:
         judgement = _judged(found, case, path, wanted)
-        passed = judgement.verdict is not Verdict.REFUTED
-        failed += not passed
+        faults = [] if wanted else list(_unlike(case, judgement))
+        failed += judgement.verdict is Verdict.REFUTED
+        refuted = judgement.verdict is Verdict.REFUTED
         told = (
             judgement.reason if judgement.verdict is not Verdict.VERIFIED else "every check passed"
         )
-        remarks.append(Remark(f"{case.key}: {told}", fault=not passed))
+        remarks.append(Remark(f"{case.key}: {told}", fault=refuted))
+        remarks += [Remark(f"{case.key}: {text}", fault=True) for text in faults]
         rows += [
             (case.key, check.metric, output.name, check.against, number(check.value),
              number(check.limit), number(check.exceeding), _result(check.judges, check.passed))
             for output in judgement.outputs
             for check in output.checks
         ]  # fmt: skip
-    remarks.append(
-        Remark("whether these checks would have noticed a wrong output was not asked again")
-    )
-    text = f"{plural(len(cases), 'case')} judged again, {failed} refuted"
-    return Answer(text, not failed, remarks, [Grid(_HEADS, rows)])
+    remarks += map(Remark, _not_asked(found, cases))
+    text = f"{plural(len(cases), 'case')} of {len(found.cases)} judged again, {failed} refuted"
+    return Answer(text, not any(one.fault for one in remarks), remarks, [Grid(_HEADS, rows)])
+
+
+def _unlike(case: CaseRecord, judgement: compare.Judgement) -> Iterator[str]:
+    """Checks whose record says otherwise than its arrays."""
+    again = {
+        (output.name, check.metric, check.against): check
+        for output in judgement.outputs
+        for check in output.checks
+    }
+    for output in case.outputs:
+        for check in output.checks:
+            mine = again.get((output.name, check.metric, check.against))
+            if mine is None:
+                yield f"{check.metric} of {output.name} cannot be judged from what was saved"
+            elif (mine.passed, mine.exceeding) != (check.passed, check.exceeding) or not _alike(
+                mine.value, check.value
+            ):
+                says, gives = number(check.value), number(mine.value)
+                yield f"the record says {check.metric} {says} of {output.name}, its arrays {gives}"
+
+
+def _alike(a: Number | None, b: Number | None) -> bool:
+    """Equal but for what another numpy may round otherwise."""
+    if a is None or b is None:
+        return a is b
+    first, second = float(a), float(b)
+    return math.isclose(first, second, rel_tol=1e-9) or (math.isnan(first) and math.isnan(second))
+
+
+def _not_asked(found: Evidence, judged: Sequence[CaseRecord]) -> Iterator[str]:
+    """What recheck leaves open."""
+    if left := len(found.cases) - len(judged):
+        yield (
+            f"{plural(left, 'case')} without saved arrays were not judged again: "
+            "--save-all-arrays of the run keeps them"
+        )
+    yield "whether these checks would have noticed a wrong output was not asked again"
+    if names := sorted({one.name for case in judged for one in case.properties}):
+        yield f"properties were not asked again: {', '.join(names)}"
+    if tools := sorted({one.tool for case in judged for one in case.findings}):
+        yield f"findings were not looked for again: {', '.join(tools)}"
+    yield "inputs and expected values are as they were saved; `reproduce` makes them anew"
 
 
 def _result(judges: bool, passed: bool) -> str:
@@ -104,8 +149,8 @@ def _judged(
             empty=not any(output.elements for output in record.outputs),
         )
         arrays = _loaded(record, path)
-        expectations, replays = _expected(case, arrays)
         got = _got(case, record, arrays, path)
+        expectations, replays = _expected(case, arrays, got)
         return compare.judge(case, expectations, replays, got)
     except EvidenceError:
         raise
@@ -145,7 +190,9 @@ def _loaded(record: CaseRecord, path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _expected(case: Case, arrays: Arrays) -> tuple[dict[str, Expectation], dict[str, Replay]]:
+def _expected(
+    case: Case, arrays: Arrays, got: RunResult
+) -> tuple[dict[str, Expectation], dict[str, Replay]]:
     expectations, replays = {}, {}
     for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
         name = buffer.name
@@ -160,11 +207,26 @@ def _expected(case: Case, arrays: Arrays) -> tuple[dict[str, Expectation], dict[
                 raise ValueError(f"{field} of {name} has the shape {list(shape)}")
         if (ratio := arrays.get(f"ratio_{name}")) is not None:  # as older evidence has it
             said["error_probable"] = float(ratio) * said["error"]
+        chained = [
+            arrays[key]
+            for key in (f"{CHAINED}_{name}_{at}" for at in range(len(got.outputs)))
+            if key in arrays
+        ]
+        if len(chained) == len(got.outputs):
+            said["refine"] = functools.partial(_chained, got, chained)
         if "reference" in said:
             expectations[name] = Expectation(**said)
         if (replay := arrays.get(f"{REPLAY}_{name}")) is not None:
             replays[name] = Replay(replay, arrays.get(f"{REPLAYED_ROWS}_{name}"))
     return expectations, replays
+
+
+def _chained(
+    got: RunResult, errors: Sequence[NDArray[Any]], outputs: Arrays
+) -> NDArray[np.float64]:
+    """The saved error of the repetition whose outputs these are."""
+    at = next(at for at, one in enumerate(got.outputs) if one is outputs)
+    return np.asarray(errors[at], np.float64)
 
 
 def _got(case: Case, record: CaseRecord, arrays: Arrays, path: Path) -> RunResult:

@@ -45,13 +45,15 @@ class Setup(Record, frozen=True, kw_only=True):
     """What a worker knows before its first task. `tool` is the digest of the tool's own sources.
 
     settings: threads are those that one worker's cpu device and BLAS use; each worker has a GPU of its
-    own. arrays: absolute path of the folder for arrays of failing cases, empty where none are kept.
+    own. arrays: absolute path of the folder for arrays of failing cases, empty where none are kept;
+    all_arrays: of the others too.
     """
 
     settings: Settings
     specs: list[SpecPlace]
     tool: str
     arrays: str = ""
+    all_arrays: bool = False
 
 
 class Task(Record, frozen=True, kw_only=True):

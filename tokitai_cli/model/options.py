@@ -268,6 +268,7 @@ TABLE: tuple[Option, ...] = (
     _flag("json", "Print the evidence JSON on stdout.", verbs=_ONE, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
     _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
+    _flag("save_all_arrays", "Keep them of every case, for `recheck`.", verbs=_ANY),
     _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
 )
 

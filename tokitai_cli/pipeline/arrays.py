@@ -1,4 +1,4 @@
-"""Keeping what a failing case was given, what it gave back, and how to run it under a debugger."""
+"""Keeping what a case was given, what it gave back, and how to run it under a debugger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ EXPECTED = {
     "nan": "may_be_nan",
     "allowed": "allowed",
 }
-REPLAY, REPLAYED_ROWS = "replay", "rows"
+# The bound that one repetition's other outputs leave (bound-chained) stands with its number.
+REPLAY, REPLAYED_ROWS, CHAINED = "replay", "rows", "chained"
 
 
 def save_arrays(
@@ -57,6 +58,11 @@ def save_arrays(
     outputs: tuple[Mapping[str, NDArray[Any]], ...] = result.outputs if result else ()
     for repetition, got in enumerate(outputs):
         arrays |= {f"got_{name}_{repetition}": array for name, array in got.items()}
+        arrays |= {
+            f"{CHAINED}_{name}_{repetition}": one.refine(got)
+            for name, one in ready.expectations.items()
+            if one.refine is not None
+        }
     saved = [_save(place / f"{name}.npy", array, folder.parent) for name, array in arrays.items()]
     artifact = device.built(case).artifact
     assert artifact is not None

@@ -33,14 +33,15 @@ class Subject(msgspec.Struct, frozen=True):
     """What the cases of one spec run with.
 
     sources: path in the spec by sha256, of what the run began with. oracles: name -> identity. arrays:
-    where those of failing cases are kept, None where they are not. with_outputs: the outputs of the
-    first repetition are asked for.
+    where those of failing cases are kept, None where they are not; all_arrays: of the others too.
+    with_outputs: the outputs of the first repetition are asked for.
     """
 
     options: RunOptions
     sources: Mapping[str, str]
     oracles: Mapping[str, str]
     arrays: Path | None = None
+    all_arrays: bool = False
     with_outputs: bool = False
 
 
@@ -186,8 +187,9 @@ class _Attempt:
         record = judged(self.draft, judgement)
         outputs = _copied(result.outputs[0]) if self._subject.with_outputs else None
         log, times = result.log, result.times_ns
-        if judgement.verdict is not Verdict.VERIFIED:
+        if judgement.verdict is not Verdict.VERIFIED or self._subject.all_arrays:
             record = self._kept(record, ready, result)
+        if judgement.verdict is not Verdict.VERIFIED:
             device.replace()
         if judgement.verdict is Verdict.REFUTED:
             again = clock.timed(Stage.RUN, lambda: self._again(ready, artifact))
@@ -266,7 +268,7 @@ class _Attempt:
         return judgement.verdict is Verdict.REFUTED
 
     def _kept(self, record: CaseRecord, ready: Prepared, result: RunResult | None) -> CaseRecord:
-        """Keep the arrays of a failing case, where that was asked for."""
+        """Keep the arrays of a case, where that was asked for."""
         if self._subject.arrays is None:
             return record
         try:

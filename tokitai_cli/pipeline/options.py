@@ -47,6 +47,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     formats: tuple[str, ...] = ("md",)
     look: report.Look = report.Look()
     save_arrays: bool = False
+    save_all_arrays: bool = False
     build_only: bool = False
     verb: str = "verify"
     called: str = ""
@@ -92,6 +93,7 @@ def run_options(
         formats=given["format"],
         look=look_of(given),
         save_arrays=given["save_arrays"],
+        save_all_arrays=given["save_all_arrays"],
         build_only=given.get("build_only", False),
         verb=verb,
     )

@@ -141,7 +141,10 @@ class Run:
             options,
             sources={digest: source.path for digest, source in chosen.sources.items()},
             oracles=chosen.oracles,
-            arrays=self._folder / f"{options.name}.arrays" if options.save_arrays else None,
+            arrays=self._folder / f"{options.name}.arrays"
+            if options.save_arrays or options.save_all_arrays
+            else None,
+            all_arrays=options.save_all_arrays,
             with_outputs=options.device == "all",
         )
 

@@ -24,7 +24,7 @@ from tokitai_cli.plan.selection import MAX_CASES
 
 # Suite of a spec where none is asked for.
 QUICK = "quick"
-# Folder in --out for the arrays of failing cases.
+# Folder in --out for the arrays of cases.
 ARRAYS = "arrays"
 
 Pair = tuple[str, str]
@@ -68,7 +68,10 @@ def collect(options: BatchOptions) -> Collected:
                 for one in collector.specs
             ],
             tool=tool_digest(),
-            arrays=str((options.out / ARRAYS).absolute()) if options.save_arrays else "",
+            arrays=str((options.out / ARRAYS).absolute())
+            if options.save_arrays or options.save_all_arrays
+            else "",
+            all_arrays=options.save_all_arrays,
         ),
     )
 

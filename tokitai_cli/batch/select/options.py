@@ -50,6 +50,7 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[str, ...] = ("md",)
     look: report.Look = report.Look()
     save_arrays: bool = False
+    save_all_arrays: bool = False
     resume: bool = False
     max_failures: int = 0
 
@@ -93,6 +94,7 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
         formats=given["format"],
         look=look_of(given),
         save_arrays=given["save_arrays"],
+        save_all_arrays=given["save_all_arrays"],
         resume=given["resume"],
         max_failures=1 if given["fail_fast"] else most,
     )

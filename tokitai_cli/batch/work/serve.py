@@ -192,7 +192,7 @@ def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0)
         called=place.called,
     )
     arrays = Path(setup.arrays) / options.name if setup.arrays else None
-    return Subject(options, place.sources, place.oracles, arrays)
+    return Subject(options, place.sources, place.oracles, arrays, setup.all_arrays)
 
 
 def device_identity(probe: Probe) -> str:

@@ -1,0 +1,123 @@
+"""Whether the numbers of an output's record are those of one and the same comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.judged import CheckRecord, MetricsRecord, Number, OutputRecord
+from tokitai_cli.model.verdict import Verdict
+
+# Metrics whose value is the largest error in units of the limit, or that error itself.
+_OF_WORST = {"bound", "bound-chained", "bound-prob", "abs"}
+_JUDGED = {Verdict.VERIFIED, Verdict.VACUOUS}
+
+
+def faults(case: CaseRecord) -> Iterator[str]:
+    """Contradictions in what a case says of its outputs."""
+    for output in case.outputs:
+        if output.passed and (output.structure or any(map(_failed, output.checks))):
+            yield f"output {output.name} says passed, and a check of it failed"
+        for check in output.checks:
+            told = f"{check.metric} of {output.name}"
+            yield from (f"{told}: {text}" for text in _check(output, check))
+            if output.metrics is not None:
+                yield from (f"{told}: {text}" for text in _against(check, output.metrics))
+        if output.metrics is not None:
+            yield from (f"output {output.name}: {text}" for text in _counts(output, output.metrics))
+
+
+def lacking(cases: Iterable[CaseRecord]) -> Iterator[tuple[CaseRecord, str]]:
+    """Wrong outputs that a case was not tried on, and others of its variant were."""
+    tried: dict[tuple[str, str, str], list[tuple[CaseRecord, set[str]]]] = {}
+    for case in cases:
+        for output in case.outputs if case.verdict in _JUDGED else ():
+            kinds = {one.kind for one in case.mutants if one.output == output.name}
+            if output.metrics is not None:
+                place = tried.setdefault((case.op, case.variant, output.name), [])
+                place.append((case, kinds))
+    for (_, _, name), found in tried.items():
+        every = set().union(*(kinds for _, kinds in found))
+        for case, kinds in found:
+            if every - kinds:
+                yield case, f"the wrong output {min(every - kinds)} of {name} is not in it"
+            elif not kinds:
+                yield case, f"no wrong output of {name} was tried"
+
+
+def _failed(check: CheckRecord) -> bool:
+    return check.judges and not check.passed
+
+
+def _real(value: Number | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _check(output: OutputRecord, check: CheckRecord) -> Iterator[str]:
+    value, limit = _real(check.value), _real(check.limit)
+    if value is None or limit is None or check.exceeding is None:
+        return
+    within = value <= limit and check.exceeding == 0
+    if check.passed and not within:
+        yield f"it says passed, with {value:g} against {limit:g} and {check.exceeding} elements beyond"
+    if check.exceeding > max(check.elements, output.elements):
+        yield "more elements exceed the limit than there are"
+    elif check.elements and not _close(check.fraction or 0.0, check.exceeding / check.elements):
+        yield f"{check.exceeding} of {check.elements} elements are not the fraction {check.fraction:g}"
+    yield from _worst(check, value, limit)
+
+
+def _worst(check: CheckRecord, value: float, limit: float) -> Iterator[str]:
+    """What the worst elements say otherwise."""
+    for one in check.worst:
+        got, want, error = float(one.got), float(one.want), float(one.error)
+        away = abs(got - want)
+        if math.isfinite(away) and not math.isclose(away, error, rel_tol=1e-3, abs_tol=1e-300):
+            yield f"the error at {one.index} is not that of {got:g} and {want:g}"
+    if check.worst and check.metric in _OF_WORST and float(check.worst[0].limit):
+        most = float(check.worst[0].error) / float(check.worst[0].limit) * limit
+        if math.isfinite(most) and not _close(most, value):
+            yield f"its worst element gives {most:g}, and it says {value:g}"
+
+
+def _against(check: CheckRecord, metrics: MetricsRecord) -> Iterator[str]:
+    """What a check says and the metrics of the output do not."""
+    if check.against != "reference" or check.value is None:
+        return
+    same = {"bound": metrics.over_bound, "abs": metrics.max_abs, "ulp": metrics.max_ulp}
+    mine = _real(same.get(check.metric))
+    if mine is not None and not _close(mine, float(check.value)):
+        yield f"it says {float(check.value):g}, and the output's metrics {mine:g}"
+    if check.metric == "bound" and metrics.bound_histogram and float(check.limit) == 1.0:
+        beyond = sum(count for key, count in metrics.bound_histogram.items() if float(key) > 1)
+        if check.exceeding is not None and beyond != check.exceeding:
+            yield f"{check.exceeding} elements exceed it, and {beyond} in the histogram"
+
+
+def _counts(output: OutputRecord, metrics: MetricsRecord) -> Iterator[str]:
+    """What the histograms say otherwise."""
+    ulp, bound = metrics.ulp_histogram, metrics.bound_histogram
+    if metrics.exact_elements != ulp.get("0", 0):
+        yield f"{metrics.exact_elements} elements are exact, and {ulp.get('0', 0)} in the histogram"
+    for name, histogram in (("ulp", ulp), ("bound", bound)):
+        if sum(histogram.values()) > output.elements or min(histogram.values(), default=0) < 0:
+            yield f"the histogram of {name} counts other elements than there are"
+    for name, value, histogram in (
+        ("max_ulp", _real(metrics.max_ulp), ulp),
+        ("over_bound", _real(metrics.over_bound), bound),
+    ):
+        if histogram and value is not None and not _in_last(value, histogram):
+            yield f"{name} is {value:g}, and no element of the histogram is there"
+
+
+def _in_last(value: float, histogram: Mapping[str, int]) -> bool:
+    """Whether the largest value falls in the last bin that counts any."""
+    keys = sorted(float(key) for key, count in histogram.items() if count)
+    if not keys or not math.isfinite(value):
+        return True
+    return (keys[-1] / 2 if keys[-1] > 1 else 0.0) <= value <= keys[-1]
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-300) or (math.isnan(a) and math.isnan(b))

@@ -1,0 +1,82 @@
+"""Whether evidence holds every case that the spec and the command that repeats the run select."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tokitai_cli import plan
+from tokitai_cli.errors import TokitaiError
+from tokitai_cli.model.audit import Remark
+from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.options import Kind, flag, options_of
+from tokitai_cli.model.text import plural
+
+# A plan is made anew where it is no burden: the text is a stranger's.
+_MOST_CASES = 20_000
+_ONE_SPEC = {"verify", "sanitize", "compare"}
+
+
+def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+    """Cases that were selected and are not in it, or that nothing selected."""
+    selection = _selection(shlex.split(found.rerun), loaded)
+    if selection is None:
+        yield Remark("whether every case that was selected is in it cannot be said")
+        return
+    try:
+        planned = {case.id for case in plan.plan(loaded, selection).cases}
+    except (TokitaiError, ValueError, ArithmeticError) as error:
+        yield Remark(f"the cases that it repeats cannot be made of the spec: {error}", fault=True)
+        return
+    for device in dict.fromkeys(case.device for case in found.cases):
+        there = {case.id for case in found.cases if case.device == device}
+        for what, ids in (
+            ("was selected and is not in it", planned - there),
+            ("is in it and was not selected", there - planned),
+        ):
+            if ids:
+                more = f" and {plural(len(ids) - 1, 'more case')}" if len(ids) > 1 else ""
+                yield Remark(f"{min(ids)}{more} on {device} {what}", fault=True)
+
+
+def _selection(words: Sequence[str], loaded: LoadedSpec) -> plan.Selection | None:
+    """What the words of a command select; None where they are not those of one spec's run."""
+    if len(words) < 3 or words[1] not in _ONE_SPEC:
+        return None
+    known = {word: one for one in options_of(words[1]).values() for word in (one.flag, one.short)}
+    params = {flag(name): name for name in loaded.spec.params}
+    given: dict[str, list[str]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    rest = iter(words[3:])
+    try:
+        for word in rest:
+            if word in params:
+                shapes[params[word]] = tuple(map(int, next(rest).split(",")))
+            elif known[word].kind is not Kind.FLAG:
+                given.setdefault(known[word].name, []).extend(next(rest).split(","))
+        return _made(given, shapes, loaded)
+    except (LookupError, ValueError, StopIteration):
+        return None
+
+
+def _made(
+    given: Mapping[str, list[str]], shapes: Mapping[str, tuple[int, ...]], loaded: LoadedSpec
+) -> plan.Selection | None:
+    more: dict[str, Any] = {"seeds": tuple(map(int, given["seed"]))} if "seed" in given else {}
+    found = plan.Selection(
+        shapes=shapes,
+        variants=tuple(given.get("variant", ())),
+        profiles=tuple(given.get("profile", ())),
+        suite=given["suite"][0] if "suite" in given else None,
+        **more,
+    )
+    spec = loaded.spec
+    points = math.prod(map(len, shapes.values()))
+    if found.suite is not None:
+        points = len(spec.suites[found.suite])
+    cases = points * (len(found.variants) or len(spec.variants))
+    cases *= (len(found.profiles) or len(spec.profiles)) * len(found.seeds)
+    return found if cases <= _MOST_CASES else None
