@@ -116,6 +116,24 @@ def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
         write_drafts([one for one in drafts if one.spec], tmp_path / "out")
 
 
+def test_headers_elsewhere_in_the_tree_are_found_the_nearest_of_several(tmp_path: Path) -> None:
+    kernel = "__global__ void k(const real* x, real* y) { y[0] = x[0]; }\n"
+    (tmp_path / "one").mkdir()
+    for folder, type_ in (("one/common", "double"), ("two/common", "float")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "types.h").write_text(f"using real = {type_};\n")
+    program = tmp_path / "one" / "program.cu"
+    program.write_text("#include <math.h>\n#include <common/types.h>\n" + kernel)
+    below = tmp_path / "one" / "source"
+    below.mkdir()
+    program = program.rename(below / "program.cu")
+    (draft,) = [one for found in find_kernels(tmp_path, (), tmp_path) for one in found]  # type: ignore[union-attr]
+    (path,) = write_drafts([draft], tmp_path)
+    main = spec.load(filled(path)).spec.variants["main"]
+    assert main.outputs["y"].dtype == "float64"
+    assert [(path.parent / one).resolve() for one in main.include] == [tmp_path / "one"]
+
+
 STRUCTS = """\
 #include <hip/hip_runtime.h>
 typedef struct { int n; float scale; const float* x; float* y; int dims[2]; float4 shift; } Job;

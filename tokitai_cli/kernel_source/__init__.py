@@ -1,6 +1,7 @@
 """Kernels of real programs: what a source declares, what its kernels reach, and the rest left out."""
 
 from tokitai_cli.kernel_source.files import SYSTEM, has_host_code, included
+from tokitai_cli.kernel_source.headers import Headers
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
@@ -19,6 +20,7 @@ __all__ = [
     "ENUM",
     "SYSTEM",
     "VERSION",
+    "Headers",
     "HostLaunch",
     "Kernel",
     "Parameter",

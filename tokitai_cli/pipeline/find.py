@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import kernel_source, sources, spec
+from tokitai_cli import kernel_source, sources
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
-from tokitai_cli.spec import Draft, Model
+from tokitai_cli.spec.draft import Draft, drafts
+from tokitai_cli.spec.like import Model
 
 SUFFIXES = (
     ".cu",
@@ -29,6 +31,7 @@ SUFFIXES = (
     ".inc",
 )
 MAX_BYTES = 4 << 20  # of a file that is parsed
+MAX_ENTRIES = 1 << 18  # of a tree that are looked at
 
 
 def find_kernels(
@@ -36,16 +39,20 @@ def find_kernels(
 ) -> Iterator[list[Draft] | Unread]:
     """Drafts for the kernels of each source below `path`, each kernel once.
 
-    folders: that #include is looked for in. place: folder below which the specs are to lie, in folders
-    of their own. Raises UsageError where nothing is there.
+    folders: that #include is looked for in, before folders of the tree that hold what is missing. place:
+    folder below which the specs are to lie, in folders of their own. Raises UsageError where nothing is
+    there.
     """
     if not path.exists():
         raise UsageError(
             f"no such file or folder: {path}", mend="name a source, or a folder of them"
         )
     seen: set[tuple[Path, int]] = set()
+    tree = path.parent if path.is_file() else path
+    headers = kernel_source.Headers(_below(tree.resolve()))
     for file in [path] if path.is_file() else _sources(path, folders):
-        drafts = drafts_of(file, folders, place and place.resolve() / "spec")
+        more = headers.folders(file.resolve(), folders)
+        drafts = drafts_of(file, (*folders, *more), place and place.resolve() / "spec")
         if isinstance(drafts, Unread):
             yield drafts
             continue
@@ -64,7 +71,7 @@ def drafts_of(
         return Unread(str(file), what)
     try:
         program = kernel_source.program(file.resolve(), folders)
-        return spec.drafts(program, place, folders, like)
+        return drafts(program, place, folders, like)
     except (RecursionError, ValueError, LookupError, re.error) as error:
         return Unread(str(file), f"could not be parsed: {type(error).__name__}")
 
@@ -129,7 +136,7 @@ def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
 
     Its types and its launches are those that stand around it. What cannot be read is among them.
     """
-    files = [one for one in sorted(folder.rglob("*")) if one.suffix.lower() in SUFFIXES]
+    files = _below(folder)
     parts = {one: kernel_source.included(one, folders) for one in files}
     known = {one for one in files if b"__global__" in (sources.read(one) or b"__global__")}
     while more := {one for one in parts.keys() - known if not known.isdisjoint(parts[one])}:
@@ -138,3 +145,9 @@ def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
     return sorted(
         known, key=lambda one: (one in inner, one.suffix.lower() not in SUFFIXES[:2], one)
     )
+
+
+def _below(folder: Path) -> list[Path]:
+    """Sources and headers below a folder, no more than a large tree has."""
+    some = itertools.islice(folder.rglob("*"), MAX_ENTRIES)
+    return sorted(one for one in some if one.suffix.lower() in SUFFIXES)

@@ -8,7 +8,8 @@ from pathlib import Path
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.found import Unread
 from tokitai_cli.pipeline.find import drafts_of, write_new
-from tokitai_cli.spec import Draft, Model
+from tokitai_cli.spec.draft import Draft
+from tokitai_cli.spec.like import Model
 
 
 def new(

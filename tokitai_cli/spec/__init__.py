@@ -1,17 +1,12 @@
 """Spec files: strict reading of YAML into `LoadedSpec`, and the JSON Schema for editors."""
 
 from tokitai_cli.spec.document import dotted
-from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.library import builtin, file_bytes, find, is_spec, load, placed, recall
-from tokitai_cli.spec.like import Model
 from tokitai_cli.spec.schema import spec_schema
 
 __all__ = [
-    "Draft",
-    "Model",
     "builtin",
     "dotted",
-    "drafts",
     "file_bytes",
     "find",
     "is_spec",
