@@ -50,6 +50,7 @@ HOMES = {
     "tree_sitter_cpp": {"kernel_source"},
     "subprocess": {"process"},
     "elftools": {"gfx"},
+    "itanium_demangler": {"gfx"},
     "zstandard": {"gfx"},
     "sqlite3": {"results", "batch"},
     "platformdirs": {"build", "pipeline"},

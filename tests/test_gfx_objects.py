@@ -1,0 +1,120 @@
+"""Code objects and the files that carry them: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.gfx_samples import bundle, code_object, compressed
+from tokitai_cli.errors import CodeError
+from tokitai_cli.gfx.code import facts, objects
+from tokitai_cli.gfx.code.bundles import code_objects
+
+
+def test_a_kernels_facts_come_from_descriptor_metadata_and_code() -> None:
+    read = objects.read_code_object(code_object())
+    assert read.arch == "gfx1101"
+    kernel = read.kernel("scale<float>")
+    assert kernel.demangled == "void scale<float>(float*, float const*, float, int)"
+    assert (kernel.descriptor.lds, kernel.descriptor.wave, kernel.descriptor.scratch) == (
+        256,
+        32,
+        0,
+    )
+    assert kernel.descriptor.mode()["denorm_32"] == 3
+    assert [(one.offset, one.size) for one in kernel.args if not one.hidden] == [
+        (0, 8),
+        (8, 8),
+        (16, 4),
+        (20, 4),
+    ]
+    code = facts.instructions(kernel, read.arch)
+    told = {one.name: one.value for one in facts.facts(kernel, code)}
+    assert told["shared bytes"] == "256"
+    assert told["rounded once (contracted)"] != "none"
+    assert "unknown" not in told["of class"]
+    assert sum(one.size for one in code) == len(kernel.code)
+    lines = objects.lines(code_object())
+    assert {Path(file).name for file, _ in lines.values()} >= {"sample.hip"}
+    assert any(one.address in lines for one in code)
+
+
+def test_hidden_arguments_are_told_apart() -> None:
+    kernel = objects.read_code_object(code_object()).kernel("plain")
+    assert [one.value_kind for one in kernel.args if not one.hidden] == ["global_buffer"]
+    assert any(one.value_kind == "hidden_block_count_x" for one in kernel.args)
+
+
+def test_a_kernel_that_is_not_there_is_named_with_those_that_are() -> None:
+    read = objects.read_code_object(code_object())
+    with pytest.raises(CodeError, match=r"no kernel is called 'gone'.*scale"):
+        read.kernel("gone")
+    assert read.kernel("scale").name == read.kernel(read.kernel("scale").name).name
+
+
+def carried() -> dict[str, bytes]:
+    zstandard = pytest.importorskip("zstandard")
+    code = code_object()
+    plain = bundle({"gfx1101": code, "gfx90a:xnack-": b"\x7fELF" + bytes(60)})
+    packed = zstandard.ZstdCompressor().compress(plain)
+    return {
+        "code.hsaco": code,
+        "plain.bundle": plain,
+        "two.bundle": compressed(plain, 2, packed),
+        "three.bundle": compressed(plain, 3, packed) + bytes(100),
+        "zlib.bundle": compressed(plain, 2, zlib.compress(plain), method=0),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["code.hsaco", "plain.bundle", "two.bundle", "three.bundle", "zlib.bundle"]
+)
+def test_every_form_gives_the_same_code_object(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(carried()[name])
+    found = code_objects(tmp_path / name)
+    assert [one.data for one in found if one.target == "gfx1101"] == [code_object()]
+    if name != "code.hsaco":
+        assert [one.target for one in found] == ["gfx1101", "gfx90a:xnack-"]
+        assert [one.arch for one in found] == ["gfx1101", "gfx90a"]
+
+
+def test_files_without_code_are_refused_with_their_name(tmp_path: Path) -> None:
+    for text in (
+        b"",
+        b"hello",
+        b"CCOB",
+        b"CCOB" + bytes(40),
+        b"__CLANG_OFFLOAD_BUNDLE__",
+        b"\x7fELF",
+    ):
+        file = tmp_path / "odd"
+        file.write_bytes(text)
+        with pytest.raises(CodeError, match="odd"):
+            code_objects(file)
+    with pytest.raises(CodeError, match="cannot be read"):
+        code_objects(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["code.hsaco", "plain.bundle", "two.bundle", "three.bundle"])
+def test_damaged_files_are_errors_and_never_tracebacks(name: str, tmp_path: Path) -> None:
+    rng = random.Random(name)
+    whole = carried()[name]
+    for _ in range(150):
+        data = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole)
+        for _ in range(rng.randrange(1, 9)):
+            near = rng.choice([64, 400, 2000, len(data)])
+            if data:
+                data[rng.randrange(min(near, len(data)))] = rng.choice([0, 255, rng.getrandbits(8)])
+        file = tmp_path / "damaged"
+        file.write_bytes(data)
+        try:
+            for one in code_objects(file):
+                read = objects.read_code_object(one.data)
+                for kernel in read.kernels:
+                    facts.facts(kernel, facts.instructions(kernel, "gfx1101"))
+                objects.lines(one.data)
+        except CodeError:
+            pass
