@@ -11,6 +11,7 @@ using u8 = uint8_t;
 using u16 = uint16_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
+using i8 = int8_t;
 using i16 = int16_t;
 using i32 = int32_t;
 using i64 = int64_t;
@@ -63,10 +64,14 @@ inline double to_odd(double value, double error) {
   return f64_of((error > 0) == (value > 0) ? bits + 1 : bits - 1);
 }
 
-inline float fma16(float a, float b, float c) {
+// a * b + c, rounded to odd.
+inline double odd_fma(float a, float b, float c) {
   const double product = double(a) * b, sum = product + c, back = sum - product;
-  const double error = (product - (sum - back)) + (c - back);
-  const double odd = to_odd(sum, error);
+  return to_odd(sum, (product - (sum - back)) + (c - back));
+}
+
+inline float fma16(float a, float b, float c) {
+  const double odd = odd_fma(a, b, c);
   const float rounded = float(odd);
   const u32 bits = bits_of(rounded);
   if (double(rounded) == odd || rounded - rounded != 0 || bits & 1) return rounded;
@@ -117,7 +122,7 @@ inline u32 reversed(u32 value) {
   return __builtin_bswap32(value);
 }
 inline i32 extracted(i32 value, u32 first, u32 width) {
-  return width ? i32(u32(value) >> first << (32 - width)) >> (32 - width) : 0;
+  return width ? i32(u32(value >> first) << (32 - width)) >> (32 - width) : 0;
 }
 inline u64 low_bits(u64 value, u32 width) {
   return width >= 64 ? value : value & ((u64(1) << width) - 1);
@@ -267,9 +272,10 @@ inline float div_scale(float value, float denominator, float numerator, bool& un
   }
   return of_numerator <= 23 ? ldexp32(value, 64) : value;
 }
+// Rounded once, with the scale taken back: else a quotient that is denormal would not be IEEE's.
 inline float div_fmas(float a, float b, float c, bool undo) {
-  const float value = fma32(a, b, c);
-  return !undo ? value : ldexp32(value, exponent_of(c) > 127 ? 64 : -64);
+  if (!undo) return fma32(a, b, c);
+  return float(odd_fma(a, b, c) * (exponent_of(c) > 127 ? 0x1p64 : 0x1p-64));
 }
 inline float div_fixup(float quotient, float denominator, float numerator) {
   const bool negative = sign_of(denominator) != sign_of(numerator);
@@ -282,6 +288,8 @@ inline float div_fixup(float quotient, float denominator, float numerator) {
   if (denominator == 0 || inf_n) return infinite;
   if (inf_d || numerator == 0) return zero;
   if (exponent_of(numerator) - exponent_of(denominator) < -150) return zero;
+  // Refining a quotient that overflowed gives a NaN; of numbers, there is no other way to one.
+  if (quotient != quotient) return infinite;
   return negative ? -magnitude : magnitude;
 }
 

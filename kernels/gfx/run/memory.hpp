@@ -224,7 +224,7 @@ struct Dwords {
   }
 };
 using U8 = Small<u8>;
-using I8 = Small<signed char>;
+using I8 = Small<i8>;
 using U16 = Small<u16>;
 using I16 = Small<i16>;
 using B32 = Dwords<1>;

@@ -95,7 +95,7 @@ s_ctz_i32_b64       u32 : u64 : d = a ? u32(__builtin_ctzll(a)) : ~0u;
 s_clz_i32_u32       u32 : u32 : d = a ? u32(__builtin_clz(a)) : ~0u;
 s_clz_i32_u64       u32 : u64 : d = a ? u32(__builtin_clzll(a)) : ~0u;
 s_cls_i32           u32 : i32 : d = a == 0 || a == -1 ? ~0u : u32(__builtin_clz(u32(a < 0 ? ~a : a)));
-s_sext_i32_i8       i32 : u32 : d = signed char(a);
+s_sext_i32_i8       i32 : u32 : d = i8(a);
 s_sext_i32_i16      i32 : u32 : d = i16(a);
 s_bitset0_b32       u32 : u32 : d = old & ~(1u << (a & 31));
 s_bitset1_b32       u32 : u32 : d = old | 1u << (a & 31);

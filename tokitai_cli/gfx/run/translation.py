@@ -50,7 +50,7 @@ def refused(instructions: Iterable[Instruction]) -> tuple[str, ...]:
     found = set()
     for instruction in instructions:
         try:
-            _statement(instruction)
+            statement(instruction)
         except RefusedError as error:
             found.add(str(error))
     return tuple(sorted(found))
@@ -89,7 +89,7 @@ def translate(instructions: Sequence[Instruction], function: str, entry: int) ->
     made: dict[str, str] = {}
     places: list[int] = []
     for one in instructions:
-        done = _statement(one)
+        done = statement(one)
         made.update(done.operations)
         places += done.places
         after = one.address + one.size
@@ -117,7 +117,7 @@ def _kind(instruction: Instruction) -> str:
     return entry.kind if entry else ""
 
 
-def _statement(instruction: Instruction) -> Translated:
+def statement(instruction: Instruction) -> Translated:
     """Statements of an instruction. Raises RefusedError, which names it."""
     try:
         if instruction.x is not None and instruction.y is not None:
