@@ -16,9 +16,11 @@ struct DeviceKernel {
 // of accesses that cannot be misaligned.
 template <class P>
 __attribute__((no_sanitize("alignment"))) inline P cpu_argument(Word word) {
-  if constexpr (std::is_pointer_v<P>)
-    return static_cast<P>(__builtin_assume_aligned(argument_from<P>(word), payload_alignment));
-  else
+  if constexpr (std::is_pointer_v<P>) {
+    const volatile void* place = argument_from<P>(word);
+    return static_cast<P>(
+        __builtin_assume_aligned(const_cast<const void*>(place), payload_alignment));
+  } else
     return argument_from<P>(word);
 }
 

@@ -80,7 +80,7 @@ __global__ void forgets(const float** xs, float* y, int n) {
 }
 
 // Steps that the host makes.
-__global__ void exchanged(float* x, unsigned distance, unsigned run, int n) {
+__global__ void exchanged(volatile float* x, unsigned distance, unsigned run, int n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned other = i ^ distance;
     if (other > i && other < n && ((x[i] > x[other]) == ((i & run) == 0))) {
@@ -113,7 +113,7 @@ __global__ void scaled(const float* x, float* y, unsigned n) {
     }
 }
 
-__global__ void spread(const float* from, float* to, float weight, int n) {
+__global__ void spread(const volatile float* from, float* to, float weight, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         to[i] = from[i] + weight * from[(i + 1) % n];
