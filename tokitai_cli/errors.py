@@ -99,6 +99,12 @@ class CodeError(TokitaiError):
     exit_code = 2
 
 
+class UntranslatedError(BuildError):
+    """Machine code that holds an instruction, or asks for a mode, that cannot be executed here."""
+
+    exit_code = 8
+
+
 class OracleError(TokitaiError):
     """An oracle raised, hung, or returned something that is no reference."""
 

@@ -125,6 +125,7 @@ def _prepare(
             "harness": [template_digest(), context],
             "defines": request.defines,
             "command": [recipe.command, recipe.link, recipe.server, recipe.shared_guards],
+            **{f"stage {one.makes}": [one.command, one.version] for one in recipe.stages},
             **circumstances(recipe, compiler),
         }
     )

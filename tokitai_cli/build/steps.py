@@ -91,7 +91,7 @@ def make(job: Job, folder: Path) -> Made:
     taken = _take(job, folder) if "taken" in job.context else None
     if taken is not None:
         job = _of_taken(job, taken)
-    made = _OBJECT if recipe.link else entries.ARTIFACT
+    made = recipe.makes or (_OBJECT if recipe.link else entries.ARTIFACT)
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
     serving = _Serving(job, folder / _SERVER) if recipe.server else None
     try:
@@ -102,11 +102,19 @@ def make(job: Job, folder: Path) -> Made:
         raise
     if not (folder / _DEPFILE).is_file():
         raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
-    depfiles = [name for name in (_DEPFILE, _ASSEMBLED) if (folder / name).is_file()]
     if recipe.assembly:
         _refuse_assembled(job, folder)
     commands, linked, server = command, list[Path](), None
     facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
+    try:
+        more, told, stated = _staged(job, folder)
+    except BuildError:
+        if serving is not None:
+            serving.join()
+        raise
+    commands, printed, facts = (*commands, *more), printed + told, (*facts, *stated)
+    known = (_DEPFILE, _ASSEMBLED, *recipe.depfiles)
+    depfiles = [name for name in known if (folder / name).is_file()]
     if recipe.link:
         if recipe.shared_guards is not None:
             from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
@@ -120,11 +128,25 @@ def make(job: Job, folder: Path) -> Made:
         printed += told
         commands = (*commands, "&&", *link)
     manifest = manifest_of(job.request.source, commands, folder, depfiles, linked, taken)
-    for name in (*depfiles, _OBJECT, _SERVER):
+    staged = {recipe.makes, *(stage.makes for stage in recipe.stages)} - {"", *recipe.kept}
+    for name in (*depfiles, *staged, _OBJECT, _SERVER):
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
     notes = [note] if note else []
     return Made(commands, printed, whole, [*notes, *(_told(taken) if taken else ())], facts)
+
+
+def _staged(job: Job, folder: Path) -> tuple[tuple[str, ...], str, tuple[Fact, ...]]:
+    """Make what the further stages of the recipe make: their commands, what was printed, and facts."""
+    commands: tuple[str, ...] = ()
+    printed, facts = "", tuple[Fact, ...]()
+    for stage in job.recipe.stages:
+        if stage.call is not None:
+            facts = (*facts, *stage.call(folder, job.request))
+        else:
+            printed += run(job, folder, stage.command, stage.makes)
+        commands = (*commands, "&&", *(stage.command or ("tokitai:", stage.makes)))
+    return commands, printed, facts
 
 
 def _take(job: Job, folder: Path) -> kernel_source.Taken:

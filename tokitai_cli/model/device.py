@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 if TYPE_CHECKING:
+    from tokitai_cli.model.harness import HarnessRequest
     from tokitai_cli.model.judged import FindingRecord
 
 
@@ -173,12 +174,28 @@ def warp_size_of(device: str, arch: str, options: DeviceOptions) -> int:
     return 64 if arch.startswith("gfx9") else 32
 
 
+class BuildStage(msgspec.Struct, frozen=True):
+    """A step of a build behind the first command, in the build's own folder.
+
+    makes: name of its file. command: argv; or call: what makes the file by itself from the numbers,
+    names and symbols of the request, in the folder, and returns facts. version: of what `call` does.
+    """
+
+    makes: str
+    command: tuple[str, ...] = ()
+    call: Callable[[Path, HarnessRequest], tuple[Fact, ...]] | None = None
+    version: str = ""
+
+
 class Recipe(msgspec.Struct, frozen=True):
     """How to build one harness source into one executable.
 
     command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
         (each may be part of a longer word), and {assembled} for what the assembler tells that it read.
         Both lists are in Makefile syntax.
+    makes: name of what `command` makes where `stages` go on from it; the last of them makes {object}.
+    stages: further steps, in order. kept: files of the folder that stay beside the executable.
+    depfiles: of the stages.
     link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
         a line for each file.
     assembly: argv as `command` that makes assembler text, where {assembled} is not told: what
@@ -202,6 +219,10 @@ class Recipe(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     source_suffix: str
     version_command: tuple[str, ...]
+    makes: str = ""
+    stages: tuple[BuildStage, ...] = ()
+    kept: tuple[str, ...] = ()
+    depfiles: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     assembly: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from tokitai_cli.errors import (
     InadmissibleError,
     NotRunError,
     OracleError,
+    UntranslatedError,
     TokitaiError,
 )
 from tokitai_cli.model.case import BufferArg, Case, LaunchPlan, Role, ScalarValue, StructArg
@@ -29,6 +30,7 @@ from tokitai_cli.pipeline.options import RunOptions
 # Listed of a case, at the start and at the end.
 _MOST_LAUNCHES = 32
 _VERDICTS: dict[type[TokitaiError], Verdict] = {
+    UntranslatedError: Verdict.NOT_RUN,  # a BuildError, so it comes first
     BuildError: Verdict.BUILD_FAILED,
     ChildCrashedError: Verdict.CRASHED,
     ChildTimeoutError: Verdict.TIMED_OUT,
