@@ -35,9 +35,9 @@ from tokitai_cli.model.device import (
 
 # AMD's compiler is a clang, and reads attributes that g++ leaves out.
 _COMPILERS = ("clang++", "g++", "c++")
-_MEND = "install g++ or clang++, or `pip install ziglang`"
+MEND = "install g++ or clang++, or `pip install ziglang`"
 # Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
-_FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
+FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
 # Every shared array lies in a section of its own, so that it can be given guards. Where an address is
 # no multiple of what its type asks for, as a GPU faults there, the harness is called. Behind a spec's
 # flags, which cannot take these back.
@@ -81,9 +81,7 @@ class CpuDevice:
         """Look for a compiler. The hardware is always there: without a compiler, builds fail."""
         found = compiler()
         facts = [
-            Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
-            Fact("cores", str(_cores()), "scheduler affinity"),
-            Fact("machine", platform.machine(), "uname"),
+            *host_facts(),
             Fact("warp-size", str(options.warp_size or WARP_SIZES[0]), "option"),
             *dropped_facts(),
         ]
@@ -96,8 +94,8 @@ class CpuDevice:
             buildable=found is not None,
             arch=platform.machine(),
             facts=tuple(facts),
-            missing="" if found is not None else _missing(),
-            mend="" if found is not None else _MEND,
+            missing="" if found is not None else missing(),
+            mend="" if found is not None else MEND,
         )
 
     def recipe(
@@ -106,7 +104,7 @@ class CpuDevice:
         """Recipe for the compiler of CXX or PATH, else pip's zig; raises BuildError without one."""
         found = compiler()
         if found is None:
-            raise BuildError(_missing(), mend=_MEND)
+            raise BuildError(missing(), mend=MEND)
         return self.recipe_by(*found, options, defines, flags)
 
     def recipe_by(
@@ -125,7 +123,7 @@ class CpuDevice:
         if warp_size not in WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
-            raise BuildError("zig does not tell which libraries it links", mend=_MEND)
+            raise BuildError("zig does not tell which libraries it links", mend=MEND)
         base = (*_words(driver, warp_size, options.arch), *watch.units)
         told = ("-Wa,--MD,{assembled}",) if is_gcc(driver) else ()
         link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto", *watch.link)
@@ -152,16 +150,13 @@ class CpuDevice:
             source_suffix=".cpp",
             version_command=(*driver, "--version"),
             wrap_commands=() if is_zig else query,
-            resolved_features=_cpu_features(),
+            resolved_features=features(),
             notice=_ZIG_NOTICE if is_zig else "",
         )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child: blocks are spread over `threads` OS threads."""
-        threads = options.threads or _cores()
-        if threads < 1:
-            raise UsageError(f"the number of threads is at least 1, not {threads}")
-        return (str(artifact), f"--threads={threads}")
+        return launch_words(artifact, options)
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
@@ -173,6 +168,23 @@ class CpuDevice:
         from tokitai_cli.devices import cpu_watch
 
         return cpu_watch.sanitizers(self)
+
+
+def launch_words(artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
+    """Argv of a child that runs on the host's cores."""
+    threads = options.threads or _cores()
+    if threads < 1:
+        raise UsageError(f"the number of threads is at least 1, not {threads}")
+    return (str(artifact), f"--threads={threads}")
+
+
+def host_facts() -> tuple[Fact, ...]:
+    """The processor that kernels run on."""
+    return (
+        Fact("cpu", _cpu_model(), "/proc/cpuinfo"),
+        Fact("cores", str(_cores()), "scheduler affinity"),
+        Fact("machine", platform.machine(), "uname"),
+    )
 
 
 def compiler() -> tuple[tuple[str, ...], str] | None:
@@ -210,7 +222,7 @@ def _words(driver: tuple[str, ...], warp_size: int, arch: str) -> tuple[str, ...
         "-O3",
         "-g1",
         "-march=native",
-        *_FLOATING_POINT,
+        *FLOATING_POINT,
         *_excess_precision(driver),
         # Shared memory is thread-local storage of the executable itself.
         "-ftls-model=local-exec",
@@ -236,7 +248,8 @@ def is_gcc(driver: tuple[str, ...]) -> bool:
     return any("g++" in name or "gcc" in name for name in names) and "clang" not in str(names)
 
 
-def _missing() -> str:
+def missing() -> str:
+    """Why there is no C++ compiler."""
     chosen = os.environ.get("CXX", "")
     if chosen:
         return f"no C++ compiler was found: CXX names {chosen!r}, which is not there"
@@ -260,7 +273,7 @@ def _cpu_model() -> str:
     return facts.get("model name") or facts.get("CPU part") or platform.processor() or "unknown"
 
 
-def _cpu_features() -> str:
+def features() -> str:
     """Tell what -march=native resolves to on this CPU: the fields that compilers decide by."""
     facts = _first_processor()
     names = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")

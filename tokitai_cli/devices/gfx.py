@@ -1,18 +1,41 @@
-"""The gfx device: AMD machine code executed on the CPU. This version only looks for a compiler."""
+"""The gfx device: AMD machine code, translated and executed on the host.
+
+A clang or pip's zig makes a code object of the HIP source (gfx_compiler); its machine code is
+decoded and translated to C++ (tokitai_cli/gfx), which the host's compiler builds.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import functools
+import hashlib
+import platform
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli.devices.environment import child_environment, dropped_facts
-from tokitai_cli.devices.programs import first_program
-from tokitai_cli.errors import InadmissibleError
-from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
+from tokitai_cli import resources
+from tokitai_cli.devices import cpu, gfx_compiler
+from tokitai_cli.devices.environment import (
+    child_environment,
+    compiler_environment,
+    dropped_facts,
+)
+from tokitai_cli.errors import InadmissibleError, UsageError, near
+from tokitai_cli.model.device import (
+    TRAITS,
+    BuildStage,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    Traits,
+)
 
 _DEFAULT_ARCH = "gfx1101"
-NOT_SUPPORTED = "executing gfx machine code is not supported by this version"
+# Whose instructions are decoded and have the meanings of the RDNA3 manual.
+ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
+_UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
 
 
 class GfxDevice:
@@ -27,35 +50,82 @@ class GfxDevice:
     )
 
     def probe(self, options: DeviceOptions) -> Probe:
-        """Look for a compiler that may have the amdgcn target; it is not started."""
-        facts = list(dropped_facts())
-        clang = first_program([("clang", "PATH")])
-        if importlib.util.find_spec("ziglang") is not None:
-            facts.append(Fact("compiler", "zig", "pip's ziglang"))
-        elif clang is not None:
-            facts.append(Fact("compiler", str(clang[0]), clang[1]))
+        """Look for both compilers."""
+        chain, host = gfx_compiler.toolchain(), cpu.compiler()
+        facts = [*cpu.host_facts(), *dropped_facts()]
+        if chain is not None:
+            facts.append(Fact("compiler", shlex.join(chain.clang), chain.source))
+            facts.append(Fact("linker", shlex.join(chain.linker), chain.source))
+        if host is not None:
+            facts.append(Fact("host-compiler", shlex.join(host[0]), host[1]))
+        wrong = _wrong_arch(options)
+        lacks = [
+            wrong,
+            gfx_compiler.MISSING if chain is None else "",
+            cpu.missing() if host is None else "",
+        ]
+        mends = [
+            f"give one of {', '.join(ARCHITECTURES)}" if wrong else "",
+            gfx_compiler.MEND if chain is None else "",
+            cpu.MEND if host is None else "",
+        ]
         return Probe(
             self.name,
             self.traits.device_class,
-            available=False,
-            buildable=False,
+            available=not any(lacks),
+            buildable=not any(lacks),
             arch=options.arch or _DEFAULT_ARCH,
             facts=tuple(facts),
-            missing=f"the gfx device is unavailable; {NOT_SUPPORTED}",
-            mend="use --device cpu",
+            missing="; ".join(filter(None, lacks)),
+            mend="; ".join(filter(None, mends)),
         )
 
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
-        """Raise InadmissibleError: nothing is built for a device that cannot run it."""
-        del defines, flags
-        raise InadmissibleError(self.probe(options).missing)
+        """Recipe of six steps; raises InadmissibleError where one of its programs is not there."""
+        chain, host = gfx_compiler.toolchain(), cpu.compiler()
+        if chain is None or host is None or _wrong_arch(options):
+            probe = self.probe(options)
+            raise InadmissibleError(f"the gfx device is unavailable: {probe.missing}", mend=probe.mend)
+        arch = options.arch or _DEFAULT_ARCH
+        given = tuple(f"-D{name}={defines[name]}" for name in sorted(defines))
+        compiled, assembled, linked = gfx_compiler.commands(chain, arch, given, flags)
+        kernels = resources.kernels_dir()
+        base = (
+            *(*host[0], "-std=c++17", "-O3", "-g1", "-march=native", *cpu.FLOATING_POINT),
+            *("-fno-strict-aliasing", "-pthread", "-DTOKITAI_RUNS_GFX=1"),
+            *(f"-I{folder}" for folder in (kernels, kernels / "host", kernels / "harness")),
+        )
+        object_of = ("-MD", "-MF", _UNIT_DEPFILE, "-x", "c++", "-c", _UNIT, "-o", _OBJECT)
+        served = ("-MD", "-MF", "{depfile}", "-x", "c++", "-c", "{source}", "-o", "{output}")
+        trace = () if host[1] == gfx_compiler.ZIG else ("-Wl,--trace",)
+        return Recipe(
+            device=self.name,
+            arch=arch,
+            compiler=Path(chain.clang[0]),
+            command=compiled,
+            makes=gfx_compiler.ASSEMBLY,
+            stages=(
+                BuildStage(gfx_compiler.OBJECT, assembled),
+                BuildStage(gfx_compiler.CODE_OBJECT, linked),
+                BuildStage(_UNIT, call=_translate, version=_translator()),
+                BuildStage(_OBJECT, (*base, *object_of)),
+            ),
+            kept=(gfx_compiler.CODE_OBJECT,),
+            depfiles=(_UNIT_DEPFILE,),
+            server=(*base, *served),
+            link=(*host[0], "-O3", "-pthread", "{object}", "{server}", *trace, "-o", "{output}"),
+            environment=compiler_environment(),
+            source_suffix=".hip",
+            version_command=(*chain.clang, "--version"),
+            wraps=tuple(dict.fromkeys(Path(words[0]) for words in (chain.linker, host[0]))),
+            resolved_features=cpu.features(),
+        )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
-        """Raise InadmissibleError."""
-        del artifact
-        raise InadmissibleError(self.probe(options).missing)
+        """Argv of the child: blocks are spread over `threads` OS threads."""
+        return cpu.launch_words(artifact, options)
 
     def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
         """Environment of the child."""
@@ -63,5 +133,31 @@ class GfxDevice:
         return child_environment()
 
     def sanitizers(self) -> tuple[Sanitizer, ...]:
-        """None: nothing watches its kernels."""
+        """None: every run looks at what a sanitizer would."""
         return ()
+
+
+def _wrong_arch(options: DeviceOptions) -> str:
+    """Why an architecture cannot be executed, or an empty text. UsageError for what is no name of one."""
+    arch = options.arch
+    if not arch or arch in ARCHITECTURES:
+        return ""
+    if not arch.startswith("gfx"):
+        raise UsageError(f"no architecture of the gfx device: {arch!r}", mend=near(arch, ARCHITECTURES))
+    return f"machine code for {arch} is not decoded"
+
+
+def _translate(folder: Path, request: object) -> tuple[Fact, ...]:
+    from tokitai_cli.devices import gfx_unit
+
+    return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request)
+
+
+@functools.cache
+def _translator() -> str:
+    """Digest of the code that translates."""
+    package = Path(__file__).parent.parent / "gfx"
+    digest = hashlib.sha256()
+    for path in [*sorted(package.rglob("*.[pt][yx]*")), *sorted(Path(__file__).parent.glob("gfx_*.py"))]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

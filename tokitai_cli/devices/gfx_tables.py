@@ -43,9 +43,11 @@ class SymbolPlace(msgspec.Struct, frozen=True):
 def read(code: bytes, kernels: int, symbols: int) -> tuple[list[KernelTable], list[SymbolPlace]]:
     """Tables of the numbered kernels and symbols; raises CodeError where one is missing."""
     with elf.opened(code) as file:
-        named = {one.name: one.entry for one in file.get_section_by_name(".dynsym").iter_symbols()}
+        listed = list(file.get_section_by_name(".dynsym").iter_symbols())
+        named = {one.name: one.entry for one in listed}
         moved = {
             relocation["r_offset"]: relocation["r_addend"]
+            + listed[relocation["r_info_sym"]].entry["st_value"]  # of number 0 it is 0
             for section in file.iter_sections()
             if section["sh_type"] == "SHT_RELA"
             for relocation in section.iter_relocations()

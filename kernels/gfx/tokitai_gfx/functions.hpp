@@ -88,7 +88,7 @@ TOKITAI_DEVICE_ONLY float tanh(float x) {
   if (a < 0.625f) {
     const float p = polynomial(u, {0x1.163b8cp-9f, -0x1.0b43d8p-7f, 0x1.636964p-6f, -0x1.b9eba8p-5f,
                                    0x1.111058p-3f, -0x1.555554p-2f});
-    return fmaf(x * u, p, x);
+    return copysignf(fmaf(x * u, p, x), x);
   }
   return copysignf(a == a ? 1.0f - 2.0f / (expf(2.0f * a) + 1.0f) : a, x);
 }
@@ -144,13 +144,16 @@ TOKITAI_DEVICE_ONLY float reduced(float x, unsigned& quarter) {
   const bool above = fraction >> 63;
   if (above) quarter++, fraction = 0 - fraction;
   const int zeros = fraction ? __builtin_clzll(fraction) : 63;
-  const float rest = ldexpf(float(unsigned(fraction << zeros >> 32)), -32 - zeros);
-  const float r = rest * 0x1.921fb6p+0f;
+  const unsigned digits = unsigned(fraction << zeros >> 32);
+  const float upper = float(digits & ~0xffu), lower = float(digits & 0xffu);
+  const float whole = fmaf(lower, 0x1.921fb6p+0f, upper * -0x1.777a5cp-25f);
+  const float r = ldexpf(fmaf(upper, 0x1.921fb6p+0f, whole), -32 - zeros);
   if (x < 0) quarter = 0 - quarter;
   return above != (x < 0) ? -r : r;
 }
 TOKITAI_DEVICE_ONLY float sine_of(float x, unsigned turn) {
   if (!(fabsf(x) < __builtin_inff())) return x - x;
+  if (x == 0 && turn == 0) return x;  // and its sign
   unsigned quarter;
   const float r = reduced(x, quarter), u = r * r;
   quarter += turn;
@@ -187,14 +190,16 @@ TOKITAI_DEVICE_ONLY float pow(float x, float y) {
   if (!(x == x && y == y)) return x + y;
   const bool whole = rintf(y) == y, odd = whole && fabsf(y) < 0x1p24f && (int(y) & 1);
   float z;
-  if (a == 1.0f)
+  if (x < 0 && !whole && a < infinity)
+    z = __builtin_nanf("");
+  else if (a == 1.0f)
     z = 1.0f;
   else if (fabsf(y) == infinity)
     z = (a > 1.0f) == (y > 0) ? infinity : 0.0f;
   else if (a == 0 || a == infinity)
     z = (a == 0) == (y < 0) ? infinity : 0.0f;
   else
-    z = x < 0 && !whole ? __builtin_nanf("") : power_of(a, y);
+    z = power_of(a, y);
   return x < 0 || (x == 0 && __builtin_signbit(x)) ? (odd ? -z : z) : z;
 }
 
@@ -251,8 +256,9 @@ TOKITAI_DEVICE_ONLY float cbrt(float x) {
 }
 TOKITAI_DEVICE_ONLY float hypot(float x, float y) {
   const float a = fmaxf(fabsf(x), fabsf(y)), b = fminf(fabsf(x), fabsf(y));
-  if (a == __builtin_inff() || a == 0) return a;
+  if (a == __builtin_inff()) return a;
   if (!(x == x && y == y)) return x + y;
+  if (a == 0) return a;
   const int e = int(__builtin_bit_cast(unsigned, a) >> 23) - 127;
   const float p = ldexpf(a, -e), q = ldexpf(b, -e);
   return ldexpf(sqrtf(fmaf(p, p, q * q)), e);
