@@ -12,6 +12,7 @@ import platform
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tokitai_cli import resources
 from tokitai_cli.devices import cpu, gfx_compiler
@@ -31,6 +32,9 @@ from tokitai_cli.model.device import (
     Sanitizer,
     Traits,
 )
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.harness import HarnessRequest
 
 _DEFAULT_ARCH = "gfx1101"
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
@@ -109,7 +113,7 @@ class GfxDevice:
             stages=(
                 BuildStage(gfx_compiler.OBJECT, assembled),
                 BuildStage(gfx_compiler.CODE_OBJECT, linked),
-                BuildStage(_UNIT, call=_translate, version=_translator()),
+                BuildStage(_UNIT, call=functools.partial(_translate, arch), version=_translator()),
                 BuildStage(_OBJECT, (*base, *object_of)),
             ),
             kept=(gfx_compiler.CODE_OBJECT,),
@@ -147,10 +151,10 @@ def _wrong_arch(options: DeviceOptions) -> str:
     return f"machine code for {arch} is not decoded"
 
 
-def _translate(folder: Path, request: object) -> tuple[Fact, ...]:
+def _translate(arch: str, folder: Path, request: HarnessRequest) -> tuple[Fact, ...]:
     from tokitai_cli.devices import gfx_unit
 
-    return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request)
+    return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request, arch)
 
 
 @functools.cache
