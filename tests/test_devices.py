@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import devices, resources
-from tokitai_cli.devices import amd, cpu, cuda, nvidia, programs
+from tokitai_cli.devices import amd, cpu, cuda, gfx_compiler, nvidia, programs
 from tokitai_cli.errors import BuildError, InadmissibleError, UsageError
 from tokitai_cli.model.device import TRAITS, DeviceClass, DeviceOptions, Probe
 
@@ -35,9 +35,10 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         assert found is not None
         (folder / name).symlink_to(found)
     monkeypatch.setenv("PATH", str(folder))
-    for name in ("CXX", "HIPCC", "ROCM_PATH", "CUDA_HOME"):
+    for name in ("CXX", "CLANG", "HIPCC", "ROCM_PATH", "CUDA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cpu, "pip_zig", lambda: None)
+    monkeypatch.setattr(gfx_compiler, "pip_zig", lambda: None)
     return folder
 
 
@@ -200,12 +201,13 @@ def test_hipcc_by_variable(empty: Path, monkeypatch: pytest.MonkeyPatch, variabl
     assert facts(probe("rocm"))["compiler"] == (str(mine), variable)
 
 
-def test_gfx_is_said_to_be_missing(empty: Path) -> None:
+def test_gfx_without_compilers_is_said_to_be_missing(empty: Path) -> None:
     found = probe("gfx")
-    assert not found.available
-    assert "not supported by this version" in found.missing
-    with pytest.raises(InadmissibleError):
-        devices.get("gfx").launch_command(Path("/a"), OPTIONS)
+    assert (found.available, found.buildable, found.arch) == (False, False, "gfx1101")
+    assert "no compiler for AMD GPUs" in found.missing
+    assert "tokitai[gfx]" in found.mend
+    with pytest.raises(InadmissibleError, match="no compiler for AMD GPUs"):
+        devices.get("gfx").recipe(OPTIONS, {}, ())
 
 
 def test_auto_takes_the_first_that_is_there_and_says_so(empty: Path) -> None:

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     "kernel_source": {"errors", "resources", "sources"},
     **dict.fromkeys(STAGES, GROUND),
+    "devices": GROUND | {"gfx"},
     "user_code": {"answers", "errors", "formula", "model", "process", "storage"},
     "formula": {"dtypes", "numerics"},
     "answers": {"dtypes", "formula"},

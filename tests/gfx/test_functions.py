@@ -59,7 +59,9 @@ def reference(name: str) -> Callable[..., NDArray[Any]]:
 def floats(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
     """Floats of every exponent, and as many of moderate size."""
     bits = rng.integers(0, 1 << 32, count // 2, dtype=np.uint32).view(np.float32)
-    return np.concatenate([bits[np.isfinite(bits)], rng.normal(0, 3, count // 2).astype(np.float32)])
+    return np.concatenate(
+        [bits[np.isfinite(bits)], rng.normal(0, 3, count // 2).astype(np.float32)]
+    )
 
 
 @pytest.mark.parametrize("name", STATED)

@@ -96,37 +96,23 @@ def make(job: Job, folder: Path) -> Made:
     serving = _Serving(job, folder / _SERVER) if recipe.server else None
     try:
         printed, note = _compile(job, folder, command, made)
+        if not (folder / _DEPFILE).is_file():
+            raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
+        if recipe.assembly:
+            _refuse_assembled(job, folder)
+        facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
+        more, told, stated = _staged(job, folder)
     except BuildError:
         if serving is not None:
             serving.join()  # else it would go on in a folder that is gone
         raise
-    if not (folder / _DEPFILE).is_file():
-        raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
-    if recipe.assembly:
-        _refuse_assembled(job, folder)
-    commands, linked, server = command, list[Path](), None
-    facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
-    try:
-        more, told, stated = _staged(job, folder)
-    except BuildError:
-        if serving is not None:
-            serving.join()
-        raise
-    commands, printed, facts = (*commands, *more), printed + told, (*facts, *stated)
+    commands, printed, facts = (*command, *more), printed + told, (*facts, *stated)
     known = (_DEPFILE, _ASSEMBLED, *recipe.depfiles)
     depfiles = [name for name in known if (folder / name).is_file()]
+    linked, server = list[Path](), None
     if recipe.link:
-        if recipe.shared_guards is not None:
-            from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
-
-            guard_shared_arrays(folder / made, recipe.shared_guards)
-        if serving is not None:
-            served, server = serving.result()
-            commands = (*served, "&&", *commands)
-        link = command_of(recipe.link, {**_NAMES, "output": entries.ARTIFACT})
-        linked, told = traced(run(job, folder, link, entries.ARTIFACT), folder)
+        commands, server, linked, told = _link(job, folder, commands, serving)
         printed += told
-        commands = (*commands, "&&", *link)
     manifest = manifest_of(job.request.source, commands, folder, depfiles, linked, taken)
     staged = {recipe.makes, *(stage.makes for stage in recipe.stages)} - {"", *recipe.kept}
     for name in (*depfiles, *staged, _OBJECT, _SERVER):
@@ -134,6 +120,23 @@ def make(job: Job, folder: Path) -> Made:
     whole = manifest if server is None else manifest.merged(server)
     notes = [note] if note else []
     return Made(commands, printed, whole, [*notes, *(_told(taken) if taken else ())], facts)
+
+
+def _link(
+    job: Job, folder: Path, commands: tuple[str, ...], serving: _Serving | None
+) -> tuple[tuple[str, ...], Manifest | None, list[Path], str]:
+    """Link the executable: all commands so far, what the server was built from, files read, words."""
+    recipe, server = job.recipe, None
+    if recipe.shared_guards is not None:
+        from tokitai_cli.build.guards import guard_shared_arrays  # brings numpy
+
+        guard_shared_arrays(folder / _OBJECT, recipe.shared_guards)
+    if serving is not None:
+        served, server = serving.result()
+        commands = (*served, "&&", *commands)
+    link = command_of(recipe.link, {**_NAMES, "output": entries.ARTIFACT})
+    linked, told = traced(run(job, folder, link, entries.ARTIFACT), folder)
+    return (*commands, "&&", *link), server, linked, told
 
 
 def _staged(job: Job, folder: Path) -> tuple[tuple[str, ...], str, tuple[Fact, ...]]:

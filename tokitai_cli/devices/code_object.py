@@ -140,21 +140,26 @@ def amdgpu_facts(artifact: Path) -> tuple[Fact, ...]:
     data = artifact.read_bytes()
     facts: list[Fact] = []
     for target, code in _code_objects(data):
-        metadata = _metadata(code)
-        if not metadata:
-            continue
-        told = str(metadata.get("amdhsa.target", target))
-        facts.append(Fact("code object for", told, _METADATA))
-        facts += variables_fact(code, "symbols of the code object")
-        for kernel in metadata.get("amdhsa.kernels", ()):
-            name = plain_name(str(kernel.get(".name", "")))
-            facts += [
-                Fact(f"{name}: {words}", str(kernel[key]), _METADATA)
-                for key, words in _KEYS.items()
-                if key in kernel
-            ]
+        facts += kernel_facts(code, target)
     if not facts:
         return (Fact("code object", "not read: no bundle of a known form", "the executable"),)
+    return tuple(facts)
+
+
+def kernel_facts(code: bytes, target: str = "") -> tuple[Fact, ...]:
+    """Facts of each kernel of a code object, and of the variables that they can write."""
+    told = metadata(code)
+    if not told:
+        return ()
+    facts = [Fact("code object for", str(told.get("amdhsa.target", target)), _METADATA)]
+    facts += variables_fact(code, "symbols of the code object")
+    for kernel in told.get("amdhsa.kernels", ()):
+        name = plain_name(str(kernel.get(".name", "")))
+        facts += [
+            Fact(f"{name}: {words}", str(kernel[key]), _METADATA)
+            for key, words in _KEYS.items()
+            if key in kernel
+        ]
     return tuple(facts)
 
 
@@ -196,7 +201,7 @@ def _inflated(data: bytes) -> bytes:
     return b""
 
 
-def _metadata(code: bytes) -> dict[str, Any]:
+def metadata(code: bytes) -> dict[str, Any]:
     """Metadata note of a code object: MessagePack in a section of notes (ELF-64, little-endian)."""
     try:
         (table,) = struct.unpack_from("<Q", code, 40)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import platform
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,7 +90,9 @@ class GfxDevice:
         chain, host = gfx_compiler.toolchain(), cpu.compiler()
         if chain is None or host is None or _wrong_arch(options):
             probe = self.probe(options)
-            raise InadmissibleError(f"the gfx device is unavailable: {probe.missing}", mend=probe.mend)
+            raise InadmissibleError(
+                f"the gfx device is unavailable: {probe.missing}", mend=probe.mend
+            )
         arch = options.arch or _DEFAULT_ARCH
         given = tuple(f"-D{name}={defines[name]}" for name in sorted(defines))
         compiled, assembled, linked = gfx_compiler.commands(chain, arch, given, flags)
@@ -113,7 +114,7 @@ class GfxDevice:
             stages=(
                 BuildStage(gfx_compiler.OBJECT, assembled),
                 BuildStage(gfx_compiler.CODE_OBJECT, linked),
-                BuildStage(_UNIT, call=functools.partial(_translate, arch), version=_translator()),
+                BuildStage(_UNIT, call=_translate, version=_translator()),
                 BuildStage(_OBJECT, (*base, *object_of)),
             ),
             kept=(gfx_compiler.CODE_OBJECT,),
@@ -142,19 +143,21 @@ class GfxDevice:
 
 
 def _wrong_arch(options: DeviceOptions) -> str:
-    """Why an architecture cannot be executed, or an empty text. UsageError for what is no name of one."""
+    """Why an architecture cannot be executed, or "". UsageError for what is no name of one."""
     arch = options.arch
     if not arch or arch in ARCHITECTURES:
         return ""
     if not arch.startswith("gfx"):
-        raise UsageError(f"no architecture of the gfx device: {arch!r}", mend=near(arch, ARCHITECTURES))
+        raise UsageError(
+            f"no architecture of the gfx device: {arch!r}", mend=near(arch, ARCHITECTURES)
+        )
     return f"machine code for {arch} is not decoded"
 
 
-def _translate(arch: str, folder: Path, request: HarnessRequest) -> tuple[Fact, ...]:
+def _translate(folder: Path, request: HarnessRequest) -> tuple[Fact, ...]:
     from tokitai_cli.devices import gfx_unit
 
-    return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request, arch)
+    return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request)
 
 
 @functools.cache
@@ -162,6 +165,9 @@ def _translator() -> str:
     """Digest of the code that translates."""
     package = Path(__file__).parent.parent / "gfx"
     digest = hashlib.sha256()
-    for path in [*sorted(package.rglob("*.[pt][yx]*")), *sorted(Path(__file__).parent.glob("gfx_*.py"))]:
+    for path in [
+        *sorted(package.rglob("*.[pt][yx]*")),
+        *sorted(Path(__file__).parent.glob("gfx_*.py")),
+    ]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

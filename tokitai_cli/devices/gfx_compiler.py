@@ -103,12 +103,14 @@ def _with_linker(clang: Path, source: str) -> Toolchain | None:
     return Toolchain((str(clang),), (str(linker[0]),), source) if linker is not None else None
 
 
-@functools.cache
 def _zig() -> Toolchain | None:
-    """Pip's zig, with the headers and settings that its own C++ compiler would take for this machine."""
     zig = pip_zig()
-    if zig is None:
-        return None
+    return None if zig is None else _of_zig(zig)
+
+
+@functools.cache
+def _of_zig(zig: Path) -> Toolchain:
+    """Pip's zig, with the headers and settings that its own C++ compiler would take for this machine."""
     machine = "aarch64" if os.uname().machine == "aarch64" else "x86_64"
     argv = [str(zig), "c++", "-target", f"{machine}-linux-gnu"]
     done = process.run(

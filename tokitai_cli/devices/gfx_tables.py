@@ -6,17 +6,17 @@ The unit of the kernels puts tables into it (kernels/harness/tokitai_tables_gfx.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 import msgspec
 
-from tokitai_cli.gfx.code import elf
+from tokitai_cli.gfx.code.objects import CodeObject, Kernel
 
 _ROW = struct.Struct("<4IqQ")
-_PLACE = struct.Struct("<QQ")
 
 
-class Word(msgspec.Struct, frozen=True):
-    """A word that a launch passes: where it lies in which parameter, and what an integer must be within."""
+class Row(msgspec.Struct, frozen=True):
+    """A word that a launch passes, in its parameter. lowest, highest: of an integer of its type."""
 
     kind: int
     parameter: int
@@ -26,58 +26,18 @@ class Word(msgspec.Struct, frozen=True):
     highest: int
 
 
-class KernelTable(msgspec.Struct, frozen=True):
-    """A kernel of the spec: its linker name in the code object, and its words in order."""
-
-    symbol: str
-    words: tuple[Word, ...]
-
-
-class SymbolPlace(msgspec.Struct, frozen=True):
-    """A variable that the spec fills: address in the code object, and bytes."""
-
-    address: int
-    size: int
+def kernels(code: CodeObject, count: int) -> Iterator[tuple[Kernel, list[Row]]]:
+    """The kernels of the spec in its order, each with its words."""
+    moved, found = dict(code.relocations), {one.address: one for one in code.kernels}
+    for index in range(count):
+        at, size = code.symbols[f"tokitai_kernel_{index}"]
+        rows = [Row(*row) for row in _ROW.iter_unpack(code.read(at + 8, size - 8))]
+        yield found[moved[at]], rows[:-1]
 
 
-def read(code: bytes, kernels: int, symbols: int) -> tuple[list[KernelTable], list[SymbolPlace]]:
-    """Tables of the numbered kernels and symbols; raises CodeError where one is missing."""
-    with elf.opened(code) as file:
-        listed = list(file.get_section_by_name(".dynsym").iter_symbols())
-        named = {one.name: one.entry for one in listed}
-        moved = {
-            relocation["r_offset"]: relocation["r_addend"]
-            + listed[relocation["r_info_sym"]].entry["st_value"]  # of number 0 it is 0
-            for section in file.iter_sections()
-            if section["sh_type"] == "SHT_RELA"
-            for relocation in section.iter_relocations()
-        }
-        segments = [
-            (one["p_vaddr"], one.data())
-            for one in file.iter_segments()
-            if one["p_type"] == "PT_LOAD"
-        ]
-    functions = {
-        entry["st_value"]: name
-        for name, entry in named.items()
-        if entry["st_info"]["type"] == "STT_FUNC"
-    }
-
-    def held(name: str) -> tuple[int, bytes]:
-        entry = named.get(name)
-        if entry is None:
-            raise elf.CodeError(f"the code object has no table {name}")
-        at, size = entry["st_value"], entry["st_size"]
-        start, data = next(one for one in segments if one[0] <= at < one[0] + len(one[1]))
-        return at, data[at - start : at - start + size]
-
-    tables = []
-    for index in range(kernels):
-        at, data = held(f"tokitai_kernel_{index}")
-        rows = [Word(*row) for row in _ROW.iter_unpack(data[8:])][:-1]
-        tables.append(KernelTable(functions[moved[at]], tuple(rows)))
-    places = []
-    for index in range(symbols):
-        at, data = held(f"tokitai_symbol_{index}")
-        places.append(SymbolPlace(moved[at], _PLACE.unpack(data)[1]))
-    return tables, places
+def symbols(code: CodeObject, count: int) -> Iterator[tuple[int, int]]:
+    """Address and bytes of the variables that the spec fills, in its order."""
+    moved = dict(code.relocations)
+    for index in range(count):
+        at, _ = code.symbols[f"tokitai_symbol_{index}"]
+        yield moved[at], int.from_bytes(code.read(at + 8, 8), "little")

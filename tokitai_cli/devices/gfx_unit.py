@@ -1,16 +1,19 @@
-"""The C++ unit of a code object's kernels: what the spec passes, beside their translated machine code."""
+"""The C++ unit of a code object's kernels: what the spec passes, and translated machine code."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import bisect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from tokitai_cli.devices import code_object, gfx_tables
+from tokitai_cli.devices import gfx_tables
+from tokitai_cli.devices.code_object import variables_fact
 from tokitai_cli.errors import NotRunError, UntranslatedError
-from tokitai_cli.gfx.code import decode, elf, text
+from tokitai_cli.gfx.code import decode, text
 from tokitai_cli.gfx.code.instruction import Instruction
+from tokitai_cli.gfx.code.objects import CodeObject, Kernel, lines, read_code_object
+from tokitai_cli.gfx.run import approximate
 from tokitai_cli.gfx.run.unit import Code, Memory, Registers, Word, unit
 from tokitai_cli.model.device import Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
@@ -18,108 +21,67 @@ from tokitai_cli.storage import sha256
 
 # Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order.
 _PASSED = ("buffer", "buffer", "scalar", "integer")
+_SOURCE = "code object"
+_EXECUTABLE, _WRITABLE = 1, 2
 
 
-def translate(code_path: Path, unit_path: Path, request: HarnessRequest, arch: str) -> tuple[Fact, ...]:
+def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tuple[Fact, ...]:
     """Write the unit of the kernels of `request`; facts of the code object.
 
     Raises UntranslatedError, which names what cannot be executed.
     """
-    data = code_path.read_bytes()
-    tables, places = gfx_tables.read(data, len(request.kernels), len(request.symbols))
-    image = _Image(data)
+    code = read_code_object(code_path.read_bytes())
+    found = list(gfx_tables.kernels(code, len(request.kernels)))
     kernels = [
-        image.kernel(table, entry.args, arch)
-        for table, entry in zip(tables, request.kernels, strict=True)
+        _code(code, kernel, tuple(_words(kernel, rows, entry.args)))
+        for (kernel, rows), entry in zip(found, request.kernels, strict=True)
     ]
-    symbols = [
-        (name, place.address, place.size)
-        for (name, _), place in zip(request.symbols, places, strict=True)
-    ]
+    places = gfx_tables.symbols(code, len(request.symbols))
+    symbols = [(name, *place) for (name, _), place in zip(request.symbols, places, strict=True)]
+    memory = Memory(
+        tuple(
+            (one.address, one.size, one.data, bool(one.flags & _WRITABLE))
+            for one in code.segments
+            if not one.flags & _EXECUTABLE
+        ),
+        code.relocations,
+    )
     try:
-        made = unit(kernels, image.memory(), symbols, image.place)
+        made = unit(kernels, memory, symbols, _places(code))
     except NotRunError as error:
-        raise UntranslatedError(str(error)) from None
+        raise UntranslatedError(str(error), mend="docs/gfx.md lists what is executed") from None
     unit_path.write_text(made, encoding="utf-8")
-    return (Fact("code object sha256", sha256(data), code_path.name),)
+    return tuple(_facts(code, zip((kernel for kernel, _ in found), kernels, strict=True)))
 
 
-class _Image:
-    """A code object in memory, as its segments are loaded."""
-
-    def __init__(self, data: bytes) -> None:
-        self.metadata = code_object._metadata(data)
-        with elf.opened(data) as file:
-            self.symbols = {
-                one.name: (one.entry["st_value"], one.entry["st_size"])
-                for one in file.get_section_by_name(".dynsym").iter_symbols()
-            }
-            self.segments = [
-                (one["p_vaddr"], one["p_memsz"], one.data(), one["p_flags"])
-                for one in file.iter_segments()
-                if one["p_type"] == "PT_LOAD"
-            ]
-            listed = list(file.get_section_by_name(".dynsym").iter_symbols())
-            self.relocations = [
-                (one["r_offset"], one["r_addend"] + listed[one["r_info_sym"]].entry["st_value"])
-                for section in file.iter_sections()
-                if section["sh_type"] == "SHT_RELA"
-                for one in section.iter_relocations()
-            ]
-
-    def read(self, address: int, size: int) -> bytes:
-        start, _, data, _ = next(
-            one for one in self.segments if one[0] <= address < one[0] + one[1]
-        )
-        return data[address - start : address - start + size].ljust(size, b"\0")
-
-    def memory(self) -> Memory:
-        return Memory(
-            tuple(
-                (start, size, data, bool(flags & 2))
-                for start, size, data, flags in self.segments
-                if not flags & 1
-            ),
-            tuple(self.relocations),
-        )
-
-    def place(self, instruction: Instruction) -> tuple[str, str, int]:
-        return text.text(instruction), "", 0
-
-    def kernel(
-        self, table: gfx_tables.KernelTable, args: tuple[KernelArg, ...], arch: str
-    ) -> Code:
-        at, _ = self.symbols[f"{table.symbol}.kd"]
-        descriptor = self.read(at, 64)
-        lds, scratch, argument_bytes, _, entry = struct.unpack_from("<IIIIq", descriptor)
-        rsrc1, rsrc2 = struct.unpack_from("<II", descriptor, 48)
-        (properties,) = struct.unpack_from("<H", descriptor, 56)
-        told = next(one for one in self.metadata["amdhsa.kernels"] if one[".name"] == table.symbol)
-        address, size = self.symbols[table.symbol]
-        return Code(
-            name=code_object.plain_name(table.symbol),
-            entry=at + entry,
-            instructions=list(decode.decode(self.read(address, size), address, arch)),
-            words=tuple(_words(table, args, told[".args"])),
-            hidden=tuple(
-                (one[".value_kind"], one[".offset"], one[".size"])
-                for one in told[".args"]
-                if one[".value_kind"].startswith("hidden_")
-            ),
-            registers=_registers(properties, rsrc2),
-            vector_registers=((rsrc1 & 63) + 1) * 8,
-            lds=lds,
-            scratch=scratch,
-            argument_bytes=argument_bytes,
-            float_mode=rsrc1 >> 12 & 255,
-        )
+def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
+    descriptor, told = kernel.descriptor, kernel.told
+    if descriptor.wave != 32:
+        raise UntranslatedError(f"kernel {_name(kernel)} has waves of {descriptor.wave} lanes")
+    return Code(
+        name=_name(kernel),
+        entry=kernel.address,
+        instructions=list(decode.decode(kernel.code, kernel.address, code.arch)),
+        words=words,
+        hidden=tuple((one.value_kind, one.offset, one.size) for one in kernel.args if one.hidden),
+        registers=_registers(descriptor.properties, descriptor.rsrc2),
+        vector_registers=((descriptor.rsrc1 & 63) + 1) * 8,
+        lds=descriptor.lds,
+        scratch=descriptor.scratch,
+        # Compilers load whole groups of four dwords, of which one at least is an argument's.
+        argument_bytes=descriptor.kernarg + 12,
+        most_threads=told.max_flat_workgroup_size,
+        float_mode=descriptor.rsrc1 >> 12 & 255,
+    )
 
 
 def _registers(properties: int, rsrc2: int) -> Registers:
+    """Scalar registers that are set at the start (LLVM, AMDGPU, initial kernel execution state)."""
     at, places = 0, []
     for bit, size in enumerate((4, 2, 2, 2, 2, 2, 1)):
-        places.append(at if properties >> bit & 1 else -1)
-        at += size if properties >> bit & 1 else 0
+        there = bool(properties >> bit & 1)
+        places.append(at if there else -1)
+        at += size if there else 0
     return Registers(
         dispatch=places[1],
         arguments=places[3],
@@ -130,19 +92,87 @@ def _registers(properties: int, rsrc2: int) -> Registers:
 
 
 def _words(
-    table: gfx_tables.KernelTable, args: tuple[KernelArg, ...], told: list[dict[str, Any]]
+    kernel: Kernel, rows: Iterable[gfx_tables.Row], args: tuple[KernelArg, ...]
 ) -> Iterator[Word]:
     places = [
         f"{number}{at}"
         for number, arg in enumerate(args)
         for at, _ in (arg.fields if arg.kind == "struct" else (("", arg),))
     ]
-    for word, place in zip(table.words, places, strict=True):
-        yield Word(
-            kind=_PASSED[word.kind],
-            place=place,
-            offset=told[word.parameter][".offset"] + word.offset,
-            size=word.size,
-            lowest=word.lowest,
-            highest=word.highest,
-        )
+    for row, place in zip(rows, places, strict=True):
+        offset = kernel.args[row.parameter].offset + row.offset
+        kind = _PASSED[row.kind]
+        yield Word(kind, place, offset, row.size, row.lowest, row.highest)
+
+
+def _places(code: CodeObject) -> Callable[[Instruction], tuple[str, str, int]]:
+    """What findings say of an instruction: its text, and the source's file and line."""
+    known = lines(code.data)
+    starts = sorted(known)
+
+    def place(instruction: Instruction) -> tuple[str, str, int]:
+        at = bisect.bisect_right(starts, instruction.address) - 1
+        file, line = known[starts[at]] if at >= 0 else ("", 0)
+        return text.text(instruction), file if line else "", line
+
+    return place
+
+
+def _name(kernel: Kernel) -> str:
+    return kernel.demangled.partition("(")[0].removeprefix("void ")
+
+
+def _facts(code: CodeObject, kernels: Iterable[tuple[Kernel, Code]]) -> Iterator[Fact]:
+    """What the machine code is and asks for, each kernel of the spec by its name."""
+    yield Fact("code object sha256", sha256(code.data), _SOURCE)
+    yield Fact("code object for", code.target or code.arch, "metadata of the code object")
+    yield from variables_fact(code.data, "symbols of the code object")
+    for kernel, made in kernels:
+        told, descriptor, name = kernel.told, kernel.descriptor, made.name
+        names = [one.name for one in made.instructions]
+        counts = Counter(map(_class_of, names))
+        mode = ", ".join(f"{key} {value}" for key, value in descriptor.mode().items())
+        values = {
+            "machine code sha256": (sha256(kernel.code), "bytes of the kernel"),
+            "vector registers": (told.vgpr_count, "metadata"),
+            "scalar registers": (told.sgpr_count, "metadata"),
+            "shared bytes": (descriptor.lds, "descriptor"),
+            "scratch bytes per thread": (descriptor.scratch, "descriptor"),
+            "spilled vector registers": (told.vgpr_spill_count, "metadata"),
+            "spilled scalar registers": (told.sgpr_spill_count, "metadata"),
+            "wave size": (descriptor.wave, "descriptor"),
+            "float mode": (mode, "descriptor"),
+            "instructions": (
+                ", ".join(f"{counts[one]} {one}" for one in sorted(counts)),
+                "decoded machine code",
+            ),
+            "contracted": (
+                ", ".join(sorted({one for one in names if "fma" in one})) or "nothing",
+                "decoded machine code",
+            ),
+            "approximate instructions": (
+                ", ".join(approximate(made.instructions)) or "none",
+                "decoded machine code",
+            ),
+        }
+        for key, (value, source) in values.items():
+            yield Fact(f"{name}: {key}", str(value), source)
+
+
+def _class_of(name: str) -> str:
+    """Class of an instruction in the inventory."""
+    if name.startswith(("global_", "flat_", "scratch_", "ds_", "buffer_", "s_load_", "s_buffer_")):
+        return "memory"
+    if name.startswith("v_"):
+        return "vector"
+    control = (
+        "s_branch",
+        "s_cbranch",
+        "s_endpgm",
+        "s_barrier",
+        "s_wait",
+        "s_nop",
+        "s_delay",
+        "s_s",
+    )
+    return "control" if name.startswith(control) else "scalar"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli import build, compare, kernel_server, oracles, plan
 from tokitai_cli.compare import Judgement
-from tokitai_cli.errors import ChildError, SpecError, TokitaiError, lack_of
+from tokitai_cli.errors import BuildError, ChildError, SpecError, TokitaiError, lack_of
 from tokitai_cli.model.case import Case, RunResult, StatedProperty
 from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.judged import RepeatRecord
@@ -117,8 +117,8 @@ def watched_case(subject: Subject, prepared: Preparation, device: DeviceSession)
         built = clock.timed(Stage.BUILD, lambda: device.built(case))
         record = msgspec.structs.replace(record, build=built.key)
         if built.artifact is None:
-            record = ended(record, Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
-            return CaseOutcome(record, seconds=clock.seconds)
+            error = built.error or BuildError("nothing was built")
+            return CaseOutcome(failed(record, Stage.BUILD, error), seconds=clock.seconds)
         ready, artifact = prepared(clock), built.artifact
         if isinstance(ready, Refusal):
             return CaseOutcome(failed(record, ready.stage, ready.error), seconds=clock.seconds)
@@ -163,9 +163,8 @@ class _Attempt:
         self.draft = msgspec.structs.replace(self.draft, build=built.key)
         self.source_sha256 = built.record.source_sha256
         if built.artifact is None:
-            return self._known(
-                ended(self.draft, Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
-            )
+            error = built.error or BuildError("nothing was built")
+            return self._known(failed(self.draft, Stage.BUILD, error))
         with contextlib.suppress(ChildError):  # told when it is to serve
             device.start(built.artifact)  # its device comes up while the case is prepared
         ready = self._prepared(clock)

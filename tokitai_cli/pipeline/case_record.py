@@ -15,8 +15,8 @@ from tokitai_cli.errors import (
     InadmissibleError,
     NotRunError,
     OracleError,
-    UntranslatedError,
     TokitaiError,
+    UntranslatedError,
 )
 from tokitai_cli.model.case import BufferArg, Case, LaunchPlan, Role, ScalarValue, StructArg
 from tokitai_cli.model.device import Probe

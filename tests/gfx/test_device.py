@@ -1,0 +1,120 @@
+"""Whole runs on the gfx device, by each compiler that is here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gfx.compilers import COMPILERS, toolchain
+from tests.runs import KERNELS, derived_spec, run, verdicts
+from tokitai_cli import devices
+from tokitai_cli.devices import gfx_compiler
+from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.verdict import Verdict
+
+SHAPE = {"m": 32, "n": 48, "k": 48}
+WRONG = ("transposed", "last_term", "wrong_sign", "zeros")
+
+MATRIX_CORE = """
+#include <hip/hip_runtime.h>
+typedef _Float16 half16 __attribute__((ext_vector_type(16)));
+typedef float float8 __attribute__((ext_vector_type(8)));
+__global__ void scaled(const float* x, float* y, int n) {
+  half16 a;
+  float8 c;
+  for (int i = 0; i < 16; i++) a[i] = x[threadIdx.x];
+  for (int i = 0; i < 8; i++) c[i] = 0;
+  c = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, a, c);
+  if (threadIdx.x < n) y[threadIdx.x] = c[0];
+}
+__global__ void plain(const float* x, float* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = 2.0f * x[threadIdx.x];
+}
+"""
+SPEC = """
+schema: tokitai/spec/v1
+op: doubled
+title: twice
+params: {n: {default: 32}}
+variants:
+"""
+VARIANT = """
+  KERNEL:
+    source: source.hip
+    inputs: {x: {dtype: float32, shape: [n]}}
+    outputs: {y: {dtype: float32, shape: [n]}}
+    launches: [{kernel: KERNEL, grid: [1], block: [32], args: [x, y, n]}]
+    oracle: {formula: "formula.py:double"}
+    checks: [{metric: bound, why: a product}]
+profiles: {normal: {draw: normal}}
+"""
+
+
+def facts_of(evidence: Evidence) -> dict[str, str]:
+    (build,) = evidence.builds.values()
+    return {fact.name: fact.value for fact in build.code_object}
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_a_product_is_verified_and_wrong_ones_are_refuted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain(name, monkeypatch)
+    right = run("gemm-bw", tmp_path, shapes=SHAPE, device="gfx")
+    assert right.verdict is Verdict.VERIFIED, right.reason
+    assert "machine-code-executed" in {one.name for one in right.claims if one.opened}
+    facts = facts_of(right)
+    assert len(facts["code object sha256"]) == 64
+    assert "gfx1101" in facts["code object for"]
+    (kernel,) = {
+        name.partition(": ")[0] for name in facts if "bf16" not in name and "grad_a" in name
+    }
+    assert len(facts[f"{kernel}: machine code sha256"]) == 64
+    assert int(facts[f"{kernel}: vector registers"]) > 0
+    assert facts[f"{kernel}: wave size"] == "32"
+    assert "v_fma" in facts[f"{kernel}: contracted"]
+    assert "memory" in facts[f"{kernel}: instructions"]
+    (build,) = right.builds.values()
+    assert "ld.lld" in " ".join(build.command)
+    spec = derived_spec(
+        tmp_path, "gemm-bw", "grad-a", WRONG, source=KERNELS / "gemm_faults.hip", replay=False
+    )
+    wrong = run(spec, tmp_path, shapes=SHAPE, device="gfx", profile=["normal"])
+    assert set(verdicts(wrong)) == {"refuted"}
+
+
+def test_an_instruction_that_is_not_known_is_named_and_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain("clang", monkeypatch)
+    (tmp_path / "source.hip").write_text(MATRIX_CORE)
+    (tmp_path / "formula.py").write_text(
+        "def double(params, inputs, scalars):\n    return {'y': 2.0 * inputs['x']}\n"
+    )
+    body, _, tail = VARIANT.partition("profiles")
+    both = body.replace("KERNEL", "scaled") + body.replace("KERNEL", "plain")
+    (tmp_path / "spec.yaml").write_text(SPEC + both + "profiles" + tail)
+    evidence = run(tmp_path / "spec.yaml", tmp_path, device="gfx")
+    found = {case.variant: case for case in evidence.cases}
+    assert found["plain"].verdict is Verdict.VERIFIED, found["plain"].reason
+    assert found["scaled"].verdict is Verdict.NOT_RUN
+    assert "v_wmma_f32_16x16x16_f16" in found["scaled"].reason
+
+
+def test_without_a_compiler_for_amd_gpus_it_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(gfx_compiler.CHOSEN, str(tmp_path / "no-clang"))
+    evidence = run("gemm-bw", tmp_path, shapes=SHAPE, device="gfx")
+    assert evidence.verdict is Verdict.INADMISSIBLE
+    assert "tokitai[gfx]" in evidence.devices["gfx"].mend
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx1030", "gfx1200"])
+def test_other_architectures_are_refused(arch: str) -> None:
+    probe = devices.get("gfx").probe(DeviceOptions(arch=arch))
+    assert not probe.available
+    assert arch in probe.missing
+    assert "gfx1101" in probe.mend
