@@ -196,7 +196,7 @@ def immediates(layout: Layout, found: dict[int, Found], arch: str) -> None:
 
 def op_sel(layout: Layout, found: dict[int, Found], arch: str) -> None:
     """Note for how many operands op_sel is spelled."""
-    probes = [probe(layout, opcode, one.fields | {"op_sel": 15}) for opcode, one in found.items()]
+    probes = [probe(layout, opcode, one.fields | {"op_sel": 9}) for opcode, one in found.items()]
     for one, text in zip(found.values(), disassembled(probes, arch), strict=True):
         if match := re.search(r"op_sel:\[(.*?)\]", text):
             one.flags.append(f"o{match[1].count(',') + 1}")

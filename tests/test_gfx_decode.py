@@ -42,6 +42,8 @@ def test_a_half_of_a_register_is_told() -> None:
     move = one(0x7F143900 | 30)  # v_mov_b16 into 138: the high half of 10
     assert move.dst == (Operand("v", 10, half=1),)
     assert move.src == (Operand("v", 30, half=0),)
+    most = one(0xD5394B04, 0x02020904)  # v_max_f16 with op_sel: [1, 0, 1]
+    assert (most.dst[0].half, [operand.half for operand in most.src]) == (1, [1, 0])
     convert = one(0x7E1C17B8)  # llvm-19 has no spelling for this half
     assert convert.src == (Operand("v", 56, half=1),)
     assert text(convert) == "v_cvt_f32_f16_e32 v14, v56.h"

@@ -26,6 +26,7 @@ _VERBS = {
     "list": "show.list_ops",
     "show": "show.show",
     "find": "find.find",
+    "isa": "isa.isa",
     "new": "new.new",
     "verify": "verify",
     "sanitize": "sanitize",

@@ -29,6 +29,7 @@ from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.model.judged import Score
+from tokitai_cli.model.machine import Inspection
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.spec import Buffer, Check, Param, Property, Variant, leaves_of
 from tokitai_cli.model.text import number, plural, shape_text
@@ -156,6 +157,58 @@ def show_kernels(
     blocks += [Line(f"{one.file}: {one.reason}", DOUBTFUL, label="not read:") for one in unread]
     blocks += [Line(str(file), label="written:") for file in written]
     emit(blocks, sys.stdout)
+
+
+def show_machine_code(found: Inspection) -> None:
+    """Show facts and listing of one kernel, or a row for each of several, and what can be executed."""
+    blocks: list[Block] = []
+    if len(found.kernels) == 1:
+        (kernel,) = found.kernels
+        blocks += [Line(kernel.demangled, STRONG)]
+        blocks += [Line(fact.value, label=f"{fact.name}:", indent=2) for fact in kernel.facts]
+        blocks += [Line(line, FAINT if line.startswith(";") else NORMAL) for line in kernel.listing]
+    else:
+        told = [{fact.name: fact.value for fact in one.facts} for one in found.kernels]
+        columns = [Column("kernel", wide=True), Column("instructions", right=True)]
+        columns += [Column(head, right=True) for head in _MACHINE]
+        columns += [Column("cannot be executed", wide=True, spare=1)]
+        rows = [
+            [
+                *(one.demangled, str(one.instructions)),
+                *(facts[name] for name in _MACHINE.values()),
+                ", ".join(one.refused),
+            ]
+            for one, facts in zip(found.kernels, told, strict=True)
+        ]
+        blocks.append(Table(columns, rows))
+    runs = sum(not one.refused for one in found.kernels)
+    total = sum(one.instructions for one in found.kernels)
+    unknown = sum(one.unknown for one in found.kernels)
+    share = f" ({100 * runs / len(found.kernels):.1f}%)" if found.kernels else ""
+    blocks += [
+        Line(f"{found.arch} of {', '.join(found.targets)}", label="processor:"),
+        Line(
+            f"{total} of {plural(len(found.names), 'name')} in "
+            f"{plural(len(found.kernels), 'kernel')}, {unknown} not decoded",
+            label="instructions:",
+        ),
+        Line(
+            f"{runs} of {len(found.kernels)}{share}",
+            label="kernels that the gfx device can execute:",
+        ),
+    ]
+    emit(blocks, sys.stdout)
+
+
+# Columns of a row of machine code, and the facts in them.
+_MACHINE = {
+    "VGPRs": "vector registers",
+    "SGPRs": "scalar registers",
+    "shared": "shared bytes",
+    "scratch": "scratch bytes per thread",
+    "spills": "spilled vector registers",
+    "wave": "wave size",
+}
 
 
 def _typed(one: FoundParameter) -> str:

@@ -89,7 +89,7 @@ def _operand(operand: Operand, slot: Slot, row: Row) -> str:
         return f"neg({word})" if operand.neg else word
     word = _register(operand)
     if operand.half is not None and slot.half == "t":
-        word += ".h" if operand.half else ".l"
+        word += ".h" if operand.half and not row.op_sel else ".l"  # else op_sel tells it
     elif operand.half and not row.op_sel:  # llvm-19 has no spelling for it
         word += ".h"
     word = f"|{word}|" if operand.abs else word
