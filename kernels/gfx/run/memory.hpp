@@ -195,10 +195,12 @@ struct Narrow {  // 32 bits
   u32 offset;
   u64 of(u32 l) const { return u32(p[l] + offset); }
 };
-struct Ranged {  // of LDS: the sum does not wrap
+// Of LDS: the sum wraps at 32 bits. LLVM gives a negative base an offset on all but the oldest GPUs
+// (AMDGPUISelDAGToDAG.cpp, isDSOffsetLegal).
+struct Ranged {
   const u32* p;
   u32 offset;
-  u64 of(u32 l) const { return u64(p[l]) + offset; }
+  u64 of(u32 l) const { return u32(p[l] + offset); }
 };
 
 // --- loads and stores
