@@ -17,6 +17,7 @@ import numpy as np
 from bench import (
     batch,
     cold_build,
+    gfx,
     kernels,
     memory,
     profile,
@@ -35,6 +36,7 @@ MEASURES: dict[str, Callable[[Path], Iterator[Line]]] = {
     "rows": rows.measure,
     "cold_build": cold_build.measure,
     "memory": memory.measure,
+    "gfx": gfx.measure,
     "profile": profile.measure,
     "batch": batch.measure,
     "study": study.measure,

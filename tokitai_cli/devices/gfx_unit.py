@@ -15,7 +15,7 @@ from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.code.objects import CodeObject, Kernel, lines, read_code_object
 from tokitai_cli.gfx.run import approximate
 from tokitai_cli.gfx.run.unit import Code, Memory, Registers, Word, unit
-from tokitai_cli.model.device import Fact
+from tokitai_cli.model.device import APPROXIMATE, Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.storage import sha256
 
@@ -150,7 +150,7 @@ def _facts(code: CodeObject, kernels: Iterable[tuple[Kernel, Code]]) -> Iterator
                 ", ".join(sorted({one for one in names if "fma" in one})) or "nothing",
                 "decoded machine code",
             ),
-            "approximate instructions": (
+            APPROXIMATE: (
                 ", ".join(approximate(made.instructions)) or "none",
                 "decoded machine code",
             ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tokitai_cli.evidence.left_open import left_open
-from tokitai_cli.model.device import TRAITS, DeviceClass
+from tokitai_cli.model.device import APPROXIMATE, TRAITS, DeviceClass
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GateRecord, NonClaimRecord
 from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.verdict import Verdict
@@ -174,11 +174,21 @@ def _on(evidence: Evidence, device_class: DeviceClass) -> list[CaseRecord]:
 def _machine_code(evidence: Evidence) -> GateRecord:
     cases = _on(evidence, DeviceClass.GFX_ISA_ON_CPU)
     archs = sorted({evidence.devices[case.device].arch for case in cases})
+    told = {
+        word
+        for key in {case.build for case in _verified(cases)}
+        for fact in evidence.builds[key].code_object
+        if fact.name.endswith(APPROXIMATE) and fact.value != "none"
+        for word in fact.value.split(", ")
+    }
+    limits = f"; what went through {', '.join(sorted(told))} is no GPU's to the bit" if told else ""
     return _gate(
         "machine-code-executed",
         _not_all(evidence, cases) if cases else "no case ran on a device of class gfx-isa-on-cpu",
-        f"machine code for {', '.join(archs)} was executed in {len(_verified(cases))} verified cases",
-        "every case verified on the device gfx",
+        f"machine code for {', '.join(archs)} was executed on the CPU in {len(_verified(cases))} "
+        f"verified cases{limits}",
+        "every case verified by `tokitai verify --device gfx`, which needs no GPU but clang with "
+        "ld.lld, or pip install 'tokitai[gfx]'",
     )
 
 

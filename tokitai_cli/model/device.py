@@ -154,6 +154,8 @@ class DeviceOptions(msgspec.Struct, frozen=True):
 
 # Name of the fact that tells which variables of the source outlive a launch; names joined by ", ".
 WRITABLE = "writable variables"
+# End of the name of the fact that tells which instructions of a kernel hardware gives within an error.
+APPROXIMATE = "approximate instructions"
 
 
 class SharedGuards(msgspec.Struct, frozen=True):
