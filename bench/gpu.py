@@ -22,6 +22,8 @@ from tokitai_cli.model.device import DeviceOptions
 
 ROUNDS = 3
 OPTIONS = DeviceOptions()
+# Op, variant and profile of products.
+SMALL, LARGE = ("gemm-bw", "grad-a", "normal"), ("gemm", "f16", "exact-int")
 COPIED = 1 << 26  # floats: 256 MiB
 COPY_KERNEL = """#include <hip/hip_runtime.h>
 __global__ void copy(const float* x, float* y, int n) {
@@ -78,7 +80,17 @@ def main(device: str) -> int:
 def measure(device: str, folder: Path) -> Iterator[Line]:
     """All figures of one device."""
     yield from _products(device, folder)
+    yield from _large(device, folder)
     yield from _transfers(device, folder)
+
+
+def _large(device: str, folder: Path) -> Iterator[Line]:
+    """A product whose float64 reference is not computed: a sample by its bound, the whole by vectors."""
+    _verified(device, folder, 64, LARGE)  # builds
+    seconds, stages = _verified(device, folder, 16384, LARGE)
+    yield Line("gemm f16 16384^3, whole numbers, end to end", seconds, "s", 90.0, _parts(stages))
+    judged = stages.get("oracle", 0.0) + stages.get("compare", 0.0)
+    yield Line("the same, oracle and comparison", judged, "s", 30.0, "")
 
 
 def _products(device: str, folder: Path) -> Iterator[Line]:
@@ -156,15 +168,19 @@ def _built_by_device(device: str, source: str, folder: Path) -> str:
     return str(output)
 
 
-def _verified(device: str, folder: Path, size: int) -> tuple[float, Mapping[str, float]]:
+def _verified(
+    device: str, folder: Path, size: int, case: tuple[str, str, str] = SMALL
+) -> tuple[float, Mapping[str, float]]:
     """Wall seconds of the command line, and the seconds of its stages. RuntimeError if not verified."""
-    words = [PYTHON, "-m", "tokitai_cli", "verify", "gemm-bw", "--variant", "grad-a", "--quiet"]
-    words += ["--profile", "normal", "--device", device, "--out", str(folder / "reports")]
+    op, variant, profile = case
+    words = [PYTHON, "-m", "tokitai_cli", "verify", op, "--variant", variant, "--quiet"]
+    words += ["--profile", profile, "--device", device, "--out", str(folder / "reports")]
+    words += ["--timeout", "120"]
     for name in ("m", "n", "k"):
         words += [f"--{name}", str(size)]
     env = {**environment(folder / "cache"), "PYTHONPATH": _python_path()}
     wall = run(words, env, folder).wall
-    found = json.loads((folder / "reports" / "gemm-bw.json").read_text(encoding="utf-8"))
+    found = json.loads((folder / "reports" / f"{op}.json").read_text(encoding="utf-8"))
     (stages,) = found["volatile"]["stage_seconds"].values()
     return wall, stages
 

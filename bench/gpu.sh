@@ -77,7 +77,7 @@ at_a_time suites
 step tests 240 "$python" -m pytest -p no:cacheprovider -n "$jobs" -m gpu tests/gpu -q -rs
 [ "$device" = cuda ] && at_a_time watched
 unset OPENBLAS_NUM_THREADS OMP_NUM_THREADS
-step figures 150 "$python" -m bench.gpu "$device"
+step figures 400 "$python" -m bench.gpu "$device"
 cp "$out/logs/figures.txt" "$out/figures.txt"
 cat "$out/figures.txt"
 rm -rf "$out/cache" "$out/venv"

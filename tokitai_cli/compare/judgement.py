@@ -112,8 +112,16 @@ def judge_right(
 ) -> Judgement:
     """The judgement of a kernel that gives every reference, rounded once: no kernel has to run.
 
-    What the checks make of wrong outputs is as in a run of the case.
+    What the checks make of wrong outputs is as in a run of the case. Of a large product it is the block.
     """
+    shapes = {name: one.reference.shape for name, one in expectations.items() if one.block}
+    buffers = (
+        msgspec.structs.replace(one, shape=shapes.get(one.name, one.shape)) for one in case.buffers
+    )
+    case = msgspec.structs.replace(case, buffers=tuple(buffers))
+    expectations = {
+        name: msgspec.structs.replace(one, block=None) for name, one in expectations.items()
+    }
     right = {}
     for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
         if buffer.name in expectations:

@@ -80,29 +80,35 @@ def judge_output(
     result: RunResult,
 ) -> OutputJudgement:
     """Take the steps of the comparison that belong to one output, and record what it was."""
-    judged = _judged(case, buffer, expectation, replay, result)
+    if expectation is not None and expectation.block is not None:
+        from tokitai_cli.compare.block import judge_block  # which judges a part by what is here
+
+        judged = judge_block(case, buffer, expectation, expectation.block, result)
+    else:
+        judged = judged_by_checks(case, buffer, expectation, replay, result)
     sha256 = digests([one[buffer.name] for one in result.outputs if buffer.name in one])
     record = msgspec.structs.replace(judged.record, sha256=sha256)
     return msgspec.structs.replace(judged, record=record)
 
 
-def _judged(
+def judged_by_checks(
     case: Case,
     buffer: BufferPlan,
     expectation: Expectation | None,
     replay: Replay | None,
     result: RunResult,
 ) -> OutputJudgement:
+    """The steps that belong to one output; its record lacks the digests."""
     structure = form_failures(buffer, result)
     if structure:
         failures = [Failure(STEP_FORM, structure[0].message)]
-        return OutputJudgement(_record(buffer, False, structure), [], failures)
+        return OutputJudgement(form_record(buffer, structure), [], failures)
     if buffer.elements == 0:
         text = "" if case.expect_empty else f"{buffer.name} has no elements: nothing was compared"
-        return OutputJudgement(_record(buffer, case.expect_empty, []), [], [], text)
+        return OutputJudgement(form_record(buffer, [], passed=case.expect_empty), [], [], text)
     if expectation is None:
         text = f"there is no reference of {buffer.name}"
-        return OutputJudgement(_record(buffer, False, []), [], [], text)
+        return OutputJudgement(form_record(buffer, []), [], [], text)
     reference = reference_target(buffer, expectation, flush_to_zero=case.variant.flush_to_zero)
     replayed = None if replay is None else replay_target(buffer, replay)
     checks = checks_for(case, buffer.name, reference, replayed)
@@ -286,7 +292,9 @@ def _walk(
                 summary.add(chunk, part_of(excused, chunk))
 
 
-def _record(buffer: BufferPlan, passed: bool, structure: list[StructureRecord]) -> OutputRecord:
+def form_record(
+    buffer: BufferPlan, structure: list[StructureRecord], *, passed: bool = False
+) -> OutputRecord:
     """Return the record of an output of which no value could be compared."""
     return OutputRecord(
         name=buffer.name,

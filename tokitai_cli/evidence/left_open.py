@@ -38,6 +38,7 @@ def _of_output(pairs: _Pairs) -> Iterator[str]:
     yield from _own_bounds(pairs)
     yield from _limits(pairs)
     yield from _slices(pairs)
+    yield from _sampled(pairs)
     yield from _elements(
         pairs,
         lambda one: one.metrics.open_elements if one.metrics else 0,
@@ -119,6 +120,18 @@ def _slices(pairs: _Pairs) -> Iterator[str]:
             f"the checks accept {plural(len(found), 'output')} of inputs with a slice zeroed, such as "
             f"{mutant.detail} ({case.id})"
         )
+
+
+def _sampled(pairs: _Pairs) -> Iterator[str]:
+    """Elements of large products that no check looked at."""
+    for case, output in pairs:
+        sample = output.sample
+        if sample is not None and sample.proof is None:
+            judged = sample.rows * sample.columns
+            yield (
+                f"{judged} of {output.elements} elements were judged in {case.id}, at {sample.rows} "
+                f"rows and {sample.columns} columns: of the others nothing is known on these inputs"
+            )
 
 
 def _workspaces(cases: Sequence[CaseRecord]) -> Iterator[str]:

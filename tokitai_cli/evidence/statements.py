@@ -26,6 +26,7 @@ def statements(evidence: Evidence) -> list[StatementRecord]:
         *_builds(evidence),
         *_oracles(evidence),
         *_checks(verified),
+        *_products(verified),
         *_properties(verified),
         *_repeats(verified),
         *_examinations(evidence),
@@ -122,6 +123,27 @@ def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:
 
 def _value(value: float | str | None) -> str:
     return "a value that may differ between runs" if value is None else number(value)
+
+
+def _products(verified: list[_Where]) -> Iterator[StatementRecord]:
+    """What is proved of large products, and what of them was sampled."""
+    for at, case in verified:
+        for o, output in enumerate(case.outputs):
+            if output.sample is None:
+                continue
+            sample, proof = output.sample, output.sample.proof
+            text = f"{output.name} of {case.id}: "
+            if proof is not None:
+                text += (
+                    f"all {proof.elements} elements are the product of whole numbers, by "
+                    f"{proof.vectors} random vectors of {proof.bits} bits, which miss a wrong element "
+                    f"with a probability of at most {number(proof.missed, 2)}; "
+                )
+            text += (
+                f"the checks were made on {sample.rows * sample.columns} elements, at {sample.rows} "
+                f"rows and {sample.columns} columns."
+            )
+            yield _state(text, "cases", at, "outputs", o, "sample")
 
 
 def _properties(verified: list[_Where]) -> Iterator[StatementRecord]:

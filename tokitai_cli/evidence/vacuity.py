@@ -92,14 +92,27 @@ def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[Grou
             yield msgspec.structs.replace(_group(mine), profile=profile)
 
 
+_SAMPLED = (
+    "{}: only a sample of the product was judged, and no profile here of whole numbers proves the rest "
+    "(exact-int does)"
+)
+
+
 def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
     """`cases` with those that passed but prove nothing under another verdict, and the reason.
 
     Inconclusive: of a group in which some mutant kind was accepted and rejected by none of its
     cases, or was nowhere far enough from the reference to be told. Vacuous: a case that rejects no
     mutant but NaN, infinity and the anchor, where others of its group reject the rest: without them
-    it would be inconclusive, since zeros are a mutant of every output.
+    it would be inconclusive, since zeros are a mutant of every output. Inconclusive too: a product
+    judged on a sample, where no verified case of its group proves the whole.
     """
+    whole = {
+        _key(case, output.name)
+        for case in cases
+        for output in case.outputs
+        if case.verdict is Verdict.VERIFIED and (output.sample is None or output.sample.proof)
+    }
     faults: dict[Key, list[GroupRecord]] = {}
     for group in groups:
         if group.status in ("accepted", "never-eligible"):
@@ -113,7 +126,15 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
             for one in faults.get(_key(case, output), [])
             if one.profile in ("", case.profile)
         ]
-        if case.verdict is Verdict.VERIFIED and found:
+        sampled = [one for one in case.outputs if _key(case, one.name) not in whole]
+        if case.verdict is Verdict.VERIFIED and sampled:
+            reason = _SAMPLED.format(sampled[0].name)
+            settled.append(
+                msgspec.structs.replace(
+                    case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
+                )
+            )
+        elif case.verdict is Verdict.VERIFIED and found:
             reason = _reason(found)
             settled.append(
                 msgspec.structs.replace(

@@ -187,6 +187,20 @@ class Zeroed(msgspec.Struct, frozen=True):
 DROPPED = (LAST_DROPPED, HEAVIEST_DROPPED) = ("last-term-dropped", "heaviest-term-dropped")
 
 
+class Block(msgspec.Struct, frozen=True):
+    """The rows and columns of a large product that an expectation is of, and the product's factors.
+
+    left, right: the matrices as they are multiplied. counted: whole numbers up to which the kernel's
+    accumulator has no rounding.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    counted: float
+
+
 class Expectation(msgspec.Struct, frozen=True):
     """What an oracle says of one output (bounds.md).
 
@@ -219,6 +233,7 @@ class Expectation(msgspec.Struct, frozen=True):
     changes: what a formula gives with one operation changed, by words for the change; no group has to
         tell all of them. rows: those, of the first axis, that they are of; None for all.
     replay: what a formula gives in float32, rounded to the output's dtype; None for other oracles.
+    block: the rows and columns that all this is of, None for the whole output.
     """
 
     reference: NDArray[Any]
@@ -238,6 +253,7 @@ class Expectation(msgspec.Struct, frozen=True):
     changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
     replay: NDArray[Any] | None = None
+    block: Block | None = None
 
 
 class Deviations(msgspec.Struct, frozen=True):

@@ -141,11 +141,37 @@ class PatternRecord(Record, frozen=True, kw_only=True):
         return f"{self.detail}, {self.values}" if self.values else self.detail
 
 
+class ProofRecord(Record, frozen=True, kw_only=True):
+    """A whole product of matrices of whole numbers, checked by random vectors.
+
+    elements: of the output. vectors: how many, of elements of so many bits; missed: with what
+    probability a wrong element passes, at most. wrong_rows: how many rows are not the product's.
+    """
+
+    elements: int
+    vectors: int
+    bits: int
+    missed: float
+    wrong_rows: int
+
+
+class SampleRecord(Record, frozen=True, kw_only=True):
+    """The block of an output that checks and metrics are of: how many of its rows and columns.
+
+    Places in checks and metrics count these alone. proof: what is known of all elements, if anything.
+    """
+
+    rows: int
+    columns: int
+    proof: ProofRecord | None
+
+
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
     unwritten: elements that the oracle lets stay as they were, and that did: nothing judged them.
     may_be_nan: elements at which NaN passes too. choices: integer elements of which several values pass.
+    sample: what was judged of it, where that is not the whole.
     structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
     """
 
@@ -164,6 +190,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     may_be_nan: int = 0
     choices: int = 0
     own_bound: BoundRecord | None = None
+    sample: SampleRecord | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):

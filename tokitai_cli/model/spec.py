@@ -223,12 +223,14 @@ class FormulaOracle(Strict, frozen=True, kw_only=True):
     """A formula in plain numpy, `file.py:function`, of which error bounds and wrong outputs follow.
 
     precision: error of a function in ulp, where the kernel's is another than HIP and CUDA document.
-    accumulate: dtype in which the kernel keeps its sums.
+    accumulate: dtype in which the kernel keeps its sums. sampled_from: multiplications from which a
+    formula that is one product of matrices is judged on a block, and on whole numbers by random vectors.
     """
 
     formula: str
     precision: dict[PrecisionName, Annotated[float, Meta(ge=0, le=2**20)]] = {}
     accumulate: Literal["float16", "bfloat16", "float32"] = "float32"
+    sampled_from: Annotated[int, Meta(ge=1)] = 2**39
 
 
 class Variant(Strict, frozen=True, kw_only=True):
