@@ -134,6 +134,54 @@ def test_headers_elsewhere_in_the_tree_are_found_the_nearest_of_several(tmp_path
     assert [(path.parent / one).resolve() for one in main.include] == [tmp_path / "one"]
 
 
+INSTANCES = """\
+template <typename T> __global__ void of_array(const T* x, T* y, int n) { y[n] = x[n]; }
+template <typename T> __global__ void of_vector(T* y) { y[0] = 1; }
+template <typename T> __global__ void of_number(float* y, T n) { y[0] = n; }
+template <typename K, typename V> __global__ void of_class(const K* k, V* v) { v[0] = k[0]; }
+template <typename T> __global__ void of_function(T* y) { y[0] = 1; }
+template <typename T> __global__ void of_member(T* y) { y[0] = 1; }
+template <typename T> __global__ void of_call(T* y) { y[0] = 1; }
+template <typename T> __global__ void unseen(T* y) { y[0] = 1; }
+template <typename Key, typename Value>
+class Table {
+  void insert() { of_class<Key, Value><<<1, 64>>>(keys, values); }
+};
+template <typename Key, typename Value>
+__host__ void Table<Key, Value>::look() { of_member<Key><<<1, 64>>>(keys); }
+template <typename Real>
+void run(Real* y) { of_function<<<1, 64>>>(y); }
+template <typename Element>
+void start(int n, Element* y) { of_call<Element><<<n, 64>>>(y); }
+int main() {
+  double *d_x, *d_y;
+  thrust::device_vector<unsigned short> v(8);
+  of_array<<<1, 64>>>(d_x, d_y, 3);
+  of_vector<<<1, 64>>>(thrust::raw_pointer_cast(v.data()));
+  of_number<<<1, 64>>>((float*)d_x, 2.5f);
+  Table<unsigned long long, short> table;
+  run<double>(d_y);
+  float2 *pairs = nullptr;
+  start(4, pairs);
+}
+"""
+
+
+def test_templates_are_those_that_the_host_makes(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(INSTANCES)
+    drafts = [one for found in find_kernels(tmp_path / "k.cu") for one in found]  # type: ignore[union-attr]
+    assert [one.instance for one in drafts] == [
+        "of_array<double>",
+        "of_vector<unsigned short>",
+        "of_number<float>",
+        "of_class<unsigned long long, short>",
+        "of_function<double>",
+        "of_member<unsigned long long>",
+        "of_call<float2>",
+        "unseen<float>",
+    ]
+
+
 STRUCTS = """\
 #include <hip/hip_runtime.h>
 typedef struct { int n; float scale; const float* x; float* y; int dims[2]; float4 shift; } Job;

@@ -2,6 +2,7 @@
 
 from tokitai_cli.kernel_source.files import SYSTEM, has_host_code, included
 from tokitai_cli.kernel_source.headers import Headers
+from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
@@ -38,4 +39,5 @@ __all__ = [
     "split",
     "syntax_of",
     "take",
+    "template_argument",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -21,7 +22,7 @@ _CAST = re.compile(
 class HostLaunch(msgspec.Struct, frozen=True):
     """One launch as the host writes it; grid and block are lists of expressions, what it names put in.
 
-    names: what the host's local names stand for, by name.
+    file, begin: where it stands, in the program's plain text.
     """
 
     kernel: str
@@ -31,6 +32,8 @@ class HostLaunch(msgspec.Struct, frozen=True):
     shared: str
     args: list[str]
     line: int
+    file: Path
+    begin: int
 
 
 def launches_of(program: Program) -> list[HostLaunch]:
@@ -56,6 +59,8 @@ def launches_of(program: Program) -> list[HostLaunch]:
                     shared=resolved(shared, names) or "0",
                     args=args,
                     line=line(begin),
+                    file=path,
+                    begin=begin,
                 )
             )
     return found
@@ -88,16 +93,17 @@ def _written(text: str) -> Iterator[tuple[int, str, list[str], list[str]]]:
                 begin,
                 text[start:begin],
                 split(text[begin + 3 : end - 3]),
-                _arguments(text, opened),
+                arguments_at(text, opened),
             )
     for match in _LAUNCH.finditer(text):
-        parts = _arguments(text, match.end() - 1)
+        parts = arguments_at(text, match.end() - 1)
         if len(parts) >= 5:
             callee = re.sub(r"HIP_KERNEL_NAME\s*\((.*)\)\s*$", r"\1", parts[0], flags=re.S)
             yield match.start(), callee, parts[1:4], parts[5:]
 
 
-def _arguments(text: str, opened: int) -> list[str]:
+def arguments_at(text: str, opened: int) -> list[str]:
+    """What stands in the parentheses that open there, apart; none where they do not close."""
     depth = 0
     for mark in re.compile("[()]").finditer(text, opened):
         depth += 1 if mark.group() == "(" else -1

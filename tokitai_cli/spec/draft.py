@@ -16,14 +16,16 @@ from tokitai_cli.kernel_source import (
     instantiated,
     kernels_of,
     launches_of,
+    template_argument,
 )
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.like import LikeWriter, Model
 from tokitai_cli.spec.writer import Writer
 
 _PLAIN_ARGUMENT = re.compile(
-    r"(?:float|double|bool|half|__half|__hip_bfloat16|(?:unsigned )?(?:int|char|short|long)|unsigned"
-    r"|u?int\d+_t|float[234]|int[234]|true|false|-?\d+[uUlL]*)\*?"
+    r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
+    r"|(?:(?:un)?signed )?(?:int|char|short|long(?: long)?)|(?:std::)?(?:u?int\d+_t|size_t)"
+    r"|(?:double|float|int)[234])\*?"
 )
 
 
@@ -99,11 +101,11 @@ def _draft(
 
 def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Program) -> list[str]:
     """Arguments of the host's launch; where it leaves them to be found out, what is common."""
-    given = list(launch.template) if launch is not None else []
     known = {name for pieces in program.pieces.values() for piece in pieces for name in piece.names}
     found = []
     for index, one in enumerate(kernel.template):
-        text = given[index] if index < len(given) else one.default
+        text = template_argument(program, kernel, launch, index) if launch is not None else ""
+        text = text or one.default
         words = set(re.findall(r"[A-Za-z_]\w*", text))
         builtin = _PLAIN_ARGUMENT.fullmatch(text)
         if text and (builtin or (words and words <= known | program.macros.keys())):
