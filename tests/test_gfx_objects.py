@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zlib
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.gfx_samples import bundle, code_object, compressed
+from tests.runs import tokitai
 from tokitai_cli.errors import CodeError
 from tokitai_cli.gfx.code import facts, objects
 from tokitai_cli.gfx.code.bundles import code_objects
@@ -118,3 +120,34 @@ def test_damaged_files_are_errors_and_never_tracebacks(name: str, tmp_path: Path
                 objects.lines(one.data)
         except CodeError:
             pass
+
+
+def test_isa_lists_an_ops_kernels_and_one_with_its_source_lines() -> None:
+    code_object()  # or there is no compiler
+    shown = tokitai("isa", "softmax")
+    assert shown.returncode == 0
+    assert "softmax_fwd_fp16_f32_kernel" in shown.stdout
+    assert "kernels that the gfx device can execute: 4 of 4 (100.0%)" in shown.stdout
+    name = "softmax_fwd_fp16_f32_kernel"
+    shown = tokitai("isa", "softmax", "--kernel", name, "--arch", "gfx1100", "--json")
+    (found,) = json.loads(shown.stdout)
+    (kernel,) = found["kernels"]
+    assert found["arch"] == "gfx1100"
+    assert {"name": "wave size", "value": "32", "source": "kernel descriptor"} in kernel["facts"]
+    assert any("softmax.hip:" in line for line in kernel["listing"])
+    assert any("v_exp_f32" in line for line in kernel["listing"])
+
+
+def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "code.hsaco"
+    file.write_bytes(code_object())
+    for words, told in (
+        ([file, "--arch", "gfx1100"], "no code object for gfx1100"),
+        ([file, "--kernel", "gone"], "no kernel is called 'gone'"),
+        ([tmp_path / "none.so"], "cannot be read"),
+        (["softmax", "--arch", "gfx90a"], "gfx90a"),
+    ):
+        shown = tokitai("isa", *words)
+        assert shown.returncode in {2, 3}
+        assert told in shown.stderr
+        assert "Traceback" not in shown.stderr

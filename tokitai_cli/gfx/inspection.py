@@ -7,17 +7,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tokitai_cli.errors import CodeError, Location
-from tokitai_cli.gfx.code import bundles, facts, objects, table
+from tokitai_cli.gfx.code import bundles, elf, facts, objects, table
 from tokitai_cli.gfx.code.decode import UNKNOWN
 from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.code.text import text
 from tokitai_cli.gfx.run import reached, refused
 from tokitai_cli.model.machine import Inspection, SeenKernel
+from tokitai_cli.storage import open_plain
 
 USUAL = "gfx1101"
 
 
-def chosen(path: Path, arch: str | None) -> tuple[str, tuple[str, ...], list[objects.CodeObject]]:
+def is_machine_code(path: Path) -> bool:
+    """Whether a file may carry code objects, by its first bytes."""
+    try:
+        with open_plain(path) as file:
+            return file.read(32).startswith((bundles.PLAIN, bundles.PACKED, elf.MAGIC))
+    except OSError:
+        return False
+
+
+def chosen(path: Path, arch: str) -> tuple[str, tuple[str, ...], list[objects.CodeObject]]:
     """The processor, all targets of the file, and the code objects for that processor.
 
     Without `arch` it is the only one of the file, else gfx1101. Raises CodeError.
@@ -39,7 +49,7 @@ def chosen(path: Path, arch: str | None) -> tuple[str, tuple[str, ...], list[obj
         raise CodeError(error.message, where=Location(path), mend=error.mend) from None
 
 
-def inspect(path: Path, arch: str | None = None, kernel: str = "") -> Inspection:
+def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
     """Read the file. kernel: the one that is wanted, with its listing; else all, and no listing
     unless there is one only. Raises CodeError.
     """

@@ -1,4 +1,4 @@
-"""`isa`: what is in a file of machine code."""
+"""`isa`: the machine code of a file, or of what an op is compiled to."""
 
 from __future__ import annotations
 
@@ -11,31 +11,39 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 
 def isa(
-    file: Annotated[
-        Path,
+    what: Annotated[
+        str,
         typer.Argument(
-            metavar="FILE",
-            help="An .hsaco, an offload bundle, or a library with code for AMD GPUs.",
+            metavar="OP|FILE",
+            help="An op or a spec; or an .hsaco, an offload bundle, a library with AMD machine code.",
         ),
     ],
     arch: Annotated[
-        str | None,
-        typer.Option(metavar="GFX", help="The processor; without it the only one, or gfx1101."),
-    ] = None,
+        str,
+        typer.Option(metavar="GFX", help="The processor; else the only one of a file, or gfx1101."),
+    ] = "",
     kernel: Annotated[
         str, typer.Option(metavar="NAME", help="List this kernel, by symbol or demangled name.")
     ] = "",
     json: Json = False,
 ) -> int:
-    """Show the kernels of a file of AMD machine code: registers, memory, instructions, listing."""
+    """Show kernels of AMD machine code: registers, memory, float mode, instructions, a listing."""
     from tokitai_cli import console
-    from tokitai_cli.gfx.inspection import inspect
+    from tokitai_cli.gfx.inspection import inspect, is_machine_code
 
-    found = inspect(file, arch, kernel)
+    file = Path(what)
+    if file.suffix in {".hsaco", ".so"} or is_machine_code(file):
+        found = [inspect(file, arch, kernel)]
+    else:
+        from tokitai_cli.pipeline.machine_code import built
+        from tokitai_cli.pipeline.specs import load_op
+
+        found = [inspect(path, arch, kernel) for path in built(load_op(what), arch)]
     if json:
         import msgspec
 
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        console.show_machine_code(found)
+        for one in found:
+            console.show_machine_code(one)
     return 0
