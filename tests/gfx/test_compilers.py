@@ -22,6 +22,9 @@ EVERYTHING = (
     + """
 #include <cmath>
 #include <algorithm>
+#include <cub/cub.cuh>
+#include <hiprand/hiprand_kernel.h>
+#include <rocprim/rocprim.hpp>
 static_assert(__HIP_PLATFORM_AMD__ && HIP_VERSION > 60000000 && __HIP_DEVICE_COMPILE__, "of AMD's");
 struct Scale { float by; int n[2]; };
 extern __shared__ float dynamic[];
@@ -35,6 +38,17 @@ __global__ void __launch_bounds__(256) all_of_it(Scale s, const float* x, T* y, 
   y[i] = T(dynamic[threadIdx.x ^ 1] + n + float(__hip_bfloat16(v)) + s.n[1]);
   if (__syncthreads_count(v > 0) > 3) atomicAdd(counts, __popcll(__ballot(v > 1)));
   assert(gridDim.y == 1 && (float2(1, 2) * 2.0f).y == 4);
+}
+namespace cg = cooperative_groups;
+__global__ void libraries(const float* x, float* y, int n) {
+  using Reduce = hipcub::BlockReduce<float, 256>;
+  __shared__ typename Reduce::TempStorage storage;
+  float v = Reduce(storage).Sum(x[threadIdx.x]);
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  for (int step = 8; step; step /= 2) v += tile.shfl_down(v, step);
+  hiprandStatePhilox4_32_10_t state;
+  hiprand_init(1, threadIdx.x, 0, &state);
+  y[threadIdx.x] = v * hiprand_uniform(&state);
 }
 template __global__ void all_of_it<__half, 3>(Scale, const float*, __half*, int*);
 """

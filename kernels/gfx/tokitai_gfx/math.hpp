@@ -46,6 +46,11 @@ TOKITAI_OURS float norm3df(float x, float y, float z) { return hypotf(hypotf(x, 
 TOKITAI_OURS float fdividef(float x, float y) { return x / y; }
 TOKITAI_OURS float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 TOKITAI_OURS float rsqrt(float x) { return rsqrtf(x); }
+// Not there: a kernel that calls them does not link.
+template <int = 0>
+__host__ __device__ double sinpi(double x);
+template <int = 0>
+__host__ __device__ double cospi(double x);
 TOKITAI_OURS double rsqrt(double x) { return 1.0 / sqrt(x); }
 // The reduction to |r| <= 1/4 is exact.
 TOKITAI_OURS float sinpif(float x) { return sinf(float(tokitai::pi) * (x - 2.0f * rintf(0.5f * x))); }

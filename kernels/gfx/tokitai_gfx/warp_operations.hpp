@@ -4,10 +4,16 @@
 
 #include <tokitai_host/language.hpp>
 
+// The cpu device tells operations apart by their places in the source; a wave needs none.
 #define TOKITAI_HERE const char *file = nullptr, int line = 0
-#define TOKITAI_SITE file, line
+#define TOKITAI_SITE tokitai::Site()
 
 namespace tokitai {
+
+struct Site {
+  const char* file = nullptr;
+  int line = 0;
+};
 
 TOKITAI_DEVICE_ONLY unsigned linear_thread() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -16,7 +22,7 @@ TOKITAI_DEVICE_ONLY unsigned lane_index() { return __builtin_amdgcn_mbcnt_lo(~0u
 
 // A value of any size from another lane, word by word.
 template <class T>
-TOKITAI_DEVICE_ONLY T shuffle_any(u64, T value, unsigned source, TOKITAI_HERE) {
+TOKITAI_DEVICE_ONLY T shuffle_any(u64, T value, unsigned source, Site = {}) {
   constexpr unsigned words = (sizeof(T) + 3) / 4;
   int parts[words] = {};
   __builtin_memcpy(parts, &value, sizeof value);
@@ -26,7 +32,7 @@ TOKITAI_DEVICE_ONLY T shuffle_any(u64, T value, unsigned source, TOKITAI_HERE) {
   return value;
 }
 template <class T>
-TOKITAI_DEVICE_ONLY T shuffle(u64 mask, T value, unsigned source, TOKITAI_HERE) {
+TOKITAI_DEVICE_ONLY T shuffle(u64 mask, T value, unsigned source, Site = {}) {
   return shuffle_any(mask, value, source);
 }
 
@@ -124,6 +130,9 @@ TOKITAI_DEVICE_ONLY void __syncthreads(TOKITAI_HERE) {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+namespace tokitai {
+TOKITAI_DEVICE_ONLY void block_barrier(bool, Site) { __syncthreads(); }
+}  // namespace tokitai
 // The sum over a block by a word of shared memory, which is free again when all have read it.
 TOKITAI_DEVICE_ONLY int __syncthreads_count(int predicate, TOKITAI_HERE) {
   __shared__ unsigned tokitai_count;

@@ -1,4 +1,4 @@
 // Stands for <cub/cub.cuh>: hipCUB under its other name.
 #pragma once
 
-#include "../hipcub/hipcub.hpp"
+#include <hipcub/hipcub.hpp>

@@ -1,5 +1,5 @@
 // Stands for <thrust/execution_policy.h> on the cpu device.
 #pragma once
 
-#include "../hip/hip_runtime.h"
+#include <hip/hip_runtime.h>
 #include "../tokitai_host/libraries/thrust.hpp"

@@ -1,4 +1,4 @@
 // Part of <hipcub/hipcub.hpp>.
 #pragma once
 
-#include "../hipcub.hpp"
+#include <hipcub/hipcub.hpp>

@@ -1,4 +1,4 @@
 // Part of <rocprim/rocprim.hpp>.
 #pragma once
 
-#include "../rocprim.hpp"
+#include <rocprim/rocprim.hpp>
