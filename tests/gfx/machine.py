@@ -69,7 +69,7 @@ int main(int count, char** given) {
     w.scc = held.scc;
     w.set_exec(held.exec);
     w.group = &group;
-    w.latest = &area;
+    for (const Area*& recent : w.areas) recent = &area;
     found = 0;
     functions[held.number]();
     memcpy(held.v, w.v, sizeof held.v);

@@ -109,7 +109,7 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   memcpy(w.s, unset, sizeof w.s);
   w.index = index;
   w.group = &group;
-  w.latest = launch.areas;
+  for (const Area*& area : w.areas) area = launch.areas;
   w.pc = kernel.entry;
   w.state = State::ready;
   w.scc = 0;

@@ -63,7 +63,7 @@ enum class Does : u32 { read, write, update };
 struct Global {
   static constexpr bool threaded = true;
   static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
-    const Area* area = w.latest;
+    const Area* area = w.recent(at);
     u64 offset = address - reinterpret_cast<u64>(area->begin);
     if (offset >= area->bytes || area->bytes - offset < bytes || (does != Does::read && !area->writable)) {
       area = area_at(w, address, bytes);
@@ -71,7 +71,7 @@ struct Global {
         report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "global", 0, 0, false});
         return nullptr;
       }
-      w.latest = area;
+      w.recent(at) = area;
       offset = address - reinterpret_cast<u64>(area->begin);
     }
     if (area->written) {
@@ -244,18 +244,49 @@ struct HalfPlace {
 using lower = HalfPlace<0>;
 using upper = HalfPlace<16>;
 
+template <class What, class Place>
+inline void put_loaded(u32* d, const u8* from) {
+  if constexpr (__is_same(Place, whole)) {
+    What::put(d, from);
+  } else {
+    u32 value;
+    What::put(&value, from);
+    Place::put(d, value);
+  }
+}
+
+// Loads of lanes that all lie in one area, of which all is written: false where some do not.
+template <class What, class Place, class Address>
+inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
+  const Area* area = w.recent(at);
+  if (area->written || area->bytes < What::bytes) return false;
+  const u64 begin = reinterpret_cast<u64>(area->begin), last = area->bytes - What::bytes;
+  u64 offsets[32];
+  u64 outside = 0;
+  TOKITAI_LANES {
+    const u64 offset = (address.of(u32(l)) - begin) & u64(i64(i32(w.active.lane[l])));
+    offsets[l] = offset;
+    outside |= offset > last;
+  }
+  if (outside) return false;
+  if (w.exec == ~0u) {
+    for (u32 l = 0; l < 32; l++) put_loaded<What, Place>(d + l, area->begin + offsets[l]);
+  } else {
+    for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+      const u32 l = u32(__builtin_ctz(lanes));
+      put_loaded<What, Place>(d + l, area->begin + offsets[l]);
+    }
+  }
+  return true;
+}
+
 template <class Space, class What, class Place, class Address>
 TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
+  if constexpr (__is_same(Space, Global))
+    if (load_at_once<What, Place>(w, at, d, address)) return;
   for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
     const u32 l = u32(__builtin_ctz(lanes));
-    const u8* from = Space::touch(w, at, l, address.of(l), What::bytes, Does::read);
-    if constexpr (__is_same(Place, whole)) {
-      What::put(d + l, from);
-    } else {
-      u32 value;
-      What::put(&value, from);
-      Place::put(d + l, value);
-    }
+    put_loaded<What, Place>(d + l, Space::touch(w, at, l, address.of(l), What::bytes, Does::read));
   }
 }
 

@@ -31,8 +31,9 @@ struct Wave {
   u32 turns;  // backward branches until the next wave is to have a turn
   State state;
   Group* group;
-  const Area* latest;
+  const Area* areas[16];  // that instructions met last, by their addresses
 
+  const Area*& recent(u32 at) { return areas[at >> 3 & 15]; }
   u32* temporary(unsigned which) { return v[register_limit + which].lane; }
   void set_exec(u32 mask) {
     exec = mask;
