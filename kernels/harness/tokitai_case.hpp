@@ -67,7 +67,7 @@ struct Case {
   Word repetitions_done = 0;
   bool begun = false;  // a repetition or warm-up was prepared
   Status status = Status::ok;
-  char message[4096] = "";
+  char message[16384] = "";
 
   // Records the first failure; false, so that a caller can return it.
   __attribute__((format(printf, 3, 4))) bool fail(Status why, const char* format, ...) {

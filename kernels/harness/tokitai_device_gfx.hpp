@@ -46,7 +46,6 @@ class Device : public Regions {
     constexpr unsigned most_threads = 256;
     constexpr const char* words[] = {"nominal", "up", "down", "flush"};
     unsigned threads;
-    if (strncmp(option, "--watch=", 8) == 0) return gfx::open_log(option + 8);
     for (unsigned i = 0; i < 4; i++)
       if (strncmp(option, "--approximate=", 14) == 0 && strcmp(option + 14, words[i]) == 0) {
         gfx::nearby = gfx::Nearby(i);
@@ -98,9 +97,8 @@ class Device : public Regions {
   }
 
   void close(Case& request) {
-    char words[1500];
-    const bool found = gfx::flush_findings(request.number, words, sizeof words);
-    if (found && gfx::findings.log < 0) request.fail(Status::fault, "%s", words);
+    if (request.status == Status::ok) gfx::tell_findings(request.message, sizeof request.message);
+    gfx::findings.count = 0;
     for (size_t b = 0; b < written_.count; b++) free(written_[b]);
     written_.allocate(0);
     Regions::close(request);

@@ -20,7 +20,7 @@ INPUT_TOOL = "inputs"
 
 
 def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
-    """One finding per damaged guard side (first repetition that shows it) and changed input."""
+    """One per damaged guard side (first repetition that shows it) and changed input; the device's."""
     plans = {buffer.name: buffer for buffer in case.buffers}
     kernels = ", ".join(dict.fromkeys(launch.kernel for launch in case.launches))
     found: dict[tuple[str, str], FindingRecord] = {}
@@ -29,7 +29,7 @@ def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
         if key not in found:
             found[key] = _guard(plans[damage.buffer], damage, kernels)
     inputs = [_input(plans[damage.buffer], damage, kernels) for damage in result.inputs_changed]
-    return [*found.values(), *inputs]
+    return [*found.values(), *inputs, *result.findings]
 
 
 def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord:

@@ -84,7 +84,7 @@ def judge(
     judged = _outputs(case, expectations, replays, result)
     findings = findings_of(case, result)
     failures = [failure for output in judged for failure in output.failures]
-    failures += [Failure(STEP_FINDINGS, finding.message) for finding in findings]
+    failures += [Failure(STEP_FINDINGS, one.message) for one in findings if one.severity == "error"]
     differing = [output.difference for output in judged if output.difference is not None]
     for change in differing if case.variant.deterministic else ():
         text = f"{change.message}{_orders(result)}; the spec says deterministic"
@@ -167,7 +167,7 @@ def judge_another(
     failures, findings = [], findings_of(case, another)
     for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
         failures += [one.message for one in form_failures(buffer, another)]
-    failures += [finding.message for finding in findings]
+    failures += [finding.message for finding in findings if finding.severity == "error"]
     records = so_far.properties
     if not failures:
         held = judge_property(stated, repetitions, another.outputs)

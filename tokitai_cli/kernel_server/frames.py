@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -43,6 +43,7 @@ class Answer(msgspec.Struct, frozen=True):
     """What a child says of one case. `changed` is (bytes, offset) for each buffer.
 
     writer: who wrote into a guard of a result, with index of the buffer and repetition, where it knows.
+    found: what the device found while the kernels ran, by the names of its fields.
     """
 
     status: int
@@ -50,6 +51,7 @@ class Answer(msgspec.Struct, frozen=True):
     changed: tuple[tuple[int, int], ...] = ()
     message: str = ""
     writer: tuple[int, int, str] | None = None
+    found: tuple[Mapping[str, str], ...] = ()
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
@@ -163,8 +165,18 @@ def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) 
         (pairs[index], pairs[index + 1] - (pairs[index + 1] >> 63 << 64))
         for index in range(0, 2 * buffers, 2)
     ]
-    writer = _writer(payload[24 + 8 * count :])
-    return Answer(status, words[1 : 1 + repetitions], tuple(changed), writer=writer)
+    text = payload[24 + 8 * count :]
+    found = _found(text) if text.startswith(b"finding\t") else ()
+    writer = None if found else _writer(text)
+    return Answer(status, words[1 : 1 + repetitions], tuple(changed), writer=writer, found=found)
+
+
+def _found(text: bytes) -> tuple[dict[str, str], ...]:
+    """Findings, a line each: `finding` and fields NAME=VALUE, parted by tabs."""
+    lines = [line.split("\t") for line in text.decode("utf-8", "replace").splitlines()]
+    if any(words[0] != "finding" for words in lines):
+        raise GarbageError("its answer has lines that are no finding")
+    return tuple(dict(word.split("=", 1) for word in words[1:] if "=" in word) for words in lines)
 
 
 def _writer(text: bytes) -> tuple[int, int, str] | None:

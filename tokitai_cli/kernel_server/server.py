@@ -20,7 +20,7 @@ from tokitai_cli.errors import (
     NotRunError,
 )
 from tokitai_cli.fills import fills_of
-from tokitai_cli.kernel_server import frames
+from tokitai_cli.kernel_server import findings, frames
 from tokitai_cli.kernel_server.frames import Answer, GarbageError, Hello
 from tokitai_cli.kernel_server.layout import Layout, lay_out
 from tokitai_cli.kernel_server.memory import Memory, size_text
@@ -163,6 +163,7 @@ class Server:
             fills=fills_of(repetitions),
             times_ns=answer.times_ns,
             guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
+            findings=findings.records(answer.found, layout.buffers, f"{self.hello.device} device"),
             inputs_changed=tuple(
                 InputDamage(buffer.plan.name, offset, count)
                 for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tokitai_cli.model.judged import FindingRecord
+
 Shape = Mapping[str, int]
 
 
@@ -326,7 +328,7 @@ class RunResult(msgspec.Struct, frozen=True):
     next case; `fills[r]` is the number of the fill (tokitai_cli.fills) of repetition r. Times are
     of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
     blocks and warps in repetition r, empty where the device has no say in it. kept: what workspaces
-    that are zeroed once held in the end.
+    that are zeroed once held in the end. findings: what the device itself found while kernels ran.
     """
 
     outputs: tuple[Mapping[str, NDArray[Any]], ...]
@@ -334,6 +336,7 @@ class RunResult(msgspec.Struct, frozen=True):
     times_ns: tuple[int, ...]
     guards: tuple[GuardDamage, ...] = ()
     inputs_changed: tuple[InputDamage, ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
     log: str = ""
     log_bytes: int = 0
     schedules: tuple[str, ...] = ()

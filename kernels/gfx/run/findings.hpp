@@ -1,10 +1,6 @@
-// What is found while translated kernels run, each kind and pair of instructions once, for the log that the
-// tool reads (tokitai_cli/devices/watch_log.py): in the form of tokitai_watch.hpp, places as file and line.
+// What is found while translated kernels run, each kind and pair of instructions once, for the answer of a
+// case (docs/internals/protocol.md).
 #pragma once
-
-#include <fcntl.h>
-#include <stdarg.h>
-#include <unistd.h>
 
 #include "launch.hpp"
 #include "tokitai_host/text.hpp"
@@ -13,19 +9,16 @@ namespace tokitai::gfx {
 
 struct Kept {
   Found found;
-  const Launch* launch;  // of the running repetition
   const DeviceKernel* kernel;
   const char* name;
-  u32 block[3], thread[3], other_block[3], other_thread[3];
+  u32 block[3], thread[3];
   u64 count;
   int buffer;
   long long offset;
-  u64 bytes;
 };
 
 struct Findings {
   static constexpr unsigned limit = 64;
-  int log = -1;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   Kept kept[limit];
   unsigned count = 0;
@@ -59,7 +52,6 @@ inline void name_buffer(Kept& kept, const Launch& launch, u64 address) {
     least = distance;
     kept.buffer = area.buffer;
     kept.offset = (long long)(address - begin);
-    kept.bytes = area.bytes;
   }
 }
 
@@ -86,7 +78,6 @@ inline void keep(const Wave& w, const Found& found) {
     made.buffer = -1;
     for (int d = 0; d < 3; d++) made.block[d] = w.group->block[d];
     thread_of(launch, w.index, found.lane, made.thread);
-    thread_of(launch, found.other_wave, 0, made.other_thread);
     if (strcmp(found.space, "global") == 0) name_buffer(made, launch, found.address);
   }
   pthread_mutex_unlock(&findings.mutex);
@@ -119,14 +110,14 @@ inline void append_words(Text& text, const Kept& kept) {
   append(text, "; %s (at 0x%x)", instruction, found.at);
 }
 
-// Writes what was found and forgets it; true where something was, with the first one's words.
-inline bool flush_findings(Word number, char* words, size_t size) {
-  static char line[4096];
-  const unsigned count = findings.count;
-  for (unsigned i = 0; i < count; i++) {
+// Tells what was found, a line each of fields parted by tabs, as far as whole lines have room, and forgets it.
+inline void tell_findings(char* told, size_t size) {
+  static char line[1024];
+  size_t used = 0;
+  *told = 0;
+  for (unsigned i = 0; i < findings.count; i++) {
     const Kept& kept = findings.kept[i];
     const Found& found = kept.found;
-    const bool race = found.fault == Fault::race || found.fault == Fault::mixed_race;
     Text text = {line, sizeof line, 0};
     append(text, "finding\tkind=%s\tmessage=", kind_of(found.fault));
     append_words(text, kept);
@@ -134,40 +125,22 @@ inline bool flush_findings(Word number, char* words, size_t size) {
            found.fault == Fault::mixed_race);
     append_place(text, *kept.kernel, found.at, "");
     if (kept.buffer >= 0)
-      append(text, "\tarray=buffer %d\toffset=%lld\tbytes=%llu\tsize=%u", kept.buffer, kept.offset,
-             (unsigned long long)kept.bytes, found.bytes);
+      append(text, "\tbuffer=%d\toffset=%lld\tsize=%u", kept.buffer, kept.offset, found.bytes);
     else if (strcmp(found.space, "LDS") == 0)
-      append(text, "\tarray=shared LDS\toffset=%llu\tbytes=%u\tsize=%u", (unsigned long long)found.address,
-             kept.kernel->lds_bytes, found.bytes);
+      append(text, "\toffset=%llu\tsize=%u", (unsigned long long)found.address, found.bytes);
     append(text, "\tthread=block (%u,%u,%u), thread (%u,%u,%u)", kept.block[0], kept.block[1], kept.block[2],
            kept.thread[0], kept.thread[1], kept.thread[2]);
-    if (race) {
+    if (found.fault == Fault::race || found.fault == Fault::mixed_race) {
       append_place(text, *kept.kernel, found.other_at, "other_");
       append(text, "\tother_thread=block (%u,%u,%u), wave %u", kept.block[0], kept.block[1], kept.block[2],
              found.other_wave);
     }
     append(text, "\n");
-    if (findings.log >= 0 && write(findings.log, line, text.used) < 0) findings.log = -1;
-    if (i == 0 && words) {
-      Text told = {words, size, 0};
-      append(told, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", kept.name, kept.block[0], kept.block[1],
-             kept.block[2], kept.thread[0], kept.thread[1], kept.thread[2]);
-      append_words(told, kept);
-      const Place* place = place_of(*kept.kernel, found.at);
-      if (place && *place->file) append(told, ", %s:%u", place->file, place->line);
-      if (count > 1) append(told, "; %u more findings", count - 1);
-    }
+    if (used + text.used + 1 > size) break;
+    memcpy(told + used, line, text.used + 1);
+    used += text.used;
   }
   findings.count = 0;
-  Text text = {line, sizeof line, 0};
-  append(text, "case\t%llu\n", (unsigned long long)number);
-  if (findings.log >= 0 && write(findings.log, line, text.used) < 0) findings.log = -1;
-  return count != 0;
-}
-
-inline bool open_log(const char* path) {
-  findings.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  return findings.log >= 0;
 }
 
 }  // namespace tokitai::gfx

@@ -1,0 +1,63 @@
+"""Seeded faults are found while machine code runs, at their lines; right kernels have no finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gfx.compilers import toolchain
+from tests.runs import run
+from tests.watch import specs
+from tokitai_cli.model.verdict import Verdict
+
+# Faults that show in machine code, of each kind.
+SEEN = (
+    *("missing_barrier", "reused_reduction", "overwritten_tile", "past_workspace", "past_by_one"),
+    *("past_by_pages", "far_past", "in_front", "write_past", "past_shared", "past_dynamic"),
+    *("unset_output", "unset_workspace"),
+)
+
+
+def test_seeded_faults_are_found_at_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, (*SEEN, "bins_read_early"))
+    evidence = run(spec, tmp_path, device="gfx")
+    told = {}
+    for case in evidence.cases:
+        name, _, wrong = case.variant.rpartition("-")
+        found = {
+            (one.kind, int(place.rpartition(":")[2]))
+            for one in case.findings
+            if one.tool == "gfx device"
+            for place in one.location.split(", ")
+            if Path(place.rpartition(":")[0]).name == "faults.hip"
+        }
+        told[name, wrong == "true"] = found
+        if wrong == "false":
+            assert not case.findings, (name, case.findings)
+        elif name in SEEN:
+            assert case.verdict is Verdict.REFUTED, (name, case.reason)
+    missed = {name: told[name, True] for name in SEEN if not specs.marks(name) <= told[name, True]}
+    assert not missed
+    (mixed,) = [case for case in evidence.cases if case.variant == "bins_read_early-true"]
+    races = [one for one in mixed.findings if one.kind == "race"]
+    assert races, mixed.findings
+    assert {one.severity for one in races} == {"warning"}
+
+
+def test_findings_name_arrays_and_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, ("past_by_one", "overwritten_tile"))
+    evidence = run(spec, tmp_path, device="gfx", variant=["past_by_one-true"])
+    (one,) = evidence.cases[0].findings
+    assert one.array == "x[64] of 64 elements"
+    assert one.threads == "block (0,0,0), thread (63,0,0)"
+    assert "global_load_b32" in one.message
+    evidence = run(spec, tmp_path, device="gfx", variant=["overwritten_tile-true"])
+    race = next(one for one in evidence.cases[0].findings if one.kind == "race")
+    assert "ds_store_b32" in race.message
+    assert "ds_load_b32" in race.message
+    assert "wave" in race.threads
