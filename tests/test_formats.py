@@ -22,7 +22,7 @@ from tests.test_report import HOSTILE, hostile_evidence
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli.app import run
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.evidence import CaseRecord
+from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.judged import HeatRecord
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.report import EVIDENCE_FORMATS, Look, file_name, render
@@ -119,6 +119,58 @@ def test_the_first_page_says_what_a_reviewer_needs() -> None:
     order = ["What was judged", "Limits", "Claims", "Not claimed", "Repeat it", "Cases", "Appendix"]
     places = [text.index(f"\n## {name}\n") for name in order]
     assert places == sorted(places)
+
+
+SPELLED = NAMES + "\x1b[31m\x00\x9b\u202e]]><!--</testcase>"
+
+
+def _named_by_strangers() -> Evidence:
+    """Cases that failed, crashed and passed, with names and reasons of every kind of character."""
+    hostile = hostile_evidence()
+    cases = [
+        msgspec.structs.replace(case, variant=SPELLED, profile=SPELLED, id=f"{SPELLED}{at}")
+        for at, case in enumerate(hostile.cases)
+    ]
+    return msgspec.structs.replace(hostile, name=SPELLED, cases=cases)
+
+
+def _plain(text: str) -> bool:
+    """Whether no character of a text moves the cursor or the reading direction."""
+    return not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_junit_keeps_hostile_names_as_text() -> None:
+    evidence = _named_by_strangers()
+    text = render(evidence, "junit").decode()
+    assert _plain(text)
+    root = ET.fromstring(text)
+    tests = root.findall(".//testcase")
+    assert len(tests) == len(evidence.cases) == int(root.get("tests", ""))
+    assert {one.tag for one in root.iter()} <= {
+        *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error"),
+        *("skipped", "system-out", "system-err"),
+    }
+    for at, test in enumerate(tests):
+        whole = " ".join(filter(None, (*test.attrib.values(), *test.itertext())))
+        assert f"{NAMES}" in whole, at
+
+
+def test_json_for_other_programs_keeps_hostile_names_as_text() -> None:
+    evidence = _named_by_strangers()
+    found = json.loads(render(evidence, "sarif"))["runs"][0]
+    assert len(found["results"]) == len([one for one in evidence.cases if one.reads != "verified"])
+    for one in found["results"]:
+        assert _plain(one["message"]["text"])
+        assert one["ruleId"] in {rule["id"] for rule in found["tool"]["driver"]["rules"]}
+        for place in one["locations"]:
+            uri = place["physicalLocation"]["artifactLocation"]["uri"]
+            assert re.fullmatch(r"[A-Za-z0-9._~!$&'()*+,;=:@/%-]+", uri), uri
+    told = json.loads(render(evidence, "intoto"))
+    assert told["_type"] == "https://in-toto.io/Statement/v1"
+    assert all(set(one) == {"name", "digest"} for one in told["subject"])
+    predicate = told["predicate"]
+    tests = [*predicate["passedTests"], *predicate["failedTests"], *predicate["warnedTests"]]
+    assert len(tests) == len(evidence.cases)
 
 
 def test_csv_is_read_back_and_computes_nothing() -> None:

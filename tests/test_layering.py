@@ -57,6 +57,7 @@ HOMES = {
     "platformdirs": {"build", "pipeline"},
     "pydantic": set(),
     "cryptography": {"audit"},
+    "minisign": {"audit"},
     "matplotlib": {"report"},
     "pytest": {"pytest_plugin"},
     "dask": {"cluster"},

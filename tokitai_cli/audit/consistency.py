@@ -36,6 +36,7 @@ _ENDS = {
 # Of these, those after which cases may be missing.
 _CUT = _ENDS - {Verdict.INADMISSIBLE}
 _SHOWN = 20
+_MOST_LINE = 1 << 16  # of a command; Linux takes words of twice that at most
 # Verbs whose runs write evidence, and `reproduce`, which a run of it names.
 _RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
 
@@ -113,7 +114,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
 def _rerun(line: str, case: CaseRecord | None = None) -> str:
     """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
     try:
-        words = shlex.split(line)
+        words = shlex.split(line) if len(line) < _MOST_LINE else []
     except ValueError:
         words = []
     if len(words) < 2 or words[0] != "tokitai" or words[1] not in _RUNNING:

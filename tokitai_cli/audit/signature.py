@@ -14,20 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tokitai_cli import evidence, report, storage
-from tokitai_cli.audit import consistency
+from tokitai_cli.audit import consistency, keys
 from tokitai_cli.audit.opened import MOST_BYTES, opened
-from tokitai_cli.errors import Location, UsageError
 from tokitai_cli.model.audit import Answer, Remark
 from tokitai_cli.model.evidence import Evidence
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
-        Ed25519PrivateKey,
-        Ed25519PublicKey,
-    )
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
-_MOST_KEY_BYTES = 1 << 16
 
 
 class _Signature(msgspec.Struct):
@@ -54,7 +49,7 @@ def attest(file: str, key: str, out: str | None) -> Answer:
     if faults:
         return Answer(f"{path.name}: does not fit, and is not signed", False, faults)
     statement = report.statement(found, path.name, storage.file_sha256(path))
-    private = _private(Path(key))
+    private = keys.private(Path(key))
     payload = msgspec.json.encode(msgspec.json.decode(statement))
     signature = private.sign(pae(PAYLOAD_TYPE, payload))
     envelope = {
@@ -80,7 +75,7 @@ def remarks(path: Path, found: Evidence, envelope: Path, key: Path) -> list[Rema
 
     Raises UsageError for a key that cannot be used.
     """
-    public = _public(key)
+    public = keys.public(key)
     try:
         data = storage.read_plain(envelope, MOST_BYTES)
         read = msgspec.json.decode(data, type=_Envelope)
@@ -128,60 +123,3 @@ def _keyid(key: Ed25519PublicKey) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     return storage.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
-
-
-def _public(path: Path) -> Ed25519PublicKey:
-    """The public key in a PEM file, which may hold the private one."""
-    data = _key_bytes(path)
-    serialization, ed25519 = _library()
-    try:
-        loaded: Any = (
-            serialization.load_pem_private_key(data, None).public_key()
-            if b"PRIVATE KEY" in data
-            else serialization.load_pem_public_key(data)
-        )
-    except (ValueError, TypeError) as error:
-        raise _no_key(path, error) from error
-    if not isinstance(loaded, ed25519.Ed25519PublicKey):
-        raise _no_key(path, "it is of another kind")
-    key: Ed25519PublicKey = loaded
-    return key
-
-
-def _private(path: Path) -> Ed25519PrivateKey:
-    data = _key_bytes(path)
-    serialization, ed25519 = _library()
-    try:
-        loaded: Any = serialization.load_pem_private_key(data, None)
-    except (ValueError, TypeError) as error:
-        raise _no_key(path, error) from error
-    if not isinstance(loaded, ed25519.Ed25519PrivateKey):
-        raise _no_key(path, "it is of another kind")
-    key: Ed25519PrivateKey = loaded
-    return key
-
-
-def _key_bytes(path: Path) -> bytes:
-    try:
-        return storage.read_plain(path, _MOST_KEY_BYTES)
-    except OSError as error:
-        raise _no_key(path, error.strerror or error) from error
-
-
-def _no_key(path: Path, why: object) -> UsageError:
-    return UsageError(
-        f"is no ed25519 key in PEM without a password: {why}",
-        where=Location(path),
-        mend="make one: openssl genpkey -algorithm ed25519 -out key.pem; "
-        "openssl pkey -in key.pem -pubout -out key.pub.pem",
-    )
-
-
-def _library() -> tuple[Any, Any]:
-    try:
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        mend = "pip install 'tokitai[attest]'"
-        raise UsageError("signatures need the library cryptography", mend=mend) from error
-    return serialization, ed25519

@@ -99,6 +99,8 @@ def _write(target: Path, files: dict[PurePosixPath, bytes]) -> None:
     folded = [str(place).casefold() for place in files]
     if len(set(folded)) < len(folded):
         raise UsageError("two files have names that differ in upper and lower case alone")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{target} is a file", mend="name a folder that is not there yet")
     try:
         target.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() or any(target.iterdir()):

@@ -20,8 +20,9 @@ def choose_folder(out: Path) -> tuple[Path, str]:
     """`out` if files can be made there, else the user's state folder, else a temporary one.
 
     Returns the folder and a note, empty where it is `out`. Asked before anything runs:
-    a long run must not end without a place for its evidence.
+    a long run must not end without a place for its evidence. Raises UsageError where `out` is a file.
     """
+    check_no_file(out)
     fault = _unwritable(out)
     if not fault:
         return out, ""
@@ -30,6 +31,15 @@ def choose_folder(out: Path) -> tuple[Path, str]:
     state = platformdirs.user_state_path("tokitai") / "reports"
     folder = Path(tempfile.mkdtemp(prefix="tokitai-reports-")) if _unwritable(state) else state
     return folder, f"--out {out} cannot be written ({fault}): the evidence goes to {folder}"
+
+
+def check_no_file(out: Path) -> None:
+    """Raise UsageError where `out`, or what it is to lie in, is there and no folder."""
+    for place in (out, *out.parents):
+        if place.exists():
+            if not place.is_dir():
+                raise UsageError(f"--out {out}: {place} is a file", mend="name a folder")
+            return
 
 
 def _unwritable(folder: Path) -> str:
@@ -88,6 +98,7 @@ def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
         raise UsageError("several formats do not fit stdout", mend="name a folder with --out")
     path = Path(out)
     folder = path if len(files) > 1 or path.is_dir() else path.parent
+    check_no_file(folder)
     if not folder.is_dir():
         raise UsageError(f"--out {out}: the folder {folder} is not there")
     for name, data in files.items():

@@ -20,7 +20,10 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="Evidence, the NAME.js
 def check(
     file: File,
     key: Annotated[
-        str | None, typer.Option(metavar="PEM", help="Public key whose signature it must have.")
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Public key (PEM or minisign) whose signature it must have."
+        ),
     ] = None,
     attestation: Annotated[
         str | None,
@@ -90,7 +93,7 @@ def claims(
 
 def attest(
     file: File,
-    key: Annotated[str, typer.Option(metavar="PEM", help="Private ed25519 key.")],
+    key: Annotated[str, typer.Option(metavar="KEY", help="Private ed25519 key: PEM or minisign.")],
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="NAME.dsse.json beside it by itself.")
     ] = None,
