@@ -60,6 +60,7 @@ struct Repetition {
 
 struct Case {
   Word number, file_bytes, warmups;
+  Word approximation;  // how a device that models instructions within an error evaluates them, from 0
   Array<Repetition> repetitions;
   Array<Buffer> buffers;
   Array<Launch> launches;
@@ -219,7 +220,9 @@ inline bool parse_case(const Word* frame, size_t count, const Program& program, 
   if (words.take() != opcode_run) return false;
   request.number = words.take();
   request.file_bytes = words.take();
-  request.warmups = words.take();
+  const Word warmups = words.take();
+  request.warmups = warmups & 0xffffffff;
+  request.approximation = warmups >> 32;
   request.repetitions.allocate(words.take_count(2));
   if (request.repetitions.count == 0) return false;
   request.nanoseconds.allocate(request.repetitions.count);

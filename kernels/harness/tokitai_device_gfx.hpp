@@ -44,13 +44,7 @@ class Device : public Regions {
 
   bool take_option(const char* option) {
     constexpr unsigned most_threads = 256;
-    constexpr const char* words[] = {"nominal", "up", "down", "flush"};
     unsigned threads;
-    for (unsigned i = 0; i < 4; i++)
-      if (strncmp(option, "--approximate=", 14) == 0 && strcmp(option + 14, words[i]) == 0) {
-        gfx::nearby = gfx::Nearby(i);
-        return true;
-      }
     if (sscanf(option, "--threads=%u", &threads) != 1 || threads > most_threads) return false;
     threads_ = threads;
     return true;
@@ -69,6 +63,7 @@ class Device : public Regions {
 
   bool open(const Program& program, Case& request) {
     written_.allocate(request.buffers.count);
+    gfx::nearby = gfx::Nearby(request.approximation);
     return Regions::open(program, request);
   }
 

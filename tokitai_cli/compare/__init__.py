@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokitai_cli.compare.approximation import APPROXIMATIONS, judge_approximation
 from tokitai_cli.compare.flat import covered
 from tokitai_cli.compare.judgement import (
     Judgement,
@@ -13,10 +14,12 @@ from tokitai_cli.compare.judgement import (
 from tokitai_cli.compare.values import number
 
 __all__ = [
+    "APPROXIMATIONS",
     "Judgement",
     "covered",
     "judge",
     "judge_another",
+    "judge_approximation",
     "judge_other_inputs",
     "judge_right",
     "number",

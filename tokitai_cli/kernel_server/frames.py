@@ -82,9 +82,13 @@ def run_request(
     number: int,
     warmups: int,
     seeds: Sequence[int],
+    approximation: int = 0,
 ) -> bytes:
-    """Payload of a run request; `seeds` are the schedule seeds of the layout's repetitions."""
-    words: list[int] = [_RUN, number, layout.nbytes, warmups, len(seeds)]
+    """Payload of a run request; `seeds` are the schedule seeds of the layout's repetitions.
+
+    approximation: how a device that models instructions within an error evaluates them (gfx alone).
+    """
+    words: list[int] = [_RUN, number, layout.nbytes, warmups | approximation << 32, len(seeds)]
     for place, seed in zip(layout.fills, seeds, strict=True):
         words += (place, seed)
     words.append(len(layout.buffers))

@@ -124,7 +124,7 @@ class Server:
         self._child.kill()
         self._close_descriptors()
 
-    def run(
+    def run(  # noqa: PLR0913 - each of them is one of the request
         self,
         case: Case,
         arrays: Mapping[str, NDArray[Any]],
@@ -134,6 +134,7 @@ class Server:
         timeout: float = 60.0,
         seed: int = 0,
         kept: Mapping[str, NDArray[Any]] | None = None,
+        approximation: int = 0,
     ) -> RunResult:
         """Run the case's launch sequence `repetitions` times on `arrays` (inputs, in-outs, symbols).
 
@@ -150,7 +151,13 @@ class Server:
         seeds = frames.schedule_seeds(repetitions, seed)
         self._number += 1
         payload = frames.run_request(
-            case, self._harness, layout, number=self._number, warmups=warmups, seeds=seeds
+            case,
+            self._harness,
+            layout,
+            number=self._number,
+            warmups=warmups,
+            seeds=seeds,
+            approximation=approximation,
         )
         _ = self.hello
         self._child.drain()

@@ -22,7 +22,7 @@ from tokitai_cli.model.text import error_line
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.arrays import save_arrays
 from tokitai_cli.pipeline.case_record import draft, ended, failed, in_light_of_bugs, judged
-from tokitai_cli.pipeline.device_session import DeviceSession, lasting
+from tokitai_cli.pipeline.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Clock, Preparation, Prepared, Refusal
 
@@ -218,7 +218,8 @@ class _Attempt:
         )
         waiting = [stated for stated in ready.properties if stated.changed]
         state = lasting(artifact.record, case)
-        if not (waiting or state) or judgement.verdict is not Verdict.VERIFIED:
+        near = approximate(artifact.record)
+        if not (waiting or state or near) or judgement.verdict is not Verdict.VERIFIED:
             return result, judgement
         # What a child gave back is gone with its next case.
         kept = tuple(map(_copied, result.outputs))
@@ -226,6 +227,12 @@ class _Attempt:
             judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
             if judgement.verdict is not Verdict.VERIFIED:
                 return msgspec.structs.replace(result, outputs=kept), judgement
+        for number in range(1, len(compare.APPROXIMATIONS) + 1) if near else ():
+            nearby = functools.partial(serve, ready, approximation=number)
+            another = clock.timed(Stage.RUN, nearby)
+            judge = functools.partial(compare.judge_approximation, case, judgement, number)
+            judge = functools.partial(judge, ready.expectations, kept[0], another)
+            judgement = clock.timed(Stage.COMPARE, judge)
         for stated in waiting:
             changed = msgspec.structs.replace(ready, arrays={**ready.arrays, **stated.changed})
             try:

@@ -13,7 +13,15 @@ from tokitai_cli import build, kernel_server, plan
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case, RunResult
-from tokitai_cli.model.device import WRITABLE, Device, Fact, Probe, Recipe, warp_size_of
+from tokitai_cli.model.device import (
+    APPROXIMATE,
+    WRITABLE,
+    Device,
+    Fact,
+    Probe,
+    Recipe,
+    warp_size_of,
+)
 from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
@@ -138,8 +146,12 @@ class DeviceSession:
             self._has_run = False
         return self._server
 
-    def serve(self, case: Case, prepared: Prepared, artifact: build.Artifact) -> RunResult:
+    def serve(
+        self, case: Case, prepared: Prepared, artifact: build.Artifact, approximation: int = 0
+    ) -> RunResult:
         """Run the case in the child; in a fresh one, where variables of the source outlive a launch.
+
+        approximation: of `compare.APPROXIMATIONS`, counted from 1; 0 for the nominal one.
 
         Raises ChildError, NotRunError, InadmissibleError.
         """
@@ -156,6 +168,7 @@ class DeviceSession:
             warmups=settings.warmup,
             timeout=settings.timeout,
             seed=case.seed,
+            approximation=approximation,
         )
 
     def serve_once_more(
@@ -221,6 +234,12 @@ def lasting(record: BuildRecord, case: Case) -> tuple[str, ...]:
     """
     once = [plan.name for plan in case.buffers if plan.init == "zero-once"]
     return (*variables(record, case), *once)
+
+
+def approximate(record: BuildRecord) -> bool:
+    """Whether an instruction of the artifact is known within an error only."""
+    facts = record.code_object
+    return any(fact.name.endswith(APPROXIMATE) and fact.value != "none" for fact in facts)
 
 
 def variables(record: BuildRecord, case: Case) -> tuple[str, ...]:
