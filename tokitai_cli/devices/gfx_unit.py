@@ -61,7 +61,7 @@ def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
     return Code(
         name=_name(kernel),
         entry=kernel.address,
-        instructions=list(decode.decode(kernel.code, kernel.address, code.arch)),
+        instructions=_instructions(code, kernel),
         words=words,
         hidden=tuple((one.value_kind, one.offset, one.size) for one in kernel.args if one.hidden),
         registers=_registers(descriptor.properties, descriptor.rsrc2),
@@ -73,6 +73,19 @@ def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
         most_threads=told.max_flat_workgroup_size,
         float_mode=descriptor.rsrc1 >> 12 & 255,
     )
+
+
+def _instructions(code: CodeObject, kernel: Kernel) -> list[Instruction]:
+    """Those of the kernel; of the whole code object, where it calls functions."""
+    own = list(decode.decode(kernel.code, kernel.address, code.arch))
+    if not any(one.name == "s_swappc_b64" for one in own):
+        return own
+    return [
+        one
+        for part in code.segments
+        if part.flags & _EXECUTABLE
+        for one in decode.decode(part.data, part.address, code.arch)
+    ]
 
 
 def _registers(properties: int, rsrc2: int) -> Registers:

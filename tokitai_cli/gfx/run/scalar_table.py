@@ -107,6 +107,8 @@ s_bcnt0_i32_b64     u32 : u64 : d = u32(__builtin_popcountll(~a)); scc = d != 0;
 s_bcnt1_i32_b32     u32 : u32 : d = u32(__builtin_popcount(a)); scc = d != 0;
 s_bcnt1_i32_b64     u32 : u64 : d = u32(__builtin_popcountll(a)); scc = d != 0;
 s_getpc_b64         getpc
+s_setpc_b64         jump
+s_swappc_b64        call
 16.4
 s_cmp_eq_i32        : i32 i32 : scc = a == b;
 s_cmp_lg_i32        : i32 i32 : scc = a != b;

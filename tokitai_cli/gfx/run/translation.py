@@ -56,11 +56,32 @@ def refused(instructions: Iterable[Instruction]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def reached(instructions: Sequence[Instruction], entry: int) -> list[Instruction]:
-    """Those that a wave can come to from `entry`: behind the code, a compiler may put other bytes."""
+def called(instructions: Sequence[Instruction]) -> set[int]:
+    """Addresses that code makes of its own place and a literal: those of functions among them."""
+    made = set()
+    for index, one in enumerate(instructions):
+        if one.name != "s_getpc_b64":
+            continue
+        for add in instructions[index + 1 : index + 5]:
+            literal = add.src[-1] if add.name == "s_add_u32" else None
+            if literal and literal.kind == "literal" and add.dst[0].index == one.dst[0].index:
+                offset = literal.value - (literal.value >> 31 << 32)
+                made.add(one.address + one.size + offset)
+    return made
+
+
+def reached(
+    instructions: Sequence[Instruction], entry: int, functions: Iterable[int] = ()
+) -> list[Instruction]:
+    """Those that a wave can come to from `entry`: behind the code, a compiler may put other bytes.
+
+    functions: further addresses that it may call, where it calls any.
+    """
     by_address = {one.address: one for one in instructions}
     found: dict[int, Instruction] = {}
     waiting = [entry]
+    if any(_kind(one) == "call" for one in instructions):
+        waiting += [*called(instructions), *functions]
     while waiting:
         at = waiting.pop()
         one = by_address.get(at)
@@ -70,12 +91,14 @@ def reached(instructions: Sequence[Instruction], entry: int) -> list[Instruction
         kind = _kind(one)
         if kind == "branch":
             waiting.append(one.modifiers["target"])
-        if kind != "end" and one.name != "s_branch":
+        if kind not in {"end", "trap", "jump"} and one.name != "s_branch":
             waiting.append(at + one.size)
     return [found[at] for at in sorted(found)]
 
 
-def translate(instructions: Sequence[Instruction], function: str, entry: int) -> Body:
+def translate(
+    instructions: Sequence[Instruction], function: str, entry: int, functions: Iterable[int] = ()
+) -> Body:
     """C++ function of a kernel whose code begins at `entry`. Raises RefusedError.
 
     instructions: those that are reached, in the order of their addresses.
@@ -84,7 +107,8 @@ def translate(instructions: Sequence[Instruction], function: str, entry: int) ->
     known = {one.address for one in instructions}
     if targets - known:
         raise RefusedError("a branch out of the kernel")
-    resumed = {entry}
+    calls = any(_kind(one) == "call" for one in instructions)
+    resumed = {entry, *(known & {*called(instructions), *functions} if calls else ())}
     lines: list[str] = []
     made: dict[str, str] = {}
     places: list[int] = []
@@ -94,7 +118,7 @@ def translate(instructions: Sequence[Instruction], function: str, entry: int) ->
         places += done.places
         after = one.address + one.size
         kind = _kind(one)
-        if kind == "barrier":
+        if kind in {"barrier", "call"}:
             resumed.add(after)
         elif kind == "branch" and one.modifiers["target"] <= one.address:
             resumed.add(one.modifiers["target"])
@@ -106,7 +130,8 @@ def translate(instructions: Sequence[Instruction], function: str, entry: int) ->
         for line, at in zip(lines, (one.address for one in instructions), strict=True)
     )
     text = (
-        f"static void {function}(Wave& w) {{\n  switch (w.pc) {{\n{dispatch}"
+        f"static void {function}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
+        f"  switch (w.pc) {{\n{dispatch}"
         f"    default: return lost(w);\n  }}\n{body}\n  lost(w);\n}}\n"
     )
     return Body(text, made, tuple(places))
@@ -327,6 +352,15 @@ def _getpc(one: Instruction, entry: Entry) -> Translated:
     return Translated(set_scalar(one.dst[0], value, 64))
 
 
+def _jump(one: Instruction, entry: Entry) -> Translated:
+    """To an address in a register; a call keeps the one behind it."""
+    lines = [f"const u64 to = {scalar(one.src[0], 64)} - code_at(w, 0);"]
+    if entry.kind == "call":
+        lines.append(set_scalar(one.dst[0], f"code_at(w, {one.address + one.size:#x})", 64))
+    lines.append("w.pc = to >> 32 ? ~0u : u32(to); goto dispatch;")
+    return Translated(f"{{ {' '.join(lines)} }}")
+
+
 # --- lanes
 
 
@@ -521,6 +555,8 @@ _KINDS: dict[str, Callable[[Instruction, Entry], Translated]] = {
     "saveexec": _saveexec,
     "wrexec": _wrexec,
     "getpc": _getpc,
+    "jump": _jump,
+    "call": _jump,
     "readfirstlane": _readfirstlane,
     "readlane": _readlane,
     "writelane": _writelane,

@@ -74,9 +74,10 @@ class Registers(msgspec.Struct, frozen=True):
 class Code(msgspec.Struct, frozen=True, kw_only=True):
     """A kernel of a code object as the unit needs it.
 
-    entry: address of its code. instructions: of it, in order. hidden: (kind, offset, size) of arguments
-    that the runtime gives. vector_registers, lds, scratch, argument_bytes: as its descriptor says.
-    most_threads: that a block may have, 0 for no bound. float_mode: bits 12 to 19 of COMPUTE_PGM_RSRC1.
+    entry: address of its code. instructions: of it, in order, and of all functions where it calls any.
+    hidden: (kind, offset, size) of arguments that the runtime gives. vector_registers, lds, scratch,
+    argument_bytes: as its descriptor says. most_threads: that a block may have, 0 for no bound.
+    float_mode: bits 12 to 19 of COMPUTE_PGM_RSRC1.
     """
 
     name: str
@@ -113,8 +114,9 @@ def unit(
     operations: dict[str, str] = {}
     parts: list[str] = []
     for index, kernel in enumerate(kernels):
-        code = reached(kernel.instructions, kernel.entry)
-        body = _body(kernel, code, index)
+        functions = [addend for _, addend in memory.relocations]
+        code = reached(kernel.instructions, kernel.entry, functions)
+        body = _body(kernel, code, index, functions)
         operations.update(body.operations)
         by_address = {one.address: one for one in code}
         told = ((at, *place(by_address[at])) for at in sorted(set(body.places)))
@@ -128,7 +130,7 @@ def unit(
     )
 
 
-def _body(kernel: Code, code: Sequence[Instruction], index: int) -> Body:
+def _body(kernel: Code, code: Sequence[Instruction], index: int, functions: Sequence[int]) -> Body:
     names = [*refused(code)]
     if kernel.float_mode != NEAREST_WITH_DENORMALS:
         names.append(f"the float mode {kernel.float_mode:#04x}")
@@ -137,7 +139,7 @@ def _body(kernel: Code, code: Sequence[Instruction], index: int) -> Body:
         what = [*names, *(f"the argument {kind}" for kind in hidden)]
         raise NotRunError(f"kernel {kernel.name} needs what is not modelled: {', '.join(what)}")
     try:
-        return translate(code, f"run_{index}", kernel.entry)
+        return translate(code, f"run_{index}", kernel.entry, functions)
     except RefusedError as error:
         raise NotRunError(f"kernel {kernel.name} cannot be translated: {error}") from None
 
