@@ -1,12 +1,15 @@
 """How many HIP files of two public repositories build for the cpu device, and what stops the rest.
 
-    python -m bench.corpus HECBENCH_GIT ROCM_EXAMPLES_GIT --work DIR [--only WORD] [--retry]
+    python -m bench.corpus HECBENCH_GIT ROCM_EXAMPLES_GIT --work DIR [--only WORD] [--retry] [--bind N]
 
 The folders are git directories (ORNL/HeCBench at 49175104, ROCm/rocm-examples at 7dfb7d40); their trees
 are written into DIR. Each translation unit (HeCBench: what its Makefiles compile; rocm-examples: each
 .hip) that holds `__global__`, in itself or in what it includes of its program, is built by the tool's
 own steps: kernels taken out of host code, compiled, linked with the unit that serves them. The
 compiler is told not to optimise. Results are kept in DIR/results.jsonl, so that a run can go on.
+
+With --bind N it takes N units at random and builds each kernel that `tokitai find` can bind by the spec
+that find drafts for it.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ import collections
 import contextlib
 import json
 import os
+import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,8 +33,12 @@ import msgspec
 from tokitai_cli.build import build
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.errors import TokitaiError
-from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
+from tokitai_cli.model.found import Unread
+from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
+from tokitai_cli.pipeline.find import drafts_of, write_drafts
+from tokitai_cli.spec import load
+from tokitai_cli.spec.gaps import GAP
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".hip", ".C")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
@@ -159,19 +168,60 @@ def units(roots: tuple[Path, Path]) -> list[Unit]:
     ]
 
 
-def attempt(unit: Unit) -> list[str]:
-    """Build a unit: what stops it, empty where nothing does."""
+def attempt(unit: Unit, kernels: tuple[KernelEntry, ...] = ()) -> list[str]:
+    """Build a unit that serves `kernels`: what stops it, empty where nothing does."""
     recipe = CpuDevice().recipe(DeviceOptions(), {}, unit.flags)
     command = tuple("-O0" if word == "-O3" else word for word in recipe.command)
     recipe = msgspec.structs.replace(recipe, command=command)
     errors: list[str] = []
     try:
-        build(HarnessRequest(unit.source, ()), recipe)
+        build(HarnessRequest(unit.source, kernels), recipe)
     except TokitaiError as error:
         errors = [*getattr(error, "first_errors", ()), str(error)]
     except Exception as error:  # noqa: BLE001 - a fault of the tool is what is looked for here
         errors = [f"{type(error).__name__}: {error}"]
     return errors
+
+
+def bound(unit: Unit, folder: Path) -> Iterator[list[str] | None]:
+    """For each kernel of a unit what stops the build by its drafted spec; None where it has no draft."""
+    include = tuple(Path(flag[2:]) for flag in unit.flags if flag.startswith("-I"))
+    found = drafts_of(unit.source, include, folder / "spec")
+    if isinstance(found, Unread):
+        return
+    yield from (None for one in found if not one.spec)
+    entries: list[KernelEntry] = []
+    for path in write_drafts([one for one in found if one.spec], folder):
+        for file in (path, path.parent / "formula.py"):
+            file.write_text(file.read_text("utf-8").replace(GAP, "# filled in:"), "utf-8")
+        try:
+            (variant,) = load(path).spec.variants.values()
+        except TokitaiError as error:
+            yield [str(error)]
+            continue
+        entries += [kernel_entry(variant, one, WARP_SIZES[0]) for one in variant.launches]
+    if not attempt(unit, tuple(entries)):
+        yield from ([] for _ in entries)
+    else:
+        yield from (attempt(unit, (one,)) for one in entries)
+
+
+def bind(chosen: list[Unit], work: Path) -> None:
+    """Print how many kernels of some units can be bound, and how many build so."""
+    kernels = drafted = built = 0
+    for number, unit in enumerate(chosen):
+        for errors in bound(unit, work / "drafts" / str(number)):
+            kernels += 1
+            drafted += errors is not None
+            built += errors == []
+            if errors:
+                sys.stdout.write(f"      {unit.name}: {reason(errors)}\n")
+        sys.stderr.write(f"\r{number + 1}/{len(chosen)} {unit.name[:70]:70}")
+    share = 100 * built / max(1, drafted)
+    sys.stdout.write(
+        f"{len(chosen)} units: {kernels} kernels, {drafted} with a draft, {built} of them build,"
+        f" {share:.1f} %\n"
+    )
 
 
 def reason(errors: list[str]) -> str:
@@ -207,6 +257,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", default="", help="a word of the units' names")
     parser.add_argument("--retry", action="store_true", help="build again what did not build")
+    parser.add_argument("--bind", type=int, default=0, help="units whose kernels are bound")
+    parser.add_argument("--seed", type=int, default=1, help="which units those are")
     options = parser.parse_args()
     os.nice(10)
     work = options.work.resolve()
@@ -214,6 +266,11 @@ def main() -> None:
     roots = (work / "hecbench", work / "rocm-examples")
     extract(options.hecbench, roots[0], "src/")
     extract(options.rocm_examples, roots[1], "")
+    if options.bind:
+        found = random.Random(options.seed).sample(units(roots), options.bind)  # noqa: S311
+        shutil.rmtree(work / "drafts", ignore_errors=True)
+        bind(found, work)
+        return
     kept = work / "results.jsonl"
     known: dict[str, list[str]] = {}
     if kept.exists():

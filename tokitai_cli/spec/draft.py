@@ -118,5 +118,5 @@ def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Prog
                  if p.type == one.name and p.name and not p.pointers):  # fmt: skip
             found.append(one.name)  # a function of its own: no type that could be guessed
         else:
-            found.append("int" if re.search(r"idx|index|int", one.name, re.I) else "float")
+            found.append("int" if re.search(r"idx|index|int|key", one.name, re.I) else "float")
     return found
