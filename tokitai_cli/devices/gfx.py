@@ -39,6 +39,7 @@ _DEFAULT_ARCH = "gfx1101"
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
 ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
+_LIBRARY_DEPFILE = "code.library.d"
 
 
 class GfxDevice:
@@ -118,7 +119,7 @@ class GfxDevice:
                 BuildStage(_OBJECT, (*base, *object_of)),
             ),
             kept=(gfx_compiler.CODE_OBJECT,),
-            depfiles=(_UNIT_DEPFILE,),
+            depfiles=(_UNIT_DEPFILE, _LIBRARY_DEPFILE),
             server=(*base, *served),
             link=(*host[0], "-O3", "-pthread", "{object}", "{server}", *trace, "-o", "{output}"),
             environment=compiler_environment(),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tokitai_cli.devices import gfx_tables
+from tokitai_cli.devices import gfx_library, gfx_tables
 from tokitai_cli.devices.code_object import variables_fact
 from tokitai_cli.errors import NotRunError, UntranslatedError
 from tokitai_cli.gfx.code import decode, text
@@ -15,7 +15,7 @@ from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.code.objects import CodeObject, Kernel, lines, read_code_object
 from tokitai_cli.gfx.run import approximate
 from tokitai_cli.gfx.run.unit import Code, Memory, Registers, Word, unit
-from tokitai_cli.model.device import APPROXIMATE, Fact
+from tokitai_cli.model.device import APPROXIMATE, MACHINE_CODE, Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.storage import sha256
 
@@ -32,6 +32,11 @@ def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tupl
     """
     code = read_code_object(code_path.read_bytes())
     found = list(gfx_tables.kernels(code, len(request.kernels)))
+    library = gfx_library.named(code, request.source.parent)
+    if library is not None:
+        code, theirs = gfx_library.taken(library, code.arch, [kernel for kernel, _ in found])
+        found = [(kernel, rows) for kernel, (_, rows) in zip(theirs, found, strict=True)]
+        unit_path.with_suffix(".library.d").write_text(f"{unit_path.name}: {library}\n", "utf-8")
     kernels = [
         _code(code, kernel, tuple(_words(kernel, rows, entry.args)))
         for (kernel, rows), entry in zip(found, request.kernels, strict=True)
@@ -51,7 +56,14 @@ def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tupl
     except NotRunError as error:
         raise UntranslatedError(str(error), mend="docs/gfx.md lists what is executed") from None
     unit_path.write_text(made, encoding="utf-8")
-    return tuple(_facts(code, zip((kernel for kernel, _ in found), kernels, strict=True)))
+    facts = tuple(_facts(code, zip((kernel for kernel, _ in found), kernels, strict=True)))
+    if library is None:
+        return facts
+    digest = sha256(library.read_bytes())
+    return (
+        Fact(MACHINE_CODE, f"{library.name} (sha256 {digest})", "file that the source names"),
+        *facts,
+    )
 
 
 def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tokitai_cli.evidence.claims import elements, tried_values
 from tokitai_cli.model import queries
+from tokitai_cli.model.device import MACHINE_CODE
 from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
 from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
@@ -87,6 +88,11 @@ def _builds(evidence: Evidence) -> Iterator[StatementRecord]:
                 f"{build.source} was built for {build.device} by {version}; "
                 f"the artifact has sha256 {build.artifact_sha256}."
             )
+            for fact in build.code_object:
+                if fact.name == MACHINE_CODE:
+                    text += (
+                        f" The kernels are machine code of {fact.value}, which was built elsewhere."
+                    )
             yield _state(text, "builds", key, "artifact_sha256")
 
 

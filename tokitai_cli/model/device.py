@@ -157,6 +157,9 @@ WRITABLE = "writable variables"
 # End of the name of the fact that tells which instructions of a kernel hardware gives within an error.
 APPROXIMATE = "approximate instructions"
 
+# Name of the fact that tells which file the kernels' machine code is of, where it was not built here.
+MACHINE_CODE = "machine code of"
+
 
 class SharedGuards(msgspec.Struct, frozen=True):
     """Bytes kept free in front of each array of shared memory, behind it, and behind the last one."""
