@@ -36,7 +36,6 @@ _ENDS = {
 # Of these, those after which cases may be missing.
 _CUT = _ENDS - {Verdict.INADMISSIBLE}
 _SHOWN = 20
-_MOST_LINE = 1 << 16  # of a command; Linux takes words of twice that at most
 # Verbs whose runs write evidence, and `reproduce`, which a run of it names.
 _RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
 
@@ -113,10 +112,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
 
 def _rerun(line: str, case: CaseRecord | None = None) -> str:
     """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
-    try:
-        words = shlex.split(line) if len(line) < _MOST_LINE else []
-    except ValueError:
-        words = []
+    words = planned.words_of(line)
     if len(words) < 2 or words[0] != "tokitai" or words[1] not in _RUNNING:
         return "the command to repeat it is none of tokitai's"
     if shlex.join(words) != line:

@@ -17,12 +17,21 @@ from tokitai_cli.model.text import plural
 
 # A plan is made anew where it is no burden: the text is a stranger's.
 _MOST_CASES = 20_000
+_MOST_LINE = 1 << 16  # Linux takes words of twice that at most
 _ONE_SPEC = {"verify", "sanitize", "compare"}
+
+
+def words_of(line: str) -> list[str]:
+    """Words of a command line; none where it is no line of a shell, or longer than any."""
+    try:
+        return shlex.split(line) if len(line) < _MOST_LINE else []
+    except ValueError:
+        return []
 
 
 def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     """Cases that were selected and are not in it, or that nothing selected."""
-    selection = _selection(shlex.split(found.rerun), loaded)
+    selection = _selection(words_of(found.rerun), loaded)
     if selection is None:
         yield Remark("whether every case that was selected is in it cannot be said")
         return

@@ -15,6 +15,8 @@ from tokitai_cli.model.text import plural
 
 # Folders above the spec's that paths may lead to, parts of a path, and bytes of a part.
 _MOST_ABOVE, _MOST_PARTS, _MOST_NAME = 8, 32, 200
+# Files and folders that are made; a run's kernels and headers are some hundreds.
+_MOST_FILES = 10_000
 
 
 def unpack(file: str, folder: str) -> Answer:
@@ -35,6 +37,9 @@ def unpack(file: str, folder: str) -> Answer:
         place = _place(name, above, path)
         if placed.setdefault(place, (digest, data))[0] != digest:
             raise EvidenceError(f"has two files that would be {place}", where=Location(path))
+    if len(placed) > _MOST_FILES or len({up for one in placed for up in one.parents}) > _MOST_FILES:
+        message = f"has more than {_MOST_FILES} files or folders to write"
+        raise EvidenceError(message, where=Location(path))
     remarks += [Remark(f"{name} is not in the evidence", fault=True) for name in _missing(found)]
     _write(target, {place: data for place, (_, data) in placed.items()})
     rows = [(str(target / place), digest) for place, (digest, _) in placed.items()]
