@@ -114,7 +114,7 @@ KERNEL past_by_ldg(const float* x, float* y, float* ws, const int* k, int n) {
 
 // 1 64
 KERNEL past_local(const float* x, float* y, float* ws, const int* k, int n) {
-  float kept[4] = {1, 2, 3, 4};
+  float kept[4] = {x[threadIdx.x], 2, 3, 4};
   const float* p = kept + k[0];
   y[threadIdx.x] = p[wrong ? 4 : 3] + x[threadIdx.x];  // <- stack-buffer-overflow
 }
