@@ -73,7 +73,11 @@ using tokitai_at = std::remove_cv_t<typename tokitai::KernelTraits<function>::te
 template <class T>
 using tokitai_bare = std::remove_cv_t<std::remove_reference_t<T>>;
 template <class T>
-T& tokitai_some();
+#ifdef TOKITAI_DEVICE_GFX  // its tables are the device's
+__host__ __device__
+#endif
+    T&
+    tokitai_some();
 
 template <class P>
 constexpr bool tokitai_is_struct = std::is_class_v<P>;

@@ -17,6 +17,7 @@ from tokitai_cli.model.verdict import Verdict
 SHAPE = {"m": 32, "n": 48, "k": 48}
 WRONG = ("transposed", "last_term", "wrong_sign", "zeros")
 
+FORMULA = "def double(params, inputs, scalars):\n    return {'y': 2.0 * inputs['x']}\n"
 MATRIX_CORE = """
 #include <hip/hip_runtime.h>
 typedef _Float16 half16 __attribute__((ext_vector_type(16)));
@@ -90,9 +91,7 @@ def test_an_instruction_that_is_not_known_is_named_and_not_run(
 ) -> None:
     toolchain("clang", monkeypatch)
     (tmp_path / "source.hip").write_text(MATRIX_CORE)
-    (tmp_path / "formula.py").write_text(
-        "def double(params, inputs, scalars):\n    return {'y': 2.0 * inputs['x']}\n"
-    )
+    (tmp_path / "formula.py").write_text(FORMULA)
     body, _, tail = VARIANT.partition("profiles")
     both = body.replace("KERNEL", "scaled") + body.replace("KERNEL", "plain")
     (tmp_path / "spec.yaml").write_text(SPEC + both + "profiles" + tail)
@@ -118,3 +117,51 @@ def test_other_architectures_are_refused(arch: str) -> None:
     assert not probe.available
     assert arch in probe.missing
     assert "gfx1101" in probe.mend
+
+
+ARGUMENTS = """
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+struct Config { float by; int dims[2]; const float* bias; };
+__constant__ float table[4];
+template <class T>
+__global__ void doubled(Config c, const T* x, T* y, double scale, long long n) {
+  extern __shared__ float buffer[];
+  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  buffer[threadIdx.x] = i < n ? float(x[i]) : 0.0f;
+  __syncthreads();
+  const float v = buffer[threadIdx.x] * c.by * float(scale) + table[i % 4];
+  if (i < n) y[i] = T(v + (c.dims[1] == 4 ? 0.0f : 1.0f) + c.bias[i]);
+}
+int main() { return 0; }  // of the host, and left out
+"""
+ARGUMENTS_SPEC = """
+schema: tokitai/spec/v1
+op: doubled
+title: twice
+params: {n: {default: 100}}
+variants:
+  main:
+    source: source.hip
+    inputs: {x: {dtype: float16, shape: [n]}, b: {dtype: float32, shape: [n], draw: constant}}
+    symbols: {table: {dtype: float32, shape: [4], draw: {kind: constant, value: -1}}}
+    outputs: {y: {dtype: float16, shape: [n]}}
+    scalars: {two: {dtype: float64, value: 2.0}, one: {dtype: float32, value: 1.0}}
+    structs: {c: {by: one, dims: [3, 4], bias: b}}
+    launches:
+      - {kernel: "doubled<__half>", grid: [2], block: [64], shared: 256, args: [c, x, y, two, n]}
+    oracle: {formula: "formula.py:double"}
+    checks: [{metric: bound, why: a product}]
+profiles: {normal: {draw: normal}}
+"""
+
+
+def test_structs_symbols_templates_and_dynamic_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain("clang", monkeypatch)
+    (tmp_path / "source.hip").write_text(ARGUMENTS)
+    (tmp_path / "formula.py").write_text(FORMULA)
+    (tmp_path / "spec.yaml").write_text(ARGUMENTS_SPEC)
+    evidence = run(tmp_path / "spec.yaml", tmp_path, device="gfx")
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason
