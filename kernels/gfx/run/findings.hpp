@@ -110,6 +110,13 @@ inline void append_words(Text& text, const Kept& kept) {
   append(text, "; %s (at 0x%x)", instruction, found.at);
 }
 
+// A compiler may load from LDS ahead of the branch that decides whether the value counts, as such a load
+// cannot fault: what nobody wrote there is a warning. Where the value does count, other fills in other
+// repetitions give other results.
+inline bool is_speculative(const Found& found) {
+  return found.fault == Fault::uninitialised && strcmp(found.space, "LDS") == 0;
+}
+
 // Tells what was found, a line each of fields parted by tabs, as far as whole lines have room, and forgets it.
 inline void tell_findings(char* told, size_t size) {
   static char line[1024];
@@ -122,7 +129,7 @@ inline void tell_findings(char* told, size_t size) {
     append(text, "finding\tkind=%s\tmessage=", kind_of(found.fault));
     append_words(text, kept);
     append(text, "\tkernel=%s\tcount=%llu\tlower=%d", kept.name, (unsigned long long)kept.count,
-           found.fault == Fault::mixed_race);
+           found.fault == Fault::mixed_race || is_speculative(found));
     append_place(text, *kept.kernel, found.at, "");
     if (kept.buffer >= 0)
       append(text, "\tbuffer=%d\toffset=%lld\tsize=%u", kept.buffer, kept.offset, found.bytes);
