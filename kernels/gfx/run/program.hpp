@@ -49,7 +49,7 @@ namespace tokitai {
 // A kernel as its descriptor and metadata describe it. Registers of the caller's are -1 where there is none.
 struct DeviceKernel {
   void (*run)(gfx::Wave&);
-  gfx::u32 entry, vector_registers, lds_bytes, scratch_bytes, argument_bytes, most_threads;
+  gfx::u32 entry, vector_registers, lds_bytes, scratch_bytes, argument_bytes;
   int dispatch_at, arguments_at, scratch_size_at, user_registers;
   bool block_x, block_y, block_z;
   const gfx::Slot* slots;

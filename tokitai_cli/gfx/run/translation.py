@@ -231,20 +231,11 @@ def _vector(one: Instruction, entry: Entry, lanes: Mapping[int, str] | None = No
             call = set_scalar(one.dst[masks[0]], f"{call} & w.exec")
     else:
         call += ";"
-    return Translated(f"{before}{call}{' }' if before else ''}", {entry.name: operations(entry)})
+    return Translated(f"{before}{call}{' }' if before else ''}", {entry.name: _operation(entry)})
 
 
-@functools.cache
-def _operations_by_name() -> dict[str, str]:
-    return {}
-
-
-def operations(entry: Entry) -> str:
-    """Text of an entry's operation, made once."""
-    known = _operations_by_name()
-    if entry.name not in known:
-        known[entry.name] = operands.operation(entry)
-    return known[entry.name]
+# Text of an entry's operation, made once.
+_operation = functools.cache(operands.operation)
 
 
 def _crossed(one: Instruction, entry: Entry) -> tuple[str, str, str]:

@@ -167,7 +167,7 @@ def _tables(kernel: Code, index: int, places: Iterable[tuple[int, str, str, int]
         f"constexpr Parameter parameters_{index}[] = {{{', '.join([*parameters, '{}'])}}};\n"
         f"constexpr DeviceKernel kernel_{index} = {{run_{index}, {kernel.entry:#x}, "
         f"{kernel.vector_registers}, {kernel.lds}, {kernel.scratch}, {kernel.argument_bytes}, "
-        f"{kernel.most_threads}, {registers.dispatch}, {registers.arguments}, "
+        f"{registers.dispatch}, {registers.arguments}, "
         f"{registers.scratch_size}, {registers.end}, {block}, slots_{index}, {len(slots)}, "
         f"places_{index}, {len(told)}}};\n"
     )
