@@ -25,7 +25,9 @@ from tokitai_cli.formula.arrays import Moving
 from tokitai_cli.formula.contraction import letters
 
 _REDUCTIONS = {"add": "sum", "maximum": "max", "minimum": "min"}
+_REDUCING = frozenset((*SUMS, *EXTREMES))
 _OFF = 1e-3
+NOTHING = Behind()
 
 
 class Changeable(Moving):
@@ -63,18 +65,17 @@ class Changeable(Moving):
         out = kwargs.pop("out", None)
         plain = [_bare(x) for x in inputs]
         before = len(self.tape.operations)
-        with np.errstate(all="ignore"):
-            if method == "at":
-                _added_at(inputs[0], ufunc, plain)
-                return None
-            if method == "reduce":
-                result = self._reduced(
-                    _REDUCTIONS.get(ufunc.__name__, ufunc.__name__), ufunc.reduce, plain, kwargs
-                )
-            elif method == "__call__":
-                result = self._called(ufunc, plain, kwargs)
-            else:
-                result = getattr(ufunc, method)(*plain, **kwargs)
+        if method == "at":
+            _added_at(inputs[0], ufunc, plain)
+            return None
+        if method == "reduce":
+            result = self._reduced(
+                _REDUCTIONS.get(ufunc.__name__, ufunc.__name__), ufunc.reduce, plain, kwargs
+            )
+        elif method == "__call__":
+            result = self._called(ufunc, plain, kwargs)
+        else:
+            result = getattr(ufunc, method)(*plain, **kwargs)
         wrapped = Changeable(result, self.tape, self._behind(before, inputs))
         if out is None:
             return wrapped
@@ -82,7 +83,9 @@ class Changeable(Moving):
         return out[0]
 
     def _behind(self, before: int, inputs: Any) -> Behind:
-        """What the result of the operation at `before`, if it is one, comes of."""
+        """What the result of the operation at `before`, if it is one, comes of; asked once a formula."""
+        if not self.tape.is_recording:
+            return NOTHING
         found = _behind(inputs)
         for place, operation in enumerate(self.tape.operations[before:], before):
             places = frozenset({place} if operation.name in SUMS else ())
@@ -97,13 +100,12 @@ class Changeable(Moving):
             return _spread(function, *args, **kwargs)
         before = len(self.tape.operations)
         plain, named = [_bare(x) for x in args], {key: _bare(x) for key, x in kwargs.items()}
-        with np.errstate(all="ignore"):
-            if name in (*SUMS, *EXTREMES):
-                result = self._reduced(name, function, plain, named)
-            elif name == "where" and len(plain) == 3:
-                result = self._selected(*plain)
-            else:
-                result = function(*plain, **named)
+        if name in _REDUCING:
+            result = self._reduced(name, function, plain, named)
+        elif name == "where" and len(plain) == 3:
+            result = self._selected(*plain)
+        else:
+            result = function(*plain, **named)
         behind = self._behind(before, args)
         if isinstance(result, (list, tuple)):
             return [Changeable(x, self.tape, behind) for x in result]

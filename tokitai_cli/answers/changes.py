@@ -118,12 +118,12 @@ class Tape:
         self.is_recording = change is None
         self._file = file
         self._change = change
+        self._place = -1
 
     def next(self, name: str, terms: int = 0) -> str | None:
         """The change of the operation that comes now, if any."""
-        place = len(self.operations)
+        self._place = place = self._place + 1
         if self._change is not None:
-            self.operations.append(Operation(place, name, 0))
             return self._change.kind if self._change.operation.place == place else None
         line = self._line()
         nth = 1 + sum(one.name == name and one.line == line for one in self.operations)

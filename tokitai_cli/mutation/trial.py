@@ -128,6 +128,7 @@ class _Bench:
         self._device, self._probe, self._settings = device, probe, settings
         self._ready: dict[Path, list[Ready]] = {}
         self._noticed: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
         self._codes: dict[Path, dict[HarnessRequest, bytes]] = {}
         self._texts: dict[Path, Mapping[Path, str]] = {}
         for case in cases:
@@ -189,8 +190,13 @@ class _Bench:
         return Trial(change, End.SAME if same else End.SURVIVED)
 
     def _in_order(self, source: Path) -> list[Ready]:
-        """The cases of a source, those first that noticed most."""
-        return sorted(self._ready[source], key=lambda one: -self._noticed.get(one[0].id, 0))
+        """The cases of a source, those first that noticed most for the time that they take."""
+
+        def worth(one: Ready) -> float:
+            name = one[0].id
+            return (self._noticed.get(name, 0) + 0.5) / max(self._seconds.get(name, 0.0), 1e-3)
+
+        return sorted(self._ready[source], key=worth, reverse=True)
 
     def _session(self, timeout: float) -> DeviceSession:
         settings = msgspec.structs.replace(self._settings, timeout=timeout)
@@ -229,7 +235,8 @@ class _Bench:
                         built[request] = found
                     start = time.monotonic()
                     how = _failure(session, case, ready, built[request])
-                    slowest = max(slowest, time.monotonic() - start)
+                    self._seconds[case.id] = time.monotonic() - start
+                    slowest = max(slowest, self._seconds[case.id])
                     if how:
                         raise UsageError(f"the kernel as it is fails: {case.id}: {how}")
                 self._codes[source] = {
