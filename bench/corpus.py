@@ -189,9 +189,10 @@ def bound(unit: Unit, folder: Path) -> Iterator[list[str] | None]:
     found = drafts_of(unit.source, include, folder / "spec")
     if isinstance(found, Unread):
         return
-    yield from (None for one in found if not one.spec)
+    drafts, _ = found
+    yield from (None for one in drafts if not one.spec)
     entries: list[KernelEntry] = []
-    for path in write_drafts([one for one in found if one.spec], folder):
+    for path in write_drafts([one for one in drafts if one.spec], folder):
         for file in (path, path.parent / "formula.py"):
             file.write_text(file.read_text("utf-8").replace(GAP, "# filled in:"), "utf-8")
         try:

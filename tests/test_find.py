@@ -270,3 +270,27 @@ def test_a_kernel_of_cs_linkage_is_found(tmp_path: Path) -> None:
     (drafts,) = find_kernels(source)
     assert not isinstance(drafts, Unread)
     assert [one.kernel.name for one in drafts] == ["one", "two"]
+
+
+def test_kernels_of_macros_and_cut_ones_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "made.hip"
+    source.write_text(
+        "#define MAKE(NAME, T) \\\n"
+        "  __global__ void NAME(const T* x, T* y) { y[0] = x[0]; }\n"
+        "MAKE(one, float)\n"
+        "__global__ void declared(const float* x, float* y);\n"
+        "// __global__ void spoken_of(float* y) {}\n"
+        "__global__ void whole(const float* x, float* y) { y[0] = x[0]; }\n"
+        "__global__ void cut(const float* x, float* y) { if (x[0] > 0) { y[0] = x[0];\n"
+    )
+    assert run(["find", str(source)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 kernel, 1 of them" in text
+    assert f"{source}:2: kernels that this macro makes are not listed" in text
+    assert f"{source}:7: the kernel cut could not be read to its end" in text
+    assert "declared" not in text
+    assert "spoken_of" not in text
+    assert run(["new", str(source), "--kernel", "cut", "--out", str(tmp_path / "out")]) == 2
+    assert "the kernel cut could not be read to its end" in capsys.readouterr().err

@@ -153,7 +153,7 @@ def test_a_function_without_a_rule_is_told_with_its_line(tmp_path: Path) -> None
     (tmp_path / "formula.py").write_text(f"import numpy as np\n\n{median}")
     (case,) = run(spec, tmp_path, variant=["right"]).cases
     assert case.verdict is Verdict.INCONCLUSIVE
-    assert "formula.py:5: raised NoRuleError: numpy.median has no error rule" in case.reason
+    assert "formula.py:5: numpy.median has no error rule" in case.reason
 
 
 def test_integer_outputs_have_the_values_that_rounding_leaves_open() -> None:

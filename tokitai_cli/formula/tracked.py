@@ -293,7 +293,8 @@ def track(x: Any) -> Tracked:
         return x.number()
     array = np.asarray(x)
     if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
-        raise NoRuleError(f"{array.dtype} is no array of numbers")
+        given = "None" if x is None else f"a {type(x).__name__}"
+        raise NoRuleError(f"{given} stands where the formula needs an array or a number")
     wide = array.astype(np.float64)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
         return Tracked(exactly(wide, _nan_of(wide)))

@@ -12,6 +12,7 @@ from tokitai_cli.kernel_source.signatures import (
     instantiated,
     kernels_of,
     may_declare,
+    unlisted,
 )
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
 from tokitai_cli.kernel_source.text import split
@@ -40,4 +41,5 @@ __all__ = [
     "syntax_of",
     "take",
     "template_argument",
+    "unlisted",
 ]

@@ -17,6 +17,7 @@ from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.take import ALWAYS, Program
 from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import DROPPED, ELEMENTS, VECTOR, Types
+from tokitai_cli.sources import blank
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -104,6 +105,28 @@ def kernels_of(program: Program) -> list[Kernel]:
                 Kernel(name, piece.space, template, parameters, path, line, head, body, is_open)
             )
     return found
+
+
+def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
+    """Places of `__global__` without a kernel that `kernels_of` lists: file, line, and why."""
+    for path, pieces in program.pieces.items():
+        source = program.texts[path]
+        known = [(one.begin, one.end) for one in pieces if one.kernel and one.names]
+        text = blank(program.files[path].text)
+        for match in re.finditer(r"\b__global__\b", text):
+            start = text.rfind("\n", 0, match.start()) + 1
+            while start > 1 and text[start - 2] == "\\":
+                start = text.rfind("\n", 0, start - 1) + 1
+            line = text.count("\n", 0, match.start()) + 1
+            directive = text[start:].lstrip().startswith("#")
+            if directive and "{" in re.split(r"(?<!\\)\n", text[match.end() :], maxsplit=1)[0]:
+                yield path, line, "kernels that this macro makes are not listed: write one out"
+            elif directive or any(begin <= match.start() < end for begin, end in known):
+                continue
+            elif "{" in (after := re.split(r";", text[match.end() :], maxsplit=1)[0]):
+                name = re.search(r"(\w+)\s*\(", after)
+                said = f"the kernel {name[1]}" if name else "a kernel"
+                yield path, source.line(match.start()), f"{said} could not be read to its end"
 
 
 def may_declare(program: Program, name: str) -> bool:

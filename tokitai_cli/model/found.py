@@ -34,7 +34,7 @@ class FoundKernel(msgspec.Struct, frozen=True):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """A file that could not be looked at, and why."""
+    """A file, or file:line of it, that could not be looked at, and why."""
 
     file: str
     reason: str

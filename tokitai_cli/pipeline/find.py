@@ -48,14 +48,18 @@ def find_kernels(
             f"no such file or folder: {path}", mend="name a source, or a folder of them"
         )
     seen: set[tuple[Path, int]] = set()
+    told_of: set[str] = set()
     tree = path.parent if path.is_file() else path
     headers = kernel_source.Headers(_below(tree.resolve()))
     for file in [path] if path.is_file() else _sources(path, folders):
         more = headers.folders(file.resolve(), folders)
-        drafts = drafts_of(file, (*folders, *more), place and place.resolve() / "spec")
-        if isinstance(drafts, Unread):
-            yield drafts
+        found = drafts_of(file, (*folders, *more), place and place.resolve() / "spec")
+        if isinstance(found, Unread):
+            yield found
             continue
+        drafts, missed = found
+        yield from (one for one in missed if one.file not in told_of)
+        told_of |= {one.file for one in missed}
         new = [one for one in drafts if (one.kernel.file, one.kernel.line) not in seen]
         seen |= {(one.kernel.file, one.kernel.line) for one in new}
         yield new
@@ -63,15 +67,19 @@ def find_kernels(
 
 def drafts_of(
     file: Path, folders: Sequence[Path] = (), place: Path | None = None, like: Model | None = None
-) -> list[Draft] | Unread:
-    """Drafts for the kernels of one source and of the user's files that it includes."""
+) -> tuple[list[Draft], list[Unread]] | Unread:
+    """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
     data = sources.read(file)
     if data is None or len(data) > MAX_BYTES:
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
     try:
         program = kernel_source.program(file.resolve(), folders)
-        return drafts(program, place, folders, like)
+        missed = [
+            Unread(f"{path}:{line}", reason)
+            for path, line, reason in kernel_source.unlisted(program)
+        ]
+        return drafts(program, place, folders, like), missed
     except (RecursionError, ValueError, LookupError, re.error) as error:
         return Unread(str(file), f"could not be parsed: {type(error).__name__}")
 

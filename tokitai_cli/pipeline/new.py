@@ -26,7 +26,7 @@ def new(
     found = drafts_of(source, include, folder.resolve(), Model(like) if like else None)
     if isinstance(found, Unread):
         raise UsageError(f"{found.file} {found.reason}", mend="name a source with kernels")
-    draft = _chosen(source, found, kernel)
+    draft = _chosen(source, *found, kernel)
     if draft.reasons:
         raise UsageError(
             "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),
@@ -44,7 +44,7 @@ def new(
     return draft, list(texts), "" if readme in texts else line
 
 
-def _chosen(source: Path, drafts: Sequence[Draft], kernel: str) -> Draft:
+def _chosen(source: Path, drafts: Sequence[Draft], missed: Sequence[Unread], kernel: str) -> Draft:
     fitting = [
         one
         for one in drafts
@@ -54,9 +54,10 @@ def _chosen(source: Path, drafts: Sequence[Draft], kernel: str) -> Draft:
     if len(fitting) == 1:
         return fitting[0]
     listed = [f"{one.kernel.file.name}:{one.kernel.line}: {one.kernel.text}" for one in drafts]
+    listed += [f"{Path(one.file).name}: {one.reason}" for one in missed]
     if not drafts:
         mend = "a kernel is a __global__ function with a body; -I names folders of headers"
-        raise UsageError(f"{source} has no kernel", mend=mend)
+        raise UsageError("\n".join([f"{source} has no kernel", *listed]), mend=mend)
     if not fitting:
         raise UsageError("\n".join([f"{source} has no kernel `{kernel}`; it has", *listed]),
                          mend="name one of these: --kernel NAME")  # fmt: skip
