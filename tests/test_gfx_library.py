@@ -97,3 +97,11 @@ def test_kernels_of_the_wheel_are_verified_from_both_builds(tmp_path: Path) -> N
     assert ran.returncode == 0, ran.stdout
     cases = json.loads((tmp_path / "bitsandbytes.json").read_text())["cases"]
     assert [case["verdict"] for case in cases] == ["verified"] * 14
+
+
+def test_isa_shows_the_machine_code_that_the_source_names(tmp_path: Path) -> None:
+    shown = tokitai("isa", spec(tmp_path), "--kernel", "scale<float>")
+    assert shown.returncode == 0, shown.stderr
+    assert (
+        "global_store_b32" in shown.stdout
+    )  # the declaration itself has no instruction but the end

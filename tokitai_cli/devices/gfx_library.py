@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tokitai_cli.errors import CodeError, UntranslatedError
-from tokitai_cli.gfx.code.objects import CodeObject, Kernel
+from tokitai_cli.gfx.code.objects import CodeObject, Kernel, read_code_object
 from tokitai_cli.gfx.inspection import chosen
 
 SYMBOL = "tokitai_machine_code"
@@ -36,6 +36,11 @@ def named(declared: CodeObject, folder: Path) -> Path | None:
         f"the file of machine code does not exist: {text}",
         mend="give a path beside the source, or PACKAGE/FILE of an installed Python package",
     )
+
+
+def read_from(code_path: Path, folder: Path) -> Path:
+    """The file with the machine code of a build: its code object, or what the source names."""
+    return named(read_code_object(code_path.read_bytes()), folder) or code_path
 
 
 def taken(path: Path, arch: str, declared: Sequence[Kernel]) -> tuple[CodeObject, list[Kernel]]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tokitai_cli.formula import loosen
+
 BLOCK = 64
 
 
@@ -32,12 +34,14 @@ def momentum(params, inputs, scalars):
 
 
 def adam(params, inputs, scalars):
-    """The second step of Adam, without decay; the corrections of its moments are numbers."""
+    """The second step of Adam, without decay. 1 - beta2 * beta2 cancels, so that its error counts."""
+    one = inputs["unorm"] * 0 + 1
     beta1, beta2, g = scalars["beta1"], scalars["beta2"], inputs["g"]
     first = inputs["state1"] * beta1 + (1 - beta1) * g
     second = inputs["state2"] * beta2 + (1 - beta2) * g * g
-    root2 = np.sqrt(1 - beta2 * beta2)
-    size = scalars["lr"] * root2 / (1 - beta1 * beta1)
+    # Powers as powf gives them, out of a logarithm and an exponential that are approximate.
+    root2 = np.sqrt(1 - loosen(one * beta2 * beta2, 16))
+    size = scalars["lr"] * root2 / (1 - loosen(one * beta1 * beta1, 16))
     step = first / (np.sqrt(second) + scalars["eps"] * root2)
     return {"p": inputs["p"] - size * step, "state1": first, "state2": second}
 
