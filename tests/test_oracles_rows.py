@@ -492,3 +492,20 @@ def test_float32_rows_have_bounds_too() -> None:
         squares = (x * x).mean(axis=1) - x.mean(axis=1) ** 2  # cancels: two digits are left at most
         rstd = 1 / np.sqrt(np.maximum(squares, 0) + np.float32(1e-5))
     assert (np.abs(rstd - got["rstd"].reference) > error_of(got["rstd"])).all()
+
+
+def test_stored_outputs_of_a_large_case_are_taken_some_rows_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = row_case("layernorm", "fwd", "normal", rows=64, cols=40)
+    arrays = arrays_of(case)
+    found = []
+    for rows in (1 << 21, 300):
+        monkeypatch.setattr("tokitai_cli.answers.answer._ROWS", rows)
+        got = oracles.expect(case, arrays)
+        assert got["y"].refine is not None
+        found.append(got["y"].refine({"mean": got["mean"].reference.astype(np.float32)}))
+    whole, parts = found
+    assert whole is not None
+    assert parts is not None
+    np.testing.assert_allclose(parts, whole, rtol=1e-6)

@@ -78,7 +78,13 @@ def _by_rows(asked: Asked, wanted: Wanted) -> dict[str, Parts] | None:
         return None
     found: dict[str, Parts] = {name: {} for name in wanted.outputs}
     for some in np.array_split(np.arange(asked.params[param]), size // _ROWS):
-        for name, parts in evaluated(rows.with_rows(asked, wanted, param, some), wanted).items():
+        stored = {
+            name: np.reshape(array, plain[name].shape)[some]
+            for name, array in wanted.precision.outputs.items()
+        }
+        precision = msgspec.structs.replace(wanted.precision, outputs=stored)
+        mine = msgspec.structs.replace(wanted, precision=precision)
+        for name, parts in evaluated(rows.with_rows(asked, mine, param, some), mine).items():
             if not rows.alike(plain[name][some], parts["reference"]):
                 return None
             _put(found[name], parts, some, plain[name].shape)
