@@ -38,14 +38,6 @@ def table() -> Mapping[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
-def missing(instructions: Iterable[Instruction]) -> tuple[str, ...]:
-    """Names of instructions that the table does not have; of VOPD, those of its halves."""
-    names = (part.name for whole in instructions for part in (whole.x, whole.y) if part)
-    return tuple(
-        sorted({name for name in _names(instructions) if entry_of(name) is None} - {*names})
-    )
-
-
 def entry_of(name: str) -> Entry | None:
     """Entry of an instruction; a half of VOPD has that of the instruction it is named after."""
     return table().get(name.replace("v_dual_", "v_", 1))
