@@ -728,3 +728,14 @@ def test_a_path_that_is_no_text(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "the path is no UTF-8 text" in done.stderr
     assert "rename" in done.stderr
+
+
+def test_a_source_in_place_of_a_spec_gets_the_command_that_drafts_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text("__global__ void k(float* x) {}\n")
+    assert app.run(["verify", str(source)]) == 2
+    told = capsys.readouterr().err
+    assert "no spec but a source" in told
+    assert f"`tokitai new {source}`" in told

@@ -15,6 +15,11 @@ from tokitai_cli import storage
 
 MAX_BYTES = 16 << 20  # of one file
 MAX_FILES = 4096
+# Of files that may hold kernels; the first two are compiled by themselves.
+SUFFIXES = (
+    *(".cu", ".hip", ".cuh", ".cpp", ".cc", ".cxx"),
+    *(".hpp", ".h", ".inl", ".hxx", ".hh", ".inc"),
+)
 
 # Comments, string and character literals, and raw strings: blanked, line breaks kept.
 _BLANKED = re.compile(

@@ -16,20 +16,6 @@ from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.like import Model
 
-SUFFIXES = (
-    ".cu",
-    ".hip",
-    ".cuh",
-    ".cpp",
-    ".cc",
-    ".cxx",
-    ".hpp",
-    ".h",
-    ".inl",
-    ".hxx",
-    ".hh",
-    ".inc",
-)
 MAX_BYTES = 4 << 20  # of a file that is parsed
 MAX_ENTRIES = 1 << 18  # of a tree that are looked at
 
@@ -151,11 +137,11 @@ def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
         known |= more
     inner = {place for one in known for place in parts[one]}
     return sorted(
-        known, key=lambda one: (one in inner, one.suffix.lower() not in SUFFIXES[:2], one)
+        known, key=lambda one: (one in inner, one.suffix.lower() not in sources.SUFFIXES[:2], one)
     )
 
 
 def _below(folder: Path) -> list[Path]:
     """Sources and headers below a folder, no more than a large tree has."""
     some = itertools.islice(folder.rglob("*"), MAX_ENTRIES)
-    return sorted(one for one in some if one.suffix.lower() in SUFFIXES)
+    return sorted(one for one in some if one.suffix.lower() in sources.SUFFIXES)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from tokitai_cli import resources
+from tokitai_cli import resources, sources
 from tokitai_cli.errors import Location, SpecError, UsageError, near
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.spec.checks import check
@@ -135,6 +135,9 @@ def find(op: str) -> Path:
     ops = dict(builtin())
     if op in ops:
         return ops[op]
+    if op.endswith(sources.SUFFIXES):
+        mend = f"`tokitai new {op}` writes a spec for its kernels"
+        raise UsageError(f"{op} is no spec but a source", mend=mend)
     looks_like_path = "/" in op or op.endswith((".yaml", ".yml"))
     if looks_like_path or os.path.exists(op):  # noqa: PTH110 - false where it can be no path
         return Path(op)
