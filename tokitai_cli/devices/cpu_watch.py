@@ -247,6 +247,8 @@ class _WatchedCpu(CpuDevice):
         if not is_gcc(self._compiled_by[0]):
             # Clang's `bounds` has a part that traps, whatever it is told.
             kernels = tuple(word.replace(",bounds,", ",array-bounds,") for word in words.kernels)
+            if self._check is ACCESSES:  # a read in front of a write to the same place is left out
+                kernels += ("-mllvm", "-tsan-instrument-read-before-write=1")
             words = msgspec.structs.replace(words, kernels=kernels)
         return self.recipe_by(*self._compiled_by, options, defines, flags, words)
 
