@@ -353,12 +353,11 @@ def test_evidence_is_saved_elsewhere_where_out_cannot_be_written(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    Path("taken").write_text("a file")
-    words = "verify gemm-bw --m 16 --variant grad-a --profile normal --device cpu --out taken"
+    words = "verify gemm-bw --m 16 --variant grad-a --profile normal --device cpu --out /proc/here"
     done = run(*words.split())
     assert done.code == 0
     folder = tmp_path / "state" / "tokitai" / "reports"
-    assert "--out taken cannot be written" in done.err
+    assert "--out /proc/here cannot be written" in done.err
     assert str(folder) in done.err
     assert evidence_in(folder)["verdict"] == "verified"
     assert f"{folder}/gemm-bw.json" in done.out

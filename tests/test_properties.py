@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -442,7 +443,7 @@ def test_a_property_is_stated_of_one_output(tmp_path: Path) -> None:
     path = written(tmp_path, "none", properties=[{"name": "row-sum"}], profiles=["integers"])
     document = yaml.safe_load(path.read_text("utf-8"))
     variant = document["variants"]["fwd"]
-    variant["outputs"]["z"] = dict(variant["outputs"]["y"], shape=["rows", "cols"])
+    variant["outputs"]["z"] = copy.deepcopy(variant["outputs"]["y"])
     kernel = (KERNELS / "property_faults.hip").read_text("utf-8")
     (tmp_path / "with_z.hip").write_text(kernel.replace("output, int", "output, __half* z, int", 1))
     variant["source"] = "with_z.hip"

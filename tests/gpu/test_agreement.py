@@ -16,13 +16,19 @@ from tests.runs import run
 from tests.test_batch_run import Scripted
 from tokitai_cli import batch, report
 from tokitai_cli.batch.work.serve import CaseServer
-from tokitai_cli.devices import registry
+from tokitai_cli.devices import gfx_compiler, registry
 from tokitai_cli.evidence import read
 from tokitai_cli.model.batch import Reply, Task
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.agreement import apart
 
 NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture(autouse=True)
+def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is here the cpu device alone runs, beside the stand-in."""
+    monkeypatch.setenv(gfx_compiler.CHOSEN, "/nowhere/clang")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
