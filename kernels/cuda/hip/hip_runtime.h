@@ -29,18 +29,7 @@
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
   ((kernel)<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__))
 
-#define hipThreadIdx_x threadIdx.x
-#define hipThreadIdx_y threadIdx.y
-#define hipThreadIdx_z threadIdx.z
-#define hipBlockIdx_x blockIdx.x
-#define hipBlockIdx_y blockIdx.y
-#define hipBlockIdx_z blockIdx.z
-#define hipBlockDim_x blockDim.x
-#define hipBlockDim_y blockDim.y
-#define hipBlockDim_z blockDim.z
-#define hipGridDim_x gridDim.x
-#define hipGridDim_y gridDim.y
-#define hipGridDim_z gridDim.z
+#include "../../host/tokitai_host/coordinate_names.hpp"
 
 // A source may give masks in 64 bits; CUDA's functions take the lower half.
 #pragma nv_diag_suppress 69  // integer conversion resulted in truncation

@@ -23,22 +23,7 @@ TOKITAI_OURS int __dp4a(int a, int b, int c) {
 TOKITAI_OURS unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return __builtin_amdgcn_udot4(a, b, c, false);
 }
-template <class T>
-inline T __ldg(const T* address) {
-  return *address;
-}
-template <class T>
-inline T __ldcs(const T* address) {
-  return *address;
-}
-template <class T>
-inline T __ldcg(const T* address) {
-  return *address;
-}
-template <class T>
-inline void __stcs(T* address, T value) {
-  *address = value;
-}
+#include <tokitai_host/cached_accesses.hpp>
 
 TOKITAI_OURS float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 TOKITAI_OURS float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }

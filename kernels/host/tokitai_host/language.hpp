@@ -80,18 +80,7 @@ struct Coordinates {
 inline __thread tokitai::Coordinates threadIdx = {1, 1, 1}, blockIdx = {1, 1, 1},
                                      blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
 
-#define hipThreadIdx_x threadIdx.x
-#define hipThreadIdx_y threadIdx.y
-#define hipThreadIdx_z threadIdx.z
-#define hipBlockIdx_x blockIdx.x
-#define hipBlockIdx_y blockIdx.y
-#define hipBlockIdx_z blockIdx.z
-#define hipBlockDim_x blockDim.x
-#define hipBlockDim_y blockDim.y
-#define hipBlockDim_z blockDim.z
-#define hipGridDim_x gridDim.x
-#define hipGridDim_y gridDim.y
-#define hipGridDim_z gridDim.z
+#include "coordinate_names.hpp"
 
 static constexpr int warpSize = TOKITAI_WARP_SIZE;
 

@@ -102,22 +102,7 @@ TOKITAI_OURS double __drcp_rn(double x) { return 1.0 / x; }
 
 // --- memory, clocks
 // ------------------------------------------------------------------------------
-template <class T>
-inline T __ldg(const T* address) {
-  return *address;
-}
-template <class T>
-inline T __ldcs(const T* address) {
-  return *address;
-}
-template <class T>
-inline T __ldcg(const T* address) {
-  return *address;
-}
-template <class T>
-inline void __stcs(T* address, T value) {
-  *address = value;
-}
+#include "cached_accesses.hpp"
 
 TOKITAI_OURS long long wall_clock64() {
   timespec now;
