@@ -103,7 +103,7 @@ def instruction(name: str, dst: Sequence[str], src: Sequence[str], **modifiers: 
         Operand("s", MASK_FROM) if kind == "mask" else register(FROM[at], kind)
         for at, kind in enumerate(src)
     ]
-    packed = name.startswith(("v_pk_", "v_dot2_f32", "v_fma_mix"))
+    packed = name.startswith(("v_pk_", "v_dot", "v_fma_mix"))
     encoding = "VOP3P" if packed else "VOP3"
     if packed:
         modifiers = {"op_sel_hi": 7, **modifiers}
@@ -119,6 +119,8 @@ class _Case:
         self.dst, self.src = dst.split(), src.split()
         # Of v_fma_mix the first source is float16, the others float32, so that both are seen.
         self.mixed = {"op_sel_hi": 1} if "mix" in self.src else {}
+        if "iu8" in self.src:
+            self.mixed = {"neg_lo": 1}
         self.random = np.random.default_rng(sum(name.encode()))
 
     @property
@@ -255,7 +257,7 @@ def test_vector_instructions_do_what_the_manual_says() -> None:
     clamped = {one.name for one in cases if one.name.endswith("_clamp")}
     made = program(
         [
-            instruction(one.name.removesuffix("_clamp"), one.dst, one.src, clamp=True)
+            instruction(one.name.removesuffix("_clamp"), one.dst, one.src, clamp=True, **one.mixed)
             if one.name in clamped
             else one.instruction
             for one in cases

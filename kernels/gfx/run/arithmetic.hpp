@@ -152,10 +152,17 @@ inline u32 distance8(u32 a, u32 b) {
   }
   return sum;
 }
-inline u32 dot4_u8(u32 a, u32 b, u32 sum) {
-  for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
+// Sums of products of bytes or nibbles; those of an operand are signed where bit 32 of it is set.
+template <int width>
+inline i64 dot_of(u64 a, u64 b, i64 sum) {
+  const auto part = [](u64 word, int at) {
+    const i64 value = i64(word >> at & ((1 << width) - 1));
+    return word >> 32 && value >> (width - 1) ? value - (1 << width) : value;
+  };
+  for (int i = 0; i < 32; i += width) sum += part(a, i) * part(b, i);
   return sum;
 }
+inline u32 saturated_u32(i64 value) { return value > 0xffffffff ? 0xffffffff : u32(value); }
 // Each byte of c picks one of the eight of a and b, or signs of some, or 0 or 255.
 inline u32 permuted_bytes(u32 a, u32 b, u32 c) {
   const u64 bytes = u64(a) << 32 | b;
@@ -232,16 +239,15 @@ inline u32 class_f16(u32 bits) { return class_of<5, 10>(bits); }
 inline u32 class_f32(u32 bits) { return class_of<8, 23>(bits); }
 inline u32 class_f64(u64 bits) { return class_of<11, 52>(bits); }
 
-// --- sums of products: one after the other, as the manual writes them
+// --- sums of two products, rounded in the order that the manual adds in
 
-inline float dot2_f16(u32 a, u32 b, float sum) {
-  sum = fma32(f32_of_f16(a & 0xffff), f32_of_f16(b & 0xffff), sum);
-  return fma32(f32_of_f16(a >> 16), f32_of_f16(b >> 16), sum);
-}
-inline float dot2_bf16(u32 a, u32 b, float sum) {
-  sum = fma32(f32_of(a << 16), f32_of(b << 16), sum);
-  return fma32(f32_of(a & 0xffff0000), f32_of(b & 0xffff0000), sum);
-}
+struct Pair {
+  float low, high;
+};
+inline Pair pair_f16(u32 bits) { return {f32_of_f16(bits & 0xffff), f32_of_f16(bits >> 16)}; }
+inline Pair pair_bf16(u32 bits) { return {f32_of(bits << 16), f32_of(bits & 0xffff0000)}; }
+inline float dot2(Pair a, Pair b, float sum) { return (a.low * b.low + a.high * b.high) + sum; }
+inline float dot2acc(Pair a, Pair b, float sum) { return (sum + a.low * b.low) + a.high * b.high; }
 
 // --- division: scale, refine, undo the scale, put in what refining cannot give
 

@@ -39,6 +39,7 @@ struct Wave {
     exec = mask;
     TOKITAI_LANES active.lane[l] = 0u - (mask >> l & 1);
   }
+  u32 vcc_low() const { return s[vcc]; }
   u64 pair(unsigned first) const { return s[first] | u64(s[first + 1]) << 32; }
   void set_pair(unsigned first, u64 value) {
     s[first] = u32(value);
@@ -92,6 +93,13 @@ struct Picked {
     const u32 x = a.bits(l);
     return ((x >> low & 0xffff) | (x >> high & 0xffff) << 16) ^ flip;
   }
+};
+// Bytes or nibbles, and in bit 32 whether they are signed.
+template <class A>
+struct Bytes {
+  A a;
+  u64 is_signed;
+  u64 bits(int l) const { return a.bits(l) | is_signed; }
 };
 template <class A>
 struct MixWhole {

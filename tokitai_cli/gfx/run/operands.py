@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import msgspec
 
 from tokitai_cli.gfx.code.instruction import Instruction, Operand
@@ -24,6 +26,7 @@ _TYPES = {
     "u64": ("u64", "u64({})", "u64({})"),
     "i64": ("i64", "i64({})", "u64({})"),
     "mask": ("bool", "{}", "{}"),
+    "iu8": ("u64", "{}", ""),
     "pair_f16": ("u32", "{}", "{}"),
     "pair_bf16": ("u32", "{}", "{}"),
 }
@@ -33,6 +36,17 @@ _SIGN = {16: 0x8000, 32: 0x80000000, 64: 1 << 63}
 
 class RefusedError(Exception):
     """An instruction, or a form of it, that the table does not have; str() names it."""
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """Statements of one instruction, and the operations that they call, by name."""
+
+    text: str
+    operations: Mapping[str, str] = {}
+    places: tuple[int, ...] = ()
+
+
+Writer = Callable[[Instruction, Entry], Translated]
 
 
 def scalar_type(kind: str) -> tuple[str, str]:
@@ -114,6 +128,8 @@ def source(
         return _mixed(operand, text, modifiers, at)
     if kind.startswith(("pk_", "pair_")):
         return _picked(operand, text, modifiers, at)
+    if kind == "iu8":
+        return f"Bytes<decltype({text})>{{{text}, {_bit(modifiers, 'neg_lo', at)}ull << 32}}"
     if operand.neg or operand.abs:
         sign = _SIGN[width]
         whole = (1 << width) - 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from tokitai_cli.gfx.code.instruction import Instruction
+from tokitai_cli.gfx.code.table import by_name
 from tokitai_cli.gfx.run import scalar_table, vector_table
 
 MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
@@ -57,22 +59,58 @@ def _names(instructions: Iterable[Instruction]) -> Iterator[str]:
 
 
 def _read(text: str) -> Iterator[Entry]:
-    section = ""
-    for line in text.strip().splitlines():
+    for line in (one for family in text.strip().splitlines() for one in _grown(family)):
         name, _, rest = line.partition(" ")
-        if not rest:
-            section = name
-            continue
-        parts = [part.strip() for part in rest.split(" : ", 2)] if " : " in rest else []
-        if rest.strip().startswith(": "):
-            parts = ["", *(part.strip() for part in rest.strip()[2:].split(" : ", 1))]
-        if not parts:
+        dst, colon, typed = f"{rest} ".partition(": ")
+        if not colon:
             kind, _, code = rest.strip().partition(" ")
-            yield Entry(name, section, kind, code=code)
+            yield Entry(name, section_of(name), kind, code=code)
             continue
-        marks = parts[0][: len(parts[0]) - len(parts[0].lstrip("~"))]
-        dst, src = tuple(parts[0].lstrip("~").split()), tuple(parts[1].split())
-        yield Entry(name, section, "value", dst, src, parts[2], marks)
+        src, _, code = typed.partition(" : ")
+        marks = "~" * dst.count("~")
+        types = tuple(dst.replace("~", "").split()), tuple(src.split())
+        yield Entry(name, section_of(name), "value", *types, code.strip(), marks)
+
+
+def _grown(line: str) -> list[str]:
+    """Lines of a family: [A/B] gives one for each part, all groups of the line in step; so does {C/D}."""
+    lines = [line]
+    for pattern in (r"\[([^][]*)\]", r"\{([^{}]*)\}"):
+        grown = []
+        for one in lines:
+            groups = [group.split("/") for group in re.findall(pattern, one)]
+            for at in range(len(groups[0]) if groups else 1):
+                parts = iter(groups)
+                grown.append(re.sub(pattern, lambda _, at=at, parts=parts: next(parts)[at], one))
+        lines = grown
+    return lines
+
+
+# Chapter 16 of the manual, by encoding: an instruction has the section of the first that it has.
+_SECTIONS = {
+    "SOP2": "16.1",
+    "SOPK": "16.2",
+    "SOP1": "16.3",
+    "SOPC": "16.4",
+    "SOPP": "16.5",
+    "SMEM": "16.6",
+    "VOP2": "16.7",
+    "VOP1": "16.8",
+    "VOPC": "16.9",
+    "VOP3P": "16.10",
+    "VOP3": "16.12",
+    "DS": "16.15",
+    "MUBUF": "16.16",
+    "FLAT": "16.20.1",
+    "SCRATCH": "16.20.2",
+    "GLOBAL": "16.20.3",
+}
+
+
+def section_of(name: str) -> str:
+    """The manual's section that defines an instruction of the opcode table."""
+    known, plain = by_name(), name.removesuffix("_clamp")
+    return next(where for encoding, where in _SECTIONS.items() if (encoding, plain) in known)
 
 
 _ORDERED = {"eq": "==", "ne": "!=", "lg": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -85,7 +123,8 @@ def _compares() -> Iterator[Entry]:
         both = (kind, kind)
         for name in ("lt", "eq", "le", "gt", "ne", "ge"):
             found[name, kind] = both, f"a {_ORDERED[name]} b"
-        found["f", kind], found["t", kind] = (both, "false"), (both, "true")
+        if kind[1:] != "16":
+            found["f", kind], found["t", kind] = (both, "false"), (both, "true")
     for kind in ("f16", "f32", "f64"):
         both = (kind, kind)
         for name in ("lt", "eq", "le", "gt", "ge"):
@@ -100,14 +139,16 @@ def _compares() -> Iterator[Entry]:
         found["class", kind] = (bits, "u32"), f"class_{kind}(a) & b"
     for (name, kind), (src, code) in found.items():
         for prefix, dst in (("v_cmp", "mask"), ("v_cmpx", "exec")):
-            yield Entry(f"{prefix}_{name}_{kind}", "16.9", "value", (dst,), src, code)
+            yield Entry(f"{prefix}_{name}_{kind}", _SECTIONS["VOPC"], "value", (dst,), src, code)
 
 
 def _saves() -> Iterator[Entry]:
     for name, code in scalar_table.SAVED.items():
-        yield Entry(f"s_{name}_saveexec_b32", "16.3", "saveexec", code=code)
+        yield Entry(f"s_{name}_saveexec_b32", _SECTIONS["SOP1"], "saveexec", code=code)
     for name in ("and_not0", "and_not1"):
-        yield Entry(f"s_{name}_wrexec_b32", "16.3", "wrexec", code=scalar_table.SAVED[name])
+        yield Entry(
+            f"s_{name}_wrexec_b32", _SECTIONS["SOP1"], "wrexec", code=scalar_table.SAVED[name]
+        )
 
 
 # What is loaded and stored, by the name of its type: kinds of kernels/gfx/run/memory.hpp, bytes.
@@ -124,7 +165,7 @@ _LOADS = {
 }
 _WHOLE = ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128")
 _STORES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
-_SPACES = {"global": "16.20", "flat": "16.20", "scratch": "16.20", "ds": "16.15"}
+_SPACES = {space: _SECTIONS[space.upper()] for space in ("global", "flat", "scratch", "ds")}
 # What an atomic operation leaves, of `old` and the operand a.
 ATOMICS = {
     "add": ("u32 u64 f32", "old + a"),
@@ -140,7 +181,7 @@ ATOMICS = {
 
 
 def _memory() -> Iterator[Entry]:
-    """Loads, stores and atomic operations of LDS (16.15), flat, scratch and global memory (16.20)."""
+    """Loads, stores and atomic operations of LDS, flat, scratch and global memory."""
     for space, section in _SPACES.items():
         lds = space == "ds"
         halves = ("u8", "i8", "u16") if lds else ("u8", "i8", "b16")
@@ -157,8 +198,8 @@ def _memory() -> Iterator[Entry]:
             yield Entry(full, section, "store", code=f"{_STORES[name]},16")
     yield from _two_addresses()
     for name in ("bpermute", "permute"):
-        yield Entry(f"ds_{name}_b32", "16.15", name)
-    yield Entry("ds_swizzle_b32", "16.15", "swizzle")
+        yield Entry(f"ds_{name}_b32", _SPACES["ds"], name)
+    yield Entry("ds_swizzle_b32", _SPACES["ds"], "swizzle")
     yield from _atomics()
 
 
@@ -167,7 +208,7 @@ def _two_addresses() -> Iterator[Entry]:
         for stride, times in (("", 1), ("stride64_", 64)):
             for verb in ("load", "store"):
                 code = f"{dwords},{4 * dwords * times}"
-                yield Entry(f"ds_{verb}_2addr_{stride}{size}", "16.15", f"{verb}2", code=code)
+                yield Entry(f"ds_{verb}_2addr_{stride}{size}", _SPACES["ds"], f"{verb}2", code=code)
 
 
 def _atomics() -> Iterator[Entry]:
@@ -175,14 +216,16 @@ def _atomics() -> Iterator[Entry]:
         for kind in kinds.split():
             operand = (kind.replace("b", "u"),)
             for space in ("global", "flat"):
-                yield Entry(f"{space}_atomic_{verb}_{kind}", "16.20", "atomic", operand, code=code)
+                yield Entry(
+                    f"{space}_atomic_{verb}_{kind}", _SPACES[space], "atomic", operand, code=code
+                )
             for rtn in ("", "rtn_"):
-                yield Entry(f"ds_{verb}_{rtn}{kind}", "16.15", "atomic", operand, code=code)
+                yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", operand, code=code)
     for size in ("32", "64"):
         for space in ("global", "flat"):
             held = (f"u{size}",)
-            yield Entry(f"{space}_atomic_swap_b{size}", "16.20", "atomic", held, code="a")
-            yield Entry(f"{space}_atomic_cmpswap_b{size}", "16.20", "cmpswap", held)
-        yield Entry(f"ds_storexchg_rtn_b{size}", "16.15", "atomic", (f"u{size}",), code="a")
+            yield Entry(f"{space}_atomic_swap_b{size}", _SPACES[space], "atomic", held, code="a")
+            yield Entry(f"{space}_atomic_cmpswap_b{size}", _SPACES[space], "cmpswap", held)
+        yield Entry(f"ds_storexchg_rtn_b{size}", _SPACES["ds"], "atomic", (f"u{size}",), code="a")
         for rtn in ("", "rtn_"):
-            yield Entry(f"ds_cmpstore_{rtn}b{size}", "16.15", "cmpswap", (f"u{size}",))
+            yield Entry(f"ds_cmpstore_{rtn}b{size}", _SPACES["ds"], "cmpswap", (f"u{size}",))
