@@ -5,19 +5,20 @@ words name what control.py and memory.py do by themselves.
 """
 
 TABLE = """
-s_[add/sub]_u32     u32 : u32 u32 : [const u64 t = u64(a) + b; d = u32(t); scc = t >> 32;/d = a - b; scc = b > a;]
+s_add_u32           u32 : u32 u32 : const u64 t = u64(a) + b; d = u32(t); scc = t >> 32;
+s_sub_u32           u32 : u32 u32 : d = a - b; scc = b > a;
 s_[add/sub]_i32     i32 : i32 i32 : scc = __builtin_[add/sub]_overflow(a, b, &d);
 s_addc_u32          u32 : u32 u32 : const u64 t = u64(a) + b + scc; d = u32(t); scc = t >> 32;
 s_subb_u32          u32 : u32 u32 : const u64 t = u64(a) - b - scc; d = u32(t); scc = t >> 63;
 s_absdiff_i32       u32 : i32 i32 : d = u32(a > b ? i64(a) - b : i64(b) - a); scc = d != 0;
 s_[lshl/lshr]_b32   u32 : u32 u32 : d = a [<</>>] (b & 31); scc = d != 0;
 s_[lshl/lshr]_b64   u64 : u64 u32 : d = a [<</>>] (b & 63); scc = d != 0;
-s_ashr_[i32/i64]    [i32/i64] : [i32/i64] u32 : d = a >> (b & [31/63]); scc = d != 0;
-s_lshl[1/2/3/4]_add_u32 u32 : u32 u32 : const u64 t = (u64(a) << [1/2/3/4]) + b; d = u32(t); scc = t >> 32 != 0;
-s_[min/max]_{i32/u32} {i32/u32} : {i32/u32} {i32/u32} : scc = a [</>] b; d = scc ? a : b;
-s_[and/or/xor]_{b32/b64} {u32/u64} : {u32/u64} {u32/u64} : d = a [&/|/^] b; scc = d != 0;
-s_[nand/nor/xnor]_{b32/b64} {u32/u64} : {u32/u64} {u32/u64} : d = ~(a [&/|/^] b); scc = d != 0;
-s_[and/or]_not1_{b32/b64} {u32/u64} : {u32/u64} {u32/u64} : d = a [&/|] ~b; scc = d != 0;
+s_ashr_[i32/i64]    [i32/i64] : = u32 : d = a >> (b & [31/63]); scc = d != 0;
+s_lshl[1/2/3/4]_add_u32 u32 : = = : const u64 t = (u64(a) << [1/2/3/4]) + b; d = u32(t); scc = t >> 32;
+s_[min/max]_{i32/u32} {i32/u32} : = = : scc = a [</>] b; d = scc ? a : b;
+s_[and/or/xor]_{b32/b64} {u32/u64} : = = : d = a [&/|/^] b; scc = d != 0;
+s_[nand/nor/xnor]_{b32/b64} {u32/u64} : = = : d = ~(a [&/|/^] b); scc = d != 0;
+s_[and/or]_not1_{b32/b64} {u32/u64} : = = : d = a [&/|] ~b; scc = d != 0;
 s_bfe_u32           u32 : u32 u32 : d = u32(low_bits(a >> (b & 31), b >> 16 & 127)); scc = d != 0;
 s_bfe_i32           i32 : i32 u32 : d = i32(extracted64(a, b & 31, b >> 16 & 127)); scc = d != 0;
 s_bfe_u64           u64 : u64 u32 : d = low_bits(a >> (b & 63), b >> 16 & 127); scc = d != 0;
@@ -26,7 +27,7 @@ s_bfm_[b32/b64]     [u32/u64] : u32 u32 : d = (([u32/u64](1) << (a & [31/63])) -
 s_mul_i32           u32 : u32 u32 : d = a * b;
 s_mul_hi_u32        u32 : u32 u32 : d = u32(u64(a) * b >> 32);
 s_mul_hi_i32        u32 : i32 i32 : d = u32(u64(i64(a) * b) >> 32);
-s_cselect_[b32/b64] [u32/u64] : [u32/u64] [u32/u64] : d = scc ? a : b;
+s_cselect_[b32/b64] [u32/u64] : = = : d = scc ? a : b;
 s_pack_l[l/h]_b32_b16 u32 : u32 u32 : d = (a & 0xffff) | [b << 16/(b & 0xffff0000)];
 s_pack_h[l/h]_b32_b16 u32 : u32 u32 : d = a >> 16 | [b << 16/(b & 0xffff0000)];
 s_movk_i32          i32 : i16 : d = a;
@@ -36,9 +37,9 @@ s_mulk_i32          u32 : i16 : d = old * u32(a);
 s_cmpk_[eq/lg/gt/ge/lt/le]_{i32/u32} : {i32/u32} {i16/u16} : scc = a [==/!=/>/>=/</<=] b;
 s_version           none
 s_waitcnt_[vscnt/vmcnt/expcnt/lgkmcnt] none
-s_mov_[b32/b64]     [u32/u64] : [u32/u64] : d = a;
-s_cmov_[b32/b64]    [u32/u64] : [u32/u64] : d = scc ? a : old;
-s_not_[b32/b64]     [u32/u64] : [u32/u64] : d = ~a; scc = d != 0;
+s_mov_[b32/b64]     [u32/u64] : = : d = a;
+s_cmov_[b32/b64]    [u32/u64] : = : d = scc ? a : old;
+s_not_[b32/b64]     [u32/u64] : = : d = ~a; scc = d != 0;
 s_wqm_b32           u32 : u32 : d = whole_quads(a); scc = d != 0;
 s_brev_b32          u32 : u32 : d = reversed(a);
 s_brev_b64          u64 : u64 : d = u64(reversed(u32(a))) << 32 | reversed(u32(a >> 32));

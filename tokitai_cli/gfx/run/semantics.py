@@ -68,12 +68,13 @@ def _read(text: str) -> Iterator[Entry]:
             continue
         src, _, code = typed.partition(" : ")
         marks = "~" * dst.count("~")
-        types = tuple(dst.replace("~", "").split()), tuple(src.split())
+        to = dst.replace("~", "").split()
+        types = tuple(to), tuple(to[0] if kind == "=" else kind for kind in src.split())
         yield Entry(name, section_of(name), "value", *types, code.strip(), marks)
 
 
 def _grown(line: str) -> list[str]:
-    """Lines of a family: [A/B] gives one for each part, all groups of the line in step; so does {C/D}."""
+    """Lines of a family: [A/B] gives one of each part, all such groups in step; so does {C/D}."""
     lines = [line]
     for pattern in (r"\[([^][]*)\]", r"\{([^{}]*)\}"):
         grown = []
