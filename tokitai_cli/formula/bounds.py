@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.formula.parts import Floats
+from tokitai_cli.formula.parts import BLOCK, Floats
 from tokitai_cli.formula.precision import TOP
 from tokitai_cli.formula.tracked import Tracked
 
@@ -97,9 +97,16 @@ def _any(a: Tracked) -> Bounds:
 
 def _sides(reference: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Distances to the ends, 0 where an end is the reference, else with what float64 loses."""
-    slack = 4 * 2.0**-53 * np.abs(reference)
-    sides = []
-    for distance in (reference - low, high - reference):
-        more = distance * (1 + _OWN) + slack
-        sides.append(np.where(distance > 0, more, 0.0))
-    return sides[0], sides[1]
+    below, above = np.empty(reference.shape), np.empty(reference.shape)
+    near, least, most, under, over = (x.ravel() for x in (reference, low, high, below, above))
+    for start in range(0, near.size, BLOCK):
+        at = slice(start, start + BLOCK)
+        slack = np.abs(near[at])
+        slack *= 4 * 2.0**-53
+        for far, end, side in ((near, least, under), (most, near, over)):
+            distance = np.subtract(far[at], end[at], out=side[at])
+            none = ~(distance > 0)
+            distance *= 1 + _OWN
+            distance += slack
+            distance[none] = 0.0
+    return below, above

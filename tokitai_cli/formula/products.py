@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.formula.arithmetic import multiply
-from tokitai_cli.formula.parts import Floats, Parts, broadcast, exactly, flags
+from tokitai_cli.formula.parts import BLOCK, Floats, Parts, broadcast, exactly, flags
 from tokitai_cli.formula.precision import current
 from tokitai_cli.formula.reductions import OWN, quantum, sums_exactly, total
 
@@ -43,12 +43,10 @@ def _plain(a: Parts) -> Parts:
 
 def _of_points(a: Floats, b: Floats, value: Floats) -> Parts:
     """Product of numbers without errors."""
-    count, size_a, size_b = a.shape[-1], np.abs(a), np.abs(b)
+    count = a.shape[-1]
     if count >= _LONG and not _some_exact(a, b):
-        size = _at_least(size_a, size_b)
-        error = size * _gamma(count, 1)
-        error += 2 * count * current().least
-        return _around(value, error, size)
+        return _of_many(a, b, value)
+    size_a, size_b = np.abs(a), np.abs(b)
     q_a, q_b = quantum(a), quantum(b)
     # 24 bits hold the products of numbers that have as many together.
     digits = [float(np.max(x / q, initial=0.0)) for x, q in ((size_a, q_a), (size_b, q_b))]
@@ -77,17 +75,41 @@ def _gamma(count: int, rounded: int) -> float:
     return current().gamma(max(count - 1, 0), rounded) * (1 + 2.0**-28) + 2 * count * OWN
 
 
-def _at_least(a: Floats, b: Floats) -> Floats:
-    """The product of magnitudes or a little more: in float32, which takes half the time."""
-    count = a.shape[-1]
-    bounded = [float(np.max(x, initial=0.0)) for x in (a, b)]
-    if max(*bounded, bounded[0] * bounded[1] * count) > 2.0**126 or count > 2**20:
-        return np.asarray(a @ b)
-    size = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
-    size *= 1 + (count + 4) * 2.0**-23
+def _of_many(a: Floats, b: Floats, value: Floats) -> Parts:
+    """Long sums of numbers without errors, none of which is known to be exact.
+
+    Magnitudes are multiplied in float32, which takes half the time, and what that loses is added.
+    """
+    count, gamma = a.shape[-1], _gamma(a.shape[-1], 1)
+    most = [max(float(x.max(initial=0.0)), -float(x.min(initial=0.0))) for x in (a, b)]
+    rest = 2 * count * current().least
+    if max(*most, most[0] * most[1] * count) > 2.0**126 or count > 2**20:
+        size = np.abs(a) @ np.abs(b)
+        return _around(value, size * gamma + rest, size)
+    narrow = np.abs(a.astype(np.float32)) @ np.abs(b.astype(np.float32))
+    more = 1 + (count + 4) * 2.0**-23
     # What factors and products below the normal numbers lose.
-    size += count * 2.0**-149 * (2 + bounded[0] + bounded[1])
-    return size
+    lost = count * 2.0**-149 * (2 + most[0] + most[1])
+    largest = float(narrow.max(initial=0.0)) * more + lost
+    if largest * (1 + gamma) + rest >= current().top:
+        size = narrow.astype(np.float64) * more + lost
+        return _around(value, size * gamma + rest, size)
+    return _spread(value, narrow, more * gamma, lost * gamma + rest)
+
+
+def _spread(value: Floats, size: NDArray[np.float32], scale: float, rest: float) -> Parts:
+    """`value` and what is `size * scale + rest` off, a block at a time."""
+    lo, hi = np.empty(value.shape), np.empty(value.shape)
+    flat = [x.reshape(-1) for x in (value, size, lo, hi)]
+    error = np.empty(min(BLOCK, value.size))
+    for start in range(0, value.size, BLOCK):
+        v, s, low, high = (x[start : start + BLOCK] for x in flat)
+        off = error[: v.size]
+        np.multiply(s, scale, out=off, dtype=np.float64)
+        off += rest
+        np.subtract(v, off, out=low)
+        np.add(v, off, out=high)
+    return Parts(value, lo, hi)
 
 
 def _around(value: Floats, error: Floats | None, size: Floats) -> Parts:
