@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from bench._runs import TOKITAI, Line, compiled, environment, interleaved, ratio, run, seconds_of
-from tokitai_cli import inputs, oracles, plan, spec
+from tokitai_cli import formula, inputs, oracles, plan, spec
 from tokitai_cli.answers.asked import Asked
 from tokitai_cli.oracles import formulas
 from tokitai_cli.plan.selection import Selection
@@ -67,6 +69,7 @@ def measure(folder: Path) -> Iterator[Line]:
     for forward in FORWARD:
         yield _kernel(forward, program, env, folder)
     yield from _oracles()
+    yield from _products()
 
 
 def _kernel(forward: _Forward, program: str, env: Mapping[str, str], folder: Path) -> Line:
@@ -126,6 +129,32 @@ def _oracles() -> Iterator[Line]:
         yield Line(name, peaks["oracle"] / peaks["formula"], "x", MEMORY_TARGET, detail)
     mean = statistics.geometric_mean(ratios)
     yield Line("geometric mean of the oracles", mean, "x", MEAN_TARGET, f"{len(ratios)} formulas")
+
+
+def _products() -> Iterator[Line]:
+    """Seconds of a tracked product with its bounds over those of one in float64."""
+    bits = np.random.default_rng(0)
+    left, right = (bits.standard_normal((1024, 1024)).astype(np.float32) for _ in range(2))
+    whole = np.rint(left * 4).astype(np.float32)
+    exact, other = formula.track(left), formula.track(right)
+    sides = {
+        "operands without errors": (exact, other, 3.0),
+        "whole numbers": (formula.track(whole), formula.track(whole), 3.0),
+        "operands with errors": (exact + other, other, 6.0),
+    }
+    plain = functools.partial(np.matmul, left.astype(np.float64), right.astype(np.float64))
+    for side, (a, b, target) in sides.items():
+        works = {"tracked": functools.partial(_bounded, a, b), "plain": plain}
+        values = interleaved(
+            {name: functools.partial(_seconds, work) for name, work in works.items()}, 3 * ROUNDS
+        )
+        name = f"tracked product, 1024 x 1024 x 1024, {side}"
+        times = _milliseconds(values)
+        yield Line(name, ratio(values, "tracked", "plain"), "x", target, times)
+
+
+def _bounded(a: formula.Tracked, b: formula.Tracked) -> formula.Bounds:
+    return formula.bounds(a @ b)
 
 
 def _peak(work: Callable[[], object]) -> int:

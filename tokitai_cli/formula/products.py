@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.formula.arithmetic import multiply
-from tokitai_cli.formula.parts import BLOCK, Floats, Parts, broadcast, exactly, flags
+from tokitai_cli.formula.parts import BLOCK, Floats, Parts, blocks, broadcast, exactly, flags
 from tokitai_cli.formula.precision import current
 from tokitai_cli.formula.reductions import OWN, quantum, sums_exactly, total
 
@@ -46,12 +46,13 @@ def _of_points(a: Floats, b: Floats, value: Floats) -> Parts:
     count = a.shape[-1]
     if count >= _LONG and not _some_exact(a, b):
         return _of_many(a, b, value)
-    size_a, size_b = np.abs(a), np.abs(b)
-    q_a, q_b = quantum(a), quantum(b)
+    rows, columns = _grid(a, -1), _grid(b, -2)
     # 24 bits hold the products of numbers that have as many together.
-    digits = [float(np.max(x / q, initial=0.0)) for x, q in ((size_a, q_a), (size_b, q_b))]
-    shared, size = _shared(q_a, q_b), size_a @ size_b
-    error = size * _gamma(count, int(digits[0] * digits[1] > 2.0**24))
+    rounded = int(rows.digits * columns.digits > 2.0**24)
+    if not rounded and _all_exact(rows, columns, count):
+        return exactly(value)
+    shared, size = _shared(rows.quanta, columns.quanta), np.abs(a) @ np.abs(b)
+    error = size * _gamma(count, rounded)
     error[sums_exactly(size, shared)] = 0.0
     # A product may be rounded below the normal numbers, unless it is a multiple of the smallest float32.
     error[shared < current().least] += 2 * count * current().least
@@ -123,16 +124,45 @@ def _around(value: Floats, error: Floats | None, size: Floats) -> Parts:
     return Parts(value, lo, hi, flags(over & under, np.zeros(over.shape, bool)))
 
 
-def _shared(a: Floats, b: Floats) -> Floats:
+class _Grid(NamedTuple):
+    """Of one factor: the least quantum of each line, the most of them in a number, the largest one."""
+
+    quanta: Floats
+    digits: float
+    most: float
+
+
+def _grid(x: Floats, axis: int) -> _Grid:
+    """The grid of x [..., r, c] along its rows (axis -1) or columns (-2), a block at a time."""
+    lines = np.full(np.delete(x.shape, axis), np.inf)
+    digits = most = 0.0
+    for place in blocks(x.shape):
+        part = x[place]
+        size, least = np.abs(part), quantum(part)
+        line = lines[(*place[:axis], *place[axis:][1:])]
+        np.minimum(line, least.min(axis=axis, initial=np.inf), out=line)
+        most = max(most, float(size.max(initial=0.0)))
+        digits = max(digits, float((size / least).max(initial=0.0)))
+    return _Grid(lines, digits, most)
+
+
+def _all_exact(a: _Grid, b: _Grid, count: int) -> bool:
+    """Whether the largest sum that could be, of the finest terms, needs no rounding."""
+    finest = np.asarray(a.quanta.min(initial=np.inf) * b.quanta.min(initial=np.inf))
+    size = np.asarray(a.most * b.most * count)
+    return float(size) < current().top and bool(sums_exactly(size, finest))
+
+
+def _shared(rows: Floats, columns: Floats) -> Floats:
     """Least quanta of the products of each row and column, from those of the factors."""
-    rows, columns = a.min(axis=-1, initial=np.inf), b.min(axis=-2, initial=np.inf)
     return np.asarray(rows[..., :, None] * columns[..., None, :])
 
 
 def _some_exact(a: Floats, b: Floats) -> bool:
     """Whether a few of the sums are exact: if none is, it is not worth while to ask of all."""
     a, b = a[..., :_FEW, :], b[..., :, :_FEW]
-    return bool(sums_exactly(np.abs(a) @ np.abs(b), _shared(quantum(a), quantum(b))).any())
+    shared = _shared(_grid(a, -1).quanta, _grid(b, -2).quanta)
+    return bool(sums_exactly(np.abs(a) @ np.abs(b), shared).any())
 
 
 def _line_by_line(a: Parts, b: Parts, part: Parts, count: int) -> Parts:
