@@ -40,15 +40,9 @@ class Bounds(NamedTuple):
 
 def bounds(a: Tracked) -> Bounds:
     """Reference and errors of a tracked array."""
-    _, lo, hi, _ = a.parts
-    with np.errstate(all="ignore"):
-        if (
-            a.parts.finite
-            and a.choices is None
-            and lo.min(initial=0) > -TOP
-            and hi.max(initial=0) < TOP
-        ):
-            return _plain(a)
+    _, lo, hi, n = a.parts
+    if n is None and a.choices is None and lo.min(initial=0) > -TOP and hi.max(initial=0) < TOP:
+        return _plain(a)
     return _any(a)
 
 
