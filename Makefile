@@ -19,7 +19,7 @@ help:
 	@echo "make bench    measure, ratios side by side"
 	@echo "make clean    remove the virtual environment and caches of this checkout"
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml tokitai_cli/cli/launcher.sh
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "tokitai needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)

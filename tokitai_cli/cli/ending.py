@@ -88,6 +88,8 @@ def _exit_code(arguments: Sequence[str]) -> int:
     """Exit code of a command line, however it ends."""
     try:
         _open_standard_streams()
+        if callable(signal.getsignal(signal.SIGINT)):  # the launcher's, which knows of no verb
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, _terminate)
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
             signal.signal(signal.SIGHUP, _terminate)
