@@ -186,7 +186,9 @@ def attempt(unit: Unit, kernels: tuple[KernelEntry, ...] = ()) -> list[str]:
 def bound(unit: Unit, folder: Path) -> Iterator[list[str] | None]:
     """For each kernel of a unit what stops the build by its drafted spec; None where it has no draft."""
     include = tuple(Path(flag[2:]) for flag in unit.flags if flag.startswith("-I"))
-    found = drafts_of(unit.source, include, folder / "spec")
+    macros = (flag[2:].partition("=") for flag in unit.flags if flag.startswith("-D"))
+    defines = {name: value for name, _, value in macros}
+    found = drafts_of(unit.source, include, folder / "spec", defines=defines)
     if isinstance(found, Unread):
         return
     drafts, _ = found

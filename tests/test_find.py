@@ -294,3 +294,62 @@ def test_kernels_of_macros_and_cut_ones_are_told(
     assert "spoken_of" not in text
     assert run(["new", str(source), "--kernel", "cut", "--out", str(tmp_path / "out")]) == 2
     assert "the kernel cut could not be read to its end" in capsys.readouterr().err
+
+
+CONDITIONS = """\
+#ifndef __TYPES__
+#define __TYPES__
+#define SINGLE
+#define WIDTH 4
+#ifdef SINGLE
+using real = float;
+#else
+using real = double;
+#endif
+#if defined(__CUDACC__) && !defined(__HIPCC__)
+typedef char index_t;
+#elif WIDTH * 2 > BOUND && (WIDTH & 4)
+typedef long index_t;
+#else
+typedef short index_t;
+#endif
+#endif
+"""
+CONDITIONAL = """\
+#include "types.h"
+__global__ void k(real* y, const index_t* i
+#ifdef COUNTED
+                  , int count
+#endif
+) { y[0] = i[0]; }
+#ifdef OLD
+__global__ void __launch_bounds__(64) old(real* y) { y[0] = 1; }
+#endif
+#if __SOMETHING > 3
+__global__ void either(real* y) { y[0] = 1; }
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("defines", "types", "more"),
+    [
+        ({}, "float* y, const long* i", []),
+        ({"BOUND": "9", "COUNTED": ""}, "float* y, const short* i, int count", []),
+        ({"OLD": ""}, "float* y, const long* i", ["old"]),
+    ],
+)
+def test_branches_are_those_that_the_macros_take(
+    defines: dict[str, str], types: str, more: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "types.h").write_text(CONDITIONS)
+    (tmp_path / "k.hip").write_text(CONDITIONAL)
+    found = list(find_kernels(tmp_path, (), tmp_path / "out", defines))
+    drafts = [one for part in found if isinstance(part, list) for one in part]
+    assert [one.kernel.name for one in drafts] == ["k", *more, "either"]  # what is open stays
+    assert ", ".join(one.text for one in drafts[0].kernel.parameters) == types
+    left = [one.reason for one in found if isinstance(one, Unread)]
+    assert [("old stands in a branch" in one) for one in left] == ([] if more else [True])
+    (path, *_) = write_drafts(drafts, tmp_path / "out")
+    flags = spec.load(filled(path)).spec.variants["main"].flags
+    assert flags == [f"-D{name}" + f"={value}" * bool(value) for name, value in defines.items()]

@@ -65,7 +65,7 @@ def test_a_fresh_draft_says_what_is_missing_with_lines(folder: Path, capsys: Cap
 
 
 def test_roles_sizes_and_guesses_of_a_filled_draft(folder: Path) -> None:
-    new(Path("k.hip"), Path("out"), "", "", ())
+    new(Path("k.hip"), Path("out"), "", "", (), {})
     for name in ("spec.yaml", "formula.py"):
         file = folder / "out" / name
         file.write_text(file.read_text().replace(GAP, "#"))
@@ -127,8 +127,8 @@ def test_one_of_several_of_a_name_is_named_by_its_types(folder: Path) -> None:
     other = KERNEL.partition("\n")[2].replace("float", "double")
     Path("k.hip").write_text(KERNEL + other)
     with pytest.raises(UsageError, match="several are named `scale`"):
-        new(Path("k.hip"), folder, "scale", "", ())
-    draft, _, _ = new(Path("k.hip"), folder, "scale:6", "", ())
+        new(Path("k.hip"), folder, "scale", "", (), {})
+    draft, _, _ = new(Path("k.hip"), folder, "scale:6", "", (), {})
     assert draft.instance == "scale(const double*, double*, double*, int, int, double)"
     for name in ("spec.yaml", "formula.py"):
         (folder / name).write_text((folder / name).read_text().replace(GAP, "#"))
@@ -152,7 +152,7 @@ def test_a_shipped_kernel_is_drafted_like_itself(like: str, tmp_path: Path) -> N
     shipped = spec.load(spec.find(op)).spec.variants[name]
     kernel = re.match(r"\w+", shipped.launches[0].kernel)
     assert kernel is not None
-    new(resources.specs_dir() / shipped.source, tmp_path, kernel[0], like, ())
+    new(resources.specs_dir() / shipped.source, tmp_path, kernel[0], like, (), {})
     main = load(tmp_path / "spec.yaml").spec.variants["main"]
     assert len(main.launches[0].args) == len(shipped.launches[0].args)
     for role in ("inputs", "outputs", "inout"):
@@ -161,11 +161,11 @@ def test_a_shipped_kernel_is_drafted_like_itself(like: str, tmp_path: Path) -> N
 
 
 def test_what_the_op_has_and_the_kernel_has_not_is_a_gap(folder: Path) -> None:
-    draft, _, _ = new(Path("k.hip"), folder, "", "rmsnorm.bwd", ())
+    draft, _, _ = new(Path("k.hip"), folder, "", "rmsnorm.bwd", (), {})
     assert re.search(rf'"rstd": None,  {GAP} .*rstd of rmsnorm.bwd', draft.formula)
     with pytest.raises(SpecError, match="gaps are to be filled in"):
         spec.load(folder / "spec.yaml")
-    draft, _, _ = new(Path("k.hip"), folder / "other", "", "softmax.fwd", ())
+    draft, _, _ = new(Path("k.hip"), folder / "other", "", "softmax.fwd", (), {})
     assert re.search(rf'"sum": None,  {GAP}', draft.formula)
     assert re.search(rf"sum: {{.*{GAP} its shape", draft.spec)
 
@@ -219,7 +219,7 @@ def test_shapes_are_guessed_by_indices(
     kernel: str, params: list[str], shapes: dict[str, list[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "k.hip").write_text(INDEXED)
-    draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", ())
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", (), {})
     for name in ("spec.yaml", "formula.py"):
         (tmp_path / name).write_text((tmp_path / name).read_text().replace(GAP, "#"))
     loaded = spec.load(tmp_path / "spec.yaml").spec

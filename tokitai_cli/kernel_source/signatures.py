@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
+
+
 class Parameter(msgspec.Struct, frozen=True):
     """One parameter. `type` is its element's, without const and pointers, typedefs put in.
 
@@ -99,6 +102,10 @@ def kernels_of(program: Program) -> list[Kernel]:
             is_open = (
                 lists is None or lists.has_error or "..." in source.plain[piece.begin : piece.body]
             )
+            # A branch of the preprocessor that takes one more.
+            is_open = is_open or any(
+                piece.begin <= one.begin < piece.body for one in source.directives
+            )
             # A macro that stands for several parameters.
             is_open = is_open or any(len(split(one.type)) > 1 for one in parameters)
             found.append(
@@ -124,9 +131,24 @@ def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
             elif directive or any(begin <= match.start() < end for begin, end in known):
                 continue
             elif "{" in (after := re.split(r";", text[match.end() :], maxsplit=1)[0]):
-                name = re.search(r"(\w+)\s*\(", after)
-                said = f"the kernel {name[1]}" if name else "a kernel"
-                yield path, source.line(match.start()), f"{said} could not be read to its end"
+                yield (
+                    path,
+                    source.line(match.start()),
+                    f"{_told(after)} could not be read to its end",
+                )
+    for path, first, text in program.dark:
+        plain = blank(text)
+        for match in re.finditer(r"\b__global__\b", plain):
+            if "{" in (after := plain[match.end() :].partition(";")[0]):
+                line = first + plain.count("\n", 0, match.start())
+                why = "stands in a branch of the preprocessor that is not taken: see -D"
+                yield path, line, f"{_told(after)} {why}"
+
+
+def _told(after: str) -> str:
+    """A kernel by the name that stands behind its `__global__`."""
+    name = re.search(r"(\w+)\s*\(", _LAUNCH_BOUNDS.sub("", after))
+    return f"the kernel {name[1]}" if name else "a kernel"
 
 
 def may_declare(program: Program, name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.kernel_source.conditions import decided
 from tokitai_cli.kernel_source.files import UserFile, user_files
 from tokitai_cli.kernel_source.pieces import Piece, pieces_of
 from tokitai_cli.kernel_source.reach import host_names, reached
@@ -45,22 +46,35 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Program(msgspec.Struct):
-    """The files of a program, read and parsed."""
+    """The files of a program, read and parsed.
+
+    dark: branches of the preprocessor that are left out, where they are: file, first line and text.
+    defines: macros of the command line.
+    """
 
     source: Path
     files: dict[Path, UserFile]
     texts: dict[Path, SourceText]
     pieces: dict[Path, list[Piece]]
     macros: dict[str, Macro]
+    dark: list[tuple[Path, int, str]] = []
+    defines: Mapping[str, str] = {}
 
 
-def program(source: Path, folders: Sequence[Path]) -> Program:
-    """Read `source` and what it includes of the user's, from its folder and the include `folders`."""
+def program(
+    source: Path, folders: Sequence[Path], defines: Mapping[str, str] | None = None
+) -> Program:
+    """Read `source` and what it includes of the user's, from its folder and the include `folders`.
+
+    defines: macros of the command line; where they are given (or none are, by {}), branches of the
+    preprocessor that are not taken are left out.
+    """
     files = user_files(source, folders)
+    files, dark = (files, []) if defines is None else decided(files, source, defines)
     macros = macros_of(blank(one.text, quotes=True) for one in files.values())
     texts = {path: source_text(one.text, macros) for path, one in files.items()}
     pieces = {path: pieces_of(text) for path, text in texts.items()}
-    return Program(source, files, texts, pieces, macros)
+    return Program(source, files, texts, pieces, macros, dark, defines or {})
 
 
 def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Piece]], set[int]]:

@@ -16,9 +16,9 @@ import msgspec
 from tokitai_cli.sources import blank
 
 _PAREN = r"\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
-_DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z_]\w*")
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
+DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+WORD = re.compile(r"[A-Za-z_]\w*")
 _CALLED = """__attribute__ __launch_bounds__ __align__ alignas __declspec __cluster_dims__ __maxnreg__
     __block_size__ __builtin_align__"""
 _PLAIN = """__global__ __device__ __host__ __forceinline__ __noinline__ __inline__ __inline
@@ -67,7 +67,7 @@ class Macro(msgspec.Struct, frozen=True):
         """
         known = {*_QUALIFIERS, *_STORAGE}
         bodies = [re.sub(r'"[^"]*"', "", re.sub(_PAREN, "", body)) for body in self.bodies]
-        rests = [_WORD.sub(lambda m: "" if m.group() in known else m.group(), b) for b in bodies]
+        rests = [WORD.sub(lambda m: "" if m.group() in known else m.group(), b) for b in bodies]
         if not any(rest.strip() for rest in rests):
             return ""
         is_type = not self.called and self.words & DEVICE_WORDS
@@ -93,14 +93,12 @@ class SourceText(msgspec.Struct, frozen=True):
 
 def blank_qualifiers(text: str) -> str:
     """`text` with CUDA's and HIP's plain qualifiers blanked."""
-    return _WORD.sub(
-        lambda m: " " * len(m.group()) if m.group() in _QUALIFIERS else m.group(), text
-    )
+    return WORD.sub(lambda m: " " * len(m.group()) if m.group() in _QUALIFIERS else m.group(), text)
 
 
 def words_in(text: str) -> set[str]:
     """All identifiers of a text whose comments and literals are blank."""
-    return set(_WORD.findall(text))
+    return set(WORD.findall(text))
 
 
 def split(text: str) -> list[str]:
@@ -118,8 +116,8 @@ def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
     """Macros that the texts define, by name; those that stand for a qualifier's macro resolved."""
     found: dict[str, list[tuple[str, bool]]] = {}
     for text in texts:
-        for line in _DIRECTIVE.finditer(text):
-            match = _DEFINE.match(line["rest"]) if line["word"] == "define" else None
+        for line in DIRECTIVE.finditer(text):
+            match = DEFINE.match(line["rest"]) if line["word"] == "define" else None
             if match is not None:
                 body = re.sub(r"\\\r?\n", "  ", match["body"])
                 found.setdefault(match["name"], []).append((body, match["parameters"] is not None))
@@ -129,7 +127,7 @@ def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
             found[name] = [(_expanded(body, found, name), called) for body, called in bodies]
     return {
         name: Macro(
-            frozenset(word for body, _ in bodies for word in _WORD.findall(body)),
+            frozenset(word for body, _ in bodies for word in WORD.findall(body)),
             any(called for _, called in bodies),
             tuple(body for body, _ in bodies),
         )
@@ -145,7 +143,7 @@ def _expanded(body: str, found: Mapping[str, list[tuple[str, bool]]], name: str)
         short = bool(other) and all(len(text) < 80 and not called for text, called in other)
         return other[-1][0] if short and match.group() != name else match.group()
 
-    return _WORD.sub(put, body) if len(body) < 200 else body
+    return WORD.sub(put, body) if len(body) < 200 else body
 
 
 def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
@@ -153,15 +151,15 @@ def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
     plain = blank(text, quotes=True)
     directives = [
         Directive(match.start(), match.end(), match["word"], match["rest"])
-        for match in _DIRECTIVE.finditer(plain)
+        for match in DIRECTIVE.finditer(plain)
     ]
     dark = list(_dark_branches(plain, directives))
-    out = _erased(plain, [*((one.begin, one.end) for one in directives), *dark])
+    out = erased(plain, [*((one.begin, one.end) for one in directives), *dark])
     marks = list(_marks(out, macros))
     spans = [(mark.begin, mark.end) for mark in marks]
     spans += [(one.start("it"), one.end("it")) for one in _ATTRIBUTE_MACRO.finditer(out)]
     spans += configurations(out)
-    letters = list(_erased(out, spans))
+    letters = list(erased(out, spans))
     for mark in marks:
         rest = (
             mark.rest if len(mark.rest) <= mark.end - mark.begin else "int"[: mark.end - mark.begin]
@@ -169,7 +167,7 @@ def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
         letters[mark.begin : mark.begin + len(rest)] = rest
     out = "".join(letters)
     calls = list(_calls(out, macros))
-    out = _erased(out, [*calls, *_bodies(out)])
+    out = erased(out, [*calls, *_bodies(out)])
     parsed = out.encode("ascii", "replace").decode("ascii")
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return SourceText(plain, parsed, directives, marks, calls, starts)
@@ -195,7 +193,8 @@ def configurations(text: str) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _erased(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def erased(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """`text` with the spans blanked, line breaks kept."""
     parts: list[str] = []
     at = 0
     for begin, end in sorted(spans):
@@ -216,7 +215,7 @@ def _marks(text: str, macros: Mapping[str, Macro]) -> Iterator[Mark]:
             stands[name] = macro.words, rest
             if macro.called:
                 called.add(name)
-    for word in _WORD.finditer(text):
+    for word in WORD.finditer(text):
         name = word.group()
         if name not in stands:
             continue
@@ -301,6 +300,6 @@ def _dark_of_group(text: str, group: list[Directive]) -> Iterator[tuple[int, int
 
 
 def _whole(branch: str) -> bool:
-    code = _DIRECTIVE.sub("", branch).strip()
+    code = DIRECTIVE.sub("", branch).strip()
     balanced = all(code.count(a) == code.count(b) for a, b in ("{}", "()"))
     return not code or (balanced and code[-1] in ";}:")

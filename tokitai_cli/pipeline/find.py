@@ -21,13 +21,16 @@ MAX_ENTRIES = 1 << 18  # of a tree that are looked at
 
 
 def find_kernels(
-    path: Path, folders: Sequence[Path] = (), place: Path | None = None
+    path: Path,
+    folders: Sequence[Path] = (),
+    place: Path | None = None,
+    defines: Mapping[str, str] | None = None,
 ) -> Iterator[list[Draft] | Unread]:
     """Drafts for the kernels of each source below `path`, each kernel once.
 
     folders: that #include is looked for in, before folders of the tree that hold what is missing. place:
-    folder below which the specs are to lie, in folders of their own. Raises UsageError where nothing is
-    there.
+    folder below which the specs are to lie, in folders of their own. defines: macros that the builds are
+    to be given. Raises UsageError where nothing is there.
     """
     if not path.exists():
         raise UsageError(
@@ -39,7 +42,8 @@ def find_kernels(
     headers = kernel_source.Headers(_below(tree.resolve()))
     for file in [path] if path.is_file() else _sources(path, folders):
         more = headers.folders(file.resolve(), folders)
-        found = drafts_of(file, (*folders, *more), place and place.resolve() / "spec")
+        at = place and place.resolve() / "spec"
+        found = drafts_of(file, (*folders, *more), at, defines=defines)
         if isinstance(found, Unread):
             yield found
             continue
@@ -52,7 +56,11 @@ def find_kernels(
 
 
 def drafts_of(
-    file: Path, folders: Sequence[Path] = (), place: Path | None = None, like: Model | None = None
+    file: Path,
+    folders: Sequence[Path] = (),
+    place: Path | None = None,
+    like: Model | None = None,
+    defines: Mapping[str, str] | None = None,
 ) -> tuple[list[Draft], list[Unread]] | Unread:
     """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
     data = sources.read(file)
@@ -60,7 +68,7 @@ def drafts_of(
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
     try:
-        program = kernel_source.program(file.resolve(), folders)
+        program = kernel_source.program(file.resolve(), folders, defines or {})
         missed = [
             Unread(f"{path}:{line}", reason)
             for path, line, reason in kernel_source.unlisted(program)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli.errors import UsageError
@@ -13,7 +13,12 @@ from tokitai_cli.spec.like import Model
 
 
 def new(
-    source: Path, folder: Path, kernel: str, like: str, include: Sequence[Path]
+    source: Path,
+    folder: Path,
+    kernel: str,
+    like: str,
+    include: Sequence[Path],
+    defines: Mapping[str, str],
 ) -> tuple[Draft, list[Path], str]:
     """Write the draft of a kernel into `folder`: what was drafted, the files, and the README's line.
 
@@ -23,7 +28,8 @@ def new(
     if source.is_dir():
         mend = f"name a source; `tokitai find {source}` lists the kernels below it"
         raise UsageError(f"{source} is a folder", mend=mend)
-    found = drafts_of(source, include, folder.resolve(), Model(like) if like else None)
+    model = Model(like) if like else None
+    found = drafts_of(source, include, folder.resolve(), model, defines)
     if isinstance(found, Unread):
         raise UsageError(f"{found.file} {found.reason}", mend="name a source with kernels")
     draft = _chosen(source, *found, kernel)

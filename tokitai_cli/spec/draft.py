@@ -20,7 +20,7 @@ from tokitai_cli.kernel_source import (
 )
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.like import LikeWriter, Model
-from tokitai_cli.spec.writer import Writer
+from tokitai_cli.spec.writer import Origin, Writer
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
@@ -55,7 +55,9 @@ def drafts(
     """
     launches = launches_of(program)
     here = folder or program.source.parent
-    source = [os.path.relpath(one, here) for one in (program.source, *include)]
+    paths = [os.path.relpath(one, here) for one in (program.source, *include)]
+    flags = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
+    origin = Origin(paths[0], paths[1:], flags)
     found = []
     kernels = kernels_of(program)
     for kernel in kernels:
@@ -64,7 +66,7 @@ def drafts(
         named = [one for one in kernels if one.qualified == kernel.qualified]
         overloaded = any(one.parameters != kernel.parameters for one in named)
         launch = fitting[0] if fitting else None
-        found.append(_draft(program, kernel, launch, source, like, overloaded))
+        found.append(_draft(program, kernel, launch, origin, like, overloaded))
     return found
 
 
@@ -72,7 +74,7 @@ def _draft(
     program: Program,
     kernel: Kernel,
     launch: HostLaunch | None,
-    source: list[str],
+    origin: Origin,
     like: Model | None,
     overloaded: bool,
 ) -> Draft:
@@ -93,9 +95,9 @@ def _draft(
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "")
     if like is None:
-        writer = Writer(kernel, instance, leaves, launch, source)
+        writer = Writer(kernel, instance, leaves, launch, origin)
     else:
-        writer = LikeWriter(kernel, instance, leaves, launch, source, like)
+        writer = LikeWriter(kernel, instance, leaves, launch, origin, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
 
 

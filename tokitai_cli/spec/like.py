@@ -14,7 +14,7 @@ from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.reader import decode, parse, read_bytes
-from tokitai_cli.spec.writer import Writer
+from tokitai_cli.spec.writer import Origin, Writer
 
 _WRITTEN = ["outputs", "inout"]
 _ROLES = ["inputs", *_WRITTEN]
@@ -99,10 +99,10 @@ class LikeWriter(Writer):
         instance: str,
         leaves: Leaves,
         launch: HostLaunch | None,
-        source: list[str],
+        origin: Origin,
         like: Model,
     ) -> None:
-        super().__init__(kernel, instance, leaves, launch, source)
+        super().__init__(kernel, instance, leaves, launch, origin)
         self.like = like
         settings: Named = like.variant.get("scalars", {})
         self.sizes = [one for one in self.sizes if one.name not in settings]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
@@ -15,6 +16,7 @@ from tokitai_cli.spec.shapes import extents, one_block_a_row
 _SIZES = (96, 40, 7, 5, 3)
 _DEFAULT_BLOCK = 256
 _STRUCT_BYTES = 64
+_DIMENSIONS = 8  # that an array of a spec has at most
 _SCALARS = {
     "eps": "1e-5",
     "epsilon": "1e-5",
@@ -32,6 +34,14 @@ _EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1,
 _WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 
 
+class Origin(NamedTuple):
+    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
+
+    source: str
+    include: Sequence[str]
+    flags: Sequence[str]
+
+
 class Writer:
     """Texts of one draft: spec.yaml and formula.py."""
 
@@ -41,9 +51,9 @@ class Writer:
         instance: str,
         leaves: Leaves,
         launch: HostLaunch | None,
-        source: list[str],
+        origin: Origin,
     ) -> None:
-        self.source, *self.include = source
+        self.origin = origin
         self.kernel = kernel
         self.instance = instance
         self.launch = launch
@@ -78,10 +88,10 @@ class Writer:
             "variants:",
             "  main:",
             f"    formula: {self._told()}",
-            f"    source: {_quoted(self.source)}",
+            f"    source: {_quoted(self.origin.source)}",
         ]
-        if self.include:
-            lines.append(f"    include: [{', '.join(map(_quoted, self.include))}]")
+        for key, words in (("include", self.origin.include), ("flags", self.origin.flags)):
+            lines += [f"    {key}: [{', '.join(map(_quoted, words))}]"] if words else []
         for role in ("inputs", "outputs", "inout"):
             mine = [one for one in self.parameters if self.roles.get(one.name) == role]
             lines += [f"    {role}:"] if mine else []
@@ -161,7 +171,8 @@ class Writer:
         behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
         sizes = [size.name for size in self.sizes]
         found = extents(self.kernel.body, self.leaves.places[one.name], sizes, self.rows)
-        told = ", ".join(found or sizes[:3] or ["elements"])
+        left = _DIMENSIONS - bool(before) - bool(behind)
+        told = ", ".join(found[-left:] or sizes[:3] or ["elements"])
         shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
 

@@ -9,6 +9,26 @@ import typer
 
 from tokitai_cli.cli.verbs.doctor import Json
 
+Defines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-D", "--define", metavar="NAME[=VALUE]", help="A macro of the build; may be repeated."
+    ),
+]
+
+
+def macros(given: list[str] | None) -> dict[str, str]:
+    """Macros by name. Raises UsageError for one that a spec's flags cannot give."""
+    from tokitai_cli import flags
+    from tokitai_cli.errors import UsageError
+
+    for one in given or ():
+        message, mend = flags.fault(f"-D{one}")
+        if message:
+            raise UsageError(message, mend=mend)
+    parts = (one.partition("=") for one in given or ())
+    return {name: value for name, _, value in parts}
+
 
 def find(
     path: Annotated[
@@ -20,6 +40,7 @@ def find(
             "-I", "--include", metavar="DIR", help="A folder of headers; may be repeated."
         ),
     ] = None,
+    define: Defines = None,
     write: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write a draft of a spec for each kernel below DIR."),
@@ -33,7 +54,7 @@ def find(
     from tokitai_cli.pipeline.find import find_kernels, told, write_drafts
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
-    found = list(find_kernels(path, folders, write))
+    found = list(find_kernels(path, folders, write, macros(define)))
     drafts = [draft for one in found if isinstance(one, list) for draft in one]
     unread = [one for one in found if not isinstance(one, list)]
     kernels = [told(one) for one in drafts]

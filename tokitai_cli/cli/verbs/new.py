@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tokitai_cli.cli.verbs.find import Defines, macros
+
 
 def new(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A source with the kernel.")],
@@ -26,6 +28,7 @@ def new(
             "-I", "--include", metavar="DIR", help="A folder of headers; may be repeated."
         ),
     ] = None,
+    define: Defines = None,
 ) -> int:
     """Write spec.yaml, formula.py and README.md for a kernel, with guesses and gaps marked."""
     import os
@@ -34,7 +37,7 @@ def new(
     from tokitai_cli.spec.gaps import GAP, GUESS
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
-    draft, files, line = written(source, out, kernel, like, folders)
+    draft, files, line = written(source, out, kernel, like, folders, macros(define))
     for file in files:
         typer.echo(f"wrote {file}")
     if line:
