@@ -159,6 +159,17 @@ def variants() -> dict[str, dict[str, Any]]:
         symbols=arrays("float32", "coefficients", shape=4) | arrays("int32", "offsets", shape=4),
         args=["y", "n"],
     )
+    found["kept"] = variant(
+        "kept_in_symbols",
+        "kept_in_symbols",
+        [{"metric": "bound", "output": "y"}, {"metric": "exact", "output": "remainders"},
+         {"metric": "exact", "output": "counted"}],
+        outputs=arrays("float32", "y")
+        | {"remainders": {"dtype": "int32", "shape": [4], "symbol": "kept::remainders"}},
+        inout={"counted": {"dtype": "uint64", "shape": [1], "symbol": "counted"}},
+        symbols=arrays("float32", "coefficients", shape=4) | arrays("int32", "offsets", shape=4),
+        args=["y", "n"],
+    )  # fmt: skip
     for name, kernel, oracle in (
         ("three", "sum_of_three", "sum_of_three"),
         ("three-narrow", "sum_of_three_narrow", "sum_of_three"),
@@ -219,7 +230,7 @@ def test_a_right_kernel_of_every_signature_is_verified(name: str, evidence: Evid
 def test_variants_of_one_source_share_an_artifact_but_for_defines(evidence: Evidence) -> None:
     builds = {case.variant: case.build for case in evidence.cases}
     assert len({builds["once"], builds["thrice"], builds["scale"]}) == 3
-    others = {builds[name] for name in GOOD if name not in ("once", "thrice", "looked-up")}
+    others = {builds[name] for name in GOOD if name not in ("once", "thrice", "looked-up", "kept")}
     assert others == {builds["scale"]}
 
 

@@ -46,7 +46,7 @@ inline void poison_around(const Case& request, bool poison) {
   const auto mark = poison ? __asan_poison_memory_region : __asan_unpoison_memory_region;
   for (size_t b = 0; b < request.buffers.count; b++) {
     const Buffer& buffer = request.buffers[b];
-    if (!buffer.pointer || buffer.kind == Kind::symbol) continue;
+    if (!buffer.pointer || buffer.in_symbol) continue;
     mark(buffer.pointer - buffer.front, buffer.front);
     mark(buffer.pointer + buffer.bytes, buffer.back);
   }

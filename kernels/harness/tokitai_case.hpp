@@ -20,6 +20,7 @@ enum class Status : Word {
 };
 
 constexpr Word opcode_run = 1;
+constexpr Word in_symbol = 1 << 8;  // beside the kind of a result
 constexpr unsigned char guard_fill = 0xC3;
 constexpr size_t fill_bytes = 16372;  // of a fill, which then repeats: 4093 words
 
@@ -30,8 +31,9 @@ struct Buffer {
   Word content, region, stride, front, back;
   Word start;  // byte of the fill that the payload begins with
   const Word* targets;  // of a list: what each pointer leads to, index of a buffer and byte of its payload
+  bool in_symbol;          // of that kind, or a result that is no argument
+  unsigned symbol;         // which of the harness's symbols then
   // Set by the device.
-  unsigned symbol;         // which of the harness's symbols, for that kind
   unsigned char* pointer;  // payload that kernels see in the present repetition
   unsigned char* kept;     // content as the device holds it
   Word mapped_region;
@@ -119,6 +121,7 @@ inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
       !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
     return false;
   if (buffer.fill == Fill::content && !buffer.has_content()) return false;
+  if (buffer.in_symbol && (buffer.is_read_only() || buffer.kind == Kind::workspace)) return false;
   if (buffer.start >= fill_bytes) return false;
   if (buffer.fill >= Fill::zero_once && buffer.stride != 0) return false;
   if (!buffer.is_result()) return buffer.fill == Fill::nothing;
@@ -139,7 +142,7 @@ inline bool launch_is_sound(const Program& program, const Case& request, const L
     const Word kind = launch.arguments[2 * i], value = launch.arguments[2 * i + 1];
     if (kind != Word(kernel.parameters[i].kind)) return false;
     if (kind == Word(Argument::buffer) &&
-        (value >= request.buffers.count || request.buffers[value].kind == Kind::symbol))
+        (value >= request.buffers.count || request.buffers[value].in_symbol))
       return false;
   }
   return true;
@@ -153,7 +156,7 @@ inline bool list_is_sound(const Case& request, const Buffer& list) {
     const Word index = list.targets[i] >> target_bits;
     if (index >= request.buffers.count) return false;
     const Buffer& buffer = request.buffers[index];
-    if (buffer.kind == Kind::symbol || buffer.kind == Kind::list ||
+    if (buffer.in_symbol || buffer.kind == Kind::list ||
         (list.targets[i] & target_byte) > buffer.bytes)
       return false;
   }
@@ -172,7 +175,9 @@ inline void parse_buffers(WordReader& words, const Program& program, Case& reque
   request.buffers.allocate(words.take_count(9));
   unsigned symbols = 0;
   for (Buffer& buffer : request.buffers) {
-    buffer.kind = Kind(words.take());
+    const Word kind = words.take();
+    buffer.kind = Kind(kind & ~in_symbol);
+    buffer.in_symbol = buffer.kind == Kind::symbol || kind & in_symbol;
     buffer.bytes = words.take();
     buffer.fill = Fill(words.take());
     buffer.content = words.take();
@@ -181,7 +186,7 @@ inline void parse_buffers(WordReader& words, const Program& program, Case& reque
     buffer.front = words.take();
     buffer.back = words.take();
     buffer.start = words.take();
-    if (buffer.kind == Kind::symbol) buffer.symbol = symbols++;
+    if (buffer.in_symbol) buffer.symbol = symbols++;
     if (buffer.kind == Kind::list) {
       const Word count = buffer.bytes / sizeof(Word);
       words.ok = words.ok && buffer.bytes % sizeof(Word) == 0 && count <= words.left;

@@ -117,7 +117,7 @@ class Device : public Regions {
     };
     for (size_t b = 0; b < request.buffers.count; b++) {
       const Buffer& buffer = request.buffers[b];
-      if (buffer.kind != Kind::symbol)
+      if (!buffer.in_symbol)
         add(buffer.pointer, buffer.bytes, written_[b], true, int(b), "a buffer");
     }
     for (unsigned i = 0; i < gfx::image_data.segment_count; i++) {

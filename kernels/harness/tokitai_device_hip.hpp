@@ -106,10 +106,8 @@ class Device {
     for (const Buffer& buffer : request.buffers)
       needed_ += block_bytes(buffer) * (int(buffer.has_content()) + int(buffer.is_result()));
     for (Buffer& buffer : request.buffers) {
-      if (buffer.kind == Kind::symbol) {
-        if (!check_symbol(program, request, buffer)) return false;
-        continue;
-      }
+      if (buffer.in_symbol && !check_symbol(program, request, buffer)) return false;
+      if (buffer.kind == Kind::symbol) continue;
       if (buffer.has_content()) {
         buffer.kept = allocate(request, buffer, 0);
         if (!buffer.kept ||
@@ -138,6 +136,11 @@ class Device {
       if (buffer.mapped_region != region && !fill_guards(request, buffer)) return false;
       buffer.mapped_region = region;
       if (!fill_payload(request, buffer, fill)) return false;
+      const bool unwritten = keep_unwritten_ && buffer.fill == Fill::pattern;
+      if (buffer.in_symbol && !unwritten &&
+          !check(request, TOKITAI_CALL(hipMemcpyToSymbol, program.symbols[buffer.symbol].device,
+                                       buffer.pointer, buffer.bytes, 0, hipMemcpyDeviceToDevice)))
+        return false;
     }
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind != Kind::list) continue;
@@ -163,9 +166,14 @@ class Device {
     return true;
   }
 
-  bool collect(Case& request, size_t repetition) {
+  bool collect(const Program& program, Case& request, size_t repetition) {
     for (const Buffer& buffer : request.buffers) {
       if (!buffer.is_result()) continue;
+      if (buffer.in_symbol &&
+          !check(request, TOKITAI_CALL(hipMemcpyFromSymbol, buffer.pointer,
+                                       program.symbols[buffer.symbol].device, buffer.bytes, 0,
+                                       hipMemcpyDeviceToDevice)))
+        return false;
       const Word region = buffer.region + repetition * buffer.stride;
       if (!check(request, TOKITAI_CALL(hipMemcpy, file_ + region - buffer.front,
                                        buffer.pointer - buffer.front, block_bytes(buffer),

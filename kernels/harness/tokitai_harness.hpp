@@ -49,7 +49,7 @@ inline bool run_repetitions(Device& device, const Program& program, Case& reques
       return false;
   for (size_t r = 0; r < request.repetitions.count; r++) {
     if (!device.prepare(program, request, r) ||
-        !device.run(program, request, r, request.nanoseconds[r]) || !device.collect(request, r))
+        !device.run(program, request, r, request.nanoseconds[r]) || !device.collect(program, request, r))
       return false;
     request.repetitions_done++;
   }

@@ -27,7 +27,7 @@ class Regions {
       end_with(exit_garbage, "the memory file is shorter than the request says");
     if (!read_fills(request)) return false;
     for (Buffer& buffer : request.buffers) {
-      if (buffer.kind == Kind::symbol && !check_symbol(program, request, buffer)) return false;
+      if (buffer.in_symbol && !check_symbol(program, request, buffer)) return false;
       if (!buffer.has_content()) continue;
       const bool is_input = buffer.is_read_only();
       buffer.kept = map(request, buffer, 0, buffer.content,
@@ -58,6 +58,8 @@ class Regions {
         case Fill::nothing:
         case Fill::kept: break;
       }
+      if (buffer.in_symbol)
+        memcpy(symbol_address(program.symbols[buffer.symbol]), buffer.pointer, buffer.bytes);
     }
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind != Kind::list) continue;
@@ -69,8 +71,13 @@ class Regions {
     return true;
   }
 
-  // The results already lie where the tool looks for them.
-  bool collect(Case&, size_t) { return true; }
+  // The results already lie where the tool looks for them, but for those in symbols.
+  bool collect(const Program& program, Case& request, size_t) {
+    for (Buffer& buffer : request.buffers)
+      if (buffer.in_symbol && buffer.is_result())
+        memcpy(buffer.pointer, symbol_address(program.symbols[buffer.symbol]), buffer.bytes);
+    return true;
+  }
 
   // Counts the bytes of an input, guards included, that are not as in the file any more.
   bool compare_input(Case& request, Buffer& buffer) {

@@ -248,7 +248,7 @@ inline void watch_areas(const Case& request) {
   watch.area_count = 0;
   for (size_t b = 0; b < request.buffers.count; b++) {
     const Buffer& buffer = request.buffers[b];
-    if (buffer.pointer && buffer.kind != Kind::symbol && watch.area_count < 400)
+    if (buffer.pointer && !buffer.in_symbol && watch.area_count < 400)
       watch.areas[watch.area_count++] = {Area::Kind::buffer,
                                          unsigned(b),
                                          buffer.pointer,

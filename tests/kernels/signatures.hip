@@ -93,6 +93,20 @@ __global__ void looked_up(float* y, int n) {
     if (i < n) y[i] = coefficients[i % 4] + offsets[i % 4];
 }
 
+namespace kept {
+__device__ int remainders[4];
+}
+__device__ unsigned long long counted;
+
+// Results that are no arguments, beside y as above.
+__global__ void kept_in_symbols(float* y, int n) {
+    const int i = position();
+    if (i >= n) return;
+    y[i] = coefficients[i % 4] + offsets[i % 4];
+    if (i < 4) kept::remainders[i] = (n + i) % 4;
+    atomicAdd(&counted, 1ull);
+}
+
 // y = (a + b) + c in float64: right, and with the last term in float32
 __global__ void sum_of_three(const double* a, const double* b, const double* c, double* y, int n) {
     int i = position();

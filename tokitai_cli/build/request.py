@@ -9,7 +9,7 @@ from tokitai_cli import expressions, flags
 from tokitai_cli.errors import BuildError, Location, SpecError
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
-from tokitai_cli.model.spec import Variant
+from tokitai_cli.model.spec import Variant, symbols_of
 
 
 def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessRequest:
@@ -33,7 +33,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
         for index, launch in enumerate(variant.launches):
             entry = kernel_entry(variant, launch, case.warp_size)
             kernels.setdefault(entry, f"variants.{name}.launches[{index}]")
-    symbols = tuple((name, buffer.dtype) for name, buffer in case.variant.symbols.items())
+    symbols = tuple((name, buffer.dtype) for name, buffer in symbols_of(case.variant).items())
     return HarnessRequest(
         source, tuple(kernels), symbols, defines_of(case), tuple(kernels.values())
     )
@@ -91,5 +91,5 @@ def source_path(case: Case) -> Path:
 
 def _shared(variant: Variant) -> tuple[object, ...]:
     """Everything of a variant that its artifact depends on, but its kernels."""
-    symbols = {name: buffer.dtype for name, buffer in variant.symbols.items()}
+    symbols = [(name, buffer.dtype) for name, buffer in symbols_of(variant).items()]
     return variant.source, variant.defines, variant.include, variant.flags, symbols

@@ -156,7 +156,7 @@ def _take(job: Job, folder: Path) -> kernel_source.Taken:
     """Put what the kernels of the request need of a source with host code into `folder`."""
     request = job.request
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
-    wanted |= {name for name, _ in request.symbols}
+    wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
     taken = kernel_source.take(request.source, job.folders, wanted)
     for name, text in taken.texts.items():
         (folder / _TAKEN / name).parent.mkdir(exist_ok=True)

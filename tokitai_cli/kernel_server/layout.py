@@ -18,6 +18,7 @@ _KINDS = {
     Role.SYMBOL: 4,
     Role.LIST: 5,
 }
+_IN_SYMBOL = 1 << 8  # beside the kind of a result: it lies in a symbol
 _FILL_NOTHING, _FILL_CONTENT = 0, 3
 _FILL_KEPT = 5
 _FILLS = {"sentinel": 1, "zero": 2, "zero-once": 4}
@@ -96,7 +97,7 @@ def lay_out(case: Case, repetitions: int, kept: Collection[str] = ()) -> Layout:
             shared = plan.role is Role.WORKSPACE
             stride = 0 if shared else block
             end += block if shared else block * repetitions
-        kind, start = _KINDS[plan.role], start_of(plan.name)
+        kind, start = _KINDS[plan.role] + _IN_SYMBOL * bool(plan.symbol), start_of(plan.name)
         fill = _FILL_KEPT if plan.name in kept else _fill(plan)
         placed.append(Placed(plan, kind, fill, content, region, stride, PAGE, back, start))
     fills = tuple(end + turn * _FILL_SPAN for turn in range(repetitions))

@@ -56,7 +56,8 @@ class BufferPlan(msgspec.Struct, frozen=True):
     """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces.
 
     constant: the one value that a right output has throughout, None where it is not said. points: of a
-    list, the buffer that each pointer leads into, and the byte of its payload.
+    list, the buffer that each pointer leads into, and the byte of its payload. symbol: the variable of
+    the source that the kernels know it by, of an output or in-out that is no argument.
     """
 
     name: str
@@ -66,6 +67,7 @@ class BufferPlan(msgspec.Struct, frozen=True):
     init: str = "sentinel"
     constant: float | None = None
     points: tuple[tuple[str, int], ...] = ()
+    symbol: str = ""
 
     @property
     def elements(self) -> int:

@@ -20,6 +20,9 @@ from tokitai_cli.model.metrics import MetricName
 SPEC_SCHEMA = "tokitai/spec/v1"
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
+Variable = Annotated[
+    str, Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*)?$", max_length=200)
+]
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=64)]
 Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
 Real = float | Annotated[str, Meta(min_length=1, max_length=200)]
@@ -105,7 +108,8 @@ class Buffer(Strict, frozen=True, kw_only=True):
     only. `scratch` says in words what a workspace holds that nothing judges. `draw` is an input's own
     generator. `non_finite` says in words where an output is NaN or infinite; the oracle's masks judge
     it. `constant` declares that an output has one value throughout, so that it is no sign of weak
-    checks that zeros are right.
+    checks that zeros are right. `symbol` names the `__device__` variable that an output or in-out is,
+    in place of an argument.
     """
 
     dtype: DTypeName
@@ -115,6 +119,7 @@ class Buffer(Strict, frozen=True, kw_only=True):
     draw: Draw | str | None = None
     non_finite: str = ""
     constant: Constant | None = None
+    symbol: Variable = ""
 
 
 class ScalarArg(Strict, frozen=True, kw_only=True):
@@ -340,7 +345,14 @@ class Spec(Strict, frozen=True, kw_only=True):
 
 def passed_buffers(variant: Variant) -> dict[str, Buffer]:
     """Buffers that launches pass: all but symbols."""
-    return {**variant.inputs, **variant.outputs, **variant.inout, **variant.workspaces}
+    every = {**variant.inputs, **variant.outputs, **variant.inout, **variant.workspaces}
+    return {name: buffer for name, buffer in every.items() if not buffer.symbol}
+
+
+def symbols_of(variant: Variant) -> dict[str, Buffer]:
+    """Variables of the source that hold buffers, by their names there, as a case has them in turn."""
+    written = (*variant.outputs.values(), *variant.inout.values())
+    return {one.symbol: one for one in written if one.symbol} | variant.symbols
 
 
 def listed(variant: Variant, name: str) -> list[str]:

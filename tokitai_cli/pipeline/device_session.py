@@ -26,6 +26,7 @@ from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.model.settings import Settings
+from tokitai_cli.model.spec import symbols_of
 from tokitai_cli.pipeline.prepare import Prepared
 
 # A compilation may take as long as this many cases, and this many seconds in any case.
@@ -246,7 +247,7 @@ def variables(record: BuildRecord, case: Case) -> tuple[str, ...]:
     """Variables of the case's source that outlive a launch; those that the spec fills do not."""
     told = [fact.value for fact in record.code_object if fact.name == WRITABLE]
     names = [name for value in told for name in value.split(", ")]
-    return tuple(name for name in names if name not in case.variant.symbols)
+    return tuple(name for name in names if name not in symbols_of(case.variant))
 
 
 def device_record(device: Device, probe: Probe, told: Iterable[Fact] = ()) -> DeviceRecord:

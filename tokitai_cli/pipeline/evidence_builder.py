@@ -230,7 +230,13 @@ def _non_claims(spec: Spec, cases: Sequence[CaseRecord]) -> Iterator[NonClaimRec
                 for one, buffer in variant.workspaces.items()
                 if buffer.scratch
             )
-            for text in (*variant.non_claims, *(text for text, said in own if said), *scratch):
+            unguarded = (
+                f"writes beyond the variable {one.symbol}, which has no guards"
+                for one in (*variant.outputs.values(), *variant.inout.values())
+                if one.symbol
+            )
+            said = (text for text, said in own if said)
+            for text in (*variant.non_claims, *said, *scratch, *unguarded):
                 yield NonClaimRecord(text=text, source=f"variant {name}")
     yield from _unjudged_properties(spec, cases)
     yield from untried(spec, cases)

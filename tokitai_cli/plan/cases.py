@@ -86,8 +86,10 @@ class Filler(msgspec.Struct, frozen=True):
                         raise self.fault(at, f"an extent of {extent}")
                     shape.append(extent)
                 constant = self.constant(buffer)
-                dtype, extents = buffer.dtype, tuple(shape)
-                plans.append(BufferPlan(name, role, dtype, extents, buffer.init, constant))
+                dtype, extents, symbol = buffer.dtype, tuple(shape), buffer.symbol
+                init = buffer.init
+                plan = BufferPlan(name, role, dtype, extents, init, constant, symbol=symbol)
+                plans.append(plan)
         return (*plans, *self.lists({plan.name: plan for plan in plans}))
 
     def lists(self, plans: Mapping[str, BufferPlan]) -> Iterator[BufferPlan]:

@@ -18,6 +18,7 @@ from tokitai_cli.spec.document import Document, KeyPath
 _LAYOUT = re.compile(r"strides?|layouts?|order|pitch|leading|ld[abc]?|offsets?|padding|alignment")
 _PATTERNS = {
     r"^[A-Za-z_]": "a letter or _, then letters, digits or _, at most 63 in all",
+    r"^([A-Za-z_]": "the name of a __device__ variable, such as total or space::total",
     r"^[a-z][": "lower-case words and digits joined by - _ or ., such as grad-a",
 }
 _WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}

@@ -15,6 +15,7 @@ from tokitai_cli.model.spec import (
     Variant,
     leaves_of,
     listed,
+    passed_buffers,
 )
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.symbols import check_expression, check_known, check_real
@@ -58,7 +59,7 @@ def _steps(variant: Variant, name: str) -> set[str]:
 
 def _check_lists(document: Document, path: KeyPath, variant: Variant) -> None:
     buffers = buffers_of(variant)
-    known = [name for name, (role, _) in buffers.items() if role != "symbols"]
+    known = list(passed_buffers(variant))
     for name in variant.lists:
         here = (*path, "lists", name)
         arrays = listed(variant, name)
@@ -134,7 +135,7 @@ def _check_argument(
 ) -> None:
     buffers = buffers_of(variant)
     if argument in buffers:
-        if buffers[str(argument)][0] == "symbols":
+        if argument not in passed_buffers(variant):
             mend = "kernels see it by its own name; remove the argument"
             raise document.fault(path, f"`{argument}` is a symbol, not an argument", mend)
         return
@@ -150,9 +151,10 @@ def _check_argument(
 
 def _check_all_passed(document: Document, path: KeyPath, variant: Variant) -> None:
     passed = {name for launch in variant.launches for name in _passed(variant, launch.args)}
-    for name, (role, _) in buffers_of(variant).items():
-        if name in passed or role == "symbols":
+    for name in passed_buffers(variant):
+        if name in passed:
             continue
+        role = buffers_of(variant)[name][0]
         message = f"`{name}` is an argument of no launch"
         raise document.fault((*path, role, name), message, "add it to `args`", at_key=True)
     for key in ("scalars", "structs", "lists"):

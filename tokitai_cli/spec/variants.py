@@ -90,6 +90,14 @@ def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Varian
                 message = f"`{name}` is already the name of {seen[name]}"
                 raise document.fault((*path, role, name), message, "rename one", at_key=True)
             seen[name] = f"one of {role}"
+    held = {name: f"one of symbols, {name}" for name in variant.symbols}
+    for role in ("outputs", "inout"):
+        for name, buffer in getattr(variant, role).items():
+            if buffer.symbol in held:
+                message = f"the variable `{buffer.symbol}` is {held[buffer.symbol]} already"
+                at = (*path, role, name, "symbol")
+                raise document.fault(at, message, "give each variable one array")
+            held |= {buffer.symbol: f"one of {role}, {name}"} if buffer.symbol else {}
 
 
 def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buffer: Buffer) -> None:
@@ -109,6 +117,9 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
         message = "only workspaces are zeroed once and live on"
         raise document.fault((*path, "init"), message, "write `init: zero`, or make it a workspace")
     _check_words(document, path, role, buffer)
+    if buffer.symbol and role not in ("outputs", "inout"):
+        message = "only outputs and inout have `symbol`; a kernel reads those of `symbols` by name"
+        raise document.fault((*path, "symbol"), message, "remove it", at_key=True)
     if buffer.constant is not None:
         _check_constant(document, (*path, "constant"), spec, role, buffer)
     if buffer.draw is not None:

@@ -196,9 +196,15 @@ inline hipError_t hipMemcpy(void* target, const void* source, size_t bytes, hipM
   memcpy(target, source, bytes);
   return stand_in::fault("hipMemcpy");
 }
-inline hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t bytes) {
-  memcpy(const_cast<void*>(symbol), source, bytes);
+inline hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t bytes, size_t offset = 0,
+                                    hipMemcpyKind = hipMemcpyHostToDevice) {
+  memcpy(static_cast<char*>(const_cast<void*>(symbol)) + offset, source, bytes);
   return stand_in::fault("hipMemcpyToSymbol");
+}
+inline hipError_t hipMemcpyFromSymbol(void* target, const void* symbol, size_t bytes, size_t offset = 0,
+                                      hipMemcpyKind = hipMemcpyDeviceToHost) {
+  memcpy(target, static_cast<const char*>(symbol) + offset, bytes);
+  return stand_in::fault("hipMemcpyFromSymbol");
 }
 inline hipError_t hipMemset(void* target, int value, size_t bytes) {
   memset(target, value, bytes);
