@@ -13,6 +13,8 @@ from tests.runs import evidence_in, tokitai
 from tests.test_properties import written
 from tokitai_cli import resources, spec
 from tokitai_cli.cli.app import run as run_command
+from tokitai_cli.every_op import verify_all
+from tokitai_cli.model.events import CaseStarted, Event
 
 OPS = [name for name, _ in spec.builtin()]
 
@@ -81,6 +83,39 @@ def test_the_worst_op_decides_and_the_others_still_run(
     assert text.splitlines()[-2].split()[:2] == ["second", "verified"]
     assert text.splitlines()[-1] == "all: refuted (2 ops)"
     assert evidence_in(two_ops, "second")["verdict"] == "verified"
+
+
+def test_cases_beside_each_other_give_the_evidence_of_a_run_alone(
+    two_ops: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evidence(cores: set[int], name: str) -> tuple[dict[str, Any], list[str]]:
+        monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
+        words = ["verify", "--all", "--device", "cpu", "--out", str(two_ops / name), "-q"]
+        assert run_command(words) == 1
+        found = evidence_in(two_ops / name, "second")
+        return found, found["volatile"]["notes"]
+
+    (alone, silence), (shared, told) = evidence({0}, "alone"), evidence({0, 1, 2}, "shared")
+    assert alone["cases"] == shared["cases"]
+    assert alone["groups"] == shared["groups"]
+    assert alone["builds"] == shared["builds"]
+    assert not silence
+    assert any(text.startswith("up to 3 cases ran at a time") for text in told)
+
+
+def test_an_interrupt_ends_all_and_keeps_what_is_done(
+    two_ops: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listener(event: Event) -> None:
+        if isinstance(event, CaseStarted) and event.position == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    (only,) = verify_all(listener, device="cpu", out=two_ops)
+    assert isinstance(only.ended_by, KeyboardInterrupt)
+    found = evidence_in(two_ops, "first")
+    assert len(found["cases"]) == 1
+    assert not (two_ops / "second.json").exists()
 
 
 @pytest.mark.parametrize(

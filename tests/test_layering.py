@@ -34,12 +34,14 @@ ALLOWED: dict[str, set[str]] = {
     "advice": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
     "batch": GROUND | STAGES | {"pipeline", "report", "results"},
+    "every_op": GROUND | STAGES | {"pipeline", "batch"},
     "cluster": GROUND | STAGES | {"pipeline", "batch"},
     "pytest_plugin": GROUND | STAGES | {"pipeline", "batch", "results"},
     "audit": GROUND | STAGES | {"pipeline", "report"},
     "cli": GROUND
     | STAGES
-    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "advice", "gfx"},
+    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "advice", "gfx"}
+    | {"every_op"},
 }
 HOMES = {
     "typer": {"cli"},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from tokitai_cli import devices, evidence, plan, process
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.evidence import Outcome
+from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import CaseFinished, CaseStarted, Listener, Note, RunPlanned, silent
@@ -23,13 +24,9 @@ from tokitai_cli.pipeline.case import CaseOutcome, Subject, stopped
 from tokitai_cli.pipeline.device_session import Built, device_record
 from tokitai_cli.pipeline.evidence_builder import EvidenceBuilder, choose
 from tokitai_cli.pipeline.files import choose_folder, write_files
-from tokitai_cli.pipeline.inventory import builtin_specs
-from tokitai_cli.pipeline.options import RunOptions, run_options
+from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Preparation
 from tokitai_cli.pipeline.session import Session
-
-# Suite of `verify --all`.
-SUITE = "quick"
 
 # Cases that run together, each prepared once for all devices and passes that it meets.
 Lot = Sequence[Preparation]
@@ -52,7 +49,7 @@ class Pass(Protocol):
         """Outcome of each case."""
 
     @property
-    def builds(self) -> Iterable[Built]:
+    def builds(self) -> Iterable[BuildInfo]:
         """Everything that was built so far."""
 
     @property
@@ -86,9 +83,9 @@ class PlainPass:
         return map(self._device.built, cases)
 
     @property
-    def builds(self) -> Iterable[Built]:
+    def builds(self) -> Iterable[BuildInfo]:
         """Everything that was built so far."""
-        return self._device.builds
+        return [built.info for built in self._device.builds]
 
     @property
     def record(self) -> DeviceRecord:
@@ -147,6 +144,10 @@ class Run:
             all_arrays=options.save_all_arrays,
             with_outputs=options.device == "all",
         )
+
+    def record(self, note: str) -> None:
+        """Keep what a reader of the evidence should know, and who runs it knows."""
+        self._recorder.notes.append(note)
 
     def over(self, places: Sequence[Place], lots: Sequence[Sequence[Case]]) -> RunOutcome:
         """Run every lot at every place and write the evidence, whatever ends it.
@@ -213,7 +214,7 @@ class Run:
                 raise
             ended_by = error
             outcome = self._cut_short(error)
-        builds = {built.key: built.info for one in passes for built in one.builds}
+        builds = {built.key: built for one in passes for built in one.builds}
         found = recorder.finish(list(builds.values()), self._planned.left_out, outcome)
         files, notes = write_files(found, self._folder, self._options)
         for note in notes:
@@ -253,25 +254,6 @@ def verify(
             return run.only_build(passes)
         places = [Place(one.name, (one,)) for one in passes]
         return run.over(places, [(case,) for case in run.cases])
-
-
-def verify_all(listener: Listener = silent, **options: Any) -> tuple[RunOutcome, ...]:
-    """Verify the built-in ops one after the other, by name; `options` as those of `run_options`.
-
-    Each runs the suite `quick`, if no other is named. Raises UsageError where an op cannot take the
-    options, before anything runs. A run that was ended before its end is the last.
-    """
-    if options.get("suite") is None:
-        options["suite"] = SUITE
-    every = [run_options(loaded, **options) for loaded in builtin_specs()]
-    for one in every:
-        plan.plan(one.loaded, one.selection)
-    outcomes: list[RunOutcome] = []
-    for one in every:
-        outcomes.append(verify(one, listener))
-        if outcomes[-1].ended_by is not None:
-            break
-    return tuple(outcomes)
 
 
 def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:

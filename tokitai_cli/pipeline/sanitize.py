@@ -14,6 +14,7 @@ import msgspec
 
 from tokitai_cli import devices, process
 from tokitai_cli.errors import InadmissibleError, UsageError
+from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import SANITIZED, Device, Fact, Probe, Sanitizer
 from tokitai_cli.model.events import Listener, silent
@@ -23,7 +24,7 @@ from tokitai_cli.model.settings import Settings
 from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.case import CaseOutcome, Subject, watched_case
 from tokitai_cli.pipeline.case_record import ended, in_light_of_bugs
-from tokitai_cli.pipeline.device_session import Built, DeviceSession, device_record
+from tokitai_cli.pipeline.device_session import DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Preparation
 from tokitai_cli.pipeline.run import Lot, Place, PlainPass, Run, RunOutcome
@@ -141,7 +142,7 @@ class WatchedPass:
         timeout = settings.timeout * (10 if settings.sanitize else 1)
         self._settings = msgspec.structs.replace(settings, repeat=repeat, timeout=timeout)
         self._listener = listener
-        self._builds: dict[str, Built] = {}
+        self._builds: dict[str, BuildInfo] = {}
         self._record = device_record(device, found.probe)
 
     @property
@@ -151,7 +152,7 @@ class WatchedPass:
         return msgspec.structs.replace(self._record, non_claims=non_claims)
 
     @property
-    def builds(self) -> Iterable[Built]:
+    def builds(self) -> Iterable[BuildInfo]:
         """Everything that was built so far."""
         return self._builds.values()
 
@@ -194,7 +195,7 @@ class LoggedPass(WatchedPass):
             with Session(self._settings, self._listener, end_timeout=_END_SECONDS) as session:
                 device = session.device(watched, self._probe)
                 outcomes = [self._outcome(one, device, tail) for one in lot]
-            self._builds |= {built.key: built for built in device.builds}
+            self._builds |= {built.key: built.info for built in device.builds}
             self._record = device.record
             if self._sanitizer.unexecuted is not None:
                 self._unexecuted = self._sanitizer.unexecuted(folder)

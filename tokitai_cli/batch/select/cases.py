@@ -13,6 +13,21 @@ from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.evidence import SourceRecord
 
 
+def task_of(number: int, case: Case, device: str, beside: tuple[str, ...] = ()) -> Task:
+    """What a worker is told of a case."""
+    return Task(
+        number=number,
+        spec=case.loaded.digest,
+        variant=case.variant_name,
+        shape=dict(case.shape),
+        profile=case.profile,
+        seed=case.seed,
+        empty=case.expect_empty,
+        device=device,
+        beside=beside,
+    )
+
+
 class BatchSpec(msgspec.Struct, frozen=True):
     """A spec with its entry as it is kept; sources by sha256 of their bytes."""
 
@@ -42,18 +57,7 @@ class BatchCase(msgspec.Struct, frozen=True):
 
     def task(self) -> Task:
         """What a worker is told of it."""
-        case = self.case
-        return Task(
-            number=self.number,
-            spec=case.loaded.digest,
-            variant=case.variant_name,
-            shape=dict(case.shape),
-            profile=case.profile,
-            seed=case.seed,
-            empty=case.expect_empty,
-            device=self.device,
-            beside=self.beside,
-        )
+        return task_of(self.number, self.case, self.device, self.beside)
 
     def done(self, reply: Reply) -> Done:
         """What is kept of the reply to it, beside the result."""

@@ -20,7 +20,7 @@ from tokitai_cli import devices, plan
 from tokitai_cli.errors import SpecError, TokitaiError
 from tokitai_cli.evidence import timestamp
 from tokitai_cli.model import encoding
-from tokitai_cli.model.batch import CaseResult, Reply, Setup, SpecPlace, Task
+from tokitai_cli.model.batch import BuildInfo, CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS, Probe
 from tokitai_cli.model.events import Event, Listener, Note
@@ -29,7 +29,7 @@ from tokitai_cli.model.verdict import Stage, Verdict
 from tokitai_cli.pipeline.agreement import agreement
 from tokitai_cli.pipeline.case import CaseOutcome, Subject, outputs_of
 from tokitai_cli.pipeline.case_record import draft, ended
-from tokitai_cli.pipeline.device_session import Built, DeviceSession, device_record
+from tokitai_cli.pipeline.device_session import DeviceSession, device_record
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.prepare import Preparation
 from tokitai_cli.pipeline.run import merged
@@ -97,7 +97,8 @@ class CaseServer:
                 met[name] = outputs_of(case, other, prepared)
         apart = agreement(case, {name: met[name] for name in devices.names() if name in met})
         record = watched[0].record if watched else device.record
-        builds = [*device.builds, *(built for one in watched for built in one.builds)]
+        builds = [built.info for built in device.builds]
+        builds += [built for one in watched for built in one.builds]
         return self._reply(task, outcome, record, builds, identity, apart)
 
     def _watches(
@@ -116,7 +117,7 @@ class CaseServer:
         task: Task,
         outcome: CaseOutcome,
         device: DeviceRecord,
-        built: list[Built],
+        built: list[BuildInfo],
         identity: str,
         apart: list[AgreementRecord],
     ) -> Reply:
@@ -135,7 +136,7 @@ class CaseServer:
         )
         builds = {}
         if record.build and record.build not in task.known:
-            builds = {b.key: b.info for b in built if b.key == record.build}
+            builds = {one.key: one for one in built if one.key == record.build}
         notes = list(self._notes)
         self._notes.clear()
         return Reply(

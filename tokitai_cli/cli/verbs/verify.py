@@ -63,8 +63,8 @@ def run_op(
 def _run_all(op: str | LoadedSpec, **given: Any) -> int:
     """Verify every built-in op, show the ops that need a look and then the index of all."""
     from tokitai_cli import console
+    from tokitai_cli.every_op import verify_all
     from tokitai_cli.model.verdict import worst
-    from tokitai_cli.pipeline.run import verify_all
 
     if op:
         raise UsageError("--all is every built-in op: no OP goes with it")
