@@ -37,6 +37,7 @@ from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEnt
 from tokitai_cli.model.evidence import CaseRecord, FactRecord
 from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.report import figures
 from tokitai_cli.report.index_outline import outline_index
 from tokitai_cli.results.store import Store
 
@@ -541,6 +542,9 @@ def test_profiles_stand_side_by_side_while_a_page_holds_them(
     found = [(cell.verdict, cell.cases) for cell in line.cells if cell is not None]
     assert len(table.profiles) == len(found) == columns
     assert found.count((Verdict.REFUTED, 2 if columns > 1 else 18)) == 1
+    (drawn,) = figures.figures_of_index(index)
+    assert "re: refuted" in drawn.caption
+    assert ("ve: verified" in drawn.caption) == (columns > 1)
 
 
 def test_devices_of_several_hosts_are_joined() -> None:

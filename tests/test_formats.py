@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from matplotlib.figure import Figure as MplFigure
+from matplotlib.patches import Rectangle
 
 from tests import evidence_samples as samples
 from tests.test_report import HOSTILE, hostile_evidence
@@ -25,10 +27,10 @@ from tokitai_cli.errors import UsageError
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.judged import HeatRecord
 from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.report import EVIDENCE_FORMATS, Look, file_name, render
+from tokitai_cli.report import EVIDENCE_FORMATS, Look, canvas, figures, file_name, render
 from tokitai_cli.report.formats import latex
 
-VOID = {"meta", "br"}
+VOID = {"meta", "wbr"}
 TEXTS = [name for name in EVIDENCE_FORMATS if name != "figures"]
 NAMES = 'a<b>|c_d%e&f#g{h}\\i $j ~k ^l \u00e9\u4e2d\u03b1 "m" --n [o] *p `q`'
 
@@ -292,7 +294,26 @@ def test_pictures_stand_in_the_page_with_words(tmp_path: Path) -> None:
     assert "<b>&" in page.text
     assert "$x^{" in page.text
     assert "mathdefault" not in page.text
+    assert b"currentColor" in text
+    assert canvas._INK.encode() not in text
     assert render(evidence, "figures").count(b"/Type /Page ") == 5
+
+
+def test_pictures_hold_every_count_and_leave_out_what_shows_nothing() -> None:
+    heat = HeatRecord(unit="bound", rows=1, columns=1, levels=["m"])
+    bins = {"0": 7, "1": 3, format(2.0**900, ".17g"): 2, "inf": 1}
+    metrics = msgspec.structs.replace(samples.METRICS, heat=heat, ulp_histogram=bins)
+    single = msgspec.structs.replace(samples.output(metrics=metrics), elements=1, shape=[1])
+    evidence = stage.assemble(samples.parts([samples.case(outputs=[single])]))
+    drawn = {one.caption: MplFigure().add_subplot() for one in figures.figures_of(evidence)}
+    for one in figures.figures_of(evidence):
+        one.draw(drawn[one.caption])
+    assert not any("largest error of each cell" in caption for caption in drawn)
+    (ulp,) = [axes for caption, axes in drawn.items() if "error in ulp" in caption]
+    bars = [bar.get_height() for bar in ulp.patches if isinstance(bar, Rectangle)]
+    assert sum(bars) == sum(bins.values())
+    labels = [label.get_text() for label in ulp.get_xticklabels()]
+    assert labels[0] == "0"
 
 
 def chromium() -> list[str]:
@@ -323,6 +344,12 @@ def test_a_report_of_20_cases_is_three_pages_on_paper(tmp_path: Path) -> None:
     subprocess.run(command, capture_output=True, check=True, timeout=120)
     data = (tmp_path / "r.pdf").read_bytes()
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", data)) <= 3
+    if shutil.which("pdftotext") is None:
+        pytest.skip("no pdftotext here to read the first page")
+    first = ["pdftotext", "-l", "1", str(tmp_path / "r.pdf"), "-"]
+    text = subprocess.run(first, capture_output=True, check=True, text=True).stdout
+    wanted = ("What was judged", "Limits", "Claims", "Not claimed", "Repeat it", "--device")
+    assert [one for one in wanted if one not in text] == []
 
 
 @pytest.mark.slow

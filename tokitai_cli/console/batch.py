@@ -11,7 +11,7 @@ from typing import TextIO
 from tokitai_cli.console.blocks import DOUBTFUL, FAINT, Block, Column, Line, Table
 from tokitai_cli.console.output import emit, styled
 from tokitai_cli.console.progress import Progress
-from tokitai_cli.console.summary import verdict_style
+from tokitai_cli.console.summary import from_here, verdict_style
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, BatchProgress, Failure
 from tokitai_cli.model.events import Event
 from tokitai_cli.model.queries import FINE
@@ -129,8 +129,9 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     """Blocks that tell how a batch ended."""
     blocks: list[Block] = []
     shown = _telling(index.failures)[:MOST_FAILURES]
+    paths = {one.name: one.path for one in index.specs}
     for failure in shown:
-        blocks += _failure(failure)
+        blocks += _failure(failure, paths[failure.case.spec])
     if len(index.failures) > len(shown):
         more = len(index.failures) - len(shown)
         blocks.append(Line(f"{more} more in the index", FAINT))
@@ -169,10 +170,11 @@ def _telling(failures: Sequence[Failure]) -> list[Failure]:
     return list(found.values())
 
 
-def _failure(failure: Failure) -> list[Block]:
+def _failure(failure: Failure, path: str) -> list[Block]:
     case = failure.case
     blocks: list[Block] = [Line(f"{case.verdict}: {case.id}", verdict_style(case.verdict))]
-    texts = [(f"{case.stage}:", case.reason), ("run it again:", case.rerun)]
+    rerun = from_here(case.rerun, path) if case.rerun else ""
+    texts = [(f"{case.stage}:", case.reason), ("run it again:", rerun)]
     blocks += [Line(text, label=label, indent=2) for label, text in texts if text]
     blocks += [Line(text, FAINT, indent=4) for text in failure.log.splitlines()[-5:]]
     return blocks

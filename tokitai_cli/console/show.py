@@ -36,10 +36,10 @@ from tokitai_cli.model.text import number, plural, shape_text
 
 
 def show_summary(
-    evidence: Evidence, files: Sequence[Path] = (), *, to_stderr: bool = False
+    evidence: Evidence, files: Sequence[Path] = (), *, called: str = "", to_stderr: bool = False
 ) -> None:
-    """Show how a run ended, and where its reports are."""
-    emit(summary(evidence, files), sys.stderr if to_stderr else sys.stdout)
+    """Show how a run ended, whose spec is `called` so from here, and where its reports are."""
+    emit(summary(evidence, files, called), sys.stderr if to_stderr else sys.stdout)
 
 
 def show_index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> None:

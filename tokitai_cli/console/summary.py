@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def verdict_style(verdict: Verdict) -> str:
     return GOOD if verdict in _GOOD else DOUBTFUL if verdict in _DOUBTFUL else BAD
 
 
-def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
-    """Blocks that tell how a run ended."""
+def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list[Block]:
+    """Blocks that tell how a run ended, whose spec is `called` so from here."""
     cases = queries.cases(evidence)
     told = queries.troubled(cases)
     blocks: list[Block] = []
@@ -43,7 +44,7 @@ def summary(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
     nothing_ran = evidence.verdict is Verdict.INADMISSIBLE  # which the reason tells for all cases
     detailed = [] if nothing_ran else queries.telling(told)[:MOST_DETAILED]
     for case in detailed:
-        blocks += _detail(evidence, case)
+        blocks += _detail(evidence, case, called)
     for smallest in queries.smallest_failing(cases):
         where = shape_text(smallest.case.shape)
         of = f"{smallest.failing} of {smallest.shapes} shapes fail"
@@ -127,7 +128,15 @@ def _row(tally: queries.Tally, *, several: bool) -> list[str]:
     return [*cells, "-" if metrics is None else number(metrics.max_ulp, 4)]
 
 
-def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
+def from_here(rerun: str, path: str) -> str:
+    """A command of evidence, which names the spec at an absolute `path` by its file's name alone."""
+    words = shlex.split(rerun)
+    if path.startswith("/") and words[2:3] == [Path(path).name]:
+        return shlex.join([*words[:2], path, *words[3:]])
+    return rerun
+
+
+def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
     yield Line(f"{case.verdict}: {case.id} on {case.device}", verdict_style(case.verdict))
     yield Line(case.reason, indent=2)
     yield from _element(case)
@@ -145,7 +154,7 @@ def _detail(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
         text = "the same" if case.reproduced else "not the same"
         yield Line(text, label="again in a fresh child:", indent=2)
     if case.rerun:
-        yield Line(case.rerun, label="run it again:", indent=2)
+        yield Line(from_here(case.rerun, called), label="run it again:", indent=2)
     if case.debug:
         yield Line(case.debug, label="debug it:", indent=2)
     for array in case.saved_arrays:

@@ -3,6 +3,7 @@
 from tokitai_cli.evidence.assembly import Outcome, Parts, assemble, counted, unsupported
 from tokitai_cli.evidence.claims import gates, own_non_claims
 from tokitai_cli.evidence.files import read, read_record, write, write_file
+from tokitai_cli.evidence.private import index_without_folders
 from tokitai_cli.evidence.schema import schema
 from tokitai_cli.evidence.statements import at_pointer
 from tokitai_cli.evidence.tool import begin_tool_record, source_record, timestamp, tool_record
@@ -20,6 +21,7 @@ __all__ = [
     "digest",
     "gates",
     "groups",
+    "index_without_folders",
     "own_non_claims",
     "read",
     "read_record",

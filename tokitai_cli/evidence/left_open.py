@@ -18,24 +18,25 @@ _Pairs = list[tuple[CaseRecord, OutputRecord]]
 
 
 def left_open(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
-    """Say what passes in cases that passed, by op, variant and output."""
+    """Say what passes in cases that passed, by op, variant and output.
+
+    What every derived bound leaves stands behind what a reader does not expect.
+    """
     passed = [case for case in cases if case.verdict is Verdict.VERIFIED]
     outputs: dict[_Place, _Pairs] = {}
     for case in passed:
         for output in case.outputs:
             place = (case.op, case.variant, output.name)
             outputs.setdefault(place, []).append((case, output))
-    texts = [
-        f"{op} {variant}, output {name}: {text}"
-        for (op, variant, name), pairs in outputs.items()
-        for text in (*_of_output(pairs), *_of_changes(pairs, name))
-    ]
-    texts += _workspaces(passed)
+    texts = [*_workspaces(passed)]
+    for of in (_of_output, _of_formula, _of_changes):
+        for (op, variant, name), pairs in outputs.items():
+            texts += [f"{op} {variant}, output {name}: {text}" for text in of(pairs, name)]
     return [NonClaimRecord(text=text, source=LEFT_OPEN) for text in texts]
 
 
-def _of_output(pairs: _Pairs) -> Iterator[str]:
-    yield from _own_bounds(pairs)
+def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
+    yield from _widest(pairs, "reference and bound are the oracle's own word; the bound", own=True)
     yield from _limits(pairs)
     yield from _slices(pairs)
     yield from _sampled(pairs)
@@ -49,6 +50,10 @@ def _of_output(pairs: _Pairs) -> Iterator[str]:
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
     )
+
+
+def _of_formula(pairs: _Pairs, _: str) -> Iterator[str]:
+    yield from _widest(pairs, "the bound of the formula", own=False)
 
 
 def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
@@ -73,20 +78,15 @@ def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) ->
         )
 
 
-def _own_bounds(pairs: _Pairs) -> Iterator[str]:
-    """The largest bounds that oracles of the user's own state, of which nothing here is derived."""
-    own = [
+def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:
+    """The largest bounds, of oracles of the user's `own` or derived here."""
+    bounds = [
         (case, one.own_bound)
         for case, one in pairs
-        if one.own_bound is not None and not case.vacuous
+        if one.own_bound is not None and one.own_bound.derived != own and not case.vacuous
     ]
-    if own:
-        case, bound = max(own, key=lambda pair: magnitude(pair[1].ulp_median))
-        said = (
-            "the bound of the formula"
-            if bound.derived
-            else ("reference and bound are the oracle's own word; the bound")
-        )
+    if bounds:
+        case, bound = max(bounds, key=lambda pair: magnitude(pair[1].ulp_median))
         yield (
             f"{said} is widest in "
             f"{case.id}: {number(bound.ulp_median, 3)} ulp at the median and "

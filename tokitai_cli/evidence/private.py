@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from tokitai_cli import storage
+from tokitai_cli.model.batch import BatchIndex
 from tokitai_cli.model.evidence import Evidence
+
+_Found = TypeVar("_Found", Evidence, BatchIndex)
 
 # Where homes lie on Linux and macOS, also on the machines that the workers of a batch ran on.
 _ROOTS = ("/home/", "/Users/")
@@ -19,28 +23,41 @@ _BEGINS = r"(?:(?<=-[IL])|(?<![\w.~-]))"
 _ENDS = r"(?=[/\s'\":,;)]|$)"
 # Texts of the user's own files, whose digests stand beside them: only their names change.
 _VERBATIM = ("specs", "sources", "header_texts")
-_COMMANDS = ("rerun", "debug")
+_ABSOLUTE = re.compile(r'"rerun":"(?:[^"\\]|\\.)*[ \']/')
 # A shorter path, such as /tmp, holds more than what is meant.
 _LEAST_PARTS = 3
 
 
-def without_folders(found: Evidence, folders: Mapping[str, str]) -> Evidence:
+def without_folders(found: _Found, folders: Mapping[str, str]) -> _Found:
     """Normal evidence with the words of `folders` in place of these absolute paths.
 
-    Every home folder, the user's and others', reads `~`.
+    Every home folder, the user's and others', reads `~`; commands that repeat it name files and
+    folders that are not under the working folder by their last part.
     """
     text = msgspec.json.encode(found).decode()
     known = {one: word for one, word in folders.items() if len(PurePath(one).parts) >= _LEAST_PARTS}
     home = storage.home()
     known |= {} if home is None else {str(home): "~"}
-    homes = [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
-    told = [re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text]
-    if not told and not homes:
+    homes: list[str] = [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
+    told: list[str] = [
+        re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text
+    ]
+    if not told and not homes and not _ABSOLUTE.search(text):
         return found
     if home is not None and str(home) in text:
         homes.insert(0, re.escape(str(home)))
     clean = _Clean(_pattern([*told, *homes]), _pattern(homes), known)
-    return msgspec.convert(clean.told(msgspec.to_builtins(found)), Evidence)
+    return msgspec.convert(clean.told(msgspec.to_builtins(found)), type(found))
+
+
+def index_without_folders(index: BatchIndex) -> BatchIndex:
+    """An index for its files: specs by the last part of their paths where these are absolute."""
+    specs = [msgspec.structs.replace(one, path=_bare(one.path)) for one in index.specs]
+    return without_folders(msgspec.structs.replace(index, specs=specs), {})
+
+
+def _bare(path: str) -> str:
+    return PurePath(path).name if path.startswith("/") else path
 
 
 def _pattern(folders: Sequence[str]) -> re.Pattern[str]:
@@ -48,7 +65,7 @@ def _pattern(folders: Sequence[str]) -> re.Pattern[str]:
 
 
 class _Clean:
-    """Words for folders; command lines keep all but homes, which a shell finds again."""
+    """Words for folders; a debugger's line keeps all but homes, which a shell finds again."""
 
     def __init__(
         self, folders: re.Pattern[str], homes: re.Pattern[str], words: Mapping[str, str]
@@ -69,7 +86,9 @@ class _Clean:
             return tree
         told: dict[str, Any] = {}
         for key, one in tree.items():
-            if key in _COMMANDS and isinstance(one, str):
+            if key == "rerun":
+                told[key] = self._homes.sub("~", shlex.join(map(_bare, shlex.split(one))))
+            elif key == "debug":
                 told[key] = self._homes.sub("~", one)
             elif key in _VERBATIM and isinstance(one, dict):
                 told[key] = self._renamed(one)

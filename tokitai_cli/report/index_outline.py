@@ -56,9 +56,9 @@ def index_context(index: BatchIndex, look: Look | None = None) -> dict[str, Any]
     """What templates of an index may use; with pictures where the `look` asks for them."""
     shown: list[Any] = []
     if look is not None and look.plots:
-        from tokitai_cli.report import figures
+        from tokitai_cli.report import canvas, figures
 
-        shown = figures.svgs(figures.figures_of_index(index))
+        shown = canvas.svgs(figures.figures_of_index(index))
     return {
         "headline": f"Batch: {index.verdict}",
         "index": index,

@@ -132,9 +132,9 @@ def context(evidence: Evidence, look: Look | None = None) -> dict[str, Any]:
 
 
 def _figures(evidence: Evidence) -> list[Any]:
-    from tokitai_cli.report import figures
+    from tokitai_cli.report import canvas, figures
 
-    return figures.svgs(figures.figures_of(evidence))
+    return canvas.svgs(figures.figures_of(evidence))
 
 
 def headline(evidence: Evidence) -> str:

@@ -48,8 +48,9 @@ def summarise(
     summary = _Summary(store, path / EVIDENCE, formats, look)
     index = summary.index()
     evidence.write_file(path / CASES, summary.rows.lines())
+    told = evidence.index_without_folders(index)
     for kind, name in report.INDEX_FILES.items():
-        pieces = report.render_index(index, kind, summary.rows.cases(), look)
+        pieces = report.render_index(told, kind, summary.rows.cases(), look)
         evidence.write_file(path / name, pieces)
     remove_stale(path, earlier - {name for one in index.specs for name in one.evidence})
     return index

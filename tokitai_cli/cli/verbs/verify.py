@@ -45,6 +45,7 @@ def run_op(
 ) -> int:
     """Do the `work` with what the command line gave, show what came of it, return the exit code."""
     from tokitai_cli import console, evidence
+    from tokitai_cli.pipeline.commands import called
     from tokitai_cli.pipeline.options import run_options
 
     given, front = options.split(verb, given)
@@ -54,7 +55,8 @@ def run_op(
         outcome = work(resolved, progress)
     if front["json"]:
         sys.stdout.write(evidence.to_json(outcome.evidence))
-    console.show_summary(outcome.evidence, outcome.files, to_stderr=front["json"])
+    spec = called(resolved.loaded)
+    console.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return outcome.evidence.verdict.exit_code

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """One page for each picture."""
-    from tokitai_cli.report import figures
+    from tokitai_cli.report import canvas, figures
 
-    yield figures.pdf(figures.figures_of(found))
+    yield canvas.pdf(figures.figures_of(found))

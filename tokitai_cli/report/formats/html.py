@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 
+# Parts of paths, names and shapes; what has none is cut, so that no column is wider than a page.
+_PART = re.compile(r"[^,/_]{0,24}[,/_]+|[^,/_]{1,24}")
 _SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
 
 
@@ -86,8 +88,9 @@ _made = functools.partial(made, printed=printed)
 
 
 def code(text: str) -> Raw:
-    """`text` as code on one line; a dash where it is empty."""
-    line = escape(str(text))
+    """`text` as code on one line, which may break behind a part; a dash where it is empty."""
+    parts = _PART.findall(visible(str(text)).strip())
+    line = "<wbr>".join(part.translate(MARKUP) for part in parts)
     return Raw(f"<code>{line}</code>" if line else "-")
 
 
