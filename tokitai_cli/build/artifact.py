@@ -115,7 +115,7 @@ def _prepare(
     folders = flags.include_folders(recipe.command)
     own = [folder for folder in folders if not folder.is_relative_to(shipped)]
     refuse_cuda(request.source, sources.own_texts(request.source, own), recipe.device)
-    context = harness_context(request, flags.macros(recipe.command), recipe.branch, own)
+    context = harness_context(request, recipe, own)
     findings: list[Finding] = []
     if "taken" not in context:
         findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli import kernel_source, resources, sources
+from tokitai_cli import flags, kernel_source, resources, sources
 from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
+from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.sources import own_texts
 
@@ -21,14 +22,12 @@ _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
 def harness_context(
     request: HarnessRequest,
-    macros: Sequence[str] = (),
-    branch: Mapping[str, str] | None = None,
+    recipe: Recipe | None = None,
     folders: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Return what the template is rendered with; plain data.
 
-    macros: names that the command line defines. branch: macros of the GPU's compiler, by name.
-    folders: of the user's, that an #include is looked for in.
+    recipe: whose command line defines macros. folders: of the user's, that an #include is looked for in.
     """
     texts = list(own_texts(request.source, folders))
     taken = {"taken": kernel_source.VERSION} if kernel_source.has_host_code(texts) else {}
@@ -47,8 +46,9 @@ def harness_context(
         "dynamic_shared": dynamic_shared_names(texts),
         "shared_classes": shares_classes(texts),
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
-        "macros": list(macros),
-        "branch": dict(branch or {}),
+        "macros": list(flags.macros(recipe.command)) if recipe else [],
+        "branch": dict(recipe.branch) if recipe else {},
+        "copies": recipe is not None and recipe.shows_copies,
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
 

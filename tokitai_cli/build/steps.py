@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "ser
 _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
 _TAKEN = "taken"
 _PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
+_UNSEEN_COPIES = "not judged: whether vectors copied as a whole are aligned, since a union has some"
+_TRIVIAL = re.compile("deleted|trivial")
 _OTHER_BRANCH = "not judged: lines that AMD's compiler takes and the host cannot build"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
 _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
@@ -196,25 +199,25 @@ def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tup
     compiler printed, and the note.
     """
 
-    def attempt(branch: Mapping[str, str]) -> str:
-        text = harness_text({**job.context, "branch": branch})
+    def attempt(**differs: Any) -> str:
+        text = harness_text({**job.context, **differs})
         (folder / entries.HARNESS).write_text(text, encoding="utf-8")
         printed = run(job, folder, command, made)
         refuse_dropped(printed, job.recipe.compiler.name)
         return printed
 
-    branch: dict[str, str] = job.context["branch"]
     try:
-        return attempt(branch), ""
+        return attempt(), ""
     except BuildError as error:
-        lines = _only_there(job, folder, command) if branch else set()
-        if not lines:
-            raise
-        try:
-            printed = attempt({})
-        except BuildError:
-            raise error from None
-    return printed, f"{_OTHER_BRANCH}: {branches.told(lines)}"
+        first = error
+    # A union with a vector in it can be copied only where the vector's own copy is trivial.
+    if job.context["copies"] and _TRIVIAL.search(first.log):
+        with contextlib.suppress(BuildError):
+            return attempt(copies=False), _UNSEEN_COPIES
+    if lines := _only_there(job, folder, command) if job.context["branch"] else set():
+        with contextlib.suppress(BuildError):
+            return attempt(branch={}), f"{_OTHER_BRANCH}: {branches.told(lines)}"
+    raise first
 
 
 def _refuse_assembled(job: Job, folder: Path) -> None:

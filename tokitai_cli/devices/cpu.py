@@ -144,6 +144,7 @@ class CpuDevice:
             server=(*base, *unit_words(self.name, "c++", {}, (*of_code(flags), "-fno-lto"))),
             link=(*link, *trace, "-o", "{output}"),
             branch=amd.branch_macros(options.arch, warp_size),
+            shows_copies=not told,
             inspect_object=_inspect_object,
             shared_guards=SharedGuards(front=256, back=768, last=65536),
             environment=compiler_environment(),

@@ -207,6 +207,7 @@ class Recipe(msgspec.Struct, frozen=True):
         an assembler would take in by it is refused.
     branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
         for that compiler is what is built.
+    shows_copies: whether vectors' copies must be written out for the compiler to check their addresses.
     server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
     inspect_object: reads facts of the kernels from that object file.
     shared_guards: what is kept free around shared arrays in that object file.
@@ -232,6 +233,7 @@ class Recipe(msgspec.Struct, frozen=True):
     server: tuple[str, ...] = ()
     assembly: tuple[str, ...] = ()
     branch: Mapping[str, str] = {}
+    shows_copies: bool = False
     shared_guards: SharedGuards | None = None
     inspect_object: Callable[[Path], tuple[Fact, ...]] | None = None
     wraps: tuple[Path, ...] = ()

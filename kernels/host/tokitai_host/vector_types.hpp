@@ -82,6 +82,14 @@ template <class T, unsigned n>
 struct HIP_vector_type : tokitai::VectorMembers<T, n> {
   using value_type = T;
   HIP_vector_type() = default;
+#ifdef TOKITAI_WRITTEN_COPIES
+  // Clang looks at the address behind a reference, and at none of a copy that it makes by itself.
+  constexpr HIP_vector_type(const HIP_vector_type& other) : tokitai::VectorMembers<T, n>(other) {}
+  constexpr HIP_vector_type& operator=(const HIP_vector_type& other) {
+    tokitai::VectorMembers<T, n>::operator=(other);
+    return *this;
+  }
+#endif
   // Of one number: all components are that number.
   template <class U, tokitai::Where<tokitai::converts<U, T>()> = 0>
   explicit constexpr HIP_vector_type(U value)

@@ -62,6 +62,13 @@ struct __hip_bfloat16 {
 struct alignas(4) __hip_bfloat162 {
   __hip_bfloat16 x, y;
   __hip_bfloat162() = default;
+#ifdef TOKITAI_WRITTEN_COPIES
+  __hip_bfloat162(const __hip_bfloat162& other) : x(other.x), y(other.y) {}
+  __hip_bfloat162& operator=(const __hip_bfloat162& other) {
+    x = other.x, y = other.y;
+    return *this;
+  }
+#endif
   __hip_bfloat162(__hip_bfloat16 x_, __hip_bfloat16 y_) : x(x_), y(y_) {}
   __hip_bfloat162(__hip_bfloat162_raw raw)
       : x(__hip_bfloat16_raw{raw.x}), y(__hip_bfloat16_raw{raw.y}) {}

@@ -109,6 +109,13 @@ struct __half2_raw {
 struct alignas(4) __half2 {
   __half x, y;
   __half2() = default;
+#ifdef TOKITAI_WRITTEN_COPIES
+  __half2(const __half2& other) : x(other.x), y(other.y) {}
+  __half2& operator=(const __half2& other) {
+    x = other.x, y = other.y;
+    return *this;
+  }
+#endif
   __half2(__half x_, __half y_) : x(x_), y(y_) {}
   template <class T, tokitai::Where<std::is_arithmetic<T>::value> = 0>
   explicit __half2(T both) : x(both), y(both) {}
