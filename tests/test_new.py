@@ -199,7 +199,50 @@ __global__ void launched(const float* x, float* y, int tall, int wide) {
   int r = blockIdx.x;
   if (r < tall) for (int j = 0; j < wide; ++j) y[r] += x[r * wide + j];
 }
-void host(float* x, float* y, int a, int b) { launched<<<a, 64>>>(x, y, a, b); }
+#define THREADS 64
+__global__ void attend(const float* q, const float* k, float* o, int heads, int seq, int dim) {
+  int query = blockIdx.x, head = blockIdx.y;
+  __shared__ float acc[THREADS][128];
+  const float* mine = q + ((size_t)head * seq + query) * dim;
+  const float* keys = k + (size_t)head * seq * dim;
+  for (int j = threadIdx.x; j <= query; j += THREADS)
+    for (int d = 0; d < dim; d++) acc[threadIdx.x][d] = mine[d] * keys[j * dim + d];
+  float* out = &o[((size_t)head * seq + query) * dim];
+  for (int d = threadIdx.x; d < dim; d += THREADS) out[d] = acc[0][d];
+}
+__global__ void turn(float* x, const float* table, const int* pos, int tokens, int heads, int dim) {
+  const int half = dim >> 1;
+  for (int i = threadIdx.x; i < heads * half; i += blockDim.x) {
+    const int head = i / half, pair = i % half;
+    float* row = x + ((size_t)blockIdx.x * heads + head) * dim;
+    row[2 * pair] *= table[pos[blockIdx.x] * half + pair];
+  }
+}
+__global__ void image(const float* x, const float* w, float* y, int C, int H, int W) {
+  int c = blockIdx.z, h = blockIdx.y * blockDim.y + threadIdx.y;
+  int at = blockIdx.x * blockDim.x + threadIdx.x, i = (c * H + h) * W + at;
+  if (h < H && at < W) y[i] = x[i] * w[c];
+}
+__global__ void pick(const float* table, const int* ids, float* out, int vocab, int dim) {
+  int id = ids[blockIdx.x];
+  table += (size_t)id * dim;
+  for (int d = threadIdx.x; d < dim; d += blockDim.x) out[blockIdx.x * dim + d] = table[d];
+}
+struct Plate { const float* in; float* out; int width, height; };
+__global__ void warm(Plate p) {
+  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+  if (x < p.width && y < p.height) p.out[y * p.width + x] = p.in[y * p.width + x - 1];
+}
+template <typename T, int BLOCK>
+__global__ void norms(T* y, const T* x, long cols) {
+  const T* in = x + blockIdx.x * cols;
+  for (long c = threadIdx.x; c < cols; c += BLOCK) y[blockIdx.x * cols + c] = in[c];
+}
+void host(float* x, float* y, int a, int b, Plate plate) {
+  launched<<<a, 64>>>(x, y, a, b);
+  warm<<<dim3((plate.width + 31) / 32, (plate.height + 7) / 8), dim3(32, 8)>>>(plate);
+  norms<float, 128><<<a, 128>>>(y, x, b);
+}
 """
 
 
@@ -213,6 +256,15 @@ void host(float* x, float* y, int a, int b) { launched<<<a, 64>>>(x, y, a, b); }
          {"logits": ["tokens", "vocab"], "label": ["tokens"], "mask": ["tokens"], "cost": ["tokens"]}),
         ("largest", ["tall", "wide"], {"x": ["tall", "wide"], "y": ["tall"]}),
         ("launched", ["tall", "wide"], {"x": ["tall", "wide"], "y": ["tall"]}),
+        ("attend", ["heads", "seq", "dim"], {name: ["heads", "seq", "dim"] for name in "qko"}),
+        ("turn", ["tokens", "heads", "dim"],
+         {"table": ["tokens", "dim // 2"], "pos": ["tokens"], "x": ["tokens", "heads", "dim"]}),
+        ("image", ["C", "H", "W"], {"x": ["C", "H", "W"], "w": ["C"], "y": ["C", "H", "W"]}),
+        ("pick", ["rows", "vocab", "dim"],
+         {"table": ["vocab", "dim"], "ids": ["rows"], "out_": ["rows", "dim"]}),
+        ("warm", ["p_width", "p_height"],
+         {"p_in": ["p_height", "p_width"], "p_out": ["p_height", "p_width"]}),
+        ("norms", ["a", "cols"], {"y": ["a", "cols"], "x": ["a", "cols"]}),
     ],
 )  # fmt: skip
 def test_shapes_are_guessed_by_indices(
@@ -231,3 +283,23 @@ def test_shapes_are_guessed_by_indices(
     if kernel == "norm":
         assert main.launches[0].grid == ["rows"]
         assert "grid: [rows]  # guess:" in draft.spec
+    grid, block = main.launches[0].grid, main.launches[0].block
+    told = {
+        "attend": (["seq", "heads"], [64]),
+        "image": (["ceil_div(W, 16)", "ceil_div(H, 16)", "C"], [16, 16]),
+        "warm": (["(p_width + 31) // 32", "(p_height + 7) // 8"], [32, 8]),
+        "norms": (["a"], [128]),
+    }
+    assert (grid, block) == told.get(kernel, (grid, block))
+
+
+def test_limits_and_ranges_are_guessed_by_the_text(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(INDEXED)
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "a", "attend", "", (), {})
+    assert "dim: {default: 7, max: 128" in draft.spec
+    assert "dim: 127}, why: a tail" in draft.spec
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "t", "turn", "", (), {})
+    assert "multiple_of: 2" in draft.spec
+    assert not re.search(r"[^_]dim: \d*[13579][,}]", draft.spec.partition("suites")[2])
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "p", "pick", "", (), {})
+    assert "ids: {kind: index-uniform, below: vocab}" in draft.spec

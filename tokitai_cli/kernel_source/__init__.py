@@ -3,7 +3,7 @@
 from tokitai_cli.kernel_source.files import SYSTEM, has_host_code, included
 from tokitai_cli.kernel_source.headers import Headers
 from tokitai_cli.kernel_source.host_types import template_argument
-from tokitai_cli.kernel_source.launches import HostLaunch, launches_of
+from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launches_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
@@ -28,6 +28,7 @@ __all__ = [
     "Parameter",
     "Program",
     "Taken",
+    "constants_of",
     "fields_of",
     "has_host_code",
     "included",

@@ -42,7 +42,7 @@ def launches_of(program: Program) -> list[HostLaunch]:
     for path in program.files:
         text = program.texts[path].plain
         line = program.texts[path].line
-        constants = _constants(program)
+        constants = constants_of(program)
         for begin, callee, configuration, args in _written(text):
             named = _NAMED.search(callee)
             if named is None:
@@ -130,7 +130,8 @@ def _locals(before: str) -> dict[str, str]:
     return found
 
 
-def _constants(program: Program) -> dict[str, str]:
+def constants_of(program: Program) -> dict[str, str]:
+    """Macros and constants with a value, as the program's text has it."""
     found = {
         name: macro.bodies[0].strip()
         for name, macro in program.macros.items()

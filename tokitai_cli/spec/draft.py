@@ -13,6 +13,7 @@ from tokitai_cli.kernel_source import (
     HostLaunch,
     Kernel,
     Program,
+    constants_of,
     instantiated,
     kernels_of,
     launches_of,
@@ -20,7 +21,7 @@ from tokitai_cli.kernel_source import (
 )
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.like import LikeWriter, Model
-from tokitai_cli.spec.writer import Origin, Writer
+from tokitai_cli.spec.writer import Origin, Subject, Writer
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
@@ -94,10 +95,10 @@ def _draft(
         reasons.append("it has no array that it could write")
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "")
-    if like is None:
-        writer = Writer(kernel, instance, leaves, launch, origin)
-    else:
-        writer = LikeWriter(kernel, instance, leaves, launch, origin, like)
+    given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
+    constants = constants_of(program) | given
+    subject = Subject(kernel, instance, leaves, launch, origin, constants)
+    writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
 
 

@@ -39,7 +39,7 @@ class Leaves:
     def add(self, one: Parameter) -> None:
         """One parameter of the kernel, the next."""
         enumerator = one.kind == "scalar" and one.dtypes == ENUM
-        named = msgspec.structs.replace(one, name="0" if enumerator else _free(one.name))
+        named = msgspec.structs.replace(one, name="0" if enumerator else free(one.name))
         self.args.append(named)
         if enumerator:
             return
@@ -58,13 +58,19 @@ class Leaves:
         else:
             self._leaf(one, named.name, re.escape(one.name))
 
+    def plain(self, body: str) -> str:
+        """The kernel's text with arrays and numbers by their names here, those of structs too."""
+        for name, place in self.places.items():
+            body = re.sub(rf"(?<![\w.]){place}(?!\w)", name, body)
+        return body
+
     def _refuse(self, one: Parameter) -> None:
         self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
 
     def _leaf(self, one: Parameter, name: str, place: str) -> str:
-        self.found.append(msgspec.structs.replace(one, name=_free(name)))
-        self.places[_free(name)] = place
-        return _free(name)
+        self.found.append(msgspec.structs.replace(one, name=free(name)))
+        self.places[free(name)] = place
+        return free(name)
 
     def _struct(self, type_name: str, name: str, place: str) -> str | None:
         fields = fields_of(self._program, type_name)
@@ -92,12 +98,12 @@ class Leaves:
 _CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")
 
 
-def role_of(one: Parameter, place: str, body: str) -> str:
-    """How a kernel uses an array: what it writes and never reads is an output."""
+def role_of(one: Parameter, body: str) -> str:
+    """How a kernel uses an array by its name: what it writes and never reads is an output."""
     if one.const:
         return "inputs"
     written = read = False
-    for match in re.finditer(rf"(?<![\w.]){place}(?!\w)", body):
+    for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
         before = body[max(0, match.start() - 40) : match.start()].rstrip()
         behind = _behind_index(body, match.end())
         if behind is None:  # it is handed on, or moved along
@@ -129,7 +135,7 @@ def _behind_index(body: str, at: int) -> str | None:
     return found
 
 
-def _free(name: str) -> str:
+def free(name: str) -> str:
     """A name for a param or an array: none of the options of `verify`, nor a word of expressions."""
     name = name.strip("_") or "p"
     taken = RESERVED | {*expressions.FUNCTIONS, *expressions.KEYWORDS}

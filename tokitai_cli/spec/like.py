@@ -10,11 +10,10 @@ import yaml
 
 from tokitai_cli import resources
 from tokitai_cli.errors import UsageError, near
-from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
+from tokitai_cli.kernel_source import Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
-from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.reader import decode, parse, read_bytes
-from tokitai_cli.spec.writer import Origin, Writer
+from tokitai_cli.spec.writer import Subject, Writer
 
 _WRITTEN = ["outputs", "inout"]
 _ROLES = ["inputs", *_WRITTEN]
@@ -93,16 +92,8 @@ def _matched(ours: Sequence[Parameter], theirs: Named) -> dict[str, str]:
 class LikeWriter(Writer):
     """Texts of a draft with what a shipped op has; what has no counterpart there is a gap."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        instance: str,
-        leaves: Leaves,
-        launch: HostLaunch | None,
-        origin: Origin,
-        like: Model,
-    ) -> None:
-        super().__init__(kernel, instance, leaves, launch, origin)
+    def __init__(self, subject: Subject, like: Model) -> None:
+        super().__init__(subject)
         self.like = like
         settings: Named = like.variant.get("scalars", {})
         self.sizes = [one for one in self.sizes if one.name not in settings]
@@ -143,8 +134,8 @@ class LikeWriter(Writer):
     def _own_sizes(self) -> list[Parameter]:
         return [one for one in self.sizes if one.name not in self.renamed]
 
-    def _rows(self) -> str:
-        return ""  # the op has its own
+    def _add_rows(self) -> None:
+        pass  # the op has its own
 
     def _title(self) -> str:
         title = f"{self.kernel.name}: {self.like.op['title']}"
@@ -192,11 +183,10 @@ class LikeWriter(Writer):
                 rows[index] = f"      {one.name}: {told}  {GUESS} as {other} of {self.like.name}"
         return rows
 
-    def _extents(self, given: Sequence[str], otherwise: str) -> tuple[list[str], str]:
-        found, guess = super()._extents(given, otherwise)
+    def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
+        found, guess = super()._extents(key, otherwise)
         if not guess:
             return found, ""
-        key = "block" if otherwise.isdigit() else "grid"
         launch = self.like.variant["launches"][0]
         return [str(one) for one in launch[key]], f"  {GUESS} as {self.like.name} is launched"
 

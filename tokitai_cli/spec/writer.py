@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
-from tokitai_cli.spec.leaves import Leaves, role_of
-from tokitai_cli.spec.shapes import extents, one_block_a_row
+from tokitai_cli.spec.indexing import Indexing
+from tokitai_cli.spec.leaves import Leaves, free, role_of
 
 _SIZES = (96, 40, 7, 5, 3)
-_DEFAULT_BLOCK = 256
+_BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most
 _SCALARS = {
@@ -24,7 +24,13 @@ _SCALARS = {
     "beta1": "0.9",
     "beta2": "0.999",
     "ignore_index": "-100",
+    "base": "10000",
+    "theta": "10000",
+    "weight_decay": "0.01",
 }
+_BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
+# Second moments, variances and what is made of them.
+_NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$", re.I)
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(r"ignore|pad|seed|offset|flag|mode|steps?$|ind(?:ex|ices)$|idx$", re.I)
@@ -42,35 +48,41 @@ class Origin(NamedTuple):
     flags: Sequence[str]
 
 
+class Subject(NamedTuple):
+    """A kernel and what is known of it. instance: as a spec names it; constants: those of its text."""
+
+    kernel: Kernel
+    instance: str
+    leaves: Leaves
+    launch: HostLaunch | None
+    origin: Origin
+    constants: Mapping[str, str]
+
+
 class Writer:
     """Texts of one draft: spec.yaml and formula.py."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        instance: str,
-        leaves: Leaves,
-        launch: HostLaunch | None,
-        origin: Origin,
-    ) -> None:
-        self.origin = origin
-        self.kernel = kernel
-        self.instance = instance
-        self.launch = launch
-        self.leaves = leaves
-        self.parameters = leaves.found
+    def __init__(self, subject: Subject) -> None:
+        self.origin = subject.origin
+        self.kernel, self.leaves = subject.kernel, subject.leaves
+        self.instance, self.launch = subject.instance, subject.launch
+        self.parameters = self.leaves.found
         self.sizes = [
             one
             for one in self.parameters
             if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
         ]
-        self.function = _word(kernel.name)
-        self.rows = self._rows() if self.sizes and one_block_a_row(kernel.body) else ""
-        self.roles = {
-            one.name: role_of(one, leaves.places[one.name], kernel.body)
-            for one in self.parameters
-            if one.pointers
-        }
+        self.function = _word(self.kernel.name)
+        arrays = [one for one in self.parameters if one.pointers]
+        self.text = Indexing(
+            self.leaves.plain(self.kernel.body),
+            [one.name for one in arrays],
+            [one.name for one in self.sizes],
+            subject.constants,
+        )
+        self._add_rows()
+        self._limits, self._multiples = self.text.limits(), self.text.multiples()
+        self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
             self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
@@ -105,18 +117,21 @@ class Writer:
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
 
-    def _rows(self) -> str:
-        """Size that blocks count: the host's grid, one that the kernel never reads, or a new one."""
-        names = [one.name for one in self.sizes]
-        if self.launch is not None:
-            told = self._expression(self.launch.grid[0]) if self.launch.grid else ""
-            return told if told in names else ""
-        unread = [name for name in names if not re.search(rf"\b{name}\b", self.kernel.body)]
-        if unread:
-            return unread[0]
-        name = "blocks" if "rows" in {one.name for one in self.parameters} else "rows"
+    def _add_rows(self) -> None:
+        """A new size where blocks count what no argument of the kernel says: the host knows it."""
+        unknown = ["xyz".index(axis) for axis, size in self.text.axes.items() if not size]
+        if not unknown or not self.sizes:
+            return
+        grid = self.launch.grid if self.launch is not None else ()
+        told = grid[unknown[0]] if unknown[0] < len(grid) else ""
+        if told and self._expression(told):
+            return  # the host's own expression says it
+        taken = {one.name for one in self.parameters}
+        name = next(one for one in ("rows", "blocks", "count") if one not in taken)
+        if re.fullmatch(r"[A-Za-z]\w*", told) and free(told) not in taken:
+            name = free(told)
         self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
-        return name
+        self.text.add_rows(name)
 
     def _title(self) -> str:
         return f"{self.kernel.name}  {GAP} what it computes"
@@ -147,13 +162,24 @@ class Writer:
         return "\n".join(lines) + "\n"
 
     def _params(self) -> list[str]:
-        rows = [
-            f'  {one.name}: {{default: {size}, help: "{one.text}"}}  # guess: its default'
-            for one, size in zip(self.sizes, _SIZES + _SIZES[-1:] * len(self.sizes), strict=False)
-        ]
+        rows = []
+        for one, size in zip(self.sizes, _SIZES + _SIZES[-1:] * len(self.sizes), strict=False):
+            told = {"multiple_of": self._multiples.get(one.name), "max": self._limits.get(one.name)}
+            said = "".join(f", {key}: {value}" for key, value in told.items() if value)
+            default = self._fitting(one.name, size)
+            text = f'{{default: {default}{said}, help: "{one.text}"}}'
+            rows.append(
+                f"  {one.name}: {text}  # guess: its default{' and limits' if said else ''}"
+            )
         return rows or [
             '  elements: {default: 96, help: "elements of each array"}  # guess: a size'
         ]
+
+    def _fitting(self, size: str, value: int) -> int:
+        """About `value`, as the kernel takes it: a multiple, and no more than its own arrays hold."""
+        step, most = self._multiples.get(size, 1), self._limits.get(size, value)
+        value = value if value <= most else most - value % 2
+        return max(step, value // step * step)
 
     @property
     def total(self) -> str:
@@ -169,10 +195,9 @@ class Writer:
         also = "" if one.const else f", and that the kernel {_DOES[role]} it"
         before = "2, " if one.name in self.leaves.rows else ""
         behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
-        sizes = [size.name for size in self.sizes]
-        found = extents(self.kernel.body, self.leaves.places[one.name], sizes, self.rows)
+        sizes = [size.name for size in self.sizes[:3]] or ["elements"]
         left = _DIMENSIONS - bool(before) - bool(behind)
-        told = ", ".join(found[-left:] or sizes[:3] or ["elements"])
+        told = ", ".join(map(_quoted, self.text.shape(one.name)[-left:] or sizes))
         shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
 
@@ -206,12 +231,10 @@ class Writer:
         return lines
 
     def _launch(self) -> list[str]:
-        block = self._extents(self.launch.block if self.launch else [], str(_DEFAULT_BLOCK))
-        size = _product(block[0])
-        grid = self._extents(
-            self.launch.grid if self.launch else [],
-            self.rows or f"ceil_div({self.total}, {size})",
-        )
+        flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
+        block = self._extents("block", self.text.block or (_BLOCK if flat else _FLAT_BLOCK))
+        counted = self.text.grid(block[0])
+        grid = self._extents("grid", counted or [f"ceil_div({self.total}, {_product(block[0])})"])
         lines = [
             f"        grid: [{', '.join(map(_quoted, grid[0]))}]{grid[1]}",
             f"        block: [{', '.join(map(_quoted, block[0]))}]{block[1]}",
@@ -227,17 +250,21 @@ class Writer:
         """What the spec calls an argument of the kernel."""
         return name
 
-    def _extents(self, given: Sequence[str], otherwise: str) -> tuple[list[str], str]:
-        found = [self._expression(one) for one in given]
+    def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
+        """What the host's launch says of grid or block; else what the kernel's text does."""
+        found = [self._expression(one) for one in getattr(self.launch, key, ())]
         if found and all(found):
             return found, ""
-        return [otherwise], "  # guess: the host's launch does not say it"
+        return otherwise, "  # guess: the host's launch does not say it"
 
     def _expression(self, text: str) -> str:
         """The host's C++ as an expression of the params; empty where it is none."""
         told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
         sizes = {one.name for one in self.sizes}
         names = {host: one.name for host, one in told.items() if one.name in sizes}
+        for host, one in told.items():  # fields of a struct
+            fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
+            text = re.sub(fields, f"{one.name}_", text)
         text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
         text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
         text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
@@ -251,17 +278,30 @@ class Writer:
         return ""
 
     def _profiles(self) -> list[str]:
-        whole = [
-            one.name for one in self.parameters
-            if self.roles.get(one.name) in {"inputs", "inout"} and one.dtypes and "int" in one.dtypes[0]
-        ]  # fmt: skip
+        read = [one for one in self.parameters if self.roles.get(one.name) in {"inputs", "inout"}]
+        drawn = [f"{one.name}: {told}" for one in read if (told := self._draw(one))]
         lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"']
-        if whole:
-            last = self.sizes[-1].name if self.sizes else "elements"
-            below = {name: 2 if "mask" in name.lower() else last for name in whole}
-            drawn = ", ".join(f"{n}: {{kind: index-uniform, below: {b}}}" for n, b in below.items())
-            lines.append(f"    inputs: {{{drawn}}}  # guess: indices")
-        return lines
+        return lines + [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges"] * bool(drawn)
+
+    def _draw(self, one: Parameter) -> str:
+        """Draw of an array that is not N(0,1); empty for one that may be."""
+        dtype = one.dtypes[0] if one.dtypes else ""
+        squares = one.name == "v" and "m" in self.roles
+        if "float" in dtype:
+            return "{kind: uniform}" if squares or _NOT_BELOW_0.search(one.name) else ""
+        if "int" not in dtype:
+            return ""
+        if re.search("mask", one.name, re.I):
+            return "{kind: index-uniform, below: 2}"
+        if below := self.text.values_below(one.name):
+            return f"{{kind: index-uniform, below: {_quoted(below)}}}"
+        if dtype in _BYTES:
+            return f"{{kind: uniform, lo: {_BYTES[dtype][0]}, hi: {_BYTES[dtype][1]}}}"
+        return f"{{kind: index-uniform, below: {100 if 'pos' in one.name else self._last}}}"
+
+    @property
+    def _last(self) -> str:
+        return self.sizes[-1].name if self.sizes else "elements"
 
     def _suites(self) -> list[str]:
         names = [one.name for one in self.sizes] or ["elements"]
@@ -269,7 +309,8 @@ class Writer:
         lines = ["suites:", "  quick:"]
         for index, why in enumerate(_WHY):
             extents = [extent[index] for extent in more[: len(names)]][::-1]
-            told = ", ".join(f"{name}: {n}" for name, n in zip(names, extents, strict=True))
+            pairs = zip(names, extents, strict=True)
+            told = ", ".join(f"{name}: {self._fitting(name, n)}" for name, n in pairs)
             lines.append(f"    - {{shape: {{{told}}}, why: {why}}}  {GUESS} its sizes")
         return lines
 

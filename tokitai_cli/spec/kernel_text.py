@@ -1,0 +1,75 @@
+"""A kernel's text made plain for guesses: variables, indices, and pointers that arrays are behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tokitai_cli.kernel_source import split
+
+_CAST = re.compile(
+    r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"
+    r"|static_cast\s*<[^<>]*>"
+)
+_WHOLE = (
+    r"(?:(?:const|unsigned|std::)\s*)*"
+    r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
+)
+_DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
+_POINTERS = 4  # made from each array, one from another
+
+
+def defined(body: str) -> Iterator[tuple[str, str]]:
+    """Names of whole numbers and what they begin with."""
+    for one in _DECLARED.findall(body):
+        for part in split(one):
+            if told := re.fullmatch(r"(\w+)\s*=\s*([^=]+)", " ".join(part.split())):
+                yield told[1], told[2]
+
+
+def indices(body: str, array: str) -> Iterator[str]:
+    """What stands between the brackets behind the array's name; 0 where it is read without."""
+    for match in re.finditer(rf"(?<![\w.]){array}\s*\[", body):
+        if (end := _closed(body, match.end() - 1)) > 0:
+            yield body[match.end() : end]
+    if re.search(rf"\*\s*{array}\b(?!\s*[\[+])", body):
+        yield "0"
+
+
+def _closed(text: str, opened: int) -> int:
+    """Where the bracket that opens there closes; -1 where it does not."""
+    depth = 0
+    for at in range(opened, len(text)):
+        depth += text[at] in "([{"
+        depth -= text[at] in ")]}"
+        if depth == 0:
+            return at
+    return -1
+
+
+def without_pointers(body: str, arrays: Sequence[str]) -> str:
+    """`body` without casts, and with arrays for pointers that are made from them or moved along."""
+    body = _CAST.sub("", body)
+    for array in arrays:
+        for moved in reversed(list(re.finditer(rf"(?<![\w.]){array}\s*\+=\s*([^;]+);", body))):
+            rest = body[moved.end() :]
+            rest = re.sub(rf"(?<![\w.]){array}\s*\[", f"{array}[({moved[1]}) + ", rest)
+            body = body[: moved.start()] + ";" + rest
+    known = "|".join(map(re.escape, arrays))
+    qualifiers = r"(?:const|__restrict__|restrict)?\s*"
+    made = re.compile(
+        rf"[\w:<>]+\s*\*\s*{qualifiers}(\w+)\s*=\s*(?:&\s*)?"
+        rf"(?:reinterpret_cast<[^<>]*>\s*\(\s*)?({known})\s*(\[|\+)?([^;]*);"
+    )
+    for _ in range(_POINTERS * len(arrays)):
+        match = made.search(body)
+        if match is None:
+            break
+        alias, array, kind, offset = match.groups()
+        offset = offset.strip().removesuffix("]") if kind == "[" else offset.strip() or "0"
+        rest = body[match.end() :]
+        rest = re.sub(rf"(?<![\w.]){alias}\s*\[", f"{array}[({offset}) + ", rest)
+        rest = re.sub(rf"\*\s*{alias}\b(?!\s*[\[+])", f" {array}[{offset}]", rest)
+        rest = re.sub(rf"(?<![\w.]){alias}\b(?!\s*[\[(])", f"{array} + ({offset})", rest)
+        body = body[: match.start()] + ";" + rest
+    return body
