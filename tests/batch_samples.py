@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tests import evidence_samples as samples
-from tokitai_cli.model import encoding
+from tokitai_cli import encoding
 from tokitai_cli.model.batch import (
     Begun,
     BuildInfo,

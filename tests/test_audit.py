@@ -30,8 +30,8 @@ from tokitai_cli.audit.recheck import recheck
 from tokitai_cli.audit.signature import attest
 from tokitai_cli.audit.unpack import unpack
 from tokitai_cli.cli.app import run
+from tokitai_cli.encoding import tree_digest
 from tokitai_cli.errors import EvidenceError, TokitaiError, UsageError
-from tokitai_cli.model.encoding import tree_digest
 from tokitai_cli.model.verdict import Verdict
 
 ROOT = Path(__file__).parent.parent

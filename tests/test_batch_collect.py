@@ -22,10 +22,10 @@ from tokitai_cli import oracles, plan, resources, spec
 from tokitai_cli.batch.select.cases import BatchCase, Collected, shard
 from tokitai_cli.batch.select.collect import collect
 from tokitai_cli.batch.select.fingerprint import fingerprint, tool_digest
-from tokitai_cli.batch.select.keyword import MAX_DEPTH, matcher
 from tokitai_cli.batch.select.options import batch_options
 from tokitai_cli.devices.rocm import RocmDevice
 from tokitai_cli.errors import SpecError, UsageError
+from tokitai_cli.expressions.keyword import MAX_DEPTH, matcher
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import DeviceOptions, Probe
 from tokitai_cli.model.settings import Settings

@@ -13,8 +13,8 @@ import pytest
 from tests import batch_samples as batches
 from tests import evidence_samples as samples
 from tests.batch_crash import begin, sample
+from tokitai_cli import encoding
 from tokitai_cli.errors import StorageError
-from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import CaseResult, Reply
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.results.disk import FILE

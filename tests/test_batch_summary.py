@@ -20,7 +20,7 @@ from tests import evidence_samples as samples
 from tests.batch_samples import Sample
 from tests.test_batch_store import change
 from tests.test_report import HOSTILE, outside_of_code
-from tokitai_cli import evidence, report
+from tokitai_cli import encoding, evidence, report
 from tokitai_cli.batch.index import parts, render_folder, rows, summarise
 from tokitai_cli.batch.index.devices import joined
 from tokitai_cli.batch.index.files import (
@@ -32,7 +32,6 @@ from tokitai_cli.batch.index.files import (
 )
 from tokitai_cli.batch.index.rows import MOST_CELLS
 from tokitai_cli.errors import EvidenceError, StorageError, UsageError
-from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex, IndexCase, SpecEntry
 from tokitai_cli.model.evidence import CaseRecord, FactRecord
 from tokitai_cli.model.judged import MutantRecord

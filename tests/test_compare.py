@@ -24,12 +24,12 @@ from tests.support import (
     mutant_status,
     rounded,
 )
+from tokitai_cli.checks import target as target_module
+from tokitai_cli.checks.check import WORST_ELEMENTS
+from tokitai_cli.checks.heat import HeatTally
+from tokitai_cli.checks.target import Target
 from tokitai_cli.compare import judge
-from tokitai_cli.compare import target as target_module
-from tokitai_cli.compare.checks import WORST_ELEMENTS
-from tokitai_cli.compare.heat import HeatTally
 from tokitai_cli.compare.pattern import pattern_of
-from tokitai_cli.compare.target import Target
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.fills import held

@@ -18,10 +18,9 @@ import pytest
 from tests import evidence_samples as samples
 from tests.support import make_spec
 from tokitai_cli import evidence as stage
-from tokitai_cli import resources
+from tokitai_cli import queries, resources
 from tokitai_cli.errors import EvidenceError, UsageError
 from tokitai_cli.evidence import Outcome, statements, tool
-from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, Evidence
 from tokitai_cli.model.judged import ExaminationRecord
 from tokitai_cli.model.spec import ScalarArg

@@ -11,16 +11,20 @@ PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
 GROUND = {
     "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
     "python_source", "sources", "storage", "user_code",
-    "kernel_source",
+    "kernel_source", "queries", "encoding",
 }  # fmt: skip
 STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
     "compare",
     "evidence",
+    "checks",
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
     "kernel_source": {"errors", "resources", "sources"},
+    "queries": {"model"},
+    "encoding": {"model"},
     **dict.fromkeys(STAGES, GROUND),
+    "compare": GROUND | {"checks"},
     "devices": GROUND | {"gfx"},
     "user_code": {"answers", "errors", "formula", "model", "process", "storage"},
     "formula": {"dtypes", "numerics"},

@@ -21,13 +21,13 @@ from tests.support import (
     mutant_status,
     rounded,
 )
+from tokitai_cli.checks import target as target_module
+from tokitai_cli.checks.check import ResolvedCheck
+from tokitai_cli.checks.tally import Summary
+from tokitai_cli.checks.target import Target
 from tokitai_cli.compare import mutants as mutants_module
-from tokitai_cli.compare import target as target_module
-from tokitai_cli.compare.checks import ResolvedCheck
 from tokitai_cli.compare.expected import reference_target
 from tokitai_cli.compare.mutants import Mutant, mutants_of, rolled
-from tokitai_cli.compare.tally import Summary
-from tokitai_cli.compare.target import Target
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import BufferPlan, Expectation, Replay, Role

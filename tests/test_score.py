@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from tests.runs import run
+from tokitai_cli.advice.score import score
 from tokitai_cli.cli import app
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline import specs
-from tokitai_cli.pipeline.score import score
 
 SPEC = {
     "schema": "tokitai/spec/v1",

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from tokitai_cli import spec
-from tokitai_cli.compare.metric import MEASURES
+from tokitai_cli.checks.metric import MEASURES
 from tokitai_cli.errors import SpecError, UsageError
 from tokitai_cli.inputs.floats import FLOAT_KINDS
 from tokitai_cli.model import spec as model

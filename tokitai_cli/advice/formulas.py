@@ -10,11 +10,11 @@ import msgspec
 
 from tokitai_cli import compare
 from tokitai_cli.advice.edit import Advice, Edit
+from tokitai_cli.advice.score import cases_of, judged
 from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.judged import ChangesRecord
 from tokitai_cli.model.spec import Check, Draw, Profile, Variant
-from tokitai_cli.pipeline.score import cases_of, judged
 
 # Profiles that are tried for changes that no profile of the spec tells.
 _CANDIDATES: Mapping[str, tuple[Draw, str]] = {

@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import expressions, plan
+from tokitai_cli import expressions, plan, queries
 from tokitai_cli.audit.opened import opened
 from tokitai_cli.errors import SpecError, UsageError
-from tokitai_cli.model import queries
 from tokitai_cli.model.audit import Answer, Grid, Remark
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import DeviceClass

@@ -10,11 +10,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tokitai_cli import evidence, spec, storage
+from tokitai_cli import encoding, evidence, queries, spec, storage
 from tokitai_cli.audit import measured, planned
 from tokitai_cli.errors import TokitaiError
+from tokitai_cli.evidence.contract import contract
 from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model import encoding, queries
 from tokitai_cli.model.audit import Remark
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
@@ -22,7 +22,6 @@ from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.options import flag
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict, worst
-from tokitai_cli.pipeline.contract import contract
 
 # How a run may end beside its cases.
 _ENDS = {

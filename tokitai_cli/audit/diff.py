@@ -5,9 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping
 
-from tokitai_cli import devices
+from tokitai_cli import devices, queries
 from tokitai_cli.audit.opened import opened
-from tokitai_cli.model import queries
 from tokitai_cli.model.audit import Answer, Grid
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.text import number, plural

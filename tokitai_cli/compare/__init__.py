@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokitai_cli.checks.values import number
 from tokitai_cli.compare.approximation import APPROXIMATIONS, judge_approximation
 from tokitai_cli.compare.flat import covered
 from tokitai_cli.compare.judgement import (
@@ -11,7 +12,6 @@ from tokitai_cli.compare.judgement import (
     judge_other_inputs,
     judge_right,
 )
-from tokitai_cli.compare.values import number
 
 __all__ = [
     "APPROXIMATIONS",

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.checks.values import number
 from tokitai_cli.compare.judgement import Judgement, judge
-from tokitai_cli.compare.values import number
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case, Expectation, Role, RunResult
 from tokitai_cli.model.judged import PropertyRecord

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import ResolvedCheck
+from tokitai_cli.checks.check import ResolvedCheck
+from tokitai_cli.checks.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.compare.mutant_trial import FIRST_CHUNK, Given, MutantTrial
 from tokitai_cli.compare.mutants import Mutant
-from tokitai_cli.compare.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.model.case import Expectation
 from tokitai_cli.model.judged import ChangesRecord
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import index_of, shown, shown_index
+from tokitai_cli.checks.target import Target
+from tokitai_cli.checks.values import index_of, shown, shown_index
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import BufferPlan, Expectation, Replay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokitai_cli.compare.values import elements_text, index_of, shown, shown_index, shown_short
+from tokitai_cli.checks.values import elements_text, index_of, shown, shown_index, shown_short
 from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.model.case import (
     BufferPlan,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tokitai_cli.compare.checks import ResolvedCheck, checks_for
-from tokitai_cli.compare.compared import Compared
+from tokitai_cli.checks.check import ResolvedCheck, checks_for
+from tokitai_cli.checks.compared import Compared
+from tokitai_cli.checks.metric import MEASURES
+from tokitai_cli.checks.target import Chunk
 from tokitai_cli.compare.expected import reference_target
-from tokitai_cli.compare.metric import MEASURES
-from tokitai_cli.compare.target import Chunk
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.case import Case, Expectation, Role
 from tokitai_cli.model.spec import Check

@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import ResolvedCheck, all_loose, values_of
-from tokitai_cli.compare.compared import Compared, Mask, part_of
+from tokitai_cli.checks.check import ResolvedCheck, all_loose, values_of
+from tokitai_cli.checks.compared import Compared, Mask, part_of
+from tokitai_cli.checks.tally import BiasTally, Summary
+from tokitai_cli.checks.target import Chunk, Target
 from tokitai_cli.compare.mutants import Mutant, Status, mutants_of
-from tokitai_cli.compare.tally import BiasTally, Summary
-from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import DROPPED, Expectation
 from tokitai_cli.model.judged import MutantRecord
 from tokitai_cli.model.metrics import METRICS

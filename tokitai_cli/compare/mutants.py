@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import ResolvedCheck
-from tokitai_cli.compare.tally import Summary
-from tokitai_cli.compare.target import Index, Target
-from tokitai_cli.compare.values import index_of, shown, shown_index, shown_short
+from tokitai_cli.checks.check import ResolvedCheck
+from tokitai_cli.checks.tally import Summary
+from tokitai_cli.checks.target import Index, Target
+from tokitai_cli.checks.values import index_of, shown, shown_index, shown_short
 from tokitai_cli.errors import OracleError
 from tokitai_cli.model.case import DROPPED, Expectation
 from tokitai_cli.model.metrics import METRICS

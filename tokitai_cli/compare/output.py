@@ -9,9 +9,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.checks.check import CheckTally, ResolvedCheck, checks_for
+from tokitai_cli.checks.compared import Compared, Mask, part_of
+from tokitai_cli.checks.tally import BoundTally, Summary
+from tokitai_cli.checks.target import Target
 from tokitai_cli.compare.changes import try_changes
-from tokitai_cli.compare.checks import CheckTally, ResolvedCheck, checks_for
-from tokitai_cli.compare.compared import Compared, Mask, part_of
 from tokitai_cli.compare.expected import reference_target, refined_error, replay_target
 from tokitai_cli.compare.findings import check_reason, place_words
 from tokitai_cli.compare.mutant_trial import try_mutants
@@ -25,8 +27,6 @@ from tokitai_cli.compare.structure import (
     never_written,
     never_written_failure,
 )
-from tokitai_cli.compare.tally import BoundTally, Summary
-from tokitai_cli.compare.target import Target
 from tokitai_cli.compare.zeroed import with_zeroed
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
 from tokitai_cli.model.judged import (

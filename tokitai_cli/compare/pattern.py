@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.values import elements_text, shown
+from tokitai_cli.checks.values import elements_text, shown
 from tokitai_cli.model.judged import PatternRecord
 
 _TILES = (256, 128, 64, 32, 16, 8, 4)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.values import shown, shown_index
+from tokitai_cli.checks.values import shown, shown_index
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.model.judged import ProofRecord
 from tokitai_cli.numerics import round_to

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.values import number, shown, shown_index, shown_short
+from tokitai_cli.checks.values import number, shown, shown_index, shown_short
 from tokitai_cli.model.case import Deviations, StatedProperty
 from tokitai_cli.model.judged import PropertyRecord
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.checks import CheckTally, ResolvedCheck
-from tokitai_cli.compare.compared import Compared, Mask
+from tokitai_cli.checks.check import CheckTally, ResolvedCheck
+from tokitai_cli.checks.compared import Compared, Mask
+from tokitai_cli.checks.tally import MetricsTally
+from tokitai_cli.checks.target import Target
 from tokitai_cli.compare.structure import StructureTally
-from tokitai_cli.compare.tally import MetricsTally
-from tokitai_cli.compare.target import Target
 from tokitai_cli.model.case import BufferPlan
 
 

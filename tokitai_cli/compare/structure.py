@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare import compared as kinds
-from tokitai_cli.compare.compared import Compared, Mask, flat_index
-from tokitai_cli.compare.target import CHUNK
-from tokitai_cli.compare.values import elements_text, hex_bits, index_of, number, shown, shown_index
+from tokitai_cli.checks import compared as kinds
+from tokitai_cli.checks.compared import Compared, Mask, flat_index
+from tokitai_cli.checks.target import CHUNK
+from tokitai_cli.checks.values import elements_text, hex_bits, index_of, number, shown, shown_index
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.fills import held
 from tokitai_cli.model.case import BufferPlan, Role, RunResult

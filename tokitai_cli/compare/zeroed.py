@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tokitai_cli.compare.checks import ResolvedCheck, all_loose
+from tokitai_cli.checks.check import ResolvedCheck, all_loose
+from tokitai_cli.checks.target import Chunk, Target
 from tokitai_cli.compare.mutant_trial import Given, MutantTrial
 from tokitai_cli.compare.mutants import Mutant, Status
-from tokitai_cli.compare.target import Chunk, Target
 from tokitai_cli.model.case import DROPPED, Expectation, Zeroed
 from tokitai_cli.model.judged import MutantRecord
 

@@ -14,9 +14,9 @@ from tokitai_cli.console.progress import Progress
 from tokitai_cli.console.summary import from_here, verdict_style
 from tokitai_cli.model.batch import BatchIndex, BatchPlanned, BatchProgress, Failure
 from tokitai_cli.model.events import Event
-from tokitai_cli.model.queries import FINE
 from tokitai_cli.model.text import counts_text, plural
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.queries import FINE
 
 # Between lines that only count, where no line can change in place.
 _LINE_SECONDS = 10.0

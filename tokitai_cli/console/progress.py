@@ -20,9 +20,9 @@ from tokitai_cli.model.events import (
     Note,
     RunPlanned,
 )
-from tokitai_cli.model.queries import FINE
 from tokitai_cli.model.text import plural
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.queries import FINE
 
 if TYPE_CHECKING:
     from rich.live import Live

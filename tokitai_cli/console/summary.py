@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tokitai_cli import queries
 from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
-from tokitai_cli.model import queries
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.judged import Number
 from tokitai_cli.model.text import counts_text, number, plural, shape_text

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tokitai_cli import encoding, queries
 from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
 from tokitai_cli.evidence.private import without_folders
 from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model import encoding, queries
 from tokitai_cli.model.contract import ContractRecord
 from tokitai_cli.model.evidence import (
     AgreementRecord,

@@ -12,9 +12,9 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from tokitai_cli import storage
+from tokitai_cli.encoding import case_to_json, sealed, to_json, tree_digest
 from tokitai_cli.errors import DamagedError, EvidenceError, Location
 from tokitai_cli.evidence.upgrade import READABLE, upgraded
-from tokitai_cli.model.encoding import case_to_json, sealed, to_json, tree_digest
 from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
 from tokitai_cli.model.judged import Record
 

@@ -8,9 +8,9 @@ from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.model.judged import OutputRecord
 from tokitai_cli.model.metrics import named
-from tokitai_cli.model.queries import LEFT_OPEN, magnitude
 from tokitai_cli.model.text import number, plural
 from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.queries import LEFT_OPEN, magnitude
 
 _Place = tuple[str, str, str]
 _SHOWN = 6

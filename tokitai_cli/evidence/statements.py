@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tokitai_cli import queries
 from tokitai_cli.evidence.claims import elements, tried_values
-from tokitai_cli.model import queries
 from tokitai_cli.model.device import MACHINE_CODE
 from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
 from tokitai_cli.model.text import number, plural

@@ -1,6 +1,6 @@
 """The metrics of checks: what a spec may ask of each, and what readers are told of it.
 
-How each is computed stands in `tokitai_cli.compare.metric`; every other place asks these tables.
+How each is computed stands in `tokitai_cli.checks.metric`; every other place asks these tables.
 """
 
 from __future__ import annotations

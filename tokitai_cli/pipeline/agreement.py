@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.target import CHUNK
-from tokitai_cli.compare.values import number
+from tokitai_cli.checks.target import CHUNK
+from tokitai_cli.checks.values import number
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.evidence import AgreementRecord
 from tokitai_cli.numerics import bits_of, integer_distance

@@ -10,6 +10,7 @@ import msgspec
 
 from tokitai_cli import evidence, oracles, resources, storage
 from tokitai_cli.evidence import Outcome, Parts
+from tokitai_cli.evidence.contract import contract
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import TRAITS
@@ -29,7 +30,6 @@ from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.agreement import Agreements
 from tokitai_cli.pipeline.case import CaseOutcome
 from tokitai_cli.pipeline.commands import called, rerun_run
-from tokitai_cli.pipeline.contract import contract
 from tokitai_cli.pipeline.options import RunOptions
 from tokitai_cli.pipeline.untried import untried
 

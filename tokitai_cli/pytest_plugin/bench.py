@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import devices, evidence, process
+from tokitai_cli import devices, encoding, evidence, process
 from tokitai_cli.batch.select.cases import BatchCase, Collected
 from tokitai_cli.batch.work.serve import notes_into, subject_of
-from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.verdict import Verdict

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tokitai_cli.model import queries
+from tokitai_cli import queries
 from tokitai_cli.model.text import shape_text
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.report.canvas import COLOURS, Figure, legend, logarithmic, name

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.model import queries
+from tokitai_cli import queries
 from tokitai_cli.model.contract import ContractRecord, KernelRecord, LimitRecord
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
 from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord

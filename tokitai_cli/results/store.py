@@ -19,8 +19,8 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
+from tokitai_cli import encoding
 from tokitai_cli.errors import Location, StorageError
-from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import Begun, BuildInfo, CaseResult, Done, Ended, Reply
 from tokitai_cli.model.evidence import DeviceRecord
 from tokitai_cli.results.disk import FILE, check_place, foreign, locked, make_folder, no_batch, told

@@ -6,8 +6,8 @@ import msgspec
 
 from tokitai_cli.evidence import Outcome
 from tokitai_cli.model.batch import Begun, Ended, IndexCase, SpecEntry
-from tokitai_cli.model.queries import FINE
 from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.queries import FINE
 
 _HOW = {
     "interrupted": "the batch was interrupted",

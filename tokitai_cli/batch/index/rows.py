@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tokitai_cli.model import encoding, queries
+from tokitai_cli import encoding, queries
 from tokitai_cli.model.batch import Cell, Done, Failure, IndexCase
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.text import number, shape_text

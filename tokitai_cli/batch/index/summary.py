@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokitai_cli import evidence, report
+from tokitai_cli import evidence, queries, report
 from tokitai_cli.batch.index import rows
 from tokitai_cli.batch.index.devices import DeviceBook, Place
 from tokitai_cli.batch.index.end import End
@@ -20,7 +20,6 @@ from tokitai_cli.batch.index.files import (
     render_index_file,
 )
 from tokitai_cli.batch.index.parts import Part, PartWriter, parts
-from tokitai_cli.model import queries
 from tokitai_cli.model.batch import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, Evidence
 from tokitai_cli.model.verdict import Verdict, worst

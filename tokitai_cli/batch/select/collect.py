@@ -10,9 +10,9 @@ from tokitai_cli import devices, plan, spec
 from tokitai_cli.batch.select.cases import BatchCase, BatchSpec, Collected, numbered, shard
 from tokitai_cli.batch.select.find import Found, find, gathered, names, shown
 from tokitai_cli.batch.select.fingerprint import fingerprint, tool_digest
-from tokitai_cli.batch.select.keyword import Matcher, matcher
 from tokitai_cli.batch.select.options import BatchOptions
 from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, near
+from tokitai_cli.expressions.keyword import Matcher, matcher
 from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import devices, report
-from tokitai_cli.batch.select.keyword import matcher
 from tokitai_cli.errors import UsageError
+from tokitai_cli.expressions.keyword import matcher
 from tokitai_cli.model.settings import Settings
 from tokitai_cli.pipeline.commands import option_words, settings_words
 from tokitai_cli.pipeline.options import check_surroundings, checked, look_of, settings_of

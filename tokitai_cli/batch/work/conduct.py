@@ -19,8 +19,8 @@ from tokitai_cli.batch.work.executor import Executor
 from tokitai_cli.batch.work.queue import TaskQueue
 from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
 from tokitai_cli.model.events import Note
-from tokitai_cli.model.queries import FINE
 from tokitai_cli.model.verdict import UNSETTLED, Verdict
+from tokitai_cli.queries import FINE
 from tokitai_cli.results import Store
 
 _WAIT_SECONDS = 1.0

@@ -16,10 +16,9 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import devices, plan
+from tokitai_cli import devices, encoding, plan
 from tokitai_cli.errors import SpecError, TokitaiError
 from tokitai_cli.evidence import timestamp
-from tokitai_cli.model import encoding
 from tokitai_cli.model.batch import BuildInfo, CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.model.case import Case, LoadedSpec
 from tokitai_cli.model.device import TRAITS, Probe

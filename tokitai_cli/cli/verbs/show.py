@@ -38,6 +38,6 @@ def show(
     loaded = load_op(op)
     console.show_spec(loaded)
     if score:
-        from tokitai_cli.pipeline.score import score as score_of
+        from tokitai_cli.advice.score import score as score_of
 
         console.show_scores(score_of(loaded))

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """All of the evidence, its cases inside."""
-    from tokitai_cli.model.encoding import to_json
+    from tokitai_cli.encoding import to_json
 
     yield to_json(found).encode()
 
 
 def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
     """The index without its cases, which have a file of their own."""
-    from tokitai_cli.model.encoding import line
+    from tokitai_cli.encoding import line
 
     yield msgspec.json.format(line(found), indent=1) + b"\n"

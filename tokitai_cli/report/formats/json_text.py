@@ -35,7 +35,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 def sarif(found: Evidence, look: Look) -> Iterator[bytes]:
     """A result for every case that did not pass, at its kernel's line where the text is recorded."""
-    from tokitai_cli.model import queries
+    from tokitai_cli import queries
 
     cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
     yield _rendered("sarif.json.j2", look, {

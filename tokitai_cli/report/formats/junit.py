@@ -64,7 +64,7 @@ class _Suite(msgspec.Struct, frozen=True):
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """XML of a run: one suite, and a test for the run where none of its cases tells its end."""
-    from tokitai_cli.model import queries
+    from tokitai_cli import queries
 
     tests = [_of_case(found, case) for case in queries.cases(found)]
     if found.verdict.exit_code and not any(one.kind in ("failure", "error") for one in tests):

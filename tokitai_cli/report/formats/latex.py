@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tokitai_cli.model import queries
+from tokitai_cli import queries
 from tokitai_cli.model.text import number, visible
 from tokitai_cli.report.raw import Raw, printer
 

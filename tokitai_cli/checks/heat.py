@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.target import Target
+from tokitai_cli.checks.target import Target
 from tokitai_cli.model.judged import HeatRecord
 
 _MOST_CELLS = 16  # along each side

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.compared import Compared, flat_index
-from tokitai_cli.compare.heat import HeatTally
-from tokitai_cli.compare.target import CHUNK, Chunk, Target
-from tokitai_cli.compare.values import number
+from tokitai_cli.checks.compared import Compared, flat_index
+from tokitai_cli.checks.heat import HeatTally
+from tokitai_cli.checks.target import CHUNK, Chunk, Target
+from tokitai_cli.checks.values import number
 from tokitai_cli.model.judged import BoundRecord, MetricsRecord
 from tokitai_cli.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE, ratio
 

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.compared import Compared, flat_index
-from tokitai_cli.compare.metric import MEASURES, NO_BETTER, Tolerances, largest_finite, no_better
-from tokitai_cli.compare.tally import BiasTally
-from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import hex_bits, index_of, number, shown_short
+from tokitai_cli.checks.compared import Compared, flat_index
+from tokitai_cli.checks.metric import MEASURES, NO_BETTER, Tolerances, largest_finite, no_better
+from tokitai_cli.checks.tally import BiasTally
+from tokitai_cli.checks.target import Target
+from tokitai_cli.checks.values import hex_bits, index_of, number, shown_short
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.judged import CheckRecord, ElementRecord
 from tokitai_cli.model.metrics import METRICS

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.compared import Compared
-from tokitai_cli.compare.target import Target
-from tokitai_cli.compare.values import shown_short
+from tokitai_cli.checks.compared import Compared
+from tokitai_cli.checks.target import Target
+from tokitai_cli.checks.values import shown_short
 from tokitai_cli.dtypes import FloatFormat
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.draws import draws_are_random

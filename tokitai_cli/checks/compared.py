@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.compare.target import Chunk
+from tokitai_cli.checks.target import Chunk
 from tokitai_cli.numerics import (
     MAY_BE_ANYTHING,
     MAY_BE_EITHER,
