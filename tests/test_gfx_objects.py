@@ -7,19 +7,25 @@ import random
 import zlib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.gfx_samples import bundle, code_object, compressed
 from tests.runs import tokitai
 from tokitai_cli.errors import CodeError
+from tokitai_cli.gfx import inspection
 from tokitai_cli.gfx.code import facts, objects
 from tokitai_cli.gfx.code.bundles import code_objects
+
+
+def kernel_of(name: str) -> objects.Kernel:
+    return objects.kernel_of([objects.read_code_object(code_object())], name)[1]
 
 
 def test_a_kernels_facts_come_from_descriptor_metadata_and_code() -> None:
     read = objects.read_code_object(code_object())
     assert read.arch == "gfx1101"
-    kernel = read.kernel("scale<float>")
+    kernel = kernel_of("scale<float>")
     assert kernel.demangled == "void scale<float>(float*, float const*, float, int)"
     assert (kernel.descriptor.lds, kernel.descriptor.wave, kernel.descriptor.scratch) == (
         256,
@@ -33,11 +39,13 @@ def test_a_kernels_facts_come_from_descriptor_metadata_and_code() -> None:
         (16, 4),
         (20, 4),
     ]
-    code = facts.instructions(kernel, read.arch)
-    told = {one.name: one.value for one in facts.facts(kernel, code)}
+    code = facts.instructions(read, kernel)
+    told = {one.name: one.value for one in inspection.inventory(read, kernel)}
     assert told["shared bytes"] == "256"
     assert told["rounded once (contracted)"] != "none"
-    assert "unknown" not in told["of class"]
+    assert told["instructions"].startswith(f"{len(code)}: memory ")
+    assert "unknown" not in told["instructions"]
+    assert told["mode switches that are on"] == "dx10 clamp, ieee, wgp mode"
     assert sum(one.size for one in code) == len(kernel.code)
     lines = objects.lines(code_object())
     assert {Path(file).name for file, _ in lines.values()} >= {"sample.hip"}
@@ -45,16 +53,50 @@ def test_a_kernels_facts_come_from_descriptor_metadata_and_code() -> None:
 
 
 def test_hidden_arguments_are_told_apart() -> None:
-    kernel = objects.read_code_object(code_object()).kernel("plain")
+    kernel = kernel_of("plain")
     assert [one.value_kind for one in kernel.args if not one.hidden] == ["global_buffer"]
     assert any(one.value_kind == "hidden_block_count_x" for one in kernel.args)
 
 
 def test_a_kernel_that_is_not_there_is_named_with_those_that_are() -> None:
-    read = objects.read_code_object(code_object())
-    with pytest.raises(CodeError, match=r"no kernel is called 'gone'.*scale"):
-        read.kernel("gone")
-    assert read.kernel("scale").name == read.kernel(read.kernel("scale").name).name
+    with pytest.raises(CodeError, match=r"no kernel is called `gone`.*scale"):
+        kernel_of("gone")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "_Z5scaleIfEvPT_PKS0_S0_i",
+            "scale",
+            "scale<float>",
+            "scale < float >",
+            "void scale<float>",
+        ),
+        *(
+            "scale<float>(float*, float const*, float, int)",
+            "scale<float>(float*,float const*,float,int)",
+        ),
+        "void scale<float>(float*, float const*, float, int)",
+    ],
+)
+def test_a_kernel_is_found_by_symbol_and_by_what_a_demangler_makes_of_it(name: str) -> None:
+    assert kernel_of(name).title == "scale<float>"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "title", "parameters"),
+    [
+        ("plain", "plain", ""),
+        ("_ZN12_GLOBAL__N_11kIfEEvPT_", "(anonymous namespace)::k<float>", "float*"),
+        ("_ZN1a1kILi3ELb1EEEvPKfm", "a::k<3, true>", "float const*, unsigned long"),
+        ("_Z1kIL3Num1EEvPi", "k<(Num)1>", "int*"),
+        ("_Z1kv", "k", ""),
+    ],
+)
+def test_the_parts_of_a_demangled_name(symbol: str, title: str, parameters: str) -> None:
+    kernel = msgspec.structs.replace(kernel_of("plain"), name=symbol)
+    assert (kernel.title, kernel.parameters) == (title, parameters)
 
 
 def carried() -> dict[str, bytes]:
@@ -115,8 +157,7 @@ def test_damaged_files_are_errors_and_never_tracebacks(name: str, tmp_path: Path
         try:
             for one in code_objects(file):
                 read = objects.read_code_object(one.data)
-                for kernel in read.kernels:
-                    facts.facts(kernel, facts.instructions(kernel, "gfx1101"))
+                list(inspection.evidence(read, read.kernels))
                 objects.lines(one.data)
         except CodeError:
             pass
@@ -133,7 +174,7 @@ def test_isa_lists_an_ops_kernels_and_one_with_its_source_lines() -> None:
     (found,) = json.loads(shown.stdout)
     (kernel,) = found["kernels"]
     assert found["arch"] == "gfx1100"
-    assert {"name": "wave size", "value": "32", "source": "kernel descriptor"} in kernel["facts"]
+    assert {"name": "wave size", "value": "32", "source": facts.METADATA} in kernel["facts"]
     assert any("softmax.hip:" in line for line in kernel["listing"])
     assert any("v_exp_f32" in line for line in kernel["listing"])
 
@@ -143,7 +184,7 @@ def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
     file.write_bytes(code_object())
     for words, told in (
         ([file, "--arch", "gfx1100"], "no code object for gfx1100"),
-        ([file, "--kernel", "gone"], "no kernel is called 'gone'"),
+        ([file, "--kernel", "gone"], "no kernel is called `gone`"),
         ([tmp_path / "none.so"], "cannot be read"),
         (["softmax", "--arch", "gfx90a"], "gfx90a"),
     ):

@@ -14,7 +14,7 @@ import pytest
 from bench import gfx_table
 from tests.runs import tokitai
 from tokitai_cli.gfx import inspection
-from tokitai_cli.gfx.code import decode, facts
+from tokitai_cli.gfx.code import bundles, decode
 from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.code.layout import LAYOUTS
 from tokitai_cli.gfx.code.objects import CodeObject
@@ -77,7 +77,7 @@ def without_unused(code: bytes, arch: str) -> bytes:
 
 def instructions(data: CodeObject, arch: str) -> Iterator[tuple[Instruction, bytes]]:
     for kernel in data.kernels:
-        for one in facts.instructions(kernel, arch):
+        for one in decode.decode(kernel.code, kernel.address, arch):
             start = one.address - kernel.address
             yield one, kernel.code[start : start + one.size]
 
@@ -85,8 +85,7 @@ def instructions(data: CodeObject, arch: str) -> Iterator[tuple[Instruction, byt
 @needs_objdump
 @pytest.mark.parametrize(("name", "arch"), EVERY)
 def test_every_instruction_reads_as_llvm_reads_it(name: str, arch: str, tmp_path: Path) -> None:
-    _, targets, found = inspection.chosen(library(name), arch)
-    assert arch in targets
+    found = bundles.read(library(name), arch)
     assert sum(len(one.kernels) for one in found) == KERNELS
     again: list[tuple[str, bytes]] = []
     count = 0

@@ -29,6 +29,22 @@ def templates_dir() -> Path:
     return _ROOT / "reports" / "templates"
 
 
+def file_of(folder: Path, name: str) -> Path:
+    """The file that a spec in `folder` names: beside it, else PACKAGE/FILE of an installed package.
+
+    A package is not imported. The path beside the spec where there is neither.
+    """
+    beside = folder / name
+    package, _, rest = name.partition("/")
+    if not rest or not package.isidentifier() or beside.exists():
+        return beside
+    import importlib.util
+
+    found = importlib.util.find_spec(package)
+    places = [Path(one) / rest for one in (found and found.submodule_search_locations) or ()]
+    return next((one for one in places if one.is_file()), beside)
+
+
 def checkout() -> Path | None:
     """Top level of the git checkout that the tool runs from, or None for an installed wheel."""
     return _ROOT if (_ROOT / ".git").exists() else None

@@ -14,15 +14,6 @@
 #include "tokitai_starter_hip.hpp"
 #endif
 
-// In a source whose kernels are declared with empty bodies: their machine code is in `file`, beside the source
-// or in an installed Python package.
-#ifdef TOKITAI_DEVICE_GFX
-#define TOKITAI_MACHINE_CODE(file) TOKITAI_TABLE char tokitai_machine_code[] = file
-#else
-#define TOKITAI_MACHINE_CODE(file) \
-  static_assert(sizeof(file) == 0, "the kernels are machine code in a file: use --device gfx")
-#endif
-
 using tokitai_program_type = tokitai::Program;
 using tokitai_kernel_entry = tokitai::KernelEntry;
 using tokitai_symbol_entry = tokitai::SymbolEntry;

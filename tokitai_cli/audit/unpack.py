@@ -40,7 +40,7 @@ def unpack(file: str, folder: str) -> Answer:
     if len(placed) > _MOST_FILES or len({up for one in placed for up in one.parents}) > _MOST_FILES:
         message = f"has more than {_MOST_FILES} files or folders to write"
         raise EvidenceError(message, where=Location(path))
-    remarks += [Remark(f"{name} is not in the evidence", fault=True) for name in _missing(found)]
+    remarks += [Remark(text, fault=True) for text in _missing(found)]
     _write(target, {place: data for place, (_, data) in placed.items()})
     rows = [(str(target / place), digest) for place, (digest, _) in placed.items()]
     text = f"{plural(len(rows), 'file')} written to {target}"
@@ -60,7 +60,9 @@ def _texts(found: Evidence) -> Iterator[tuple[str, str, str]]:
 
 def _missing(found: Evidence) -> list[str]:
     return [
-        one.path for one in [*found.specs.values(), *found.sources.values()] if one.text is None
+        f"{one.path} (sha256 {digest}) is not in the evidence: no text, or too large"
+        for digest, one in [*found.specs.items(), *found.sources.items()]
+        if one.text is None
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import evidence, report, spec
+from tokitai_cli import evidence, report, resources, spec
 from tokitai_cli.batch.index import clear_index, summarise
 from tokitai_cli.batch.merge import merge as merge_shards
 from tokitai_cli.batch.select.cases import BatchSpec, Collected
@@ -129,7 +129,7 @@ def _sources(one: BatchSpec) -> Iterator[tuple[str, bytes]]:
     """Sources of a spec by sha256. Raises UsageError where one was changed since it was read."""
     for digest, path in one.entry.sources.items():
         try:
-            data = (one.loaded.folder / path).read_bytes()
+            data = resources.file_of(one.loaded.folder, path).read_bytes()
         except OSError:
             data = b""
         if hashlib.sha256(data).hexdigest() != digest:

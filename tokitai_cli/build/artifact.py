@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,8 @@ from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
-from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.errors import BuildError, Location, UntranslatedError
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
 from tokitai_cli.model.evidence import BuildRecord
@@ -109,16 +111,21 @@ def _prepare(
         raise BuildError(
             f"the kernel source cannot be read: {error.strerror}", where=Location(request.source)
         ) from error
+    if is_machine_code(request.source):
+        recipe = _of_machine_code(request, recipe)
     place = store.location()
     compiler = identify(recipe)
     shipped = resources.kernels_dir()
     folders = flags.include_folders(recipe.command)
     own = [folder for folder in folders if not folder.is_relative_to(shipped)]
-    refuse_cuda(request.source, sources.own_texts(request.source, own), recipe.device)
-    context = harness_context(request, recipe, own)
     findings: list[Finding] = []
-    if "taken" not in context:
-        findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
+    if recipe.unit is not None:
+        context: dict[str, Any] = {"unit": recipe.unit.version, "kernels": request.kernels}
+    else:
+        refuse_cuda(request.source, sources.own_texts(request.source, own), recipe.device)
+        context = harness_context(request, recipe, own)
+        if "taken" not in context:
+            findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
     first_key = data_sha256(
         {
             "source": [str(request.source), source],
@@ -141,6 +148,17 @@ def _prepare(
         timeout,
         listener,
         own,
+    )
+
+
+def _of_machine_code(request: HarnessRequest, recipe: Recipe) -> Recipe:
+    """The recipe for a source that is machine code; UntranslatedError for a device that has none."""
+    if recipe.machine_code is not None:
+        return recipe.machine_code
+    raise UntranslatedError(
+        f"{request.source.name} is machine code of AMD GPUs, which the {recipe.device} device cannot "
+        "execute; nothing of it runs on the host",
+        mend="--device gfx executes it on the host's processor, --device rocm on an AMD GPU",
     )
 
 

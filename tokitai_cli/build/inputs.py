@@ -11,6 +11,7 @@ import msgspec
 
 from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.kernel_source import SYSTEM, Taken
 from tokitai_cli.storage import file_sha256, sha256
 
@@ -152,7 +153,7 @@ def manifest_of(
     libraries, wanted = flags.libraries(command)
     near = [*includes, *libraries, *(path.parent for path in flags.included(command))]
     foreign = [path for path in used if not any(path.is_relative_to(one) for one in near)]
-    ours = [source, *(path for path in read if path not in foreign)]
+    ours = [path for path in (source, *read) if path not in foreign and not is_machine_code(path)]
     if not any("--MD" in word for word in command):
         _refuse_assembled(ours)
     present, absent = probed(ours, includes)

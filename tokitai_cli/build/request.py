@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from tokitai_cli import expressions, flags
+from tokitai_cli import expressions, flags, resources
 from tokitai_cli.errors import BuildError, Location, SpecError
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
@@ -78,7 +78,7 @@ def flags_of(case: Case) -> tuple[str, ...]:
 
 def source_path(case: Case) -> Path:
     """Absolute path of the variant's kernel source; raises BuildError where it is no file."""
-    path = (case.loaded.folder / case.variant.source).resolve()
+    path = resources.file_of(case.loaded.folder, case.variant.source).resolve()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise BuildError(

@@ -98,12 +98,18 @@ def make(job: Job, folder: Path) -> Made:
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
     serving = _Serving(job, folder / _SERVER) if recipe.server else None
     try:
-        printed, note = _compile(job, folder, command, made)
+        if recipe.unit is not None:
+            text, facts = recipe.unit.make(job.request)
+            (folder / entries.HARNESS).write_text(text, encoding="utf-8")
+            printed, note = run(job, folder, command, made), ""
+        else:
+            (printed, note), facts = _compile(job, folder, command, made), ()
         if not (folder / _DEPFILE).is_file():
             raise BuildError(f"{recipe.compiler.name} wrote no list of headers", command=command)
         if recipe.assembly:
             _refuse_assembled(job, folder)
-        facts = recipe.inspect_object(folder / made) if recipe.inspect_object else ()
+        if recipe.inspect_object:
+            facts = recipe.inspect_object(folder / made)
         more, told, stated = _staged(job, folder)
     except BuildError:
         if serving is not None:

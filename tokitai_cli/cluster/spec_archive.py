@@ -20,6 +20,7 @@ import msgspec
 
 from tokitai_cli import oracles, process, sources
 from tokitai_cli.errors import Location, SpecError, StorageError, UsageError
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.case import LoadedSpec
 
 # Dask warns of graphs from 10 MB on, and every worker holds what it was sent.
@@ -50,8 +51,8 @@ def pack(loaded: LoadedSpec) -> Packed:
     """Pack the spec, the sources of all of its variants with what they include, and users' oracles.
 
     Included are files in quotes that are found from the including file's own folder. A source that is
-    not there is left out: the worker says so. Raises UsageError for what cannot travel, and SpecError
-    where the spec was changed since it was loaded.
+    not there, or in an installed package, is left out: the worker says so. Raises UsageError for what
+    cannot travel, and SpecError where the spec was changed since it was loaded.
     """
     collector = _Collector(loaded)
     data = _read(loaded.path)
@@ -88,7 +89,7 @@ class _Collector:
             return
         if plain != real:
             self._links[plain] = real
-        self._add(real, quoted=True)
+        self._add(real, quoted=not is_machine_code(real))
 
     def oracle(self, variant: str, name: str) -> None:
         """Add a file of a user's oracle."""

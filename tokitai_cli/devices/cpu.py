@@ -202,9 +202,9 @@ def compiler() -> tuple[tuple[str, ...], str] | None:
 
 
 def _inspect_object(path: Path) -> tuple[Fact, ...]:
-    from tokitai_cli.devices.code_object import variables_fact
+    from tokitai_cli.gfx.code.facts import variables
 
-    return variables_fact(path.read_bytes(), "symbols of the object file")
+    return tuple(variables(path.read_bytes(), "symbols of the object file"))
 
 
 def _check_words(driver: tuple[str, ...]) -> None:

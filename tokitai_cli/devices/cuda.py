@@ -189,7 +189,7 @@ def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.devices.code_object import ptxas_facts
+    from tokitai_cli.devices.ptxas import ptxas_facts
 
     del artifact
     return ptxas_facts(log)

@@ -30,6 +30,7 @@ from tokitai_cli.model.device import (
     Recipe,
     Sanitizer,
     Traits,
+    Unit,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _DEFAULT_ARCH = "gfx1101"
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
 ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
-_LIBRARY_DEPFILE = "code.library.d"
 
 
 class GfxDevice:
@@ -106,6 +106,20 @@ class GfxDevice:
         object_of = ("-MD", "-MF", _UNIT_DEPFILE, "-x", "c++", "-c", _UNIT, "-o", _OBJECT)
         served = ("-MD", "-MF", "{depfile}", "-x", "c++", "-c", "{source}", "-o", "{output}")
         trace = () if host[1] == gfx_compiler.ZIG else ("-Wl,--trace",)
+        link = (*host[0], "-O3", "-pthread", "{object}", "{server}", *trace, "-o", "{output}")
+        foreign = Recipe(
+            device=self.name,
+            arch=arch,
+            compiler=Path(host[0][0]),
+            command=(*base, *served),
+            server=(*base, *served),
+            link=link,
+            environment=compiler_environment(),
+            source_suffix=".cpp",
+            version_command=(*host[0], "--version"),
+            resolved_features=cpu.features(),
+            unit=Unit(functools.partial(_of_machine_code, arch=arch), _translator()),
+        )
         return Recipe(
             device=self.name,
             arch=arch,
@@ -119,14 +133,15 @@ class GfxDevice:
                 BuildStage(_OBJECT, (*base, *object_of)),
             ),
             kept=(gfx_compiler.CODE_OBJECT,),
-            depfiles=(_UNIT_DEPFILE, _LIBRARY_DEPFILE),
+            depfiles=(_UNIT_DEPFILE,),
             server=(*base, *served),
-            link=(*host[0], "-O3", "-pthread", "{object}", "{server}", *trace, "-o", "{output}"),
+            link=link,
             environment=compiler_environment(),
             source_suffix=".hip",
             version_command=(*chain.clang, "--version"),
             wraps=tuple(dict.fromkeys(Path(words[0]) for words in (chain.linker, host[0]))),
             resolved_features=cpu.features(),
+            machine_code=foreign,
         )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
@@ -161,6 +176,12 @@ def _translate(folder: Path, request: HarnessRequest) -> tuple[Fact, ...]:
     return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request)
 
 
+def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
+    from tokitai_cli.devices import gfx_unit
+
+    return gfx_unit.of_machine_code(request, arch)
+
+
 @functools.cache
 def _translator() -> str:
     """Digest of the code that translates."""
@@ -169,6 +190,7 @@ def _translator() -> str:
     for path in [
         *sorted(package.rglob("*.[pt][yx]*")),
         *sorted(Path(__file__).parent.glob("gfx_*.py")),
+        Path(__file__).with_name("foreign.py"),
     ]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

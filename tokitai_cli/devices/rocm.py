@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import (
@@ -22,9 +26,21 @@ from tokitai_cli.devices.words import (
     unit_words,
     variable_facts,
 )
-from tokitai_cli.errors import BuildError, UsageError
+from tokitai_cli.errors import BuildError, CodeError, UsageError
 from tokitai_cli.flags import of_code
-from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
+from tokitai_cli.model.device import (
+    TRAITS,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    Traits,
+    Unit,
+)
+
+if TYPE_CHECKING:
+    from tokitai_cli.model.harness import HarnessRequest
 
 _DEFAULT_ARCH = "gfx1101"
 _AMD = Vendor(
@@ -115,15 +131,10 @@ class RocmDevice:
                 "--arch native: there is no GPU to take it from", mend="name it: --arch gfx1101"
             )
         root = compiler.resolve().parent.parent
-        base = (
-            str(compiler),
-            "-std=c++17",
-            "-O2",
-            f"--offload-arch={arch}",
-            f'-DTOKITAI_BUILT_FOR="{arch}"',
-            *_link_flags(compiler, root)[:1],  # --rocm-path, where the headers are too
-        )
-        return Recipe(
+        # --rocm-path is where the headers are too.
+        told = (f'-DTOKITAI_BUILT_FOR="{arch}"', *_link_flags(compiler, root)[:1])
+        base = (str(compiler), "-std=c++17", "-O2", f"--offload-arch={arch}", *told)
+        made = Recipe(
             device=self.name,
             arch=arch,
             compiler=compiler,
@@ -148,6 +159,20 @@ class RocmDevice:
             inspect=_inspect,
             mends=_MENDS,
         )
+        unit = Unit(functools.partial(_of_machine_code, arch=arch), "1")
+        words = (str(compiler), "-std=c++17", "-O2", "--cuda-host-only", *told)
+        words = (*words, *unit_words(self.name, "hip", {}, ()))
+        link = (
+            str(compiler),
+            "{object}",
+            "{server}",
+            *_link_flags(compiler, root),
+            *made.link[-3:],
+        )
+        loading = msgspec.structs.replace(
+            made, command=words, server=words, link=link, inspect=None, unit=unit
+        )
+        return msgspec.structs.replace(made, machine_code=loading)
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child."""
@@ -168,11 +193,23 @@ def _environment() -> dict[str, str]:
     return compiler_environment({"HIP_PLATFORM": "amd", **set_variables(("ROCM_PATH", "HIP_PATH"))})
 
 
+def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
+    from tokitai_cli.devices.rocm_unit import of_machine_code
+
+    return of_machine_code(request, arch)
+
+
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.devices.code_object import amdgpu_facts
+    from tokitai_cli.gfx.code import bundles
+    from tokitai_cli.gfx.code.objects import read_code_object
+    from tokitai_cli.gfx.inspection import evidence
 
     del log
-    return amdgpu_facts(artifact)
+    try:
+        held = [read_code_object(one.data) for one in bundles.code_objects(artifact)]
+    except CodeError as error:
+        return (Fact("code object", f"not read: {error.message}", "the executable"),)
+    return tuple(fact for code in held for fact in evidence(code, code.kernels))
 
 
 def _agents() -> tuple[tuple[amd.Agent, ...], str]:

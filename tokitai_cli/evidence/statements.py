@@ -84,15 +84,15 @@ def _builds(evidence: Evidence) -> Iterator[StatementRecord]:
     for key, build in evidence.builds.items():
         if build.artifact_sha256 and build.compiler is not None and not build.failed:
             version = build.compiler.version.strip().partition("\n")[0]
-            text = (
-                f"{build.source} was built for {build.device} by {version}; "
-                f"the artifact has sha256 {build.artifact_sha256}."
-            )
+            text = f"{build.source} was built for {build.device} by {version}; "
             for fact in build.code_object:
                 if fact.name == MACHINE_CODE:
-                    text += (
-                        f" The kernels are machine code of {fact.value}, which was built elsewhere."
+                    text = (
+                        f"{build.source} (sha256 {build.source_sha256}) is machine code for "
+                        f"{fact.value} that was built elsewhere, and is not in the evidence; the "
+                        f"program that serves its kernels on {build.device} was built by {version}; "
                     )
+            text += f"the artifact has sha256 {build.artifact_sha256}."
             yield _state(text, "builds", key, "artifact_sha256")
 
 

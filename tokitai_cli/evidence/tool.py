@@ -84,8 +84,9 @@ def _read_status(text: str) -> str:
 
 
 def source_record(path: str, data: bytes) -> SourceRecord:
-    """A text file with its content, which is left out above 1 MiB."""
-    text = data.decode("utf-8", "replace") if len(data) <= _MOST_TEXT_BYTES else None
+    """A file with its content, which is left out where it is no text or above 1 MiB."""
+    is_kept = b"\0" not in data and len(data) <= _MOST_TEXT_BYTES
+    text = data.decode("utf-8", "replace") if is_kept else None
     return SourceRecord(path=path, bytes=len(data), text=text)
 
 

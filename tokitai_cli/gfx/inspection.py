@@ -3,87 +3,69 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tokitai_cli.errors import CodeError, Location
-from tokitai_cli.gfx.code import bundles, elf, facts, objects, table
-from tokitai_cli.gfx.code.decode import UNKNOWN
+from tokitai_cli.gfx.code import bundles, facts, objects, table
+from tokitai_cli.gfx.code.decode import UNKNOWN, decode
 from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.code.text import text
-from tokitai_cli.gfx.run import reached, refused
+from tokitai_cli.gfx.run import approximate, reached, refused
+from tokitai_cli.model.device import Fact
 from tokitai_cli.model.machine import Inspection, SeenKernel
-from tokitai_cli.storage import open_plain
-
-USUAL = "gfx1101"
-
-
-def is_machine_code(path: Path) -> bool:
-    """Whether a file may carry code objects, by its first bytes."""
-    try:
-        with open_plain(path) as file:
-            return file.read(32).startswith((bundles.PLAIN, bundles.PACKED, elf.MAGIC))
-    except OSError:
-        return False
-
-
-def chosen(path: Path, arch: str) -> tuple[str, tuple[str, ...], list[objects.CodeObject]]:
-    """The processor, all targets of the file, and the code objects for that processor.
-
-    Without `arch` it is the only one of the file, else gfx1101. Raises CodeError.
-    """
-    carried = bundles.code_objects(path)
-    targets = tuple(dict.fromkeys(one.target for one in carried))
-    wanted = arch or (carried[0].arch if len({one.arch for one in carried}) == 1 else USUAL)
-    found = [one for one in carried if one.arch == wanted]
-    if not found:
-        raise CodeError(
-            f"no code object for {wanted} in it",
-            where=Location(path),
-            mend=f"--arch takes one of {', '.join(dict.fromkeys(one.arch for one in carried))}",
-        )
-    table.rows(wanted)
-    try:
-        return wanted, targets, [objects.read_code_object(one.data) for one in found]
-    except CodeError as error:
-        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
 
 
 def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
     """Read the file. kernel: the one that is wanted, with its listing; else all, and no listing
     unless there is one only. Raises CodeError.
     """
-    arch, targets, read = chosen(path, arch)
+    read = bundles.read(path, arch)
+    table.rows(arch := read[0].arch)
     pairs = [(one, found) for one in read for found in one.kernels]
     if kernel:
         pairs = [_named(path, read, kernel)]
     names: Counter[str] = Counter()
     seen = []
     for one, found in pairs:
-        code = facts.instructions(found, arch)
+        code = list(decode(found.code, found.address, arch))
         counted = facts.names(code)
         names += counted
         lines = tuple(_listing(code, objects.lines(one.data))) if len(pairs) == 1 else ()
         seen.append(
             SeenKernel(
-                found.name, found.demangled, facts.facts(found, code), len(code),
+                found.name, found.demangled, tuple(inventory(one, found)), len(code),
                 counted[UNKNOWN], refused(reached(code, found.address)), lines,
             )
         )  # fmt: skip
+    targets = tuple(dict.fromkeys(one.target for one in bundles.code_objects(path)))
     return Inspection(str(path), arch, targets, tuple(seen), dict(sorted(names.items())))
 
 
+def inventory(code: objects.CodeObject, kernel: objects.Kernel) -> Iterator[Fact]:
+    """Facts of a kernel; those of its instructions where the processor is known here."""
+    yield from facts.of_kernel(kernel)
+    if code.arch in table.ARCHES:
+        held = facts.instructions(code, kernel)
+        yield from facts.of_instructions(held, approximate(held))
+
+
+def evidence(code: objects.CodeObject, kernels: Iterable[objects.Kernel]) -> Iterator[Fact]:
+    """Facts of a code object, and of kernels of it with their names in front."""
+    yield from facts.of_code_object(code)
+    for kernel in kernels:
+        for one in inventory(code, kernel):
+            yield Fact(f"{kernel.title}: {one.name}", one.value, one.source)
+
+
 def _named(
-    path: Path, read: list[objects.CodeObject], name: str
+    path: Path, read: tuple[objects.CodeObject, ...], name: str
 ) -> tuple[objects.CodeObject, objects.Kernel]:
     """The kernel of that name, with the code object that it is in."""
-    errors = []
-    for one in read:
-        try:
-            return one, one.kernel(name)
-        except CodeError as error:
-            errors.append(error)
-    raise CodeError(errors[0].message, where=Location(path), mend=errors[0].mend)
+    try:
+        return objects.kernel_of(read, name)
+    except CodeError as error:
+        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
 
 
 def _listing(code: list[Instruction], places: Mapping[int, tuple[str, int]]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from tokitai_cli.kernel_source.signatures import (
     instantiated,
     kernels_of,
     may_declare,
+    parameter_of,
     unlisted,
 )
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
@@ -37,6 +38,7 @@ __all__ = [
     "launches_of",
     "may_declare",
     "needed",
+    "parameter_of",
     "program",
     "split",
     "syntax_of",

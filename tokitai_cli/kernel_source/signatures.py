@@ -52,7 +52,7 @@ class Parameter(msgspec.Struct, frozen=True):
     @property
     def integer(self) -> bool:
         """Whether a whole number can be passed for it."""
-        return self.kind == "scalar" and all("int" in one or one == "bool" for one in self.dtypes)
+        return self.kind == "scalar" and any("int" in one or one == "bool" for one in self.dtypes)
 
 
 class TemplateParameter(msgspec.Struct, frozen=True):
@@ -291,6 +291,12 @@ def _parameters(
             continue
         yield _parameter(whole, name, text[default.start_byte : one.end_byte] if default else "",
                          types, open_names)  # fmt: skip
+
+
+def parameter_of(text: str) -> Parameter:
+    """A parameter without a name, as a demangled symbol tells it: `float const*`."""
+    nothing = Program(Path(), {}, {}, {}, {})
+    return _parameter(text, "", "", Types(nothing), set())
 
 
 def _parameter(

@@ -157,8 +157,8 @@ WRITABLE = "writable variables"
 # End of the name of the fact that tells which instructions of a kernel hardware gives within an error.
 APPROXIMATE = "approximate instructions"
 
-# Name of the fact that tells which file the kernels' machine code is of, where it was not built here.
-MACHINE_CODE = "machine code of"
+# Name of the fact that tells which processor of a source that is machine code was taken.
+MACHINE_CODE = "machine code of the source"
 
 
 class SharedGuards(msgspec.Struct, frozen=True):
@@ -192,6 +192,13 @@ class BuildStage(msgspec.Struct, frozen=True):
     version: str = ""
 
 
+class Unit(msgspec.Struct, frozen=True):
+    """What makes the text of a unit from a source that is machine code, and facts. version: of it."""
+
+    make: Callable[[HarnessRequest], tuple[str, tuple[Fact, ...]]]
+    version: str
+
+
 class Recipe(msgspec.Struct, frozen=True):
     """How to build one harness source into one executable.
 
@@ -216,6 +223,8 @@ class Recipe(msgspec.Struct, frozen=True):
     wrap_commands: commands that print the path of one more such program each.
     inspect: reads facts of the code object from the artifact and the compiler's output.
     mends: what may help, by a regular expression that the compiler's output matches.
+    machine_code: how a source is built that is machine code itself; None where the device executes none.
+        Its `unit` makes the text that `command` compiles.
     """
 
     device: str
@@ -242,6 +251,8 @@ class Recipe(msgspec.Struct, frozen=True):
     notice: str = ""
     inspect: Callable[[Path, str], tuple[Fact, ...]] | None = None
     mends: tuple[tuple[str, str], ...] = ()
+    unit: Unit | None = None
+    machine_code: Recipe | None = None
 
 
 class Sanitizer(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ import msgspec
 
 from tokitai_cli import build, compare, devices, flags, plan, process
 from tokitai_cli.errors import BuildError, ChildError, TokitaiError, UsageError
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import silent
@@ -95,6 +96,11 @@ def _mutate(options: RunOptions, jobs: int, progress: Progress) -> TrialReport:
     settings = msgspec.structs.replace(options.settings, threads=1)
     ((device, probe),) = devices.choose(options.device, settings)[:1]
     cases = plan.plan(options.loaded, options.selection).cases
+    if code := [one for one in cases if is_machine_code(build.source_path(one))]:
+        raise UsageError(
+            f"{code[0].variant.source} is machine code, which has no text to change",
+            mend="`tokitai show OP --score` tries changes of the formulas",
+        )
     bench = _Bench(device, probe, settings, cases)
     work = [(source, change) for source in bench.sources for change in bench.changes(source)]
     trials: list[Trial] = []

@@ -195,7 +195,7 @@ def choose(cases: Iterable[Case]) -> Chosen:
         spec, folder = case.loaded.spec, case.loaded.folder
         chosen.oracles.update(oracles.identities(spec, variant, folder))
         for name in (variant.source, *oracles.own_files(spec, variant, folder)):
-            path = case.loaded.folder / name
+            path = resources.file_of(folder, name)
             if path.is_file():
                 data = path.read_bytes()
                 chosen.sources[storage.sha256(data)] = evidence.source_record(name, data)

@@ -12,6 +12,7 @@ import msgspec
 
 from tokitai_cli import kernel_source, sources
 from tokitai_cli.errors import StorageError, UsageError
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.like import Model
@@ -63,6 +64,8 @@ def drafts_of(
     defines: Mapping[str, str] | None = None,
 ) -> tuple[list[Draft], list[Unread]] | Unread:
     """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
+    if is_machine_code(file):
+        return Unread(str(file), "is machine code: `tokitai isa` lists its kernels")
     data = sources.read(file)
     if data is None or len(data) > MAX_BYTES:
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokitai_cli import build, devices, plan
 from tokitai_cli.devices.gfx_compiler import CODE_OBJECT
-from tokitai_cli.devices.gfx_library import read_from
 from tokitai_cli.errors import SpecError
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceOptions
 
@@ -16,9 +16,9 @@ from tokitai_cli.model.device import DeviceOptions
 def built(loaded: LoadedSpec, arch: str) -> Iterator[Path]:
     """The code object of each harness of the op, built or out of the cache.
 
-    For a source that declares kernels of a file, that file. At the default shape, which `defines`
-    may hang on. Raises SpecError for an op without a case, and what the build raises, for machine
-    code that cannot be executed too.
+    A source that is machine code stands for itself. At the default shape, which `defines` may hang on.
+    Raises SpecError for an op without a case, and what the build raises, for machine code that cannot
+    be executed too.
     """
     device = devices.get("gfx")
     options = DeviceOptions(arch=arch)
@@ -28,9 +28,10 @@ def built(loaded: LoadedSpec, arch: str) -> Iterator[Path]:
         if case is None:
             raise SpecError(f"the variant {name} has no case", mend="see `tokitai show`")
         request = build.harness_request(case)
-        recipe = device.recipe(options, dict(request.defines), build.flags_of(case))
-        made = build.build(request, recipe).path.with_name(CODE_OBJECT)
-        path = read_from(made, request.source.parent)
+        path = request.source
+        if not is_machine_code(path):
+            recipe = device.recipe(options, dict(request.defines), build.flags_of(case))
+            path = build.build(request, recipe).path.with_name(CODE_OBJECT)
         if path not in known:
             known.add(path)
             yield path

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import devices, process
+from tokitai_cli import build, devices, process
 from tokitai_cli.errors import InadmissibleError, UsageError
 from tokitai_cli.model.batch import BuildInfo
 from tokitai_cli.model.case import Case
@@ -284,7 +284,7 @@ def _placed(finding: FindingRecord, case: Case) -> FindingRecord:
     """The finding with the array's name and element, and files as they lie beside source or spec."""
     buffers = [(one.name, one.nbytes // max(one.elements, 1)) for one in case.buffers]
     location, message = finding.location, finding.message
-    source = (case.loaded.folder / case.variant.source).resolve()
+    source = build.source_path(case)
     for folder in (source.parent, case.loaded.folder.resolve(), case.loaded.folder):
         location = location.replace(f"{folder}/", "")
         message = message.replace(f"{folder}/", "")

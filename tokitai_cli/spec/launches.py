@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from tokitai_cli import sources
+from tokitai_cli import resources, sources
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.spec import (
     WARP_SIZE,
     Buffer,
@@ -100,7 +101,9 @@ def _passed(variant: Variant, args: Collection[Expression]) -> Iterator[str]:
 def _check_launch(
     document: Document, path: KeyPath, spec: Spec, variant: Variant, launch: Launch
 ) -> None:
-    if not sources.is_kernel_name(launch.kernel):
+    # In machine code the name is looked up (signatures).
+    file = resources.file_of(document.file.parent, variant.source)
+    if not sources.is_kernel_name(launch.kernel) and not is_machine_code(file):
         mend = (
             "write the name of a __global__ function, an instantiation such as sum<float, 256>, or "
             "one of several by its types: scale(float*, int)"

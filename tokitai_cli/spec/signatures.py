@@ -6,9 +6,13 @@ What a macro, a template or a header that is not there may decide is left to the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from tokitai_cli import flags, kernel_source, sources
-from tokitai_cli.errors import SpecError, near
+from tokitai_cli import flags, kernel_source, resources, sources
+from tokitai_cli.errors import CodeError, SpecError, near
+from tokitai_cli.gfx.code import bundles, objects
+from tokitai_cli.gfx.code.bundles import is_machine_code
+from tokitai_cli.gfx.code.parameters import parameters as parameters_of
 from tokitai_cli.kernel_source import Kernel, Parameter
 from tokitai_cli.model.spec import Launch, Spec, Variant, passed_buffers
 from tokitai_cli.spec.document import Document, KeyPath
@@ -19,7 +23,10 @@ def check_signatures(document: Document, spec: Spec) -> tuple[str, ...]:
     programs: dict[tuple[object, ...], kernel_source.Program] = {}
     said: dict[str, None] = {}
     for name, variant in spec.variants.items():
-        source = (document.file.parent / variant.source).resolve()
+        source = resources.file_of(document.file.parent, variant.source).resolve()
+        if is_machine_code(source):
+            _check_machine_code(document, ("variants", name), variant, source)
+            continue
         given = (*(f"-I{entry}" for entry in variant.include), *variant.flags)
         words = flags.resolved(given, document.file.parent)
         key = (source, *words)
@@ -39,6 +46,25 @@ def _check(
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
     _check_written(document, path, variant, fitted)
     return _remarks(path, variant, fitted)
+
+
+def _check_machine_code(document: Document, path: KeyPath, variant: Variant, source: Path) -> None:
+    """Hold launches against the metadata and the symbols of kernels that others compiled."""
+    for index, launch in enumerate(variant.launches):
+        at: KeyPath = (*path, "source")
+        try:
+            held = bundles.read(source)
+            at = (*path, "launches", index, "kernel")
+            kernel = objects.kernel_of(held, launch.kernel)[1]
+        except CodeError as error:
+            raise document.fault(at, error.message, error.mend) from None
+        known = parameters_of(kernel)
+        here, place = (*path, "launches", index), f"`tokitai isa {variant.source}` tells it"
+        if len(known) != len(launch.args):
+            raise _other_count(document, here, launch, kernel.title, known, place)
+        error_at = _misfit(document, here, variant, launch, kernel.title, known, place)
+        if error_at is not None:
+            raise error_at
 
 
 def _fitting(
@@ -78,10 +104,10 @@ def _fitting(
         if len(one) >= given and all(rest.default for rest in one[given:])
     ]
     if not counted:
-        raise _other_count(document, path, launch, same[0], lists[0])
+        raise _other_count(document, path, launch, same[0].name, lists[0], _place(same[0]))
     errors: list[SpecError] = []
     for parameters in counted:
-        error = _misfit(document, path, variant, launch, same[0], parameters)
+        error = _misfit(document, path, variant, launch, same[0].name, parameters, _place(same[0]))
         if error is None:
             return parameters
         errors.append(error)
@@ -89,14 +115,18 @@ def _fitting(
 
 
 def _other_count(
-    document: Document, path: KeyPath, launch: Launch, kernel: Kernel, known: Sequence[Parameter]
+    document: Document,
+    path: KeyPath,
+    launch: Launch,
+    kernel: str,
+    known: Sequence[Parameter],
+    place: str,
 ) -> SpecError:
-    names = ", ".join(one.name or one.type for one in known)
+    names = ", ".join(one.name or one.text for one in known)
     given = len(launch.args)
     passes = f"{given} argument{'' if given == 1 else 's'}"
-    message = f"the spec passes {passes}, `{kernel.name}` has {len(known)} parameters: {names}"
-    mend = f"{_place(kernel)} declares them"
-    return document.fault((*path, "args"), message, mend)
+    message = f"the spec passes {passes}, `{kernel}` has {len(known)} parameters: {names}"
+    return document.fault((*path, "args"), message, place)
 
 
 def _misfit(
@@ -104,16 +134,15 @@ def _misfit(
     path: KeyPath,
     variant: Variant,
     launch: Launch,
-    kernel: Kernel,
+    kernel: str,
     parameters: Sequence[Parameter],
+    place: str,
 ) -> SpecError | None:
     for index, (argument, known) in enumerate(zip(launch.args, parameters, strict=True)):
         wanted = _unfit(variant, argument, known)
         if wanted:
-            message = (
-                f"the spec passes {wanted}; the parameter of `{kernel.name}` is `{known.text}`"
-            )
-            mend = f"{_place(kernel)} declares it"
+            message = f"the spec passes {wanted}; the parameter of `{kernel}` is `{known.text}`"
+            mend = place
             if known.kind == "scalar" and not known.integer and wanted.endswith("integer"):
                 mend = f"declare a scalar: {{dtype: {known.dtypes[0]}, value: ...}}"
             return document.fault((*path, "args", index), message, mend)
@@ -188,4 +217,4 @@ def _bound(
 
 
 def _place(kernel: Kernel) -> str:
-    return f"{kernel.file.name}:{kernel.line}"
+    return f"{kernel.file.name}:{kernel.line} declares it"

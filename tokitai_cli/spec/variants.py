@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tokitai_cli import flags
+from tokitai_cli import flags, resources
+from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named
 from tokitai_cli.model.spec import (
@@ -37,7 +38,7 @@ _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     """Raise SpecError at the first thing in a variant that cannot be meant."""
-    _check_source(document, (*path, "source"), variant.source)
+    _check_source(document, path, variant)
     _check_unique(document, path, spec, variant)
     for name, (role, buffer) in buffers_of(variant).items():
         _check_buffer(document, (*path, role, name), spec, role, buffer)
@@ -74,12 +75,19 @@ def _check_oracle(document: Document, path: KeyPath, variant: Variant) -> None:
     check_function(document, path if is_name else (*path, "formula"), variant.oracle)
 
 
-def _check_source(document: Document, path: KeyPath, source: str) -> None:
-    file = document.file.parent / source
+def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
+    file = resources.file_of(document.file.parent, variant.source)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "no such file"
         mend = "the path is relative to the spec's folder"
-        raise document.fault(path, f"{what}: {file}", mend)
+        raise document.fault((*path, "source"), f"{what}: {file}", mend)
+    if is_machine_code(file):
+        for key in ("defines", "flags", "include", "symbols", "structs"):
+            if getattr(variant, key):
+                message = f"`{variant.source}` is machine code, which has no `{key}` in a spec"
+                mend = "remove it; kernels that take structs by value cannot be launched"
+                mend = mend if key == "structs" else "remove it: nothing is compiled"
+                raise document.fault((*path, key), message, mend, at_key=True)
 
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:

@@ -20,7 +20,7 @@ def isa(
     ],
     arch: Annotated[
         str,
-        typer.Option(metavar="GFX", help="The processor; else the only one of a file, or gfx1101."),
+        typer.Option(metavar="GFX", help="The processor; else gfx1101, or a file's first one."),
     ] = "",
     kernel: Annotated[
         str, typer.Option(metavar="NAME", help="List this kernel, by symbol or demangled name.")
@@ -29,7 +29,8 @@ def isa(
 ) -> int:
     """Show kernels of AMD machine code: registers, memory, float mode, instructions, a listing."""
     from tokitai_cli import console
-    from tokitai_cli.gfx.inspection import inspect, is_machine_code
+    from tokitai_cli.gfx.code.bundles import is_machine_code
+    from tokitai_cli.gfx.inspection import inspect
 
     file = Path(what)
     if file.suffix in {".hsaco", ".so"} or is_machine_code(file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import struct
@@ -11,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.errors import CodeError, Location
-from tokitai_cli.gfx.code import elf
-from tokitai_cli.storage import read_plain
+from tokitai_cli.gfx.code import elf, objects
+from tokitai_cli.storage import open_plain, read_plain
 
 PLAIN, PACKED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"
 # After the magic and two uint16 of version and method: sizes of the file and of what is in it.
@@ -20,6 +21,7 @@ PLAIN, PACKED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"
 HEADERS = {2: "<II8x", 3: "<QQ8x"}
 ZLIB, ZSTD = 0, 1
 TARGET = re.compile(r"hip(?:v4)?-amdgcn-.*-(gfx[0-9a-f]+(?:(?:-\d+)*-generic)?(?::[a-z]+[+-])*)")
+USUAL = "gfx1101"
 # What is believed of a file before it is read. The largest library of ROCm unpacks to less.
 MAX_FILE, MAX_UNPACKED, MAX_ENTRIES = 1 << 31, 1 << 30, 4096
 
@@ -34,6 +36,23 @@ class Embedded(msgspec.Struct, frozen=True):
     def arch(self) -> str:
         """The processor alone."""
         return self.target.partition(":")[0]
+
+    def serves(self, arch: str) -> bool:
+        """Whether it is for a processor, of whose features (":xnack-") it may leave any open."""
+        wanted, ours = (dict.fromkeys(one.split(":")[1:]) for one in (arch, self.target))
+        stated = {one[:-1] for one in wanted}
+        return self.arch == arch.partition(":")[0] and all(
+            one in wanted for one in ours if one[:-1] in stated
+        )
+
+
+def is_machine_code(path: Path) -> bool:
+    """Whether a file may carry code objects, by its first bytes."""
+    try:
+        with open_plain(path) as file:
+            return file.read(32).startswith((PLAIN, PACKED, elf.MAGIC))
+    except OSError:
+        return False
 
 
 def code_objects(path: Path) -> tuple[Embedded, ...]:
@@ -59,10 +78,42 @@ def code_objects(path: Path) -> tuple[Embedded, ...]:
     return found
 
 
+def read(path: Path, arch: str = "") -> tuple[objects.CodeObject, ...]:
+    """The code objects of a file for a processor, read; kept for the next one who asks.
+
+    Without `arch` it is gfx1101, else the first of the file. Raises CodeError.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return _read(path, arch, ())
+    return _read(path, arch, (status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: Path, arch: str, stamp: tuple[int, ...]) -> tuple[objects.CodeObject, ...]:
+    del stamp
+    carried = code_objects(path)
+    known = dict.fromkeys(one.arch for one in carried)
+    wanted = arch or (USUAL if USUAL in known else carried[0].arch)
+    found = [one for one in carried if one.serves(wanted)]
+    if not found:
+        raise CodeError(
+            f"no code object for {wanted} in it",
+            where=Location(path),
+            mend=f"--arch takes one of {', '.join(known)}",
+        )
+    target = next((one.target for one in found if one.target == wanted), found[0].target)
+    try:
+        return tuple(objects.read_code_object(one.data) for one in found if one.target == target)
+    except CodeError as error:
+        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
+
+
 def _found(data: bytes) -> Iterator[Embedded]:
     if data.startswith(elf.MAGIC):
         if elf.is_code_object(data):
-            yield Embedded(elf.target_of(data), data)
+            yield Embedded(objects.target_of(data), data)
         else:
             for section in elf.sections(data, ".hip_fatbin"):
                 yield from _bundles(section)
@@ -119,13 +170,8 @@ def _zlib(packed: bytes, limit: int) -> bytes:
 
 
 def _zstd(packed: bytes, limit: int) -> bytes:
-    try:
-        import zstandard
-    except ImportError:
-        raise CodeError(
-            "the bundle is compressed with zstd, which needs the package zstandard",
-            mend="pip install 'tokitai[gfx]'",
-        ) from None
+    import zstandard
+
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(packed)) as reader:
             return reader.read(limit + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x7fELF"
 AMDGPU = 224
+_WRITE, _THREAD_LOCAL = 0x1, 0x400
+_FOREIGN = re.compile(
+    r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
+)
 # The low byte of e_flags. https://llvm.org/docs/AMDGPUUsage.html#elf-code-object
 MACHINES = {
     0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
@@ -38,12 +43,8 @@ def target_of(data: bytes) -> str:
 @contextlib.contextmanager
 def opened(data: bytes) -> Iterator[ELFFile]:
     """The file as pyelftools reads it; whatever that trips over is a CodeError."""
-    try:
-        from elftools.elf.elffile import ELFFile
-    except ImportError:
-        raise CodeError(
-            "reading ELF files needs the package pyelftools", mend="pip install 'tokitai[gfx]'"
-        ) from None
+    from elftools.elf.elffile import ELFFile
+
     try:
         yield ELFFile(io.BytesIO(data))
     except (CodeError, MemoryError):
@@ -51,6 +52,42 @@ def opened(data: bytes) -> Iterator[ELFFile]:
     except Exception as error:  # noqa: BLE001 - it trips over a stranger's bytes in many ways
         told = str(error) or "nothing more is known"
         raise CodeError(f"a damaged ELF file ({type(error).__name__}: {told})") from None
+
+
+def writable(data: bytes) -> Iterator[str]:
+    """Names of the objects of an ELF file that lie in sections that are written at run time.
+
+    Left out is what the harness, the compiler and the C++ library put beside the source's own, and
+    what a thread has of its own.
+    """
+    with opened(data) as file:
+        tables = [file.get_section_by_name(name) for name in (".symtab", ".dynsym")]
+        table: Any = next((one for one in tables if one is not None), None)
+        places = [(one["sh_flags"], one.name) for one in file.iter_sections()]
+        for symbol in table.iter_symbols() if table is not None else ():
+            at, is_object = symbol["st_shndx"], symbol["st_info"]["type"] == "STT_OBJECT"
+            if not is_object or not symbol["st_size"] or not isinstance(at, int):
+                continue
+            flags, lies_in = places[at]
+            is_written = flags & _WRITE and not flags & _THREAD_LOCAL
+            if (
+                is_written
+                and not lies_in.startswith(".data.rel.ro")
+                and not _FOREIGN.match(symbol.name)
+            ):
+                yield variable_name(symbol.name)
+
+
+def variable_name(mangled: str) -> str:
+    """Name of a variable without its namespaces and function (Itanium C++ ABI 5.1)."""
+    if not mangled.startswith("_Z"):
+        return mangled
+    # A name is its length and its letters; behind the last one stand an E or a discriminator.
+    for whole in (mangled, mangled.removesuffix("E"), re.sub(r"_\d+$", "", mangled)):
+        for match in re.finditer(r"[1-9]\d*", whole):
+            if match.end() + int(match[0]) == len(whole):
+                return whole[match.end() :]
+    return mangled
 
 
 def sections(data: bytes, name: str) -> list[bytes]:

@@ -1,18 +1,21 @@
-"""What a kernel's code object and instructions say of it, as facts."""
+"""What a code object, its kernels and their instructions say, as facts: the one inventory."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
+from tokitai_cli.gfx.code import elf
 from tokitai_cli.gfx.code.decode import UNKNOWN, decode
 from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.objects import Kernel
-from tokitai_cli.model.device import Fact
+from tokitai_cli.gfx.code.objects import EXECUTABLE, CodeObject, Kernel
+from tokitai_cli.model.device import APPROXIMATE, WRITABLE, Fact
+from tokitai_cli.storage import sha256
 
+SYMBOLS = "symbols of the code object"
 METADATA, DESCRIPTOR = "metadata of the code object", "kernel descriptor"
-CODE = "decoded instructions"
+CODE, CODE_BYTES = "decoded machine code", "bytes of the kernel"
 # The first that matches tells an instruction's class.
 CLASSES = {
     "memory": r"global_|flat_|scratch_|buffer_|ds_|s_(buffer_)?load_|s_dcache|s_gl1",
@@ -29,15 +32,22 @@ _CLASSES = {name: re.compile(pattern) for name, pattern in CLASSES.items()}
 CONTRACTED = re.compile(
     r"[vs]_(dual_)?(pk_)?(fma|fmac|fmamk|fmaak|mad|dot2\w*)_(mix\w*_)?\w*f(16|32|64)"
 )
-APPROXIMATE = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f")
 DIVISION = re.compile(r"v_div_(scale|fmas|fixup)_f")
 ROUNDING = ("to nearest even", "up", "down", "to zero")
+SWITCHES = ("dx10_clamp", "ieee", "fp16_overflow", "wgp_mode")
 DENORMALS = ("flushed", "flushed on input", "flushed on output", "kept")
 
 
-def instructions(kernel: Kernel, arch: str) -> list[Instruction]:
-    """The kernel's instructions. Raises CodeError for a processor that is not known."""
-    return list(decode(kernel.code, kernel.address, arch))
+def instructions(code: CodeObject, kernel: Kernel) -> list[Instruction]:
+    """The kernel's instructions; those of the whole code object, where it calls functions.
+
+    Raises CodeError for a processor that is not known.
+    """
+    own = list(decode(kernel.code, kernel.address, code.arch))
+    if not any(one.name == "s_swappc_b64" for one in own):
+        return own
+    loaded = [part for part in code.segments if part.flags & EXECUTABLE]
+    return [one for part in loaded for one in decode(part.data, part.address, code.arch)]
 
 
 def names(code: Iterable[Instruction]) -> Counter[str]:
@@ -49,42 +59,74 @@ def names(code: Iterable[Instruction]) -> Counter[str]:
     )
 
 
-def classes(code: Iterable[Instruction]) -> dict[str, int]:
-    """Instructions by class, in the order of CLASSES; what was not decoded is "unknown"."""
+def classes(named: Mapping[str, int]) -> dict[str, int]:
+    """Mnemonics by class, in the order of CLASSES; what was not decoded is "unknown"."""
     found: Counter[str] = Counter()
-    for name, count in names(code).items():
+    for name, count in named.items():
         found[next((one for one, is_of in _CLASSES.items() if is_of.match(name)), UNKNOWN)] += count
     return {name: found[name] for name in (*CLASSES, UNKNOWN) if found[name]}
 
 
-def facts(kernel: Kernel, code: Sequence[Instruction]) -> tuple[Fact, ...]:
-    """Registers, memory, arguments, float mode and what its instructions are."""
+def of_code_object(code: CodeObject) -> Iterator[Fact]:
+    """Its digest, its processor, and the variables that its kernels can write."""
+    yield Fact("code object sha256", sha256(code.data), "the code object")
+    yield Fact("code object for", code.target or code.arch, METADATA)
+    yield from variables(code.data, SYMBOLS)
+
+
+def variables(data: bytes, source: str) -> Iterator[Fact]:
+    """A fact that names the variables of an ELF file that kernels can write, if there are any."""
+    found = ", ".join(sorted(set(elf.writable(data))))
+    if found:
+        yield Fact(WRITABLE, found, source)
+
+
+def of_kernel(kernel: Kernel) -> Iterator[Fact]:
+    """Registers, memory, arguments and float mode, for every processor."""
     told, descriptor, mode = kernel.told, kernel.descriptor, kernel.descriptor.mode()
+    single, half = (
+        f"rounds {ROUNDING[mode[f'round_{width}']]}, denormals {DENORMALS[mode[f'denorm_{width}']]}"
+        for width in ("32", "16_64")
+    )
+    switches = ", ".join(name.replace("_", " ") for name in SWITCHES if mode[name]) or "none"
+    yield from (
+        Fact(name, str(value), source)
+        for name, value, source in (
+            ("symbol", kernel.name, SYMBOLS),
+            ("vector registers", told.vgpr_count, METADATA),
+            ("accumulation registers", told.agpr_count, METADATA),
+            ("scalar registers", told.sgpr_count, METADATA),
+            ("spilled vector registers", told.vgpr_spill_count, METADATA),
+            ("spilled scalar registers", told.sgpr_spill_count, METADATA),
+            ("shared bytes", descriptor.lds, DESCRIPTOR),
+            ("scratch bytes per thread", descriptor.scratch, DESCRIPTOR),
+            ("wave size", told.wavefront_size, METADATA),
+            ("threads of a block at most", told.max_flat_workgroup_size, METADATA),
+            ("float32 mode", single, DESCRIPTOR),
+            ("float16 and float64 mode", half, DESCRIPTOR),
+            ("mode switches that are on", switches, DESCRIPTOR),
+            ("argument bytes", told.kernarg_segment_size, METADATA),
+            ("arguments", _arguments(kernel), METADATA),
+            ("code bytes", len(kernel.code), METADATA),
+            ("machine code sha256", sha256(kernel.code), CODE_BYTES),
+        )
+        if value is not None
+    )
+
+
+def of_instructions(code: Iterable[Instruction], approximate: Iterable[str]) -> Iterator[Fact]:
+    """What the instructions are; `approximate`: those that hardware gives within an error only."""
     named = names(code)
-    rounding, denormals = ROUNDING[mode["round_32"]], DENORMALS[mode["denorm_32"]]
-    half = f"{ROUNDING[mode['round_16_64']]}, denormals {DENORMALS[mode['denorm_16_64']]}"
-    entries = [
-        ("symbol", kernel.name, METADATA),
-        ("vector registers", told.vgpr_count, METADATA),
-        ("scalar registers", told.sgpr_count, METADATA),
-        ("spilled vector registers", told.vgpr_spill_count, METADATA),
-        ("spilled scalar registers", told.sgpr_spill_count, METADATA),
-        ("shared bytes", descriptor.lds, DESCRIPTOR),
-        ("scratch bytes per thread", descriptor.scratch, DESCRIPTOR),
-        ("wave size", descriptor.wave, DESCRIPTOR),
-        ("threads of a block at most", told.max_flat_workgroup_size, METADATA),
-        ("float32 mode", f"rounds {rounding}, denormals {denormals}", DESCRIPTOR),
-        ("float16 and float64 mode", f"rounds {half}", DESCRIPTOR),
-        ("argument bytes", told.kernarg_segment_size, METADATA),
-        ("arguments", _arguments(kernel), METADATA),
-        ("code bytes", len(kernel.code), METADATA),
-        ("instructions", len(code), CODE),
-        ("of class", ", ".join(f"{name} {count}" for name, count in classes(code).items()), CODE),
-        ("rounded once (contracted)", _those(named, CONTRACTED), CODE),
-        ("divisions by sequence", _those(named, DIVISION), CODE),
-        ("approximate (transcendental)", _those(named, APPROXIMATE), CODE),
-    ]
-    return tuple(Fact(name, str(value), source) for name, value, source in entries)
+    inventory = ", ".join(f"{name} {count}" for name, count in classes(named).items())
+    yield from (
+        Fact(name, value, CODE)
+        for name, value in (
+            ("instructions", f"{named.total()}: {inventory}"),
+            ("rounded once (contracted)", _those(named, CONTRACTED)),
+            ("divisions by sequence", _those(named, DIVISION)),
+            (APPROXIMATE, ", ".join(approximate) or "none"),
+        )
+    )
 
 
 def _those(named: Counter[str], wanted: re.Pattern[str]) -> str:

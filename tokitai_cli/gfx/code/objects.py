@@ -6,18 +6,22 @@ Formats: LLVM, User Guide for AMDGPU Backend (kernel descriptor, code object met
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import field
 
-from tokitai_cli.errors import CodeError
+from tokitai_cli.errors import CodeError, near
 from tokitai_cli.gfx.code import elf
 
-NOTE_METADATA = 32
+_ANONYMOUS = "(anonymous namespace)"
+_WORD = re.compile(r"\w+(?=[<(]|$)")
+_TOLD, _MOST_TOLD = 5, 400  # names of kernels, and letters, in an error
+NOTE_METADATA, EXECUTABLE = 32, 1
 MAX_NAME = 4096
 MAX_SEGMENT = 1 << 28
 
@@ -57,7 +61,7 @@ class _Told(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
     group_segment_fixed_size: int = 0
     private_segment_fixed_size: int = 0
     max_flat_workgroup_size: int = 0
-    uses_dynamic_stack: bool = False
+    agpr_count: int | None = None
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -87,7 +91,7 @@ class Descriptor(msgspec.Struct, frozen=True):
         places = {
             "round_32": (12, 3), "round_16_64": (14, 3), "denorm_32": (16, 3),
             "denorm_16_64": (18, 3), "dx10_clamp": (21, 1), "ieee": (23, 1), "fp16_overflow": (26, 1),
-            "wgp": (29, 1),
+            "wgp_mode": (29, 1),
         }  # fmt: skip
         return {name: self.rsrc1 >> shift & bits for name, (shift, bits) in places.items()}
 
@@ -96,7 +100,6 @@ class Kernel(msgspec.Struct, frozen=True):
     """A kernel. address, size: of its code, whose bytes are `code`; told: its metadata."""
 
     name: str
-    demangled: str
     address: int
     code: bytes
     descriptor: Descriptor
@@ -106,6 +109,21 @@ class Kernel(msgspec.Struct, frozen=True):
     def args(self) -> tuple[Argument, ...]:
         """Arguments in the order of the metadata, hidden ones included."""
         return tuple(self.told.args)
+
+    @property
+    def demangled(self) -> str:
+        """Its name as its source spells it."""
+        return demangled(self.name)
+
+    @property
+    def title(self) -> str:
+        """Its name with its template arguments, as `scale<float>`."""
+        return title(self.name)
+
+    @property
+    def parameters(self) -> str:
+        """The types of its parameters as its symbol tells them, empty where it does not."""
+        return _parts(self.demangled)[1]
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -132,23 +150,28 @@ class CodeObject(msgspec.Struct, frozen=True):
         """Loaded bytes; what the file does not give is zero. Raises CodeError outside segments."""
         return _read(self.segments, address, size)
 
-    def kernel(self, name: str) -> Kernel:
-        """The kernel of that symbol or demangled name, which may leave out arguments and values.
 
-        Raises CodeError where there is none or several.
-        """
-        found: list[Kernel] = []
-        for spelled in zip(*map(_spellings, self.kernels), strict=True):
-            found = found or [
-                one for one, text in zip(self.kernels, spelled, strict=True) if text == name
-            ]
-        if len(found) != 1:
-            names = ", ".join(one.demangled for one in (found or self.kernels)[:5])
-            what = f"{len(found)} kernels are" if found else "no kernel is"
-            raise CodeError(
-                f"{what} called {name!r} in the code object", mend=f"there are {names}, ..."
-            )
+def kernel_of(objects: Sequence[CodeObject], name: str) -> tuple[CodeObject, Kernel]:
+    """The kernel of that symbol or demangled name, and the code object that it is in.
+
+    A demangled name may leave out what it returns, its parameters and its template arguments, and
+    spaces. Raises CodeError where there is none or several.
+    """
+    every = [(code, one) for code in objects for one in code.kernels]
+    wanted, found = _plain(name), list[tuple[CodeObject, Kernel]]()
+    word = _WORD.search(wanted.replace(_ANONYMOUS, ""))  # spares demangling all of them
+    likely = [pair for pair in every if word is not None and word[0] in pair[1].name]
+    for spelled in zip(*(_spellings(one) for _, one in likely), strict=True):
+        found = found or [one for one, text in zip(likely, spelled, strict=True) if text == wanted]
+    if len(found) == 1:
         return found[0]
+    if found:
+        told = ", ".join(one.demangled for _, one in found[:_TOLD])
+        raise CodeError(f"{len(found)} kernels are called `{name}`", mend=f"name one of {told}")
+    mend = near(name, (one.title for _, one in every))
+    many = len(mend) > _MOST_TOLD
+    mend = "`tokitai isa FILE` lists its kernels" if many else mend
+    raise CodeError(f"no kernel is called `{name}`", mend=mend)
 
 
 def read_code_object(data: bytes) -> CodeObject:
@@ -173,9 +196,19 @@ def read_code_object(data: bytes) -> CodeObject:
     symbols = {name: (value, size) for name, value, size in listed if name}
     metadata = _metadata(notes)
     kernels = tuple(_kernel(told, symbols, segments) for told in metadata.kernels)
-    return CodeObject(
-        elf.target_of(data), metadata.target, kernels, segments, symbols, relocations, data
-    )
+    arch = _target(metadata, data).partition(":")[0]
+    return CodeObject(arch, metadata.target, kernels, segments, symbols, relocations, data)
+
+
+def target_of(data: bytes) -> str:
+    """The processor of a code object with its features, as metadata or header tell it."""
+    with elf.opened(data) as file:
+        notes = [elf.held(file, one) for one in file.iter_sections("SHT_NOTE")]
+    return _target(_metadata(notes), data)
+
+
+def _target(metadata: _Metadata, data: bytes) -> str:
+    return metadata.target.partition("--")[2] or elf.target_of(data)
 
 
 def _kernel(
@@ -192,7 +225,7 @@ def _kernel(
     address, size = symbols[name]
     if at + entry != address:
         raise CodeError(f"a damaged code object: {name!r} does not start where its code does")
-    return Kernel(name, demangled(name), address, _read(segments, address, size), descriptor, told)
+    return Kernel(name, address, _read(segments, address, size), descriptor, told)
 
 
 def _read(segments: tuple[Segment, ...], address: int, size: int) -> bytes:
@@ -223,26 +256,34 @@ def _entries(section: bytes) -> Iterator[tuple[int, bytes]]:
         at = start + -(-size // 4) * 4
 
 
+@functools.lru_cache(maxsize=4096)
 def demangled(name: str) -> str:
     """A C++ symbol as its source spells it; what cannot be read stays as it is."""
     if not name.startswith("_Z") or len(name) > MAX_NAME:
         return name
-    try:
-        import itanium_demangler
-    except ImportError:
-        return name
+    import itanium_demangler
+
     with contextlib.suppress(Exception):  # of another's parser, on another's names
         found = itanium_demangler.parse(name)
         if found is not None:
-            text = re.sub(r"\(bool\)([01])", lambda m: ("false", "true")[int(m[1])], str(found))
+            text = re.sub(r"\b_GLOBAL__N_\w*", _ANONYMOUS, str(found))
+            text = re.sub(r"\(bool\)([01])", lambda m: ("false", "true")[int(m[1])], text)
             return re.sub(r"\((?:unsigned )?(?:int|long|short|char)\)(?=-?\d)", "", text)
     return name
 
 
 def _spellings(kernel: Kernel) -> tuple[str, ...]:
-    """What a kernel may be called, the fullest first."""
-    whole, bare = kernel.demangled, _bare(kernel.demangled)
-    return kernel.name, whole, whole.partition("(")[0], bare, bare.partition("<")[0]
+    """What a kernel may be called, the fullest first, without needless spaces."""
+    whole, (title, types) = kernel.demangled, _parts(kernel.demangled)
+    front = whole[: whole.find(title) + len(title)]
+    names = (whole, f"{title}({types})", front, title, title.partition("<")[0])
+    return kernel.name, *map(_plain, names)
+
+
+def _plain(name: str) -> str:
+    """A name without spaces beside marks, and numbers without the letters of their types."""
+    name = re.sub(r"\s*([^\w\s])\s*", r"\1", name.strip())
+    return re.sub(r"\b(\d+)[uUlL]+\b", r"\1", name)
 
 
 def _any(section: Any) -> Any:
@@ -250,15 +291,22 @@ def _any(section: Any) -> Any:
     return section
 
 
-def _bare(text: str) -> str:
-    """A demangled name without the type that it returns and without its arguments."""
-    head = text.partition("(")[0]
-    depth = 0
-    for at in range(len(head) - 1, -1, -1):
-        depth += {">": 1, "<": -1}.get(head[at], 0)
-        if head[at] == " " and depth == 0:
-            return head[at + 1 :]
-    return head
+def title(name: str) -> str:
+    """A function's symbol as its name with its template arguments."""
+    return _parts(demangled(name))[0]
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Of a demangled name: the function with its template arguments, and its parameters' types."""
+    plain = text.replace(_ANONYMOUS, "_" * len(_ANONYMOUS))
+    start = depth = 0
+    for at, mark in enumerate(plain):
+        depth += {"<": 1, ">": -1}.get(mark, 0)
+        if depth == 0 and mark == " ":
+            start = at + 1
+        elif depth == 0 and mark == "(":
+            return text[start:at], text[at + 1 : text.rindex(")")] if ")" in text[at:] else ""
+    return text[start:], ""
 
 
 def lines(data: bytes) -> dict[int, tuple[str, int]]:

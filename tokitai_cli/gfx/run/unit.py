@@ -122,11 +122,12 @@ def unit(
         told = ((at, *place(by_address[at])) for at in sorted(set(body.places)))
         parts += [body.text, _tables(kernel, index, told)]
     names = "".join(sorted(operations.values()))
+    entries = [(one.name, one.words, one.most_threads) for one in kernels]
     return (
         '// Generated: the kernels of a code object.\n#include "gfx/run/program.hpp"\n'
         f"namespace tokitai::gfx {{\n{names}\n{_image(memory)}}}\n"
         "namespace {\nusing namespace tokitai;\nusing namespace tokitai::gfx;\n"
-        f"{''.join(parts)}}}\n{_program(kernels, symbols)}"
+        f"{''.join(parts)}}}\n{program(entries, symbols)}"
     )
 
 
@@ -156,21 +157,26 @@ def _tables(kernel: Code, index: int, places: Iterable[tuple[int, str, str, int]
     told = [
         f"{{{at:#x}, {quoted(text)}, {quoted(file)}, {line}}}" for at, text, file, line in places
     ]
-    parameters = [
-        f"{{Argument::{word.kind}, {quoted(word.place)}, {_signed(word.lowest)}, {word.highest:#x}ull}}"
-        for word in kernel.words
-    ]
     block = ", ".join(str(flag).lower() for flag in registers.block)
     return (
         f"constexpr Slot slots_{index}[] = {{{', '.join([*slots, '{}'])}}};\n"
         f"constexpr Place places_{index}[] = {{{', '.join([*told, '{}'])}}};\n"
-        f"constexpr Parameter parameters_{index}[] = {{{', '.join([*parameters, '{}'])}}};\n"
+        f"{parameters(index, kernel.words)}"
         f"constexpr DeviceKernel kernel_{index} = {{run_{index}, {kernel.entry:#x}, "
         f"{kernel.vector_registers}, {kernel.lds}, {kernel.scratch}, {kernel.argument_bytes}, "
         f"{registers.dispatch}, {registers.arguments}, "
         f"{registers.scratch_size}, {registers.end}, {block}, slots_{index}, {len(slots)}, "
         f"places_{index}, {len(told)}}};\n"
     )
+
+
+def parameters(index: int, words: Iterable[Word]) -> str:
+    """The table of what launches of a kernel are held against."""
+    rows = [
+        f"{{Argument::{word.kind}, {quoted(word.place)}, {_signed(word.lowest)}, {word.highest:#x}ull}}"
+        for word in words
+    ]
+    return f"constexpr Parameter parameters_{index}[] = {{{', '.join([*rows, '{}'])}}};\n"
 
 
 def _signed(value: int) -> str:
@@ -201,11 +207,13 @@ def _image(memory: Memory) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _program(kernels: Sequence[Code], symbols: Sequence[tuple[str, int, int]]) -> str:
+def program(
+    kernels: Sequence[tuple[str, Sequence[Word], int]], symbols: Sequence[tuple[str, int, int]]
+) -> str:
+    """What the server finds the kernels by. kernels: name, words, most threads of a block."""
     entries = [
-        f"{{{quoted(one.name)}, {len(one.words)}, parameters_{index}, {one.most_threads}, "
-        f"&kernel_{index}}}"
-        for index, one in enumerate(kernels)
+        f"{{{quoted(name)}, {len(words)}, parameters_{index}, {threads}, &kernel_{index}}}"
+        for index, (name, words, threads) in enumerate(kernels)
     ]
     held = [
         f"{{{quoted(name)}, {size}, reinterpret_cast<const void*>({address:#x}ul)}}"
