@@ -82,12 +82,20 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
         mend = "the path is relative to the spec's folder"
         raise document.fault((*path, "source"), f"{what}: {file}", mend)
     if is_machine_code(file):
-        for key in ("defines", "flags", "include", "symbols", "structs"):
-            if getattr(variant, key):
-                message = f"`{variant.source}` is machine code, which has no `{key}` in a spec"
-                mend = "remove it; kernels that take structs by value cannot be launched"
-                mend = mend if key == "structs" else "remove it: nothing is compiled"
-                raise document.fault((*path, key), message, mend, at_key=True)
+        given: list[KeyPath] = [
+            (key,)
+            for key in ("defines", "flags", "include", "symbols", "structs")
+            if getattr(variant, key)
+        ]
+        for role in ("outputs", "inout"):
+            named = getattr(variant, role).items()
+            given += [(role, name, "symbol") for name, buffer in named if buffer.symbol]
+        for key in given:
+            message = f"`{variant.source}` is machine code, which has no `{key[-1]}` in a spec"
+            mend = (
+                "remove it: nothing is compiled, and places in memory are known for arguments alone"
+            )
+            raise document.fault((*path, *key), message, mend, at_key=True)
 
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
