@@ -17,6 +17,7 @@ from bench._runs import TOKITAI, Line, compiled, environment, interleaved, ratio
 from tokitai_cli import formula, inputs, oracles, plan, spec
 from tokitai_cli.answers.asked import Asked
 from tokitai_cli.oracles import formulas
+from tokitai_cli.oracles.request import scalars
 from tokitai_cli.plan.selection import Selection
 
 ROUNDS = 5
@@ -112,7 +113,7 @@ def _oracles() -> Iterator[Line]:
         file = formulas.file_of(case.variant.oracle)
         assert file is not None
         function = formulas.function(case.variant.oracle, file)
-        asked = Asked(function, dict(case.shape), arrays, formulas.scalars(case))
+        asked = Asked(function, dict(case.shape), arrays, scalars(case))
         sides: dict[str, Callable[[], object]] = {
             "oracle": functools.partial(oracles.expect, case, arrays),
             "formula": functools.partial(asked.in_double, lambda x: x),

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from tokitai_cli import expressions, flags, resources
 from tokitai_cli.errors import BuildError, Location, SpecError
+from tokitai_cli.model.buffers import symbols_of
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
-from tokitai_cli.model.spec import Variant, symbols_of
+from tokitai_cli.model.spec import Variant
 
 
 def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessRequest:

@@ -1,6 +1,7 @@
 """The terminal: progress and errors on stderr, summaries and tables on stdout."""
 
 from tokitai_cli.console.batch import BatchDisplay, show_batch, show_cases, show_planned
+from tokitai_cli.console.contract import show_scores, show_spec
 from tokitai_cli.console.progress import Progress
 from tokitai_cli.console.show import (
     show_answer,
@@ -12,8 +13,6 @@ from tokitai_cli.console.show import (
     show_kernels,
     show_machine_code,
     show_ops,
-    show_scores,
-    show_spec,
     show_summary,
 )
 

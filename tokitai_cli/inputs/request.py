@@ -10,9 +10,10 @@ import numpy as np
 from tokitai_cli.dtypes import FORMATS, FloatFormat
 from tokitai_cli.errors import Location, NotRunError, SpecError
 from tokitai_cli.expressions import evaluate, evaluate_real
+from tokitai_cli.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.model.case import BufferPlan, Case
 from tokitai_cli.model.draws import setting
-from tokitai_cli.model.spec import Draw, draw_of, drawn_buffers
+from tokitai_cli.model.spec import Draw
 from tokitai_cli.numerics import bit_source
 
 

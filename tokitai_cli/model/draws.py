@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.spec import Draw, Spec, Variant, draw_of, drawn_buffers
+from tokitai_cli.model.buffers import draw_of, drawn_buffers
+from tokitai_cli.model.spec import Draw, Spec, Variant
 
 SETTINGS = tuple(name for name in Draw.__struct_fields__ if name != "kind")
 

@@ -11,14 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.model.spec import (
-    Expression,
-    Launch,
-    Variant,
-    leaves_of,
-    listed,
-    passed_buffers,
-)
+from tokitai_cli.model.buffers import leaves_of, listed, passed_buffers
+from tokitai_cli.model.spec import Expression, Launch, Variant
 
 
 class KernelArg(msgspec.Struct, frozen=True):

@@ -6,10 +6,9 @@ _ for -. Formulas that users write run in a process of their own (see `user`).
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import answers, resources
-from tokitai_cli.answers.answer import answer, evaluated
+from tokitai_cli.answers.answer import answer
 from tokitai_cli.answers.asked import Asked, Wanted, wanted_of
 from tokitai_cli.answers.changes import Change, Operation, Recorded
 from tokitai_cli.answers.products import block_of, product_of
 from tokitai_cli.answers.replay import replay as in_single
 from tokitai_cli.answers.wrong import recorded
-from tokitai_cli.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.errors import Location, NotRunError, SpecError
-from tokitai_cli.expressions import evaluate
-from tokitai_cli.formula import NoRuleError
-from tokitai_cli.formula.known import ClaimError
+from tokitai_cli.dtypes import FORMATS
+from tokitai_cli.errors import NotRunError
 from tokitai_cli.model.case import (
     HEAVIEST_DROPPED,
     LAST_DROPPED,
@@ -39,18 +35,15 @@ from tokitai_cli.model.case import (
     Replay,
     Role,
 )
-from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.numerics import round_to
-from tokitai_cli.oracles.answer import AnswerError, expectation
+from tokitai_cli.oracles.answer import expectation
 from tokitai_cli.oracles.exact import require_exact
+from tokitai_cli.oracles.fit import placed, require_outputs
+from tokitai_cli.oracles.request import Arrays, request, scalars
 from tokitai_cli.user_code.oracle import flat
-
-Arrays = Mapping[str, NDArray[Any]]
 
 # Rows and columns of a large product that are sampled, evenly: some of every tile of 128.
 _SAMPLED = (128, 1024)
-# Elements of a case on which a built-in formula is tried before a run.
-_TRIED = 1 << 16
 
 
 def names() -> tuple[str, ...]:
@@ -102,11 +95,11 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     if (block := _block(case, asked)) is not None:
         asked, plans = _within(case, asked, block)
         wanted = msgspec.structs.replace(wanted, shapes={})
-    with _placed(case, name):
+    with placed(case, name):
         formula = recorded(asked, wanted)
         _require_bound(plans, wanted, formula)
         found = answer(asked, wanted, formula)
-        _require_outputs(
+        require_outputs(
             plans, case, name, {key: parts["reference"] for key, parts in found.items()}
         )
     parts = {plan.name: dict(flat(plan.name, found[plan.name])) for plan in plans}
@@ -149,24 +142,6 @@ def _within(case: Case, asked: Asked, block: Block) -> tuple[Asked, tuple[Buffer
     shape = (block.rows.size, block.columns.size)
     part = msgspec.structs.replace(plan, shape=shape)
     return block_of(asked, product, block.rows, block.columns), (part,)
-
-
-@contextlib.contextmanager
-def _placed(case: Case, name: str, key: str = "oracle") -> Iterator[None]:
-    """What a built-in formula raises is a misfit of the spec; SpecError says which."""
-    try:
-        yield
-    except ClaimError as error:
-        raise _misfit(case, str(error), "", error.key) from None
-    except AnswerError as error:
-        raise _misfit(case, f"oracle {name}: {error}", error.mend, key) from None
-    except NoRuleError as error:
-        raise _misfit(case, f"oracle {name}: {error}", "write an oracle of your own", key) from None
-    except KeyError as error:
-        missing = error.args[0]
-        raise _misfit(case, f"oracle {name} reads {missing}", f"add {missing}", key) from None
-    except (IndexError, TypeError, ValueError) as error:
-        raise _misfit(case, f"shapes do not fit oracle {name}: {error}", "", key) from None
 
 
 def _require_bound(plans: Iterable[BufferPlan], wanted: Wanted, formula: Recorded) -> None:
@@ -267,115 +242,3 @@ def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Repla
         plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))
         for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)
     }
-
-
-def require(case: Case, name: str, key: str, file: Path) -> None:
-    """Raise SpecError where a built-in formula does not fit the case's arrays, claims or outputs.
-
-    It is tried on zeros; not at a large shape that cannot be made small, which tells in its run. key:
-    of the variant, which names the formula.
-    """
-    small = _small(case)
-    if small is None:
-        return
-    case = small
-    plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
-    arrays = {plan.name: np.zeros(plan.shape, numpy_dtype(plan.dtype)) for plan in plans}
-    wanted = wanted_of(request(case), str(file))
-    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
-    with _placed(case, name, key):
-        formula = recorded(asked, wanted)
-        found = evaluated(asked, wanted)
-        values = {key: parts["reference"] for key, parts in found.items()}
-        _require_outputs(case.buffers_of(Role.OUTPUT, Role.INOUT), case, name, values)
-    for plan in case.buffers_of(Role.OUTPUT, Role.INOUT):
-        if plan.dtype in FORMATS and plan.name not in formula.behind:
-            said = f"oracle {name} makes {plan.name} of integers alone"
-            raise _misfit(case, said, "give it arrays of floats")
-
-
-def _small(case: Case) -> Case | None:
-    """The case, or where it is large one with smaller params; None where its shapes are not theirs."""
-    if sum(plan.elements for plan in case.buffers) <= _TRIED:
-        return case
-    texts = {text for shape in _shapes(case).values() for text in shape}
-    if not texts <= case.shape.keys():
-        return None
-    sizes = sorted(set(case.shape.values()))
-    shape = {name: min(value, 3 + sizes.index(value)) for name, value in case.shape.items()}
-    buffers = tuple(
-        msgspec.structs.replace(plan, shape=tuple(shape[text] for text in _shapes(case)[plan.name]))
-        for plan in case.buffers
-        if plan.name in _shapes(case)
-    )
-    return msgspec.structs.replace(case, shape=shape, buffers=buffers)
-
-
-def _shapes(case: Case) -> dict[str, list[str]]:
-    """Shapes of inputs and outputs as the spec writes them."""
-    return {
-        name: [str(extent) for extent in buffer.shape]
-        for buffers in (drawn_buffers(case.variant), case.variant.outputs)
-        for name, buffer in buffers.items()
-    }
-
-
-def _require_outputs(plans: Iterable[BufferPlan], case: Case, name: str, given: Arrays) -> None:
-    for plan in plans:
-        if plan.name not in given:
-            raise _misfit(case, f"oracle {name} judges {', '.join(given)}, not {plan.name}", "")
-        shape = given[plan.name].shape
-        if shape != plan.shape:
-            said = f"oracle {name} cannot judge {plan.name} {list(plan.shape)}, not {list(shape)}"
-            raise _misfit(case, said, "")
-
-
-def _misfit(case: Case, message: str, mend: str, key: str = "oracle") -> SpecError:
-    where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
-    return SpecError(message, where=where, mend=mend)
-
-
-def request(case: Case) -> dict[str, Any]:
-    """What is asked of the case's formula, as plain JSON (see `formula.oracle.Wanted`)."""
-    oracle = case.variant.by_formula
-    assert oracle is not None
-    claim = reduction(case)
-    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
-    rounds = {}
-    if isinstance(claim, dict):
-        rounds = {plan.name: claim["outputs"].get(plan.name, claim["tree"]) for plan in plans}
-    checks = case.variant.checks
-    return {
-        "outputs": {plan.name: plan.dtype for plan in plans},
-        "rounds": rounds,
-        "precision": {
-            "ulps": oracle.precision,
-            "accumulate": oracle.accumulate,
-            "flush_to_zero": case.variant.flush_to_zero,
-            "welford": claim == "welford" or (isinstance(claim, dict) and claim["welford"]),
-        },
-        "probable": any(check.metric == "bound-prob" for check in checks),
-        "replay": any(check.against == "replay" for check in checks),
-        "turn": case.seed,
-        "trees": list(claim["outputs"]) if isinstance(claim, dict) else [],
-        "shapes": _shapes(case),
-    }
-
-
-def reduction(case: Case) -> Any:
-    """The variant's claim on the order of additions: a word, or its trees at this shape."""
-    claim = case.variant.reduction
-    if isinstance(claim, str):
-        return claim
-    trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
-    tree = int(evaluate(claim.tree, case.shape))
-    return {"tree": tree, "outputs": trees, "welford": claim.welford}
-
-
-def scalars(case: Case) -> dict[str, Any]:
-    """Scalars of the case as the kernels get them: decoded from their bits."""
-    values: dict[str, Any] = {}
-    for one in case.scalars:
-        number = np.frombuffer(one.bits, dtype=numpy_dtype(one.dtype))[0]
-        values[one.name] = float(number) if one.dtype in FORMATS else number.item()
-    return values

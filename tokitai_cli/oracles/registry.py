@@ -10,9 +10,9 @@ from tokitai_cli.errors import Location, SpecError, near
 from tokitai_cli.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.model.draws import functions_of
 from tokitai_cli.model.spec import Spec, Variant
-from tokitai_cli.oracles import formulas, user
-from tokitai_cli.oracles.formulas import Arrays
+from tokitai_cli.oracles import fit, formulas, user
 from tokitai_cli.oracles.properties import PROPERTIES, Given
+from tokitai_cli.oracles.request import Arrays
 from tokitai_cli.oracles.sequential import REPLAYS
 from tokitai_cli.user_code.files import digest_of, files_of
 
@@ -82,7 +82,8 @@ def require_fit(case: Case) -> None:
         user.require(case)
     for key, name in {"replay": variant.replay, "oracle": variant.oracle}.items():
         if name and not is_user(name):
-            formulas.require(case, name, key, _file(case, name, key))
+            file = _file(case, name, key)
+            fit.require(case, name, key, file, formulas.function(name, file))
 
 
 def stated_properties(

@@ -30,11 +30,12 @@ from numpy.typing import NDArray
 from tokitai_cli import process, python_source
 from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import Location, OracleError, SpecError
+from tokitai_cli.model.buffers import drawn_buffers
 from tokitai_cli.model.case import BufferPlan, Case, Expectation, Role, Zeroed
-from tokitai_cli.model.spec import drawn_buffers
 from tokitai_cli.model.text import shortened
 from tokitai_cli.oracles.answer import AnswerError, expectation, loaded
-from tokitai_cli.oracles.formulas import Arrays, reduction, request, scalars, with_refined
+from tokitai_cli.oracles.formulas import with_refined
+from tokitai_cli.oracles.request import Arrays, reduction, request, scalars
 from tokitai_cli.user_code.calls import call, function_of, read_answer
 from tokitai_cli.user_code.files import file_of
 from tokitai_cli.user_code.oracle import AGAIN, STORED

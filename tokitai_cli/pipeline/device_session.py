@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli import build, kernel_server, plan
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.batch import BuildInfo
+from tokitai_cli.model.buffers import symbols_of
 from tokitai_cli.model.case import Case, RunResult
 from tokitai_cli.model.device import (
     APPROXIMATE,
@@ -26,7 +27,6 @@ from tokitai_cli.model.events import Listener
 from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.model.settings import Settings
-from tokitai_cli.model.spec import symbols_of
 from tokitai_cli.pipeline.prepare import Prepared
 
 # A compilation may take as long as this many cases, and this many seconds in any case.

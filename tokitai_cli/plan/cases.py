@@ -11,6 +11,7 @@ import msgspec
 from tokitai_cli import expressions
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import Location, SpecError
+from tokitai_cli.model.buffers import leaves_of, passed_buffers
 from tokitai_cli.model.case import (
     BufferArg,
     BufferPlan,
@@ -23,16 +24,7 @@ from tokitai_cli.model.case import (
     StructArg,
 )
 from tokitai_cli.model.device import WARP_SIZES
-from tokitai_cli.model.spec import (
-    WARP_SIZE,
-    Buffer,
-    Expression,
-    Launch,
-    ScalarArg,
-    Variant,
-    leaves_of,
-    passed_buffers,
-)
+from tokitai_cli.model.spec import WARP_SIZE, Buffer, Expression, Launch, ScalarArg, Variant
 from tokitai_cli.plan.scalars import pack
 
 # The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize) in the HIP API reference; CUDA C++

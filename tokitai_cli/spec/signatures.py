@@ -14,7 +14,8 @@ from tokitai_cli.gfx.code import bundles, objects
 from tokitai_cli.gfx.code.bundles import is_machine_code
 from tokitai_cli.gfx.code.parameters import parameters as parameters_of
 from tokitai_cli.kernel_source import Kernel, Parameter
-from tokitai_cli.model.spec import Launch, Spec, Variant, passed_buffers
+from tokitai_cli.model.buffers import passed_buffers
+from tokitai_cli.model.spec import Launch, Spec, Variant
 from tokitai_cli.spec.document import Document, KeyPath
 
 

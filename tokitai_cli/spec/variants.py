@@ -9,18 +9,10 @@ from pathlib import Path
 
 from tokitai_cli import flags, resources
 from tokitai_cli.gfx.code.bundles import is_machine_code
+from tokitai_cli.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named
-from tokitai_cli.model.spec import (
-    WARP_SIZE,
-    Buffer,
-    Check,
-    ScalarArg,
-    Spec,
-    Variant,
-    draw_of,
-    drawn_buffers,
-)
+from tokitai_cli.model.spec import WARP_SIZE, Buffer, Check, ScalarArg, Spec, Variant
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.draws import check_draw, check_dtype
 from tokitai_cli.spec.launches import ROLES, buffers_of, check_launches
