@@ -84,8 +84,7 @@ def assemble(parts: Parts) -> Evidence:
     cases = [_supported(case, parts.builds) for case in parts.cases]
     # 2. What may differ between two equal runs leaves the part that the digest covers.
     split = [_split(case) for case in cases]
-    measured = {case.key: record for case, record in split if record is not None}
-    cases = [case for case, _ in split]
+    cases, measured = [case for case, _ in split], {one.key: more for one, more in split if more}
     # 3. The verdict, from the cases.
     outcome = _outcome(cases, parts)
     draft = Evidence(

@@ -171,11 +171,7 @@ class Server:
             times_ns=answer.times_ns,
             guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
             findings=findings.records(answer.found, layout.buffers, f"{self.hello.device} device"),
-            inputs_changed=tuple(
-                InputDamage(buffer.plan.name, offset, count)
-                for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
-                if buffer.plan.role in (Role.INPUT, Role.LIST) and count
-            ),
+            inputs_changed=_changed(layout, answer),
             log=log.text,
             log_bytes=log.total_bytes,
             schedules=frames.schedule_names(seeds),
@@ -318,6 +314,15 @@ class Server:
             os.close(self._response)
             self._response = -1
         self._memory.close()
+
+
+def _changed(layout: Layout, answer: Answer) -> tuple[InputDamage, ...]:
+    """Inputs that the kernels wrote to."""
+    return tuple(
+        InputDamage(buffer.plan.name, offset, count)
+        for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
+        if buffer.plan.role in (Role.INPUT, Role.LIST) and count
+    )
 
 
 def _with_writer(

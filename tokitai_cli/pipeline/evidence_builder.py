@@ -40,6 +40,8 @@ _ENVIRONMENT = (
     *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
     *(name for traits in TRAITS.values() for name in (*traits.found_by, *traits.obeyed)),
 )
+# What stands for the folder of the shipped kernels.
+_SHIPPED = "{tokitai}/kernels"
 _NO_REDUCTION = "that no output is a reduction is the spec's own word: no dropped term was tried"
 
 
@@ -153,10 +155,7 @@ class EvidenceBuilder:
                     self.cases,
                     self.chosen.sources,
                 ),
-                folders={
-                    str(loaded.folder): ".",
-                    str(resources.kernels_dir()): "{tokitai}/kernels",
-                },
+                folders={str(loaded.folder): ".", str(resources.kernels_dir()): _SHIPPED},
                 read_back=past is not None,
             )
         )

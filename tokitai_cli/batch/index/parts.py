@@ -127,15 +127,8 @@ class PartWriter:
             devices[done.device_record] = None
             record = result.record
             _check_place(done, record)
-            recorder.case(
-                CaseOutcome(
-                    record,
-                    tuple(result.times_ns),
-                    result.log,
-                    result.seconds,
-                    oracle_log=result.oracle_log,
-                )
-            )
+            times, told = tuple(result.times_ns), result.oracle_log
+            recorder.case(CaseOutcome(record, times, result.log, result.seconds, oracle_log=told))
             recorder.agreements.add(result.agreement, deterministic=record.deterministic)
             if record.build and record.build not in builds:
                 builds[record.build] = self._store.build(record.build)
