@@ -8,8 +8,8 @@ are written into DIR. Each translation unit (HeCBench: what its Makefiles compil
 own steps: kernels taken out of host code, compiled, linked with the unit that serves them. The
 compiler is told not to optimise. Results are kept in DIR/results.jsonl, so that a run can go on.
 
-With --bind N it takes N units at random and builds each kernel that `tokitai find` can bind by the spec
-that find drafts for it.
+With --bind N it takes N units at random, builds each kernel that `tokitai find` can bind by the spec
+that find drafts for it, and runs it once at the sizes that are guessed there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,24 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.build import build
+from tokitai_cli.build import Artifact, build
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.errors import TokitaiError
+from tokitai_cli.inputs import draw
+from tokitai_cli.kernel_server import Server
+from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
 from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
+from tokitai_cli.model.spec import Variant, symbols_of
 from tokitai_cli.pipeline.find import drafts_of, write_drafts
+from tokitai_cli.plan import Selection, memory_bytes, plan
 from tokitai_cli.spec import load
 from tokitai_cli.spec.gaps import GAP
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".hip", ".C")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
+_MOST_BYTES, _RUN_SECONDS = 1 << 30, 20.0
 _QUOTED = re.compile(r"['\u2018`][^'\u2019]*['\u2019]")
 
 
@@ -168,62 +174,115 @@ def units(roots: tuple[Path, Path]) -> list[Unit]:
     ]
 
 
-def attempt(unit: Unit, kernels: tuple[KernelEntry, ...] = ()) -> list[str]:
-    """Build a unit that serves `kernels`: what stops it, empty where nothing does."""
+class Bound(msgspec.Struct):
+    """One kernel: its draft's spec and entry where it has one, what stops its build, and its run."""
+
+    loaded: LoadedSpec | None = None
+    entry: KernelEntry | None = None
+    errors: list[str] = []
+    ended: str = ""
+
+
+def attempt(
+    unit: Unit, kernels: tuple[KernelEntry, ...] = (), symbols: tuple[tuple[str, str], ...] = ()
+) -> tuple[Artifact | None, list[str]]:
+    """Build a unit that serves `kernels`: the artifact, or what stops it."""
     recipe = CpuDevice().recipe(DeviceOptions(), {}, unit.flags)
     command = tuple("-O0" if word == "-O3" else word for word in recipe.command)
     recipe = msgspec.structs.replace(recipe, command=command)
-    errors: list[str] = []
     try:
-        build(HarnessRequest(unit.source, kernels), recipe)
+        return build(HarnessRequest(unit.source, kernels, symbols), recipe), []
     except TokitaiError as error:
-        errors = [*getattr(error, "first_errors", ()), str(error)]
+        return None, [*getattr(error, "first_errors", ()), str(error)]
     except Exception as error:  # noqa: BLE001 - a fault of the tool is what is looked for here
-        errors = [f"{type(error).__name__}: {error}"]
-    return errors
+        return None, [f"{type(error).__name__}: {error}"]
 
 
-def bound(unit: Unit, folder: Path) -> Iterator[list[str] | None]:
-    """For each kernel of a unit what stops the build by its drafted spec; None where it has no draft."""
+def bound(unit: Unit, folder: Path) -> list[Bound]:
+    """Each kernel of a unit built by its drafted spec, and run once at the draft's own sizes."""
     include = tuple(Path(flag[2:]) for flag in unit.flags if flag.startswith("-I"))
     macros = (flag[2:].partition("=") for flag in unit.flags if flag.startswith("-D"))
     defines = {name: value for name, _, value in macros}
     found = drafts_of(unit.source, include, folder / "spec", defines=defines)
     if isinstance(found, Unread):
-        return
-    drafts, _ = found
-    yield from (None for one in drafts if not one.spec)
-    entries: list[KernelEntry] = []
-    for path in write_drafts([one for one in drafts if one.spec], folder):
+        return []
+    kernels = [Bound(errors=["no draft"]) for one in found[0] if not one.spec]
+    drafted: list[Bound] = []
+    for path in write_drafts([one for one in found[0] if one.spec], folder):
         for file in (path, path.parent / "formula.py"):
             file.write_text(file.read_text("utf-8").replace(GAP, "# filled in:"), "utf-8")
         try:
-            (variant,) = load(path).spec.variants.values()
+            loaded = load(path)
+            (variant,) = loaded.spec.variants.values()
+            (launch,) = variant.launches
+            drafted.append(Bound(loaded, kernel_entry(variant, launch, WARP_SIZES[0])))
         except TokitaiError as error:
-            yield [str(error)]
-            continue
-        entries += [kernel_entry(variant, one, WARP_SIZES[0]) for one in variant.launches]
-    if not attempt(unit, tuple(entries)):
-        yield from ([] for _ in entries)
-    else:
-        yield from (attempt(unit, (one,)) for one in entries)
+            kernels.append(Bound(errors=[str(error)]))
+    with_symbols = [one for one in drafted if symbols_of(_variant(one))]
+    plain = [one for one in drafted if one not in with_symbols]
+    for group in (plain, *([one] for one in with_symbols)):
+        if _build_and_run(unit, group):
+            for one in group if len(group) > 1 else ():
+                _build_and_run(unit, [one])
+    return [*kernels, *drafted]
+
+
+def _variant(one: Bound) -> Variant:
+    assert one.loaded is not None
+    return next(iter(one.loaded.spec.variants.values()))
+
+
+def _build_and_run(unit: Unit, group: list[Bound]) -> list[str]:
+    """Build kernels together and run each; what stops the build, of all of them."""
+    if not group:
+        return []
+    entries = tuple(dict.fromkeys(one.entry for one in group if one.entry is not None))
+    held = symbols_of(_variant(group[0]))
+    symbols = tuple((name, buffer.dtype) for name, buffer in held.items())
+    artifact, errors = attempt(unit, entries, symbols)
+    for one in group:
+        one.errors = errors
+        one.ended = _run(artifact, one) if artifact is not None else ""
+    return errors
+
+
+def _run(artifact: Artifact, one: Bound) -> str:
+    """What ended the one case of a draft, empty where the kernels came to their end."""
+    assert one.loaded is not None
+    device, options = CpuDevice(), DeviceOptions(threads=1)
+    command = device.launch_command(artifact.path, options)
+    try:
+        (case,) = plan(one.loaded, Selection()).cases
+        if memory_bytes(case, 1) > _MOST_BYTES:
+            return "the guessed sizes are too large to be run"
+        arrays = {name: drawn.array for name, drawn in draw(case).items()}
+        with Server(command, device.launch_environment(options), artifact.request) as server:
+            server.run(case, arrays, repetitions=1, timeout=_RUN_SECONDS)
+    except (TokitaiError, ValueError) as error:
+        return str(error).splitlines()[0]
+    return ""
 
 
 def bind(chosen: list[Unit], work: Path) -> None:
-    """Print how many kernels of some units can be bound, and how many build so."""
-    kernels = drafted = built = 0
+    """Print how many kernels of some units have a draft that builds, and how many of these run."""
+    every: list[Bound] = []
     for number, unit in enumerate(chosen):
-        for errors in bound(unit, work / "drafts" / str(number)):
-            kernels += 1
-            drafted += errors is not None
-            built += errors == []
-            if errors:
-                sys.stdout.write(f"      {unit.name}: {reason(errors)}\n")
+        here = bound(unit, work / "drafts" / str(number))
+        for one in here:
+            told = reason(one.errors) if one.errors else one.ended[:110]
+            if told:
+                sys.stdout.write(f"      {unit.name}: {told}\n")
+        every += here
+        sys.stdout.flush()
         sys.stderr.write(f"\r{number + 1}/{len(chosen)} {unit.name[:70]:70}")
-    share = 100 * built / max(1, drafted)
+    count = len(every)
+    drafted = sum(one.errors != ["no draft"] for one in every)
+    built = sum(not one.errors for one in every)
+    ran = sum(not one.errors and not one.ended for one in every)
     sys.stdout.write(
-        f"{len(chosen)} units: {kernels} kernels, {drafted} with a draft, {built} of them build,"
-        f" {share:.1f} %\n"
+        f"{len(chosen)} units: {count} kernels, {drafted} with a draft, {built} of them build"
+        f" ({100 * built / max(1, count):.1f} % of the kernels), {ran} of these run to their end"
+        f" at the guessed sizes ({100 * ran / max(1, built):.1f} %)\n"
     )
 
 
@@ -284,7 +343,7 @@ def main() -> None:
     with kept.open("a", encoding="utf-8") as out:
         for number, unit in enumerate(chosen, start=1):
             if unit.name not in known or (options.retry and known[unit.name]):
-                known[unit.name] = attempt(unit)
+                _, known[unit.name] = attempt(unit)
                 out.write(json.dumps({"unit": unit.name, "errors": known[unit.name]}) + "\n")
                 out.flush()
                 sys.stderr.write(f"\r{number}/{len(chosen)} {unit.name[:70]:70}")

@@ -339,8 +339,9 @@ def test_what_the_cpu_cannot_run_is_refused_with_its_line(
     bench: Bench, line: str, name: str
 ) -> None:
     bench.write(f"// asm(1)\n/* __asm__(2) */\n{line}\n")
+    whole = harness_request(bench.case(), ())
     with pytest.raises(BuildError, match=f"the cpu device cannot run {name}") as caught:
-        bench.build()
+        build_stage.build(whole, bench.recipe())
     assert caught.value.where is not None
     assert caught.value.where.line == 3
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import build, devices, kernel_source
+from tokitai_cli.errors import BuildError
 from tokitai_cli.model.device import DeviceOptions
-from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
 from tokitai_cli.spec.draft import drafts
 
 PROGRAMS = sorted((Path(__file__).parent / "kernels" / "programs").iterdir())
@@ -49,6 +50,33 @@ def test_every_program_builds_for_the_cpu_device(path: Path) -> None:
     done = subprocess.run([artifact.path], check=False, capture_output=True, timeout=60)
     assert done.returncode >= 0
     assert any("left out" in note for note in artifact.record.notes)
+
+
+MIXED = """\
+#include <hip/hip_cooperative_groups.h>
+using quad = __attribute__((ext_vector_type(4))) float;
+__global__ void scale(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+"""
+BARRED = {
+    "__global__ void matrix(quad* y) { *y = __builtin_amdgcn_mfma_f32_4x4x1f32(1, 1, *y, 0, 0, 0); }":
+    "cannot run __builtin_amdgcn_mfma",
+    "__global__ void whole(float* y) { cooperative_groups::this_grid().sync(); y[0] = 1; }":
+    "grid_group::sync waits for other blocks",
+}  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize("other", BARRED, ids=["matrix", "whole"])
+def test_a_kernel_that_cannot_run_stops_no_other_one(other: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.hip"
+    path.write_text(MIXED + other)
+    recipe = devices.get("cpu").recipe(DeviceOptions(), {}, ())
+    pointers = (KernelArg("buffer", "float32"),) * 2
+    made = build.build(HarnessRequest(path, (KernelEntry("scale", pointers),)), recipe)
+    assert re.search(r"left out, .* k\.hip:(?:2, )?4$", made.record.notes[0])
+    name = "matrix" if "matrix" in other else "whole"
+    with pytest.raises(BuildError, match=BARRED[other]):
+        build.build(HarnessRequest(path, (KernelEntry(name, pointers[:1]),)), recipe)
 
 
 def test_most_kernels_of_them_can_be_bound() -> None:

@@ -112,6 +112,15 @@ def test_what_cannot_fit_is_an_error_at_its_key(
     assert caught.value.exit_code == 2
 
 
+def test_headers_of_hip_declare_no_kernel(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text("#include <hip/hip_cooperative_groups.h>\n" + SOURCE)
+    (tmp_path / "o.py").write_text("def f(params, inputs, scalars): ...\n")
+    text = SPEC.format(kernel="ad", args="x, y, n", dtype="float32", scalars="")
+    (tmp_path / "spec.yaml").write_text(text)
+    with pytest.raises(SpecError, match="no kernel `ad`"):
+        spec.load(tmp_path / "spec.yaml")
+
+
 def test_an_input_that_could_be_written_is_said(tmp_path: Path) -> None:
     (note,) = load(tmp_path, "loose", "x, y, n")
     assert note.startswith("input x of main: the kernel's parameter is no pointer to const")

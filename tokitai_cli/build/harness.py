@@ -10,6 +10,7 @@ from typing import Any
 
 from tokitai_cli import flags, kernel_source, resources, sources
 from tokitai_cli.build.launch_bounds import bound_of
+from tokitai_cli.build.overloads import overloads
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
@@ -37,11 +38,13 @@ def harness_context(
         "kernels": [
             {
                 "expr": kernel.expr,
-                **_address(kernel.expr, index),
+                **_address(expr, index),
                 "bound": bound_of(kernel.expr, texts, dict(request.defines)),
                 "args": [_argument(arg) for arg in kernel.args],
             }
-            for index, kernel in enumerate(request.kernels)
+            for index, (kernel, expr) in enumerate(
+                zip(request.kernels, overloads(request, texts, folders), strict=True)
+            )
         ],
         "dynamic_shared": dynamic_shared_names(texts),
         "shared_classes": shares_classes(texts),

@@ -16,9 +16,9 @@ _INCLUDE = (
     r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"
 )
 # What says that a program holds host code: launches, the runtime API, a main, headers of hosts and
-# of CUDA.
+# of CUDA; and groups of a whole grid, without which its other kernels can do.
 _HOST = re.compile(
-    r"<<<|\bhipLaunchKernelGGL\b|\bmain\s*\(|\b(?:hip|cuda)(?:Error|Stream|Event)_t\b"
+    r"<<<|\bthis_(?:multi_)?grid\b|\bhipLaunchKernelGGL\b|\bmain\s*\(|\b(?:hip|cuda)(?:Error|Stream|Event)_t\b"
     r"|\b(?:hip|cuda|cu)(?:Malloc|Memcpy|Free|Device|Stream|Event|Get|Launch|Func|Module)\w*\s*\("
     r"|#[ \t]*include[ \t]*[<\"](?:iostream|fstream|sstream|vector|string|chrono|random|map|torch|ATen"
     r"|cuda\w*|cu(?:rand|blas|dnn)\w*|cooperative_groups|device_launch_parameters|nvtx\w*"

@@ -6,12 +6,13 @@ What a macro or a template decides is left open: a reader of text does not know 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tokitai_cli import resources
 from tokitai_cli.kernel_source.files import SYSTEM
 from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.take import ALWAYS, Program
@@ -53,6 +54,18 @@ class Parameter(msgspec.Struct, frozen=True):
     def integer(self) -> bool:
         """Whether a whole number can be passed for it."""
         return self.kind == "scalar" and any("int" in one or one == "bool" for one in self.dtypes)
+
+    def takes(self, kind: str, dtype: str) -> bool:
+        """Whether a buffer, list, scalar, struct or integer may be passed for it, of that dtype."""
+        scalar = not self.pointers and (
+            self.kind != "scalar" or (self.integer if kind == "integer" else dtype in self.dtypes)
+        )
+        array = self.kind == "array" and (not self.dtypes or dtype in self.dtypes)
+        return {
+            "buffer": self.kind in {"unknown", "structs"} or array,
+            "list": self.pointers > 1 or self.kind in {"unknown", "struct"},
+            "struct": self.kind != "array",
+        }.get(kind, scalar)
 
 
 class TemplateParameter(msgspec.Struct, frozen=True):
@@ -157,8 +170,9 @@ def may_declare(program: Program, name: str) -> bool:
         return True
     for one in program.files.values():
         names = (foreign[1:-1] for foreign in one.foreign.values())
+        ours = resources.kernels_dir() / "host"
         if any((folder / other).exists() for other in names for folder in SYSTEM
-               if not ALWAYS.fullmatch(other)):  # fmt: skip
+               if not ALWAYS.fullmatch(other) and not (ours / other).exists()):  # fmt: skip
             return True
     return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
 
@@ -249,6 +263,11 @@ def _with(one: Parameter, types: Types, bound: Mapping[str, str]) -> Parameter:
     )
 
 
+def types_of(parameters: Iterable[Parameter]) -> str:
+    """Types of parameters, as a spec writes them behind the name of one of several kernels."""
+    return ", ".join(msgspec.structs.replace(one, name="").text for one in parameters)
+
+
 def _parameter_list(node: Node) -> Node | None:
     inner: Node | None = node.child_by_field_name("declarator")
     while inner is not None and inner.type != "function_declarator":
@@ -293,10 +312,13 @@ def _parameters(
                          types, open_names)  # fmt: skip
 
 
-def parameter_of(text: str) -> Parameter:
-    """A parameter without a name, as a demangled symbol tells it: `float const*`."""
-    nothing = Program(Path(), {}, {}, {}, {})
-    return _parameter(text, "", "", Types(nothing), set())
+def parameter_of(text: str, name: str = "", types: Types | None = None) -> Parameter:
+    """What is declared as `text`, a parameter or a variable, without extents and initial value.
+
+    Without a name as a demangled symbol tells it: `float const*`. types: of the program, if there is one.
+    """
+    known = types or Types(Program(Path(), {}, {}, {}, {}))
+    return _parameter(text, name, "", known, set())
 
 
 def _parameter(

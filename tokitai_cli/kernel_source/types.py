@@ -28,9 +28,15 @@ ELEMENTS = {
 }  # fmt: skip
 ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
 VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
+_PAIRS = ("half2", "__half2", "__hip_bfloat162", "__nv_bfloat162")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )
+
+
+def lanes(name: str) -> int:
+    """Numbers that a vector holds; 1 for a number."""
+    return int(name[-1]) if VECTOR.fullmatch(name) else 2 if name in _PAIRS else 1
 
 
 class Types:

@@ -13,15 +13,20 @@ from tokitai_cli.kernel_source import (
     HostLaunch,
     Kernel,
     Program,
+    Variable,
     constants_of,
     instantiated,
     kernels_of,
     launches_of,
+    reached_text,
     template_argument,
+    types_of,
+    variables_of,
 )
+from tokitai_cli.spec.launch_writer import Origin, Subject
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.like import LikeWriter, Model
-from tokitai_cli.spec.writer import Origin, Subject, Writer
+from tokitai_cli.spec.writer import Writer
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
@@ -60,14 +65,14 @@ def drafts(
     flags = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
     origin = Origin(paths[0], paths[1:], flags)
     found = []
-    kernels = kernels_of(program)
+    kernels, variables = kernels_of(program), variables_of(program)
     for kernel in kernels:
         mine = [one for one in launches if one.kernel == kernel.name]
         fitting = [one for one in mine if len(one.args) == len(kernel.parameters)] or mine
         named = [one for one in kernels if one.qualified == kernel.qualified]
         overloaded = any(one.parameters != kernel.parameters for one in named)
         launch = fitting[0] if fitting else None
-        found.append(_draft(program, kernel, launch, origin, like, overloaded))
+        found.append(_draft(program, kernel, launch, origin, like, overloaded, variables))
     return found
 
 
@@ -78,21 +83,23 @@ def _draft(
     origin: Origin,
     like: Model | None,
     overloaded: bool,
+    variables: Sequence[Variable],
 ) -> Draft:
     arguments = _template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
     if overloaded:
-        types = [msgspec.structs.replace(one, name="").text for one in parameters]
-        instance += f"({', '.join(types)})"
+        instance += f"({types_of(parameters)})"
     leaves = Leaves(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"))
+    leaves.add_variables(variables, reached_text(program, kernel) if variables else "")
     reasons = leaves.reasons
     if kernel.open:
         reasons.append("its parameters could not all be read")
     if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
-        reasons.append("it has no array that it could write")
+        told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
+        reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "")
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}

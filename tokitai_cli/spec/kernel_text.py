@@ -73,3 +73,14 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
         rest = re.sub(rf"(?<![\w.]){alias}\b(?!\s*[\[(])", f"{array} + ({offset})", rest)
         body = body[: match.start()] + ";" + rest
     return body
+
+
+def unguarded(body: str) -> bool:
+    """Whether no thread is left out: what is computed of a thread's index is compared with nothing."""
+    names = {"threadIdx.x"}
+    for _ in range(3):
+        own = "|".join(map(re.escape, names))
+        names |= set(re.findall(rf"\b(\w{{1,64}})\s*=(?!=)[^;=<>]*(?:{own})[^;]*;", body))
+    own = "|".join(map(re.escape, names))
+    compared = rf"(?:{own})\b[^;{{}}=<>]*(?:[<>]=?|[!=]=)(?![<>])|[<>]=?[^;{{}}<>]*(?:{own})\b"
+    return "threadIdx" in body and not re.search(compared, body)

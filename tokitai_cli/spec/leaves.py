@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
 from tokitai_cli import expressions
-from tokitai_cli.kernel_source import ENUM, Parameter, Program, fields_of
+from tokitai_cli.errors import SpecError
+from tokitai_cli.kernel_source import ENUM, Parameter, Program, Variable, bytes_of, fields_of, lanes
 from tokitai_cli.spec.checks import RESERVED
 
 _REASONS = {
@@ -23,7 +25,9 @@ class Leaves:
 
     args: names in the kernel's order. found: each array and number by a name of its own. places: how
     the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
-    each pointer. reasons: what cannot be passed.
+    each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
+    of the source, with extents and role. unsized: others that the kernel writes. inner: what an element
+    of an array holds: lanes of a vector, bytes of a struct.
     """
 
     def __init__(self, program: Program) -> None:
@@ -35,6 +39,33 @@ class Leaves:
         self.lists: list[str] = []
         self.rows: set[str] = set()
         self.reasons: list[str] = []
+        self.variables: dict[str, tuple[Variable, list[int], str]] = {}
+        self.unsized: list[str] = []
+        self.inner: dict[str, int] = {}
+
+    def add_variables(self, known: Sequence[Variable], text: str) -> None:
+        """Variables that a kernel reads by name, and those that it writes where it has no other output.
+
+        text: of the kernel and all that it reaches.
+        """
+        taken = {one.name for one in (*self.args, *self.found)}
+        written = any(one.pointers and not one.const for one in self.found)
+        for one in known:
+            role, extents = variable_role(one, text), _numbers(one.extents)
+            name = free(one.element.name)
+            reads = role == "symbols"
+            if not role or name in taken or (one.space if reads else written):
+                continue
+            if extents is None:
+                self.unsized += [] if reads else [one.qualified]
+                continue
+            array = msgspec.structs.replace(
+                one.element, name=name, kind="array", pointers=1, const=reads
+            )
+            self.found.append(array)
+            self.places[name] = re.escape(one.element.name)
+            count = lanes(one.element.type)
+            self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
 
     def add(self, one: Parameter) -> None:
         """One parameter of the kernel, the next."""
@@ -70,6 +101,10 @@ class Leaves:
     def _leaf(self, one: Parameter, name: str, place: str) -> str:
         self.found.append(msgspec.structs.replace(one, name=free(name)))
         self.places[free(name)] = place
+        if one.kind == "array" and (count := lanes(one.type)) > 1:
+            self.inner[free(name)] = count
+        elif one.kind == "structs" and (size := bytes_of(self._program, one)) is not None:
+            self.inner[free(name)] = size[0]
         return free(name)
 
     def _struct(self, type_name: str, name: str, place: str) -> str | None:
@@ -93,6 +128,32 @@ class Leaves:
                 return None
             told.append(f"{field.name}: {value}")
         return f"{{{', '.join(told)}}}"
+
+
+def _numbers(extents: Sequence[str]) -> list[int] | None:
+    """Values of extents; None where they are not all numbers."""
+    try:
+        return [expressions.evaluate(one.replace("/", "//"), {}) for one in extents]
+    except SpecError:
+        return None
+
+
+def variable_role(one: Variable, text: str) -> str:
+    """symbols, outputs or inout, by how a kernel's text uses a variable; empty where it does not."""
+    place = re.escape(one.element.name)
+    if not re.search(rf"(?<![\w.]){place}\b", text):
+        return ""
+    if one.constant:
+        return "symbols"
+    if one.extents:
+        role = role_of(one.element, text)
+        return "symbols" if role == "inputs" else role
+    changed = rf"(?<![\w.]){place}\s*(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)"
+    if re.search(rf"{changed}|(?:\+\+|--|&)\s*{place}\b", text):
+        assigned = re.search(rf"(?<![\w.]){place}\s*=(?!=)", text)
+        uses = re.findall(rf"(?<![\w.]){place}\b", text)
+        return "outputs" if assigned and len(uses) == 1 else "inout"
+    return "symbols"
 
 
 _CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")

@@ -155,25 +155,18 @@ def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
     name = str(argument)
     buffers = passed_buffers(variant)
     if name in buffers:
-        dtype = buffers[name].dtype
-        is_open = known.kind in {"unknown", "structs"} or (
-            known.kind == "array" and not known.dtypes
-        )
-        fits = is_open or (known.kind == "array" and dtype in known.dtypes)
+        kind, dtype = "buffer", str(buffers[name].dtype)
         told = f"an array of {dtype}"
     elif name in variant.scalars:
-        dtype = variant.scalars[name].dtype
-        fits = not known.pointers and (known.kind != "scalar" or dtype in known.dtypes)
+        kind, dtype = "scalar", variant.scalars[name].dtype
         told = f"a {dtype}"
     elif name in variant.structs:
-        fits, told = known.kind != "array", "a struct"
+        kind, dtype, told = "struct", "", "a struct"
     elif name in variant.lists:
-        fits = known.pointers > 1 or known.kind in {"unknown", "struct"}
-        told = "a list of arrays"
+        kind, dtype, told = "list", "", "a list of arrays"
     else:
-        fits = not known.pointers and (known.kind != "scalar" or known.integer)
-        told = "an integer"
-    return "" if fits else f"`{argument}`, {told}"
+        kind, dtype, told = "integer", "", "an integer"
+    return "" if known.takes(kind, dtype) else f"`{argument}`, {told}"
 
 
 def _check_written(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from tokitai_cli import expressions
-from tokitai_cli.errors import SpecError
-from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
+from tokitai_cli.kernel_source import Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
 from tokitai_cli.spec.indexing import Indexing
-from tokitai_cli.spec.leaves import Leaves, free, role_of
+from tokitai_cli.spec.launch_writer import LaunchWriter, Subject, quoted
+from tokitai_cli.spec.leaves import free, role_of
 
 _SIZES = (96, 40, 7, 5, 3)
-_BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most
 _SCALARS = {
@@ -40,26 +36,7 @@ _EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1,
 _WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 
 
-class Origin(NamedTuple):
-    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
-
-    source: str
-    include: Sequence[str]
-    flags: Sequence[str]
-
-
-class Subject(NamedTuple):
-    """A kernel and what is known of it. instance: as a spec names it; constants: those of its text."""
-
-    kernel: Kernel
-    instance: str
-    leaves: Leaves
-    launch: HostLaunch | None
-    origin: Origin
-    constants: Mapping[str, str]
-
-
-class Writer:
+class Writer(LaunchWriter):
     """Texts of one draft: spec.yaml and formula.py."""
 
     def __init__(self, subject: Subject) -> None:
@@ -73,7 +50,8 @@ class Writer:
             if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
         ]
         self.function = _word(self.kernel.name)
-        arrays = [one for one in self.parameters if one.pointers]
+        fixed = self.leaves.variables
+        arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
         self.text = Indexing(
             self.leaves.plain(self.kernel.body),
             [one.name for one in arrays],
@@ -83,6 +61,7 @@ class Writer:
         self._add_rows()
         self._limits, self._multiples = self.text.limits(), self.text.multiples()
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
+        self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
             self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
@@ -100,18 +79,18 @@ class Writer:
             "variants:",
             "  main:",
             f"    formula: {self._told()}",
-            f"    source: {_quoted(self.origin.source)}",
+            f"    source: {quoted(self.origin.source)}",
         ]
         for key, words in (("include", self.origin.include), ("flags", self.origin.flags)):
-            lines += [f"    {key}: [{', '.join(map(_quoted, words))}]"] if words else []
-        for role in ("inputs", "outputs", "inout"):
+            lines += [f"    {key}: [{', '.join(map(quoted, words))}]"] if words else []
+        for role in ("inputs", "outputs", "inout", "symbols"):
             mine = [one for one in self.parameters if self.roles.get(one.name) == role]
             lines += [f"    {role}:"] if mine else []
             lines += [self._array(one) for one in mine]
         lines += self._scalars()
         for key, rows in (("structs", self.leaves.structs), ("lists", self.leaves.lists)):
             lines += [f"    {key}:", *rows] if rows else []
-        lines += ["    launches:", f"      - kernel: {_quoted(self.instance)}", *self._launch()]
+        lines += ["    launches:", f"      - kernel: {quoted(self.instance)}", *self._launch()]
         lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
         lines += self._checks()
         lines += [*self._profiles(), *self._suites()]
@@ -142,7 +121,7 @@ class Writer:
     def formula(self) -> str:
         """Text of formula.py: a function that raises until its body is written."""
         written = [name for name, role in self.roles.items() if role in {"outputs", "inout"}]
-        read = [name for name, role in self.roles.items() if role in {"inputs", "inout"}]
+        read = [name for name, role in self.roles.items() if role != "outputs"]
         scalars = [one.name for one in self._numbers()]
         lines = [
             "import numpy as np",
@@ -171,8 +150,9 @@ class Writer:
             rows.append(
                 f"  {one.name}: {text}  # guess: its default{' and limits' if said else ''}"
             )
+        count = str(self._whole or 96) + f", multiple_of: {self._whole}" * bool(self._whole)
         return rows or [
-            '  elements: {default: 96, help: "elements of each array"}  # guess: a size'
+            f'  elements: {{default: {count}, help: "elements of each array"}}  # guess: a size'
         ]
 
     def _fitting(self, size: str, value: int) -> int:
@@ -181,23 +161,24 @@ class Writer:
         value = value if value <= most else most - value % 2
         return max(step, value // step * step)
 
-    @property
-    def total(self) -> str:
-        """Elements of an array, where nothing says it: the product of the sizes."""
-        return " * ".join(one.name for one in self.sizes[:3]) or "elements"
-
     def _array(self, one: Parameter) -> str:
         dtype = one.dtypes[0] if one.dtypes else "float32"
         guess = "its shape" if one.dtypes else "its shape and dtype"
         if one.kind == "structs":
             dtype, guess = "uint8", f"its shape, the last extent the bytes of a {one.type}"
         role = self.roles[one.name]
+        if one.name in self.leaves.variables:
+            variable, exact, _ = self.leaves.variables[one.name]
+            symbol = f", symbol: {quoted(variable.qualified)}" if role != "symbols" else ""
+            guess = f"  # guess: that the kernel {_DOES[role]} it" if symbol else ""
+            return f"      {one.name}: {{dtype: {dtype}, shape: {exact}{symbol}}}{guess}"
         also = "" if one.const else f", and that the kernel {_DOES[role]} it"
         before = "2, " if one.name in self.leaves.rows else ""
-        behind = f", {_STRUCT_BYTES}" if one.kind == "structs" else ""
+        inner = str(self.leaves.inner.get(one.name, _STRUCT_BYTES if one.kind == "structs" else ""))
+        behind = f", {inner}" if inner else ""
         sizes = [size.name for size in self.sizes[:3]] or ["elements"]
         left = _DIMENSIONS - bool(before) - bool(behind)
-        told = ", ".join(map(_quoted, self.text.shape(one.name)[-left:] or sizes))
+        told = ", ".join(map(quoted, self.text.shape(one.name)[-left:] or sizes))
         shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
 
@@ -230,55 +211,8 @@ class Writer:
             )
         return lines
 
-    def _launch(self) -> list[str]:
-        flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
-        block = self._extents("block", self.text.block or (_BLOCK if flat else _FLAT_BLOCK))
-        counted = self.text.grid(block[0])
-        grid = self._extents("grid", counted or [f"ceil_div({self.total}, {_product(block[0])})"])
-        lines = [
-            f"        grid: [{', '.join(map(_quoted, grid[0]))}]{grid[1]}",
-            f"        block: [{', '.join(map(_quoted, block[0]))}]{block[1]}",
-        ]
-        if re.search(r"\bextern\b[^;]*\b__shared__\b|\bHIP_DYNAMIC_SHARED\b", self.kernel.body):
-            shared = self._expression(self.launch.shared if self.launch else "")
-            guess = "" if shared and shared != "0" else "  # guess: bytes of shared memory"
-            lines.append(f"        shared: {_quoted(shared if not guess else '16384')}{guess}")
-        args = ", ".join(self._named(one.name) for one in self.leaves.args)
-        return [*lines, f"        args: [{args}]"]
-
-    def _named(self, name: str) -> str:
-        """What the spec calls an argument of the kernel."""
-        return name
-
-    def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
-        """What the host's launch says of grid or block; else what the kernel's text does."""
-        found = [self._expression(one) for one in getattr(self.launch, key, ())]
-        if found and all(found):
-            return found, ""
-        return otherwise, "  # guess: the host's launch does not say it"
-
-    def _expression(self, text: str) -> str:
-        """The host's C++ as an expression of the params; empty where it is none."""
-        told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
-        sizes = {one.name for one in self.sizes}
-        names = {host: one.name for host, one in told.items() if one.name in sizes}
-        for host, one in told.items():  # fields of a struct
-            fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
-            text = re.sub(fields, f"{one.name}_", text)
-        text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
-        text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
-        text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
-        text = re.sub(r"(?<!/)/(?!/)", "//", text)
-        known = {one.name for one in self.sizes}
-        try:
-            if text and set(expressions.names_in(text)) <= known:
-                return text
-        except SpecError:
-            pass
-        return ""
-
     def _profiles(self) -> list[str]:
-        read = [one for one in self.parameters if self.roles.get(one.name) in {"inputs", "inout"}]
+        read = [p for p in self.parameters if self.roles.get(p.name, "outputs") != "outputs"]
         drawn = [f"{one.name}: {told}" for one in read if (told := self._draw(one))]
         lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"']
         return lines + [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges"] * bool(drawn)
@@ -294,7 +228,7 @@ class Writer:
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
         if below := self.text.values_below(one.name):
-            return f"{{kind: index-uniform, below: {_quoted(below)}}}"
+            return f"{{kind: index-uniform, below: {quoted(below)}}}"
         if dtype in _BYTES:
             return f"{{kind: uniform, lo: {_BYTES[dtype][0]}, hi: {_BYTES[dtype][1]}}}"
         return f"{{kind: index-uniform, below: {100 if 'pos' in one.name else self._last}}}"
@@ -311,16 +245,9 @@ class Writer:
             extents = [extent[index] for extent in more[: len(names)]][::-1]
             pairs = zip(names, extents, strict=True)
             told = ", ".join(f"{name}: {self._fitting(name, n)}" for name, n in pairs)
+            told = f"elements: {self._whole * (index + 1)}" if self._whole else told
             lines.append(f"    - {{shape: {{{told}}}, why: {why}}}  {GUESS} its sizes")
         return lines
-
-
-def _product(extents: Sequence[str]) -> str:
-    numbers = [int(one) for one in extents if one.isdigit()]
-    size = 1
-    for number in numbers:
-        size *= number
-    return str(size)
 
 
 def _word(name: str) -> str:
@@ -329,9 +256,3 @@ def _word(name: str) -> str:
 
 def _op(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "kernel"
-
-
-def _quoted(text: str) -> str:
-    if re.fullmatch(r"\d+|[A-Za-z_][\w.]*", text):
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -106,6 +106,12 @@ __global__ void scaled(const float* x, float* y, int n) {
         y[i] = kFactor * x[i];
     }
 }
+__global__ void scaled(const double* x, double* y, int n) {  // the one that such arrays fit
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] = kFactor * x[i];
+    }
+}
 __global__ void scaled(const float* x, float* y, unsigned n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -1,0 +1,52 @@
+"""Which of several functions of a name a launch means, by what it passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokitai_cli import kernel_source, sources
+from tokitai_cli.model.harness import HarnessRequest, KernelEntry
+
+
+def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """The kernels of a request as a spec names them, with types behind a name that is not alone.
+
+    texts: of the source and the user's headers. Where none or more than one fits the name stays.
+    """
+    plain = [sources.blank(text) for text in texts]
+    several = [_several(one.expr, plain) for one in request.kernels]
+    if not any(several):
+        return [one.expr for one in request.kernels]
+    kernels = kernel_source.kernels_of(kernel_source.program(request.source, folders))
+    return [
+        _typed(one, kernels) if more else one.expr
+        for one, more in zip(request.kernels, several, strict=True)
+    ]
+
+
+def _several(expr: str, texts: Sequence[str]) -> bool:
+    """Whether a name without types may be that of more than one function."""
+    name, types = sources.overload(expr)
+    last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
+    return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
+
+
+def _typed(entry: KernelEntry, kernels: Sequence[kernel_source.Kernel]) -> str:
+    """The entry's name with the types of the one kernel that takes its arguments."""
+    if "<" in entry.expr:
+        return entry.expr
+    wanted, given = f"::{entry.expr.removeprefix('::')}", len(entry.args)
+    fitting = {
+        kernel_source.types_of(one.parameters)
+        for one in kernels
+        if f"::{one.qualified}".endswith(wanted)
+        and not (one.template or one.open or len(one.parameters) < given)
+        and all(rest.default for rest in one.parameters[given:])
+        and all(
+            known.takes(arg.kind, arg.dtype)
+            for arg, known in zip(entry.args, one.parameters, strict=False)
+        )
+    }
+    return f"{entry.expr}({fitting.pop()})" if len(fitting) == 1 else entry.expr

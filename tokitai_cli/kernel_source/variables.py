@@ -1,0 +1,86 @@
+"""Variables of a program that kernels reach by name: `__device__` and `__constant__` ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tokitai_cli.kernel_source.launches import constants_of, resolved
+from tokitai_cli.kernel_source.signatures import Kernel, Parameter, parameter_of
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.text import WORD
+from tokitai_cli.kernel_source.types import Types
+
+_STORED = re.compile(r"\b(?:static|inline)\b")
+_MARKS = {"__device__", "__constant__", "__managed__"}
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A variable without an initial value: its elements as a parameter's would be, its extents as text.
+
+    space: its namespaces. constant: `__constant__`.
+    """
+
+    element: Parameter
+    extents: tuple[str, ...]
+    space: tuple[str, ...]
+    constant: bool
+
+    @property
+    def qualified(self) -> str:
+        """Its name with its namespaces."""
+        return "::".join([*self.space, self.element.name])
+
+
+def variables_of(program: Program) -> list[Variable]:
+    """All of a program, those of a type that no text decides left out."""
+    types = Types(program, guess=True)
+    names = constants_of(program)
+    found = []
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            text = _STORED.sub(" ", program.texts[path].parsed[piece.begin : piece.end])
+            if piece.kind != "variable" or not piece.marks & _MARKS or "extern" in text.split():
+                continue
+            for whole, name, extents in _declared(text):
+                element = parameter_of(whole, name, types)
+                if element.dtypes and element.kind in {"scalar", "struct"}:
+                    told = tuple(resolved(one, names) for one in extents)
+                    constant = "__constant__" in piece.marks
+                    found.append(Variable(element, told, piece.space, constant))
+    return found
+
+
+def _declared(text: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Each variable of a declaration without an initial value: type and name, name, extents."""
+    match = re.fullmatch(r"\s*((?:[\w:]+\s+)*[\w:]+)\s+([^=(){};]+);\s*", text, re.S)
+    for one in match[2].split(",") if match else ():
+        declared = re.fullmatch(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)", one)
+        if match and declared:
+            extents = re.findall(r"\[([^\[\]]+)\]", declared[2])
+            yield f"{match[1]} {declared[1]}", declared[1], extents
+
+
+def reached_text(program: Program, kernel: Kernel) -> str:
+    """The kernel's body, and those of the functions that it reaches by name."""
+    bodies: dict[str, list[str]] = {}
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            if piece.kind == "function" and not piece.kernel:
+                text = program.texts[path].plain[piece.body : piece.end]
+                for name in piece.names:
+                    bodies.setdefault(name, []).append(text)
+    return "\n".join(_closure(kernel.body, bodies))
+
+
+def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
+    known: set[str] = set()
+    waiting = [body]
+    while waiting:
+        text = waiting.pop()
+        yield text
+        new = {name for name in WORD.findall(text) if name in bodies} - known
+        known |= new
+        waiting += [one for name in sorted(new) for one in bodies[name]]

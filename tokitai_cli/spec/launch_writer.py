@@ -1,0 +1,132 @@
+"""How a draft's kernel is launched: by the host's launch, else by what the kernel's text counts."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tokitai_cli import expressions
+from tokitai_cli.errors import SpecError
+from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
+from tokitai_cli.spec.indexing import Indexing
+from tokitai_cli.spec.kernel_text import unguarded
+from tokitai_cli.spec.leaves import Leaves
+
+_BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
+_MANY_BLOCKS = 1024
+_UNSAID = "  # guess: the host's launch does not say it"
+
+
+class Origin(NamedTuple):
+    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
+
+    source: str
+    include: Sequence[str]
+    flags: Sequence[str]
+
+
+class Subject(NamedTuple):
+    """A kernel and what is known of it. instance: as a spec names it; constants: those of its text."""
+
+    kernel: Kernel
+    instance: str
+    leaves: Leaves
+    launch: HostLaunch | None
+    origin: Origin
+    constants: Mapping[str, str]
+
+
+class LaunchWriter:
+    """The part of a draft that says grid, block, shared memory and arguments."""
+
+    kernel: Kernel
+    leaves: Leaves
+    launch: HostLaunch | None
+    sizes: list[Parameter]
+    text: Indexing
+
+    @property
+    def total(self) -> str:
+        """Elements of an array, where nothing says it: the product of the sizes."""
+        return " * ".join(one.name for one in self.sizes[:3]) or "elements"
+
+    @property
+    def _whole(self) -> int:
+        """Threads of a block, where every thread of all blocks has an element; else 0."""
+        return 0 if self.sizes or not unguarded(self.text.body) else int(_product(self._block()[0]))
+
+    def _launch(self) -> list[str]:
+        block = self._block()
+        grid = self._grid(block[0])
+        lines = [
+            f"        grid: [{', '.join(map(quoted, grid[0]))}]{grid[1]}",
+            f"        block: [{', '.join(map(quoted, block[0]))}]{block[1]}",
+        ]
+        if re.search(r"\bextern\b[^;]*\b__shared__\b|\bHIP_DYNAMIC_SHARED\b", self.kernel.body):
+            shared = self._expression(self.launch.shared if self.launch else "")
+            guess = "" if shared and shared != "0" else "  # guess: bytes of shared memory"
+            lines.append(f"        shared: {quoted(shared if not guess else '16384')}{guess}")
+        args = ", ".join(self._named(one.name) for one in self.leaves.args)
+        return [*lines, f"        args: [{args}]"]
+
+    def _block(self) -> tuple[list[str], str]:
+        flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
+        return self._extents("block", self.text.block or (_BLOCK if flat else _FLAT_BLOCK))
+
+    def _grid(self, block: list[str]) -> tuple[list[str], str]:
+        """The grid's extents; a number of the host's that fits its own sizes alone is not taken."""
+        otherwise = self.text.grid(block) or [f"ceil_div({self.total}, {_product(block)})"]
+        found = self._extents("grid", otherwise)
+        fixed = not any(expressions.names_in(one) for one in found[0])
+        if fixed and (self._whole or int(_product(found[0])) > _MANY_BLOCKS):
+            return otherwise, _UNSAID
+        return found
+
+    def _named(self, name: str) -> str:
+        """What the spec calls an argument of the kernel."""
+        return name
+
+    def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
+        """What the host's launch says of grid or block; else what the kernel's text does."""
+        found = [self._expression(one) for one in getattr(self.launch, key, ())]
+        if found and all(found):
+            return found, ""
+        return otherwise, _UNSAID
+
+    def _expression(self, text: str) -> str:
+        """The host's C++ as an expression of the params; empty where it is none."""
+        told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
+        sizes = {one.name for one in self.sizes}
+        names = {host: one.name for host, one in told.items() if one.name in sizes}
+        for host, one in told.items():  # fields of a struct
+            fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
+            text = re.sub(fields, f"{one.name}_", text)
+        text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
+        text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
+        text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
+        text = re.sub(r"(?<!/)/(?!/)", "//", text)
+        known = {one.name for one in self.sizes}
+        try:
+            if text and set(expressions.names_in(text)) <= known:
+                return text
+        except SpecError:
+            pass
+        return ""
+
+
+def _product(extents: Sequence[str]) -> str:
+    """Of those that are numbers."""
+    size = 1
+    for one in extents:
+        with contextlib.suppress(SpecError):
+            size *= expressions.evaluate(one, {})
+    return str(size)
+
+
+def quoted(text: str) -> str:
+    """As YAML, in quotes where it is no plain word."""
+    if re.fullmatch(r"\d+|[A-Za-z_][\w.]*", text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
