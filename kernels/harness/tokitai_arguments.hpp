@@ -84,7 +84,7 @@ struct ElementsHold {
   }
   // Structs as their bytes; the 8- and 16-bit floats are classes too, and no structs.
   static constexpr bool is_struct() {
-    if constexpr (std::is_class_v<T>) return sizeof(T) > 2 && std::is_trivially_destructible_v<T>;
+    if constexpr (std::is_class_v<T>) return sizeof(T) > 2 && !std::is_polymorphic_v<T>;
     return false;
   }
 };

@@ -19,10 +19,11 @@ from tokitai_cli.kernel_source.signatures import (
 )
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
 from tokitai_cli.kernel_source.text import split
-from tokitai_cli.kernel_source.types import ENUM, lanes
+from tokitai_cli.kernel_source.types import ELEMENTS, ENUM, lanes
 from tokitai_cli.kernel_source.variables import Variable, reached_text, variables_of
 
 __all__ = [
+    "ELEMENTS",
     "ENUM",
     "SYSTEM",
     "VERSION",

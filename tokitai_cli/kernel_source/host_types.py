@@ -102,10 +102,30 @@ def template_argument(program: Program, kernel: Kernel, launch: HostLaunch, inde
     else:
         text = _deduced(kernel.template[index].name, kernel.parameters, launch.args, before)
     texts = [one.plain for one in program.texts.values()]
+    known = {name for pieces in program.pieces.values() for piece in pieces for name in piece.names}
     for word in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text)):
         if found := instance_of(word, before, texts):
             text = re.sub(rf"\b{word}\b", found, text)
+    for word in set(re.findall(r"[A-Za-z_]\w*", text)) - known:
+        if found := _local_alias(word, texts):
+            text = re.sub(rf"\b{word}\b", found, text)
     return text
+
+
+def _local_alias(name: str, texts: Iterable[str]) -> str:
+    """What a function's own `using` or `typedef` of a name stands for, with its own aliases put in."""
+    for text in texts:
+        told = re.search(rf"\busing\s+{name}\s*=\s*([^;]+);", text) or re.search(
+            rf"\btypedef\s+([\w:<>, ]+?)\s+{name}\s*;", text
+        )
+        if told is not None:
+            inner = _spaced(told[1])
+            words = set(re.findall(r"(?<!:)\b[A-Za-z_]\w*\b(?!::)", inner)) - {name}
+            for word in words:
+                if found := re.search(rf"\busing\s+{word}\s*=\s*([^;<]+);", text):
+                    inner = re.sub(rf"(?<!:)\b{word}\b(?!::)", _spaced(found[1]), inner)
+            return inner
+    return ""
 
 
 def _deduced(name: str, parameters: Sequence[Parameter], args: Sequence[str], before: str) -> str:

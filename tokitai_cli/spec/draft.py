@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.kernel_source import (
+    ELEMENTS,
     HostLaunch,
     Kernel,
     Program,
@@ -33,6 +34,9 @@ _PLAIN_ARGUMENT = re.compile(
     r"|(?:(?:un)?signed )?(?:int|char|short|long(?: long)?)|(?:std::)?(?:u?int\d+_t|size_t)"
     r"|(?:double|float|int)[234])\*?"
 )
+
+
+_BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -111,14 +115,16 @@ def _draft(
 
 def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Program) -> list[str]:
     """Arguments of the host's launch; where it leaves them to be found out, what is common."""
-    known = {name for pieces in program.pieces.values() for piece in pieces for name in piece.names}
+    pieces = [one for pieces in program.pieces.values() for one in pieces]
+    known = {name for one in pieces for name in (*one.names, *one.space)} | program.macros.keys()
+    known |= _BUILTIN
     found = []
     for index, one in enumerate(kernel.template):
         text = template_argument(program, kernel, launch, index) if launch is not None else ""
         text = text or one.default
         words = set(re.findall(r"[A-Za-z_]\w*", text))
         builtin = _PLAIN_ARGUMENT.fullmatch(text)
-        if text and (builtin or (words and words <= known | program.macros.keys())):
+        if text and (builtin or (words and words <= known)):
             found.append(text)
         elif one.type:
             low = one.type.split()[-1] == "bool"
@@ -128,5 +134,7 @@ def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Prog
                  if p.type == one.name and p.name and not p.pointers):  # fmt: skip
             found.append(one.name)  # a function of its own: no type that could be guessed
         else:
-            found.append("int" if re.search(r"idx|index|int|key", one.name, re.I) else "float")
+            bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
+            whole = re.search(r"idx|index|int|key", one.name, re.I)
+            found.append("unsigned" if bits else "int" if whole else "float")
     return found
