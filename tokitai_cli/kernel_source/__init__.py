@@ -4,12 +4,11 @@ from tokitai_cli.kernel_source.files import SYSTEM, has_host_code, included
 from tokitai_cli.kernel_source.headers import Headers
 from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launches_of
-from tokitai_cli.kernel_source.layout import bytes_of
+from tokitai_cli.kernel_source.layout import bytes_of, fields_of
 from tokitai_cli.kernel_source.pieces import syntax_of
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
     Parameter,
-    fields_of,
     instantiated,
     kernels_of,
     may_declare,

@@ -1,15 +1,74 @@
-"""Sizes of types as a C++ compiler lays them out, as far as the text says them."""
+"""Fields of structs, and sizes of types as a C++ compiler lays them out, where the text says them."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from tokitai_cli.kernel_source.signatures import Parameter, fields_of
+from tokitai_cli.kernel_source.pieces import leaf
+from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.types import lanes
+from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR, Types, lanes
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
+
+
+def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
+    """Fields of a struct or vector, each with its extent (0 for one that is no array).
+
+    None where they are not all known: a template, a base class, an extent that is no number.
+    """
+    vector = VECTOR.fullmatch(name)
+    types = Types(program)
+    if vector is not None:
+        kind = ELEMENTS[vector[1].replace("longlong", "long")]
+        count = int(name[-1])
+        return [
+            (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
+        ]
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            if piece.kind == "class" and name in piece.names:
+                return _fields(piece.node, program.texts[path].parsed, types)
+    return None
+
+
+def _fields(node: Node, text: str, types: Types) -> list[tuple[Parameter, int]] | None:
+    body = node.child_by_field_name("body")
+    for child in node.children if body is None else ():
+        body = body or child.child_by_field_name("body")
+    if (
+        body is None
+        or body.has_error
+        or (node.parent and node.parent.type == "template_declaration")
+    ):
+        return None
+    if any(one.type == "base_class_clause" for one in (body.parent or node).children):
+        return None
+    found: list[tuple[Parameter, int]] = []
+    for member in body.named_children:
+        declarators = member.children_by_field_name("declarator")
+        if member.type != "field_declaration" or any(
+            d.type == "function_declarator" for d in declarators
+        ):
+            continue
+        front = text[member.start_byte : declarators[0].start_byte] if declarators else "?"
+        if not declarators or re.search(r"\bstatic\b", front):
+            continue
+        for one in declarators:
+            whole = text[one.start_byte : one.end_byte]
+            extent = re.search(r"\[\s*(\w*)\s*\]", whole)
+            if extent is not None and not extent[1].isdigit():
+                return None
+            name = next(leaf(one), "")
+            bare = re.sub(r"\[[^\]]*\]", "", whole)
+            known = parameter_of(f"{front} {bare}", name, types)
+            found.append((known, int(extent[1]) if extent else 0))
+    return found
 
 
 def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from tokitai_cli.kernel_source.files import SYSTEM
 from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.take import ALWAYS, Program
 from tokitai_cli.kernel_source.text import split
-from tokitai_cli.kernel_source.types import DROPPED, ELEMENTS, VECTOR, Types
+from tokitai_cli.kernel_source.types import DROPPED, Types
 from tokitai_cli.sources import blank
 
 if TYPE_CHECKING:
@@ -177,60 +177,6 @@ def may_declare(program: Program, name: str) -> bool:
     return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
 
 
-def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
-    """Fields of a struct or vector, each with its extent (0 for one that is no array).
-
-    None where they are not all known: a template, a base class, an extent that is no number.
-    """
-    vector = VECTOR.fullmatch(name)
-    types = Types(program)
-    if vector is not None:
-        kind = ELEMENTS[vector[1].replace("longlong", "long")]
-        count = int(name[-1])
-        return [
-            (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
-        ]
-    for path, pieces in program.pieces.items():
-        for piece in pieces:
-            if piece.kind == "class" and name in piece.names:
-                return _fields(piece.node, program.texts[path].parsed, types)
-    return None
-
-
-def _fields(node: Node, text: str, types: Types) -> list[tuple[Parameter, int]] | None:
-    body = node.child_by_field_name("body")
-    for child in node.children if body is None else ():
-        body = body or child.child_by_field_name("body")
-    if (
-        body is None
-        or body.has_error
-        or (node.parent and node.parent.type == "template_declaration")
-    ):
-        return None
-    if any(one.type == "base_class_clause" for one in (body.parent or node).children):
-        return None
-    found: list[tuple[Parameter, int]] = []
-    for member in body.named_children:
-        declarators = member.children_by_field_name("declarator")
-        if member.type != "field_declaration" or any(
-            d.type == "function_declarator" for d in declarators
-        ):
-            continue
-        front = text[member.start_byte : declarators[0].start_byte] if declarators else "?"
-        if not declarators or re.search(r"\bstatic\b", front):
-            continue
-        for one in declarators:
-            whole = text[one.start_byte : one.end_byte]
-            extent = re.search(r"\[\s*(\w*)\s*\]", whole)
-            if extent is not None and not extent[1].isdigit():
-                return None
-            name = next(leaf(one), "")
-            bare = re.sub(r"\[[^\]]*\]", "", whole)
-            known = _parameter(f"{front} {bare}", name, "", types, set())
-            found.append((known, int(extent[1]) if extent else 0))
-    return found
-
-
 def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
     """Template arguments by the name of the parameter, defaults among them."""
     given = dict(zip((one.name for one in kernel.template), arguments, strict=False))
@@ -315,7 +261,7 @@ def _parameters(
 def parameter_of(text: str, name: str = "", types: Types | None = None) -> Parameter:
     """What is declared as `text`, a parameter or a variable, without extents and initial value.
 
-    Without a name as a demangled symbol tells it: `float const*`. types: of the program, if there is one.
+    Without a name as a demangled symbol tells it: `float const*`. types: of the program, if any.
     """
     known = types or Types(Program(Path(), {}, {}, {}, {}))
     return _parameter(text, name, "", known, set())
