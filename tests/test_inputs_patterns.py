@@ -145,6 +145,13 @@ def raises(params, shape, rng):
 def a_list(params, shape, rng):
     return [0.0] * shape[0]
 
+def unseeded(params, shape, rng):
+    return np.random.default_rng().random(shape)
+
+def timed(params, shape, rng):
+    import time
+    return np.full(shape, time.monotonic_ns() % 2**20)
+
 def two(params, shape):
     return np.zeros(shape)
 """
@@ -182,6 +189,8 @@ def test_a_users_function_draws(tmp_path: Path) -> None:
         ("too_large", "numbers beyond float32"),
         ("raises", r"draws.py:\d+: raised ValueError: no such thing"),
         ("a_list", "returned list, not a numpy array"),
+        ("unseeded", "gave another array when asked again with the same seed.*from `rng`"),
+        ("timed", "gave another array when asked again"),
     ],
 )
 def test_what_a_function_gives_is_checked(tmp_path: Path, function: str, words: str) -> None:

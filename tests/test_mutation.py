@@ -67,6 +67,17 @@ def test_every_kind_of_place_is_found_once_and_nothing_else(tmp_path: Path) -> N
     assert lines == {6, 7, 8, 9, 10, 11}  # no kernel that nobody launches, no host code
 
 
+def test_a_change_names_the_kernels_that_reach_it(tmp_path: Path) -> None:
+    (tmp_path / "two.hip").write_text(
+        "__device__ float twice(float x) { return x + x; }\n"
+        "__global__ void a(float* y) { y[0] = twice(y[0]) * 3; }\n"
+        "__global__ void b(float* y) { y[0] = twice(y[0]) / 5; }\n"
+    )
+    changes, _ = changes_of(tmp_path / "two.hip", (), {"a", "b", "float"})
+    by_line = {line: {one.kernels for one in changes if one.line == line} for line in (1, 2, 3)}
+    assert by_line == {1: {frozenset("ab")}, 2: {frozenset("a")}, 3: {frozenset("b")}}
+
+
 def test_a_change_is_applied_where_it_stands(tmp_path: Path) -> None:
     for one in found(tmp_path):
         text = one.path.read_text("utf-8")

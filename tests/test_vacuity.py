@@ -91,6 +91,18 @@ def test_a_transposed_operand_case_6() -> None:
     assert judgement.verdict is Verdict.REFUTED
 
 
+def test_a_profile_that_was_refuted_is_named_and_excuses_nothing() -> None:
+    ones, other = Gemm(np.ones((32, 32)), np.ones((32, 32))), make_gemm(32, 32, 32)
+    case = make_case(BOUND, shape=(32, 32), profile="normal")
+    wrong = case, judge_array(case, other.expectation, other.right + 1)
+    record, refuted = settled(gemm_case(ones, "constant"), wrong)
+    assert refuted.verdict is Verdict.REFUTED
+    assert record.verdict is Verdict.INCONCLUSIVE
+    assert record.reason.endswith(
+        "(constant-mean, roll); not counted, since they did not pass: normal"
+    )
+
+
 def test_another_profile_of_the_group_excuses_a_constant_one() -> None:
     ones = Gemm(np.ones((16, 24)), np.ones((24, 16)))
     constant, normal = gemm_case(ones, "constant"), gemm_case(make_gemm())

@@ -135,7 +135,7 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
                 )
             )
         elif case.verdict is Verdict.VERIFIED and found:
-            reason = _reason(found)
+            reason = _reason(found) + _others(cases, case)
             settled.append(
                 msgspec.structs.replace(
                     case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
@@ -188,6 +188,19 @@ def _group(members: _Members) -> GroupRecord:
         accepted_by=[member.id for member, one in members if one.status == "accepted"],
         flat=any(one.flat for _, one in members),
     )
+
+
+def _others(cases: Sequence[CaseRecord], case: CaseRecord) -> str:
+    """Profiles of the case's group that did not pass: they might have told more."""
+    group = (case.op, case.variant, case.shape, case.device)
+    failed = [
+        one.profile
+        for one in cases
+        if (one.op, one.variant, one.shape, one.device) == group
+        and one.verdict is not Verdict.VERIFIED
+    ]
+    names = ", ".join(dict.fromkeys(failed))
+    return f"; not counted, since they did not pass: {names}" if names else ""
 
 
 def _reason(found: Sequence[GroupRecord]) -> str:

@@ -39,6 +39,7 @@ class Change(msgspec.Struct, frozen=True):
     """`text` in the place of `begin` to `end` of the file; kind: what is changed.
 
     before, after: the lines that hold the place, without and with the change; line: the first's number.
+    kernels: names among those wanted that reach the place.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class Change(msgspec.Struct, frozen=True):
     line: int
     before: str
     after: str
+    kernels: frozenset[str]
 
     def applied(self, source: str) -> str:
         """The file's text with the change."""
@@ -61,6 +63,8 @@ def changes_of(
     """All changes of what the kernels named in `wanted` reach, in order; and the files' texts."""
     whole = program(source, folders)
     every, kept = needed(whole, wanted)
+    kernels = {name for _, piece in every if piece.kernel for name in piece.names} & {*wanted}
+    reached = {name: needed(whole, [name])[1] for name in kernels}
     texts = {path: file.text for path, file in whole.files.items()}
     found: list[Change] = []
     for index in sorted(kept):
@@ -72,18 +76,21 @@ def changes_of(
         source_text = whole.texts[path]
         node, shift = syntax_of(source_text, piece)
         for begin, end, text, kind in _Reader(source_text.plain, shift).read(node):
-            found.append(_change(path, texts[path], begin, end, text, kind))
+            told = _lines(texts[path], begin, end, text)
+            mine = frozenset(name for name in kernels if index in reached[name])
+            found.append(Change(path, begin, end, text, kind, *told, mine or frozenset(kernels)))
     found.sort(key=lambda one: (one.path != source, str(one.path), one.begin))
     return list(dict.fromkeys(found)), texts
 
 
-def _change(path: Path, source: str, begin: int, end: int, text: str, kind: str) -> Change:
+def _lines(source: str, begin: int, end: int, text: str) -> tuple[int, str, str]:
+    """Number of the first line that holds the place, and the lines without and with the text there."""
     first = source.rfind("\n", 0, begin) + 1
     last = source.find("\n", end)
     last = len(source) if last < 0 else last
     after = source[first:begin] + text + source[end:last]
     line = source.count("\n", 0, first) + 1
-    return Change(path, begin, end, text, kind, line, source[first:last], after)
+    return line, source[first:last], after
 
 
 Place = tuple[int, int, str, str]

@@ -151,8 +151,7 @@ class _Bench:
 
     def changes(self, source: Path) -> list[Change]:
         """Changes of the source, and of the files beside it, in what the cases' kernels reach."""
-        launches = [one for case, _ in self._ready[source] for one in case.variant.launches]
-        wanted = {word for launch in launches for word in re.findall(r"\w+", launch.kernel)}
+        wanted = set().union(*(_words(case) for case, _ in self._ready[source]))
         found, self._texts[source] = changes_of(source, self._folders(source), wanted)
         return found
 
@@ -175,7 +174,7 @@ class _Bench:
         artifacts: dict[HarnessRequest, build.Artifact] = {}
         same = True
         try:
-            for case, ready in self._in_order(source):
+            for case, ready in self._in_order(source, change):
                 request = msgspec.structs.replace(build.harness_request(case), source=placed)
                 if request not in artifacts:
                     built = self._built(case, request, source)
@@ -195,14 +194,15 @@ class _Bench:
             session.replace()
         return Trial(change, End.SAME if same else End.SURVIVED)
 
-    def _in_order(self, source: Path) -> list[Ready]:
-        """The cases of a source, those first that noticed most for the time that they take."""
+    def _in_order(self, source: Path, change: Change) -> list[Ready]:
+        """Cases whose kernels reach the change, those first that noticed most for the time they take."""
 
         def worth(one: Ready) -> float:
             name = one[0].id
             return (self._noticed.get(name, 0) + 0.5) / max(self._seconds.get(name, 0.0), 1e-3)
 
-        return sorted(self._ready[source], key=worth, reverse=True)
+        mine = [one for one in self._ready[source] if change.kernels & _words(one[0])]
+        return sorted(mine, key=worth, reverse=True)
 
     def _session(self, timeout: float) -> DeviceSession:
         settings = msgspec.structs.replace(self._settings, timeout=timeout)
@@ -252,6 +252,11 @@ class _Bench:
         finally:
             session.replace()
         self._limit = max(_LEAST_SECONDS, _SLOWER * slowest)
+
+
+def _words(case: Case) -> set[str]:
+    """Names in what the case launches: kernels, and what their templates are given."""
+    return {word for one in case.variant.launches for word in re.findall(r"\w+", one.kernel)}
 
 
 def _lighter(found: Prepared) -> Prepared:
