@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from tests import evidence_samples as samples
+from tests.spec_example import write_example
 from tokitai_cli import evidence as stage
 from tokitai_cli import report
 from tokitai_cli.audit import consistency
@@ -175,6 +176,17 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     more = ["--device", "cpu", "--save-all-arrays", "--out", str(folder), "-q"]
     run(["verify", "layernorm", *words, "--profile", "normal", *more])
     return folder / "layernorm.json"
+
+
+def test_wrong_outputs_of_some_cases_alone_are_not_missed_in_others(tmp_path: Path) -> None:
+    """Slices are zeroed where there are several; another constant is tried where one is declared."""
+    out = ["--device", "cpu", "--out", str(tmp_path), "-q"]
+    assert run(["verify", str(write_example(tmp_path)), "--suite", "quick", *out]) == 0
+    assert faults(tmp_path / "vector-add.json") == ""
+    shapes = ["--variant", "fwd", "--rows", "8", "--cols", "1,33", "--profile", "normal"]
+    run(["verify", "softmax", *shapes, *out])
+    assert "other-constant" in (tmp_path / "softmax.json").read_text("utf-8")
+    assert faults(tmp_path / "softmax.json") == ""
 
 
 def _without_case(tree: Tree) -> None:

@@ -12,6 +12,7 @@ import yaml
 from tests.runs import evidence_in, tokitai
 from tests.test_properties import written
 from tokitai_cli import resources, spec
+from tokitai_cli.audit.check import check
 from tokitai_cli.cli.app import run as run_command
 from tokitai_cli.every_op import verify_all
 from tokitai_cli.model.events import CaseStarted, Event
@@ -44,6 +45,9 @@ def test_every_quick_suite_is_verified(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == f"all: verified ({len(OPS)} ops)"
     assert len(done.stdout.splitlines()) == len(OPS) + 2
+    for op in OPS:
+        told = check(str(tmp_path / f"{op}.json"))
+        assert told.fine, told
 
 
 @pytest.mark.slow

@@ -30,22 +30,11 @@ from tokitai_cli.compare.expected import reference_target
 from tokitai_cli.compare.mutants import Mutant, mutants_of, rolled
 from tokitai_cli.dtypes import FORMATS
 from tokitai_cli.errors import OracleError
-from tokitai_cli.model.case import BufferPlan, Expectation, Replay, Role
+from tokitai_cli.model.case import ALWAYS_TRIED, BufferPlan, Expectation, Replay, Role
 from tokitai_cli.model.spec import Check
 from tokitai_cli.numerics import round_to, rounded_bound, spacing
 
-KINDS = (
-    "zeros",
-    "constant-mean",
-    "roll",
-    "last-term-dropped",
-    "heaviest-term-dropped",
-    "sign-flipped",
-    "all-nan",
-    "one-nan",
-    "all-inf",
-    "anchor",
-)
+KINDS = ALWAYS_TRIED
 BOUND = Check(metric="bound")
 NAN, INF = float("nan"), float("inf")
 

@@ -151,7 +151,7 @@ def test_verified_cases_keep_nothing(tmp_path: Path) -> None:
 def test_the_rerun_command_gives_the_same_case(tmp_path: Path, patterns: Evidence) -> None:
     case = patterns.cases[0]
     words = case.rerun.split()[1:]
-    done = tokitai(*words, "--out", tmp_path)
+    done = tokitai(*words, "--out", tmp_path, cwd=spec_in(tmp_path).parent)
     assert done.returncode == 1
     (again,) = evidence_in(tmp_path, "patterns")["cases"]
     assert (again["id"], again["reason"]) == (case.id, case.reason)

@@ -27,9 +27,12 @@ from tokitai_cli.pipeline.run import RunOutcome, verify
 
 _RESAMPLES, _LEAST_TIMES = 2000, 5
 _ERRORS = (
-    "case", "output", "verdicts", ">max ulp", ">max ulp", ">error / bound", ">error / bound", "bits",
+    "case", "output", "verdicts", ">max ulp, first", ">second", ">error / bound, first", ">second",
+    "bits",
 )  # fmt: skip
-_TIMES = ("case", ">median us", ">quartiles", ">median us", ">quartiles", ">ratio", ">95 %")
+_TIMES = (
+    "case", ">median us, first", ">quartiles", ">median us, second", ">quartiles", ">ratio", ">95 %",
+)  # fmt: skip
 
 Side = tuple[Evidence, CaseRecord]
 

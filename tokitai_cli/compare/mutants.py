@@ -19,7 +19,7 @@ from tokitai_cli.checks.tally import Summary
 from tokitai_cli.checks.target import Index, Target
 from tokitai_cli.checks.values import index_of, shown, shown_index, shown_short
 from tokitai_cli.errors import OracleError
-from tokitai_cli.model.case import DROPPED, Expectation
+from tokitai_cli.model.case import DROPPED, NON_FINITE, Expectation
 from tokitai_cli.model.metrics import METRICS
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
@@ -235,8 +235,7 @@ def _non_finite(target: Target, summary: Summary) -> list[Mutant]:
     reference = target.reference
     if target.form is None:
         detail = "the dtype has no NaN and no infinity"
-        kinds = ("all-nan", "one-nan", "all-inf")
-        return [Mutant(kind, detail, None, "not-applicable") for kind in kinds]
+        return [Mutant(kind, detail, None, "not-applicable") for kind in NON_FINITE]
     if summary.anchor < 0:
         one_nan = Mutant("one-nan", "no element must be finite", None, "not-eligible")
     else:

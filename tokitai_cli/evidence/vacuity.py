@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli.evidence.changes import left_of
+from tokitai_cli.model.case import NON_FINITE
 from tokitai_cli.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.model.verdict import Stage, Verdict
@@ -22,7 +23,7 @@ _Members = list[tuple[CaseRecord, MutantRecord]]
 
 _SHOWN = 4
 # Rejected whatever the checks are, or made so that any sharp check rejects it.
-_ALWAYS_REJECTED = frozenset({"all-nan", "one-nan", "all-inf", "anchor"})
+_ALWAYS_REJECTED = frozenset({*NON_FINITE, "anchor"})
 _VACUOUS = (
     "no wrong output can be told from the right one here, but by NaN, infinity or one element"
 )

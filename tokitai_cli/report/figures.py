@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tokitai_cli.report.index_outline import MatrixRow, MatrixTable
 
 _MOST_HEATS, _MOST_LINES, _MOST_ROWS = 4, 64, 60
+_WIDTH = 4.5  # inches, within the text of an article on A4 or letter paper
 _MOST_SERIES, _MOST_BINS, _MOST_SHAPES, _MOST_TICKS = 6, 48, 30, 18
 _GOOD, _BAD, _OPEN = "#2a8f4b", "#c0392b", "#a8701c"
 _WRONG = {*queries.FAILING, Verdict.BUILD_FAILED, Verdict.INTERNAL_ERROR, Verdict.UNEXPECTED_PASS}
@@ -60,7 +61,7 @@ def _histograms(
     caption += "; right of the line a bound refutes" if field == "bound_histogram" else ""
     for at in range(0, len(series), _MOST_SERIES):
         draw = functools.partial(_bars, series[at : at + _MOST_SERIES], what)
-        yield Figure(caption, 5.2, 2.8, draw)
+        yield Figure(caption, _WIDTH, 2.7, draw)
 
 
 def _bars(series: Sequence[tuple[str, dict[str, int]]], what: str, axes: Axes) -> None:
@@ -75,6 +76,7 @@ def _bars(series: Sequence[tuple[str, dict[str, int]]], what: str, axes: Axes) -
             heights[int(min(max(_exponent(end), first), last))] += count
         places = [place - 0.42 + (at + 0.5) * width for place in heights]
         axes.bar(places, list(heights.values()), width, label=name(of), color=COLOURS[at])
+    axes.set_ylim(bottom=0.7)
     logarithmic(axes.yaxis, axes.set_yscale)
     ticks = range(first, last + 1, -(-(last + 1 - first) // _MOST_TICKS))
     words = {least - 1: "0", most + 1: f">{_power(most)}"}
@@ -113,7 +115,7 @@ def _heats(outputs: Sequence[tuple[CaseRecord, OutputRecord]]) -> Iterator[Figur
             f"{output.name} of {case.key}: largest error of each cell in units of "
             f"{'the bound' if heat.unit == 'bound' else 'ulp'}"
             f"{'; lines: blocks of the launch, whose grid fits so' if _lines(case, output) else ''}",
-            5.2,
+            _WIDTH,
             1.4 if heat.rows == 1 else 3.2,
             functools.partial(_heat, case, output),
         )
@@ -202,7 +204,7 @@ def _times(found: Evidence, cases: Sequence[CaseRecord]) -> Iterator[Figure]:
     for at in range(0, len(times), _MOST_SERIES):
         lines = list(times.items())[at : at + _MOST_SERIES]
         height = 0.9 + (0.12 + 0.08 * len(lines)) * len(shapes)
-        yield Figure(caption, 5.2, height, functools.partial(_dots, lines, shapes))
+        yield Figure(caption, _WIDTH, height, functools.partial(_dots, lines, shapes))
 
 
 def _dots(
