@@ -232,8 +232,17 @@ def test_a_large_run_stays_readable() -> None:
     assert report.index("bad 0") < report.index("good 0")
     assert report.count("### refuted:") == 20
     assert "5 more such cases are in the JSON file." in report
-    assert "stand one by one in the JSON file." in report
     assert len(report.splitlines()) < 2000
+
+
+def test_rows_that_are_not_shown_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokitai_cli.report.outline.MOST_ROWS", 30)
+    good = [samples.case(seed=seed, id=f"good {seed}") for seed in range(40)]
+    report = render(stage.assemble(samples.parts([samples.refuted(), *good])), "md").decode()
+    rows = report[report.index("## Cases\n") : report.index("## Appendix")]
+    assert rows.count("| verified |") == 29
+    assert rows.index("| refuted |") < rows.index("| verified |")
+    assert "11 more rows stand in the JSON file and in CSV." in rows
 
 
 def test_the_smallest_failing_shape_is_named() -> None:

@@ -16,7 +16,7 @@ from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.report.format import Look
 
 MOST_DETAILED = 20
-MOST_ROWS = 200
+MOST_ROWS = 2000
 MOST_LOG_LINES = 60
 
 
@@ -104,6 +104,7 @@ class Outline(msgspec.Struct, frozen=True):
     representative: CaseRecord | None
     tallies: list[queries.Tally]
     rows: list[queries.Row]
+    more_rows: int
     metrics: list[tuple[str, str]]
     rejections: list[Rejection]
     unable: list[GroupRecord]
@@ -159,7 +160,8 @@ def outline(evidence: Evidence) -> Outline:
         not_detailed=len(told) - len(detailed),
         representative=max(verified, key=queries.nearness, default=None),
         tallies=queries.tallies(cases),
-        rows=every if len(every) <= MOST_ROWS else [],
+        rows=every[:MOST_ROWS],
+        more_rows=len(every[MOST_ROWS:]),
         metrics=[(name, METRICS[name].sentence) for name in sorted(metrics & METRICS.keys())],
         rejections=_rejections(evidence.groups),
         unable=[one for one in evidence.groups if one.status in ("accepted", "never-eligible")],
