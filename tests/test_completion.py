@@ -25,12 +25,28 @@ def completed(typed: str) -> list[str]:
         "COMP_CWORD": str(len(typed.split(" ")) - 1),
     }
     done = subprocess.run(MAIN, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
     return done.stdout.split()
 
 
 def test_verbs_options_and_parameters_are_completed() -> None:
     assert completed("tokitai ver") == ["verify"]
     assert {"--m", "--device"} <= set(completed("tokitai verify gemm-bw --"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("tokitai verify soft", ["softmax"]),
+        ("tokitai verify nothing-of-the-kind", []),
+        ("tokitai verify softmax --suite f", ["full"]),
+        ("tokitai compare softmax --variant grad-", ["grad-bf16"]),
+        ("tokitai sanitize softmax --device c", ["cuda", "cpu"]),
+        ("tokitai report --format j", ["junit", "json"]),
+    ],
+)
+def test_ops_and_what_options_take_are_completed(typed: str, words: list[str]) -> None:
+    assert completed(typed) == words
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

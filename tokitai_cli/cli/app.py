@@ -17,8 +17,6 @@ from tokitai_cli.cli import options
 from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.errors import TokitaiError, UsageError
 
-# Variable in which a shell says that it asks what may follow.
-COMPLETE = "_TOKITAI_COMPLETE"
 # In the order of work: the module of each, and its function; with (), or none, one that makes it of the
 # command line. The one that is named is loaded alone.
 _VERBS = {
@@ -77,7 +75,7 @@ def _verb(name: str, arguments: Sequence[str]) -> options.Verb:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. Interrupts and a lost stdout are raised."""
     try:
-        if asked := os.environ.get(COMPLETE):
+        if asked := os.environ.get(options.COMPLETE):
             return _completed(asked)
         command = typer.main.get_command(build(arguments))
         # Not its `main`, which has exit codes of its own for interrupts and a closed pipe.
@@ -105,7 +103,7 @@ def _completed(asked: str) -> int:
         typed = " ".join(shlex.split(typed)[1:])
     completion_init()
     command = typer.main.get_command(build(typed.split()))
-    return shell_complete(command, {}, "tokitai", COMPLETE, asked)
+    return shell_complete(command, {}, "tokitai", options.COMPLETE, asked)
 
 
 def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:

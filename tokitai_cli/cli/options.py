@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tokitai_cli.cli.ending import answer_for_libraries
+from tokitai_cli.errors import TokitaiError
+from tokitai_cli.model.device import TRAITS
 from tokitai_cli.model.options import Kind, Option, flag, options_of
 from tokitai_cli.model.text import visible
 from tokitai_cli.report import EVIDENCE_FORMATS
@@ -28,16 +31,23 @@ _TYPES: dict[Kind, Any] = {
     Kind.SECONDS: float,
 }
 HELP = ("-h", "--help")
+# Variable in which a shell says that it asks what may follow.
+COMPLETE = "_TOKITAI_COMPLETE"
 
 
-def with_options(verb: Verb, name: str, *arguments: inspect.Parameter) -> Verb:
-    """`verb` with `arguments` before the options that the table has for `name`."""
+def with_options(
+    verb: Verb, name: str, *arguments: inspect.Parameter, spec: Spec | None = None
+) -> Verb:
+    """`verb` with `arguments` before the options that the table has for `name`.
+
+    spec: what a shell is told of variants and the like.
+    """
 
     @functools.wraps(verb)
     def run_verb(**given: Any) -> Any:
         return verb(**given)
 
-    options = [_parameter(option, name) for option in options_of(name).values()]
+    options = [_parameter(option, name, spec) for option in options_of(name).values()]
     run_verb.__signature__ = inspect.Signature([*arguments, *options])  # type: ignore[attr-defined]
     run_verb.__annotations__ = {}
     return run_verb
@@ -55,7 +65,11 @@ def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
         from tokitai_cli.pipeline.specs import load_op
 
         answer_for_libraries()
-        loaded = load_op(called)
+        try:
+            loaded = load_op(called)
+        except TokitaiError:
+            if COMPLETE not in os.environ:  # else it is half typed
+                raise
     params = tuple(loaded.spec.params) if loaded is not None else ()
 
     @functools.wraps(verb)
@@ -66,8 +80,9 @@ def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
 
     help = "A built-in op, or the path of a spec file."
     op = argument("op", str, "OP", help, default="" if "all" in options_of(name) else _NEEDED)
-    own = [_param(loaded.spec, name) for name in params] if loaded is not None else []
-    return with_options(run_verb, name, op, *own)
+    spec = None if loaded is None else loaded.spec
+    own = [] if spec is None else [_param(spec, name) for name in params]
+    return with_options(run_verb, name, op, *own, spec=spec)
 
 
 _NEEDED = inspect.Parameter.empty
@@ -77,7 +92,12 @@ def argument(
     name: str, kind: Any, metavar: str, help: str, default: Any = _NEEDED
 ) -> inspect.Parameter:
     """A positional argument of a verb."""
-    asked = typer.Argument(metavar=metavar, help=help, show_default=False)
+    asked = typer.Argument(
+        metavar=metavar,
+        help=help,
+        show_default=False,
+        autocompletion=_ops if name == "op" else None,
+    )
     return _keyword(name, Annotated[kind, asked], default)
 
 
@@ -88,7 +108,31 @@ def _param(spec: Spec, name: str) -> inspect.Parameter:
     return _keyword(name, Annotated[list[str], asked], [])
 
 
-def _parameter(option: Option, verb: str) -> inspect.Parameter:
+def _ops(incomplete: str) -> list[str]:
+    """Built-in ops for a shell, which knows files itself."""
+    from tokitai_cli import spec
+
+    return [name for name, _ in spec.builtin() if name.startswith(incomplete)]
+
+
+def _values(option: Option, spec: Spec | None) -> Callable[[str], list[str]] | None:
+    """What can be given for an option, for a shell; None where that is not a list."""
+    known: dict[str, Iterable[str]] = {
+        "format": EVIDENCE_FORMATS,
+        "device": ["auto", "all", *TRAITS],
+    }
+    if spec is not None:
+        known |= {"variant": spec.variants, "profile": spec.profiles, "suite": spec.suites}
+    if not (words := [*known.get(option.name, map(str, option.choices))]):
+        return None
+
+    def values(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return values
+
+
+def _parameter(option: Option, verb: str, spec: Spec | None) -> inspect.Parameter:
     default = option.default_of(verb)
     if isinstance(default, tuple):
         default = [str(one) for one in default]
@@ -100,6 +144,7 @@ def _parameter(option: Option, verb: str) -> inspect.Parameter:
         metavar=option.metavar if takes else None,
         min=option.least if ranged else None,
         max=option.most if ranged else None,
+        autocompletion=_values(option, spec) if COMPLETE in os.environ else None,
     )
     return _keyword(option.name, Annotated[_TYPES[option.kind], asked], default)
 
