@@ -12,12 +12,15 @@ import pytest
 import zstandard
 
 from tests.gfx_samples import bundle, code_object, compressed
-from tests.runs import tokitai
+from tests.gpu.stand_in_device import StandIn
+from tests.runs import run, tokitai
 from tests.test_gfx_wheel import library
 from tokitai_cli import build, devices, plan, spec
+from tokitai_cli.devices import registry
 from tokitai_cli.errors import SpecError, UntranslatedError
 from tokitai_cli.gfx.code import bundles, objects, parameters
 from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli.model.verdict import Verdict
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "docs/examples/machine_code"
 SPEC = """\
@@ -187,6 +190,29 @@ def test_rocm_builds_a_program_that_loads_it(tmp_path: Path) -> None:
     told = {one["name"]: one["value"] for one in built["code_object"]}
     assert told["machine code of the source"].endswith("gfx1101")
     assert told["scale<float>: wave size"] == "32"
+
+
+@pytest.mark.parametrize(
+    ("fault", "shift", "words"),
+    [
+        ("", 1, ""),
+        ("", 2, "bound"),
+        ("hipModuleLoadData:1:209", 1, "hipModuleLoadData: "),
+        ("hipModuleGetFunction:1:98", 1, "hipModuleGetFunction: "),
+        ("hipModuleLaunchKernel:1:719", 1, "hipModuleLaunchKernel: "),
+    ],
+)
+def test_the_module_api_is_given_arguments_where_the_metadata_has_them(
+    fault: str, shift: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {"TOKITAI_STAND_IN_FAIL": fault} if fault else {}
+    monkeypatch.setitem(registry._DEVICES, "rocm", StandIn(variables))
+    evidence = run(write(tmp_path, shift=shift), tmp_path / "out", device="rocm")
+    (case,) = evidence.cases
+    assert case.verdict is (
+        Verdict.CRASHED if fault else Verdict.VERIFIED if shift == 1 else Verdict.REFUTED
+    ), case.reason
+    assert words in case.reason
 
 
 def test_other_verbs_say_what_it_is(tmp_path: Path) -> None:

@@ -443,6 +443,7 @@ class Device {
     if (largest <= Word(UINT_MAX))
       outcome.error = kernel.device->start(words, extent(launch.grid), extent(launch.block),
                                            size_t(launch.shared_bytes));
+    outcome.call = starting_call;
     if (outcome.error == hipSuccess) return true;
     return fail_launch(request, kernel, launch, outcome);
   }

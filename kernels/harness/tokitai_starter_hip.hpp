@@ -7,6 +7,8 @@
 
 namespace tokitai {
 
+inline const char* starting_call = "launch";  // as the failure of a start names it
+
 struct DeviceKernel {
   hipError_t (*start)(const Word* arguments, dim3 grid, dim3 block, size_t shared_bytes);
   hipError_t (*allow_shared)(size_t bytes);

@@ -35,8 +35,10 @@ struct ModuleStarter {
     static hipFunction_t found;
     static const hipError_t error = [] {
       hipModule_t module;
-      const hipError_t loaded = load_module<image>(module);
-      return loaded == hipSuccess ? hipModuleGetFunction(&found, module, kernel_of_module.symbol) : loaded;
+      starting_call = "hipModuleLoadData";
+      if (const hipError_t failed = load_module<image>(module)) return failed;
+      starting_call = "hipModuleGetFunction";
+      return hipModuleGetFunction(&found, module, kernel_of_module.symbol);
     }();
     function = found;
     return error;
@@ -48,6 +50,7 @@ struct ModuleStarter {
       memcpy(arguments + kernel.slots[i].offset, &words[i], kernel.slots[i].bytes);
     hipFunction_t function;
     if (const hipError_t error = find(function)) return error;
+    starting_call = "hipModuleLaunchKernel";
     size_t bytes = kernel.argument_bytes;
     void* passed[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, arguments, HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                       HIP_LAUNCH_PARAM_END};

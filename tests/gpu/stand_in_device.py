@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import msgspec
 
 from tokitai_cli import devices, resources
 from tokitai_cli.devices import compute_sanitizer
-from tokitai_cli.model.device import TRAITS, DeviceOptions, Probe, Recipe, Sanitizer, Traits
+from tokitai_cli.devices.rocm_unit import of_machine_code
+from tokitai_cli.model.device import TRAITS, DeviceOptions, Probe, Recipe, Sanitizer, Traits, Unit
 
 HEADERS = Path(__file__).parent / "stand_in"
 BUILT_FOR = "gfx1101"
@@ -45,9 +47,12 @@ class StandIn:
             (words[0], *more, *(word for word in words[1:] if word not in dropped))
             for words in (recipe.command, recipe.server)
         )
-        return msgspec.structs.replace(
+        made = msgspec.structs.replace(
             recipe, device=self.name, arch=BUILT_FOR, command=command, server=server
         )
+        unit = Unit(functools.partial(of_machine_code, arch=BUILT_FOR), "1")
+        loading = msgspec.structs.replace(made, assembly=(), inspect_object=None, unit=unit)
+        return msgspec.structs.replace(made, machine_code=loading)
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv as the real devices have it."""

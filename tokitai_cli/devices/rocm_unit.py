@@ -21,7 +21,8 @@ def of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact
         (kernel.title, words, kernel.told.max_flat_workgroup_size) for kernel, words in found
     ]
     return (
-        '// Generated: a code object that others built.\n#include "tokitai_arguments.hpp"\n'
+        "// Generated: a code object that others built.\n#define TOKITAI_KERNEL_UNIT 1\n"
+        '#include "tokitai_arguments.hpp"\n'
         '#include "tokitai_starter_module.hpp"\nnamespace {\nusing namespace tokitai;\n'
         f"alignas(4096) constexpr char image[] =\n{image};\n{''.join(tables)}}}\n"
         f"{program(entries, ())}"

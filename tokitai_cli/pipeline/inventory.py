@@ -15,7 +15,7 @@ from tokitai_cli import build, devices, evidence, resources, spec
 from tokitai_cli.errors import UsageError, near
 from tokitai_cli.model.batch import INDEX_SCHEMA, BatchIndex
 from tokitai_cli.model.case import LoadedSpec
-from tokitai_cli.model.device import DeviceOptions, Fact
+from tokitai_cli.model.device import AUTO, DeviceOptions, Fact
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis, Lack
 
 _HELPERS = {
@@ -41,6 +41,15 @@ def diagnose() -> Diagnosis:
             "cache",
             f"{len(listing.entries)} built, {listing.nbytes / 2**20:.1f} MiB",
             listing.folder,
+        ),
+        *(
+            Fact(
+                f"{one.device_class} evidence",
+                f"`tokitai verify OP --device {one.device}`: auto does not take it",
+                "available",
+            )
+            for one in probes
+            if one.available and one.device not in AUTO
         ),
     )
     lacks = tuple(lack for program, lack in _HELPERS.items() if shutil.which(program) is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tokitai_cli.gfx.code import elf
 from tokitai_cli.gfx.code.decode import UNKNOWN, decode
@@ -114,14 +114,16 @@ def of_kernel(kernel: Kernel) -> Iterator[Fact]:
     )
 
 
-def of_instructions(code: Iterable[Instruction], approximate: Iterable[str]) -> Iterator[Fact]:
+def of_instructions(code: Sequence[Instruction], approximate: Iterable[str]) -> Iterator[Fact]:
     """What the instructions are; `approximate`: those that hardware gives within an error only."""
     named = names(code)
     inventory = ", ".join(f"{name} {count}" for name, count in classes(named).items())
+    dual = named.total() - len(code)
+    halves = f" ({dual} dual ones as their two halves)" if dual else ""
     yield from (
         Fact(name, value, CODE)
         for name, value in (
-            ("instructions", f"{named.total()}: {inventory}"),
+            ("instructions", f"{len(code)}: {inventory}{halves}"),
             ("rounded once (contracted)", _those(named, CONTRACTED)),
             ("divisions by sequence", _those(named, DIVISION)),
             (APPROXIMATE, ", ".join(approximate) or "none"),
