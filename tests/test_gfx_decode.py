@@ -10,11 +10,11 @@ import pytest
 
 from bench import gfx_table
 from tokitai_cli.errors import CodeError
-from tokitai_cli.gfx.code.decode import decode
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
-from tokitai_cli.gfx.code.layout import LAYOUTS
-from tokitai_cli.gfx.code.table import Row, rows
-from tokitai_cli.gfx.code.text import text
+from tokitai_cli.isa.decode import decode
+from tokitai_cli.isa.instruction import Instruction, Operand
+from tokitai_cli.isa.layout import LAYOUTS
+from tokitai_cli.isa.table import Row, rows
+from tokitai_cli.isa.text import text
 
 needs_llvm = pytest.mark.skipif(shutil.which("llvm-mc-19") is None, reason="no llvm-mc-19 on PATH")
 SCALAR_SOURCES = (4, 8, 106, 124, 125, 126, 128, 192, 193, 208, 240, 242, 248, 255)
@@ -153,5 +153,5 @@ def test_random_instructions_read_as_llvm_reads_them(arch: str) -> None:
 @pytest.mark.slow
 def test_the_table_is_the_one_that_the_assemblers_tell() -> None:
     pytest.importorskip("ziglang")
-    kept = gfx_table.PACKAGE / "gfx/code/opcodes.txt"
+    kept = gfx_table.PACKAGE / "isa/opcodes.txt"
     assert kept.read_text(encoding="utf-8") == gfx_table.table()

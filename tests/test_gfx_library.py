@@ -18,7 +18,7 @@ from tests.test_gfx_wheel import library
 from tokitai_cli import build, devices, plan, spec
 from tokitai_cli.devices import registry
 from tokitai_cli.errors import SpecError, UntranslatedError
-from tokitai_cli.gfx.code import bundles, objects, parameters
+from tokitai_cli.isa import bundles, objects, parameters
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.verdict import Verdict
 

@@ -14,8 +14,8 @@ from tests.gfx_samples import bundle, code_object, compressed
 from tests.runs import tokitai
 from tokitai_cli.errors import CodeError
 from tokitai_cli.gfx import inspection
-from tokitai_cli.gfx.code import facts, objects
-from tokitai_cli.gfx.code.bundles import code_objects
+from tokitai_cli.isa import facts, objects
+from tokitai_cli.isa.bundles import code_objects
 
 
 def kernel_of(name: str) -> objects.Kernel:

@@ -14,12 +14,12 @@ import pytest
 from bench import gfx_table
 from tests.runs import tokitai
 from tokitai_cli.gfx import inspection
-from tokitai_cli.gfx.code import bundles, decode
-from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.layout import LAYOUTS
-from tokitai_cli.gfx.code.objects import CodeObject
-from tokitai_cli.gfx.code.table import rows
-from tokitai_cli.gfx.code.text import text
+from tokitai_cli.isa import bundles, decode
+from tokitai_cli.isa.instruction import Instruction
+from tokitai_cli.isa.layout import LAYOUTS
+from tokitai_cli.isa.objects import CodeObject
+from tokitai_cli.isa.table import rows
+from tokitai_cli.isa.text import text
 
 KERNELS = 175
 COUNTS = {("rocm64", "gfx1101"): 101_788, ("rocm715", "gfx1101"): 98_177}  # as docs/gfx.md has them

@@ -12,7 +12,7 @@ import pytest
 from tests.runs import KERNELS, run
 from tests.support import make_case
 from tokitai_cli.devices.ptxas import ptxas_facts
-from tokitai_cli.gfx.code.elf import variable_name
+from tokitai_cli.isa.elf import variable_name
 from tokitai_cli.model.device import WRITABLE
 from tokitai_cli.model.evidence import CaseRecord, Evidence, FactRecord
 from tokitai_cli.model.verdict import Verdict

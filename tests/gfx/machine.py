@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.cpu.harness_client import BUILT, HARNESS, HOST, ROOT, compiler
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run.translation import statement
+from tokitai_cli.isa.instruction import Instruction
 
 VECTORS, MEMORY = 16, 4096
 # A wave between two instructions, with the memory that `lds` and `s[20:21]` lead to.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.gfx.machine import MEMORY, STATE, program, run
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
 from tokitai_cli.gfx.run import table
+from tokitai_cli.isa.instruction import Instruction, Operand
 
 KINDS = ("load", "store", "load2", "store2", "atomic", "cmpswap")
 TO, AT, DATA, OTHER = 0, 4, 6, 10

@@ -12,8 +12,8 @@ import pytest
 from tests.gfx.machine import STATE, program, run
 from tests.gfx.reference import FLOATS, REFERENCE, f16_bits
 from tests.gfx.scalar_reference import SCALAR
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
 from tokitai_cli.gfx.run import table
+from tokitai_cli.isa.instruction import Instruction, Operand
 
 ROUNDS = 12
 WIDTH = {"u64": 64, "i64": 64, "f64": 64, "f16": 16, "u16": 16, "i16": 16, "b16": 16, "f16_hi": 16}

@@ -20,9 +20,9 @@ from tests.watch import specs as watched
 from tokitai_cli import build, devices, spec
 from tokitai_cli.devices import gfx_compiler
 from tokitai_cli.errors import BuildError
-from tokitai_cli.gfx.code.decode import decode
-from tokitai_cli.gfx.code.objects import read_code_object
 from tokitai_cli.gfx.run import reached, refused
+from tokitai_cli.isa.decode import decode
+from tokitai_cli.isa.objects import read_code_object
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.harness import HarnessRequest

@@ -202,7 +202,7 @@ def compiler() -> tuple[tuple[str, ...], str] | None:
 
 
 def _inspect_object(path: Path) -> tuple[Fact, ...]:
-    from tokitai_cli.gfx.code.facts import variables
+    from tokitai_cli.isa.facts import variables
 
     return tuple(variables(path.read_bytes(), "symbols of the object file"))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.errors import CodeError, Location, UntranslatedError
-from tokitai_cli.gfx.code import bundles
-from tokitai_cli.gfx.code.objects import CodeObject, Kernel, kernel_of
-from tokitai_cli.gfx.code.parameters import limits, parameters, taken
 from tokitai_cli.gfx.run.unit import Word
+from tokitai_cli.isa import bundles
+from tokitai_cli.isa.objects import CodeObject, Kernel, kernel_of
+from tokitai_cli.isa.parameters import limits, parameters, taken
 from tokitai_cli.model.device import MACHINE_CODE, Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry
 

@@ -185,10 +185,11 @@ def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fac
 @functools.cache
 def _translator() -> str:
     """Digest of the code that translates."""
-    package = Path(__file__).parent.parent / "gfx"
+    package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in [
-        *sorted(package.rglob("*.[pt][yx]*")),
+        *sorted((package / "gfx").rglob("*.py")),
+        *sorted((package / "isa").rglob("*.[pt][yx]*")),
         *sorted(Path(__file__).parent.glob("gfx_*.py")),
         Path(__file__).with_name("foreign.py"),
     ]:

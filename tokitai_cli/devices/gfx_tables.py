@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tokitai_cli.gfx.code.objects import CodeObject, Kernel
+from tokitai_cli.isa.objects import CodeObject, Kernel
 
 _ROW = struct.Struct("<4IqQ")
 

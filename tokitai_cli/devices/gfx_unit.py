@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tokitai_cli.devices import foreign, gfx_tables
 from tokitai_cli.errors import NotRunError, UntranslatedError
-from tokitai_cli.gfx.code import facts, text
-from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.objects import EXECUTABLE, CodeObject, Kernel, lines, read_code_object
 from tokitai_cli.gfx.inspection import evidence
 from tokitai_cli.gfx.run.unit import Code, Memory, Registers, Word, unit
+from tokitai_cli.isa import facts, text
+from tokitai_cli.isa.instruction import Instruction
+from tokitai_cli.isa.objects import EXECUTABLE, CodeObject, Kernel, lines, read_code_object
 from tokitai_cli.model.device import Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 

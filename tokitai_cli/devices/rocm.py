@@ -200,9 +200,9 @@ def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fac
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.gfx.code import bundles
-    from tokitai_cli.gfx.code.objects import read_code_object
     from tokitai_cli.gfx.inspection import evidence
+    from tokitai_cli.isa import bundles
+    from tokitai_cli.isa.objects import read_code_object
 
     del log
     try:

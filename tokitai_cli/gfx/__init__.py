@@ -1,1 +1,1 @@
-"""Machine code of AMD's gfx11: read (`code`) and run on the processor (`run`)."""
+"""Machine code of AMD's gfx11: seen into (`inspection`) and run on the processor (`run`)."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tokitai_cli.errors import CodeError, Location
-from tokitai_cli.gfx.code import bundles, facts, objects, table
-from tokitai_cli.gfx.code.decode import UNKNOWN, decode
-from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.text import text
 from tokitai_cli.gfx.run import approximate, reached, refused
+from tokitai_cli.isa import bundles, facts, objects, table
+from tokitai_cli.isa.decode import UNKNOWN, decode
+from tokitai_cli.isa.instruction import Instruction
+from tokitai_cli.isa.text import text
 from tokitai_cli.model.device import Fact
 from tokitai_cli.model.machine import Inspection, SeenKernel
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run.operands import RefusedError, Translated, Writer, scalar, set_scalar
 from tokitai_cli.gfx.run.semantics import Entry
+from tokitai_cli.isa.instruction import Instruction
 
 # Of s_sendmsg: the wave's vector registers may be given to others.
 _DEALLOC_VGPRS = 3

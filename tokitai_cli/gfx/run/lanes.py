@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run.operands import (
     RefusedError,
     Translated,
@@ -13,6 +12,7 @@ from tokitai_cli.gfx.run.operands import (
     source,
 )
 from tokitai_cli.gfx.run.semantics import Entry
+from tokitai_cli.isa.instruction import Instruction
 
 
 def _readfirstlane(one: Instruction, entry: Entry) -> Translated:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run import operands
 from tokitai_cli.gfx.run.operands import RefusedError, Translated, Writer, row, scalar
 from tokitai_cli.gfx.run.semantics import Entry
+from tokitai_cli.isa.instruction import Instruction
 
 
 def _space(one: Instruction) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
 from tokitai_cli.gfx.run.semantics import Entry
+from tokitai_cli.isa.instruction import Instruction, Operand
 
 VCC, M0 = 106, 125
 _SHARED_BASE, _PRIVATE_BASE, _SCC = 235, 237, 253

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.table import by_name
 from tokitai_cli.gfx.run import scalar_table, vector_table
+from tokitai_cli.isa.instruction import Instruction
+from tokitai_cli.isa.table import by_name
 
 MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run import control, lanes, memory
 from tokitai_cli.gfx.run.operands import RefusedError, Translated
 from tokitai_cli.gfx.run.semantics import entry_of
 from tokitai_cli.gfx.run.values import dual, scalar_value, vector_value
+from tokitai_cli.isa.instruction import Instruction
 
 _KINDS = {**control.KINDS, **lanes.KINDS, **memory.KINDS}
 

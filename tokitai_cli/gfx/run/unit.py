@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tokitai_cli.errors import NotRunError
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run.operands import RefusedError
 from tokitai_cli.gfx.run.translation import Body, reached, refused, translate
+from tokitai_cli.isa.instruction import Instruction
 
 # Hidden arguments, by LLVM's name of their kind; others are not known and refused.
 _HIDDEN = {

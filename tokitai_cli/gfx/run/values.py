@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
 from tokitai_cli.gfx.run import operands
 from tokitai_cli.gfx.run.operands import (
     RefusedError,
@@ -18,6 +17,7 @@ from tokitai_cli.gfx.run.operands import (
     width_of,
 )
 from tokitai_cli.gfx.run.semantics import Entry, entry_of
+from tokitai_cli.isa.instruction import Instruction, Operand
 
 _VCC_LOW = Operand("vcc")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.dtypes import DTYPES
-from tokitai_cli.gfx.code.objects import Argument, Kernel
+from tokitai_cli.isa.objects import Argument, Kernel
 from tokitai_cli.kernel_source import Parameter, parameter_of, split
 
 _UNKNOWN = Parameter("", "", "unknown", (), 0, False, "")

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.gfx.code import table
-from tokitai_cli.gfx.code.instruction import Instruction, Kind, Operand
-from tokitai_cli.gfx.code.layout import LAYOUTS
-from tokitai_cli.gfx.code.table import Slot
+from tokitai_cli.isa import table
+from tokitai_cli.isa.instruction import Instruction, Kind, Operand
+from tokitai_cli.isa.layout import LAYOUTS
+from tokitai_cli.isa.table import Slot
 
 DPP8, DPP8_FI, DPP16, LITERAL, NULL = 233, 234, 250, 255, 124
 # First and last + 1 of the numbers that name registers. Inline floats follow from 240 on, the last

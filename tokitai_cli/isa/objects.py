@@ -16,7 +16,7 @@ import msgspec
 from msgspec import field
 
 from tokitai_cli.errors import CodeError, near
-from tokitai_cli.gfx.code import elf
+from tokitai_cli.isa import elf
 
 _ANONYMOUS = "(anonymous namespace)"
 _WORD = re.compile(r"\w+(?=[<(]|$)")

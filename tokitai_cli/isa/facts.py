@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tokitai_cli.gfx.code import elf
-from tokitai_cli.gfx.code.decode import UNKNOWN, decode
-from tokitai_cli.gfx.code.instruction import Instruction
-from tokitai_cli.gfx.code.objects import EXECUTABLE, CodeObject, Kernel
+from tokitai_cli.isa import elf
+from tokitai_cli.isa.decode import UNKNOWN, decode
+from tokitai_cli.isa.instruction import Instruction
+from tokitai_cli.isa.objects import EXECUTABLE, CodeObject, Kernel
 from tokitai_cli.model.device import APPROXIMATE, WRITABLE, Fact
 from tokitai_cli.storage import sha256
 

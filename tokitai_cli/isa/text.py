@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from tokitai_cli.gfx.code.decode import FLOATS as VALUES
-from tokitai_cli.gfx.code.decode import UNKNOWN
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
-from tokitai_cli.gfx.code.table import Row, Slot, by_name, rows
+from tokitai_cli.isa.decode import FLOATS as VALUES
+from tokitai_cli.isa.decode import UNKNOWN
+from tokitai_cli.isa.instruction import Instruction, Operand
+from tokitai_cli.isa.table import Row, Slot, by_name, rows
 
 FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
 INLINE = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.errors import CodeError, Location
-from tokitai_cli.gfx.code import elf, objects
+from tokitai_cli.isa import elf, objects
 from tokitai_cli.storage import open_plain, read_plain
 
 PLAIN, PACKED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"

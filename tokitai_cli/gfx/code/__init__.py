@@ -1,1 +1,0 @@
-"""Code objects of gfx11: files in, kernels, facts and instructions out."""
