@@ -82,7 +82,8 @@ def test_a_transposed_operand_case_6() -> None:
     record = settled(gemm_case(ones, "constant"))[0]
     assert record.verdict is Verdict.INCONCLUSIVE
     assert record.reason == (
-        "y: no profile here could tell a wrong output from the reference (constant-mean, roll)"
+        "y: no profile here could tell a wrong output from the reference (constant-mean, roll); "
+        "if its right values are all one at such a shape, `constant: {value: ..., when: ...}` says so"
     )
     random = np.random.default_rng(2)
     a, b = (random.standard_normal((32, 32)).astype(np.float16).astype(float) for _ in range(2))
@@ -98,9 +99,7 @@ def test_a_profile_that_was_refuted_is_named_and_excuses_nothing() -> None:
     record, refuted = settled(gemm_case(ones, "constant"), wrong)
     assert refuted.verdict is Verdict.REFUTED
     assert record.verdict is Verdict.INCONCLUSIVE
-    assert record.reason.endswith(
-        "(constant-mean, roll); not counted, since they did not pass: normal"
-    )
+    assert record.reason.endswith("says so; not counted, since they did not pass: normal")
 
 
 def test_another_profile_of_the_group_excuses_a_constant_one() -> None:

@@ -20,6 +20,7 @@ _STEPS = (1, 3, 7, 16, 19, 32, 33, 64, 100, 128, 256, 257, 300, 512, 1025)
 # Bytes of a case that is proposed at most.
 _LARGEST = 1 << 24
 _CEILING = re.compile(r"ceil_div\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)")
+_WRITTEN_OUT = re.compile(r"\(\s*([^()]+?)\s*\+\s*(\d+)(\s*-\s*1)?\s*\)\s*//\s*(\d+)")
 
 
 class Goal(msgspec.Struct, frozen=True):
@@ -108,7 +109,11 @@ def _of_grid(extent: str, params: Collection[str]) -> Iterator[Goal]:
         return  # a constant, or of a loop's step
     said = f"the grid's {extent} is 1 in every shape: no second block runs"
     yield Goal(names, f"{extent} > 1", said, "more than one block")
-    for size, part in _CEILING.findall(extent):
+    written_out = _WRITTEN_OUT.findall(extent)
+    same = [
+        (size, part) for size, n, less, part in written_out if int(n) - bool(less) + 1 == int(part)
+    ]
+    for size, part in [*_CEILING.findall(extent), *same]:
         if inner := tuple(one for one in names_in(size) if one in params):
             said = (
                 f"{part} divides {size} in every shape of several blocks: no guard of a tail runs"

@@ -24,6 +24,9 @@ _Members = list[tuple[CaseRecord, MutantRecord]]
 _SHOWN = 4
 # Rejected whatever the checks are, or made so that any sharp check rejects it.
 _ALWAYS_REJECTED = frozenset({*NON_FINITE, "anchor"})
+_ALL_ONE = (
+    "; if its right values are all one at such a shape, `constant: {value: ..., when: ...}` says so"
+)
 _VACUOUS = (
     "no wrong output can be told from the right one here, but by NaN, infinity or one element"
 )
@@ -227,4 +230,6 @@ def _reason(found: Sequence[GroupRecord]) -> str:
             f"{output}: only flat limits judge it, and nothing shows that they would see a dropped "
             f"term ({names}): let the oracle give `error` or `wrong`, or say `reduction: none`"
         )
-    return f"{output}: no profile here could tell a wrong output from the reference ({names})"
+    said = f"{output}: no profile here could tell a wrong output from the reference ({names})"
+    alike = not {"constant-mean", "roll", "zeros"}.isdisjoint(kinds)
+    return said + _ALL_ONE * alike

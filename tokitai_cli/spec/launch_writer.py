@@ -77,11 +77,13 @@ class LaunchWriter:
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:
         """The grid's extents; a number of the host's that fits its own sizes alone is not taken."""
-        otherwise = self.text.grid(block) or [f"ceil_div({self.total}, {_product(block)})"]
+        counted = self.text.grid(block)
+        otherwise = counted or [f"ceil_div({self.total}, {_product(block)})"]
         found = self._extents("grid", otherwise)
         fixed = not any(expressions.names_in(one) for one in found[0])
-        if fixed and (self._whole or int(_product(found[0])) > _MANY_BLOCKS):
-            return otherwise, _UNSAID
+        most = 1 if counted else _MANY_BLOCKS
+        if fixed and (self._whole or int(_product(found[0])) > most):
+            return otherwise, f"  # guess: the host has {', '.join(found[0])}"
         return found
 
     def _named(self, name: str) -> str:
