@@ -93,7 +93,7 @@ class Device : public Regions {
 
   void close(Case& request) {
     if (request.status == Status::ok) gfx::tell_findings(request.message, sizeof request.message);
-    gfx::findings.count = 0;
+    gfx::forget_findings();
     for (size_t b = 0; b < written_.count; b++) free(written_[b]);
     written_.allocate(0);
     Regions::close(request);

@@ -63,7 +63,7 @@ struct Watch {
   unsigned area_count = 0;
   Finding findings[limit];
   unsigned count = 0;
-  uint64_t reports = 0;
+  uint64_t reports = 0, left_out = 0;  // of places beyond the limit
 };
 inline Watch watch;
 
@@ -128,8 +128,14 @@ inline void watch_flush(Word number, bool done) {
     watch_write(line, text.used);
   }
   watch.count = 0;
-  if (!done) return;
   Text text = {line, sizeof line, 0};
+  if (watch.left_out)
+    append(text, "finding\tkind=left-out\tmessage=found at other places than the first %u\tcount=%llu\n",
+           Watch::limit, (unsigned long long)watch.left_out);
+  watch.left_out = 0;
+  watch_write(line, text.used);
+  if (!done) return;
+  text = {line, sizeof line, 0};
   append(text, "case\t%llu\n", (unsigned long long)number);
   watch_write(line, text.used);
 }
@@ -159,7 +165,10 @@ inline Finding* finding(const char* kind, const Spot& first, const Spot* second)
     known.count++;
     return &known;
   }
-  if (watch.count == Watch::limit) return nullptr;
+  if (watch.count == Watch::limit) {
+    watch.left_out++;
+    return nullptr;
+  }
   Finding& made = watch.findings[watch.count++];
   made = {};
   made.kind = kind;

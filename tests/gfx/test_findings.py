@@ -9,6 +9,8 @@ import pytest
 from tests.gfx.compilers import toolchain
 from tests.runs import run
 from tests.watch import specs
+from tokitai_cli import evidence as stage
+from tokitai_cli.cli.app import run as command
 from tokitai_cli.model.verdict import Verdict
 
 # Faults that show in machine code, of each kind.
@@ -61,3 +63,31 @@ def test_findings_name_arrays_and_threads(tmp_path: Path, monkeypatch: pytest.Mo
     assert "ds_store_b32" in race.message
     assert "ds_load_b32" in race.message
     assert "wave" in race.threads
+
+
+@pytest.mark.parametrize(("device", "verb"), [("gfx", "verify"), ("cpu", "sanitize")])
+def test_what_is_left_out_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, verb: str
+) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, ("past_by_one",))
+    reads = "\n".join(f"    sum += seen[{at % 64}];" for at in range(100))
+    (tmp_path / "faults.hip").write_text(f"""#include <hip/hip_runtime.h>
+template <bool wrong>
+__global__ void past_by_one(const float* x, float* y, float* ws, const int* k, int n) {{
+  const volatile float* seen = ws;
+  float sum = x[threadIdx.x];
+  if (wrong) {{
+{reads}
+  }}
+  y[threadIdx.x] = sum;
+}}
+""")
+    words = [verb, str(spec), "--variant", "past_by_one-true", "--device", device]
+    assert command([*words, "--out", str(tmp_path / "out"), "-q"]) == 1
+    (path,) = (tmp_path / "out").glob("*.json")
+    (case,) = stage.read(path).cases
+    *told, last = [one for one in case.findings if one.tool != "AddressSanitizer"]
+    assert (last.kind, last.severity) == ("left-out", "error")
+    assert len({one.location for one in told}) == len(told) <= 64
+    assert sum(one.count for one in case.findings) % 100 == 0

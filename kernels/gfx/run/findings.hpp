@@ -22,6 +22,8 @@ struct Findings {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   Kept kept[limit];
   unsigned count = 0;
+  u64 left_out = 0;  // of places beyond the limit, or without room in the answer
+  bool error_left_out = false;
 };
 inline Findings findings;
 
@@ -55,6 +57,22 @@ inline void name_buffer(Kept& kept, const Launch& launch, u64 address) {
   }
 }
 
+// A compiler may load from LDS ahead of the branch that decides whether the value counts, as such a load
+// cannot fault: what nobody wrote there is a warning. Where the value does count, other fills in other
+// repetitions give other results.
+inline bool is_speculative(const Found& found) {
+  return found.fault == Fault::uninitialised && strcmp(found.space, "LDS") == 0;
+}
+
+inline bool is_warning(const Found& found) {
+  return found.fault == Fault::mixed_race || is_speculative(found);
+}
+
+inline void leave_out(const Found& found, u64 count) {
+  findings.left_out += count;
+  findings.error_left_out |= !is_warning(found);
+}
+
 inline void keep(const Wave& w, const Found& found) {
   const Launch& launch = *w.group->launch;
   pthread_mutex_lock(&findings.mutex);
@@ -79,6 +97,8 @@ inline void keep(const Wave& w, const Found& found) {
     for (int d = 0; d < 3; d++) made.block[d] = w.group->block[d];
     thread_of(launch, w.index, found.lane, made.thread);
     if (strcmp(found.space, "global") == 0) name_buffer(made, launch, found.address);
+  } else {
+    leave_out(found, 1);
   }
   pthread_mutex_unlock(&findings.mutex);
 }
@@ -110,16 +130,17 @@ inline void append_words(Text& text, const Kept& kept) {
   append(text, "; %s (at 0x%x)", instruction, found.at);
 }
 
-// A compiler may load from LDS ahead of the branch that decides whether the value counts, as such a load
-// cannot fault: what nobody wrote there is a warning. Where the value does count, other fills in other
-// repetitions give other results.
-inline bool is_speculative(const Found& found) {
-  return found.fault == Fault::uninitialised && strcmp(found.space, "LDS") == 0;
+inline void forget_findings() {
+  findings.count = 0;
+  findings.left_out = 0;
+  findings.error_left_out = false;
 }
 
-// Tells what was found, a line each of fields parted by tabs, as far as whole lines have room, and forgets it.
+// Tells what was found, a line each of fields parted by tabs, as far as whole lines have room, then how much
+// was left out, and forgets it.
 inline void tell_findings(char* told, size_t size) {
   static char line[1024];
+  constexpr size_t room_for_last = 160;
   size_t used = 0;
   *told = 0;
   for (unsigned i = 0; i < findings.count; i++) {
@@ -129,7 +150,7 @@ inline void tell_findings(char* told, size_t size) {
     append(text, "finding\tkind=%s\tmessage=", kind_of(found.fault));
     append_words(text, kept);
     append(text, "\tkernel=%s\tcount=%llu\tlower=%d", kept.name, (unsigned long long)kept.count,
-           found.fault == Fault::mixed_race || is_speculative(found));
+           is_warning(found));
     append_place(text, *kept.kernel, found.at, "");
     if (kept.buffer >= 0)
       append(text, "\tbuffer=%d\toffset=%lld\tsize=%u", kept.buffer, kept.offset, found.bytes);
@@ -143,11 +164,19 @@ inline void tell_findings(char* told, size_t size) {
              found.other_wave);
     }
     append(text, "\n");
-    if (used + text.used + 1 > size) break;
+    if (used + text.used + 1 + room_for_last > size) {
+      leave_out(found, kept.count);
+      continue;
+    }
     memcpy(told + used, line, text.used + 1);
     used += text.used;
   }
-  findings.count = 0;
+  if (findings.left_out)
+    snprintf(told + used, size - used,
+             "finding\tkind=left-out\tmessage=found at other places, which have no room here"
+             "\tcount=%llu\tlower=%d\n",
+             (unsigned long long)findings.left_out, !findings.error_left_out);
+  forget_findings();
 }
 
 }  // namespace tokitai::gfx
