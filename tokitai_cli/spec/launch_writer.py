@@ -15,8 +15,14 @@ from tokitai_cli.spec.kernel_text import unguarded
 from tokitai_cli.spec.leaves import Leaves
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
+_SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS = 1024
 _UNSAID = "  # guess: the host's launch does not say it"
+
+
+def defaults(count: int) -> list[int]:
+    """Values of so many sizes, told apart and no multiples of each other."""
+    return [*_SIZES, *_SIZES[-1:] * count][:count]
 
 
 class Origin(NamedTuple):
@@ -57,6 +63,14 @@ class LaunchWriter:
         """Threads of a block, where every thread of all blocks has an element; else 0."""
         return 0 if self.sizes or not unguarded(self.text.body) else int(_product(self._block()[0]))
 
+    def filled(self) -> dict[str, int]:
+        """The size that has to fill blocks, by their threads: where no thread is left out."""
+        block = self._block()[0]
+        counted = re.match(r"ceil_div\((\w+)", self._grid(block)[0][0])
+        if counted is None or counted[1] not in {one.name for one in self.sizes}:
+            return {}
+        return {counted[1]: int(_product(block))} if unguarded(self.text.body) else {}
+
     def _launch(self) -> list[str]:
         block = self._block()
         grid = self._grid(block[0])
@@ -76,15 +90,18 @@ class LaunchWriter:
         return self._extents("block", self.text.block or (_BLOCK if flat else _FLAT_BLOCK))
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:
-        """The grid's extents; a number of the host's that fits its own sizes alone is not taken."""
+        """The grid's extents; those of the host that fit its own sizes alone are not taken."""
         counted = self.text.grid(block)
         otherwise = counted or [f"ceil_div({self.total}, {_product(block)})"]
         found = self._extents("grid", otherwise)
         fixed = not any(expressions.names_in(one) for one in found[0])
         most = 1 if counted else _MANY_BLOCKS
-        if fixed and (self._whole or int(_product(found[0])) > most):
-            return otherwise, f"  # guess: the host has {', '.join(found[0])}"
-        return found
+        unfit = fixed and (self._whole or int(_product(found[0])) > most)
+        names = [one.name for one in self.sizes]
+        values = dict(zip(names, defaults(len(names)), strict=True))
+        with contextlib.suppress(SpecError):
+            unfit = unfit or 0 in [expressions.evaluate(one, values) for one in found[0]]
+        return (otherwise, f"  # guess: the host has {', '.join(found[0])}") if unfit else found
 
     def _named(self, name: str) -> str:
         """What the spec calls an argument of the kernel."""

@@ -138,6 +138,10 @@ class LikeWriter(Writer):
     def _add_rows(self) -> None:
         pass  # the op has its own
 
+    def filled(self) -> dict[str, int]:
+        """None: the op has its own limits."""
+        return {}
+
     def _title(self) -> str:
         title = f"{self.kernel.name}: {self.like.op['title']}"
         return f"{_flow(title)}  {GUESS} as {self.like.name}"

@@ -7,10 +7,9 @@ import re
 from tokitai_cli.kernel_source import Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
 from tokitai_cli.spec.indexing import Indexing
-from tokitai_cli.spec.launch_writer import LaunchWriter, Subject, quoted
+from tokitai_cli.spec.launch_writer import LaunchWriter, Subject, defaults, quoted
 from tokitai_cli.spec.leaves import free, role_of
 
-_SIZES = (96, 40, 7, 5, 3)
 _STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most
 _SCALARS = {
@@ -60,6 +59,7 @@ class Writer(LaunchWriter):
         )
         self._add_rows()
         self._limits, self._multiples = self.text.limits(), self.text.multiples()
+        self._multiples |= self.filled()
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:
@@ -142,7 +142,7 @@ class Writer(LaunchWriter):
 
     def _params(self) -> list[str]:
         rows = []
-        for one, size in zip(self.sizes, _SIZES + _SIZES[-1:] * len(self.sizes), strict=False):
+        for one, size in zip(self.sizes, defaults(len(self.sizes)), strict=True):
             told = {"multiple_of": self._multiples.get(one.name), "max": self._limits.get(one.name)}
             said = "".join(f", {key}: {value}" for key, value in told.items() if value)
             default = self._fitting(one.name, size)
