@@ -353,3 +353,53 @@ def test_branches_are_those_that_the_macros_take(
     (path, *_) = write_drafts(drafts, tmp_path / "out")
     flags = spec.load(filled(path)).spec.variants["main"].flags
     assert flags == [f"-D{name}" + f"={value}" * bool(value) for name, value in defines.items()]
+
+
+VARIABLES = """\
+#define WIDTH 8
+namespace deep { __device__ float sums[2 * WIDTH]; }
+__constant__ float4 table[3];
+__constant__ float known[2] = {1, 2};
+static __device__ unsigned counted, untouched;
+__device__ void count() { atomicAdd(&counted, 1u); }
+struct Pair { char tag; double value; };
+__global__ void only(const Pair* pairs, int n) {
+  int i = threadIdx.x;
+  if (i < n) deep::sums[i] = table[0].x + known[0] + pairs[i].value;
+  count();
+}
+__global__ void beside(float3* y, int n) { if (threadIdx.x < n) y[threadIdx.x].x = counted; }
+__global__ void all(const float* x, float* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = x[i];
+}
+template <typename Rng> __global__ void drawn(float* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = Rng()();
+}
+template <typename T> struct Engine { __device__ T operator()() { return 1; } };
+template <typename Rng> void start(float* y) { drawn<Rng><<<1, 64>>>(y, 64); }
+int main() {
+  using number = float;
+  using engine = Engine<number>;
+  start<engine>(y);
+  all<<<1 << 20, 128>>>(x, y);
+}
+"""
+
+
+def test_variables_lanes_bytes_and_whole_grids_of_drafts(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(VARIABLES)
+    drafts = [one for found in find_kernels(tmp_path, (), tmp_path / "out") for one in found]  # type: ignore[union-attr]
+    paths = write_drafts(drafts, tmp_path / "out")
+    only, beside, every, drawn = (spec.load(filled(path)).spec.variants["main"] for path in paths)
+    assert {name: (one.shape, one.symbol) for name, one in only.outputs.items()} == {
+        "sums": ([16], "deep::sums")
+    }
+    assert {name: one.symbol for name, one in only.inout.items()} == {"counted": "counted"}
+    assert {name: one.shape for name, one in only.symbols.items()} == {"table": [3, 4]}
+    assert only.inputs["pairs"].shape[-1] == 16
+    assert [*beside.outputs, *beside.inout, *beside.symbols] == ["y", "counted"]
+    assert beside.inout["y"].shape == ["n", 3]
+    assert every.launches[0].grid == ["ceil_div(elements, 128)"]
+    assert spec.load(paths[2]).spec.params["elements"].multiple_of == 128
+    assert drawn.launches[0].kernel == "drawn<Engine<float>>"

@@ -19,6 +19,7 @@ _PAREN = r"\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)"
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
 DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*")
+_SPLITS = re.compile(r"<<|>>|[-=]>|[()<>\[\]{},]")
 _CALLED = """__attribute__ __launch_bounds__ __align__ alignas __declspec __cluster_dims__ __maxnreg__
     __block_size__ __builtin_align__"""
 _PLAIN = """__global__ __device__ __host__ __forceinline__ __noinline__ __inline__ __inline
@@ -102,13 +103,19 @@ def words_in(text: str) -> set[str]:
 
 
 def split(text: str) -> list[str]:
-    """Parts of a list of arguments, split at its own commas."""
-    found, depth, at = [], 0, 0
-    for index, mark in enumerate(text):
-        depth += (mark in "(<[{") - (mark in ")>]}")
-        if mark == "," and depth == 0:
-            found.append(text[at:index].strip())
-            at = index + 1
+    """Parts of a list of arguments, split at its own commas; `<<` and `>>` may be shifts."""
+    found, depth, angles, at = [], 0, 0, 0
+    for match in _SPLITS.finditer(text):
+        mark = match.group()
+        if mark == "," and depth + angles == 0:
+            found.append(text[at : match.start()].strip())
+            at = match.end()
+        elif mark == ">>":
+            angles = angles - 2 if angles > 1 else angles
+        elif mark in "<>":
+            angles += 1 if mark == "<" else -1
+        elif mark not in {"<<", "->", "=>"}:
+            depth += (mark in "([{") - (mark in ")]}")
     return [*found, text[at:].strip()] if text.strip() else []
 
 
