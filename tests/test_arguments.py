@@ -129,3 +129,27 @@ def test_what_the_kernel_does_not_take(
     assert words in evidence.cases[0].reason.replace("\u2018", "'").replace("\u2019", "'")
     if verdict is Verdict.BUILD_FAILED:
         assert evidence.cases[0].reason.startswith("variants.main.launches[0].")
+
+
+def test_more_values_than_a_launch_may_pass_are_told(tmp_path: Path) -> None:
+    from tokitai_cli.kernel_source import program
+    from tokitai_cli.model.harness import MAX_WORDS
+    from tokitai_cli.spec.draft import drafts
+
+    text = (KERNELS.parents[1] / "kernels" / "harness" / "tokitai_program.hpp").read_text()
+    assert f"argument_limit = {MAX_WORDS};" in text
+    many = GOOD.replace("step: [1, 0]", f"step: [{', '.join(['1'] * MAX_WORDS)}]")
+    with pytest.raises(SpecError, match=rf"args: the launch passes {MAX_WORDS + 13} values"):
+        spec_stage.load(written(tmp_path, many))
+    source = tmp_path / "k.hip"
+    source.write_text(
+        f"struct S {{ int a[{MAX_WORDS - 1}]; float b; }};\n"
+        "__global__ void k(S s, float* y) { *y = s.b; }\n"
+        f"struct T {{ int a[{MAX_WORDS - 2}]; float b; }};\n"
+        "__global__ void l(T s, float* y) { *y = s.b; }\n"
+    )
+    first, second = drafts(program(source, []))
+    assert first.reasons == (
+        f"a launch passes {MAX_WORDS + 1} values, {MAX_WORDS} at most can be passed",
+    )
+    assert not second.reasons

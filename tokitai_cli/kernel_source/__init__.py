@@ -19,6 +19,7 @@ from tokitai_cli.kernel_source.signatures import (
 from tokitai_cli.kernel_source.take import VERSION, Program, Taken, needed, program, take
 from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import ELEMENTS, ENUM, lanes
+from tokitai_cli.kernel_source.uses import role_of, variable_role
 from tokitai_cli.kernel_source.variables import Variable, reached_text, variables_of
 
 __all__ = [
@@ -47,11 +48,13 @@ __all__ = [
     "parameter_of",
     "program",
     "reached_text",
+    "role_of",
     "split",
     "syntax_of",
     "take",
     "template_argument",
     "types_of",
     "unlisted",
+    "variable_role",
     "variables_of",
 ]

@@ -32,6 +32,9 @@ def declared(before: str, argument: str) -> str:
     """
     if cast := _CAST.search(argument):
         return _spaced(cast[1] or cast[2])
+    made = re.match(rf"({_TYPE})\s*[({{]", argument.strip())
+    if made and re.search(rf"\b(?:struct|class)\s+{made[1].partition('<')[0].strip()}\b", before):
+        return _spaced(made[1])  # by its constructor
     for name in re.findall(r"[A-Za-z_]\w*", argument):
         if found := _declaration_of(name, before):
             held = _ELEMENTS.match(found)

@@ -34,6 +34,9 @@ class KernelEntry(msgspec.Struct, frozen=True):
     args: tuple[KernelArg, ...]
 
 
+MAX_WORDS = 128  # arguments of a launch, those in structs too: argument_limit of the harness
+
+
 class HarnessRequest(msgspec.Struct, frozen=True):
     """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text.
 

@@ -24,6 +24,7 @@ from tokitai_cli.kernel_source import (
     types_of,
     variables_of,
 )
+from tokitai_cli.model.harness import MAX_WORDS
 from tokitai_cli.spec.launch_writer import Origin, Subject
 from tokitai_cli.spec.leaves import Leaves
 from tokitai_cli.spec.like import LikeWriter, Model
@@ -101,6 +102,8 @@ def _draft(
     reasons = leaves.reasons
     if kernel.open:
         reasons.append("its parameters could not all be read")
+    if leaves.words > MAX_WORDS:
+        reasons.append(f"a launch passes {leaves.words} values, {MAX_WORDS} at most can be passed")
     if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
         told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
         reasons.append("it has no array that it could write" + told * bool(leaves.unsized))

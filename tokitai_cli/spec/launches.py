@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from tokitai_cli import resources, sources
 from tokitai_cli.isa.bundles import is_machine_code
 from tokitai_cli.model.buffers import leaves_of, listed, passed_buffers
+from tokitai_cli.model.harness import MAX_WORDS
 from tokitai_cli.model.spec import WARP_SIZE, Buffer, Expression, Launch, Spec, Variant
 from tokitai_cli.spec.document import Document, KeyPath
 from tokitai_cli.spec.symbols import check_expression, check_known, check_real
@@ -118,6 +119,10 @@ def _check_launch(
     check_expression(document, (*path, "shared"), launch.shared, names)
     for index, argument in enumerate(launch.args):
         _check_argument(document, (*path, "args", index), names, variant, argument)
+    words = sum(len(list(leaves_of(variant.structs.get(str(one), {})))) or 1 for one in launch.args)
+    if words > MAX_WORDS:
+        message = f"the launch passes {words} values, those in structs too; {MAX_WORDS} at most"
+        raise document.fault((*path, "args"), message, "pass the rest by a pointer")
 
 
 def _check_argument(

@@ -9,7 +9,16 @@ import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
-from tokitai_cli.kernel_source import ENUM, Parameter, Program, Variable, bytes_of, fields_of, lanes
+from tokitai_cli.kernel_source import (
+    ENUM,
+    Parameter,
+    Program,
+    Variable,
+    bytes_of,
+    fields_of,
+    lanes,
+    variable_role,
+)
 from tokitai_cli.spec.checks import RESERVED
 
 _REASONS = {
@@ -17,7 +26,6 @@ _REASONS = {
     "pointers": "is a pointer to pointers to pointers, or to structs",
     "unknown": "has a type that a macro, a template's argument or an absent header decides",
 }
-# Sizes that are told apart, no multiple of each other: a wrong order of arguments shows.
 
 
 class Leaves:
@@ -27,7 +35,7 @@ class Leaves:
     the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
     each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
     of the source, with extents and role. unsized: others that the kernel writes. inner: what an element
-    of an array holds: lanes of a vector, bytes of a struct.
+    of an array holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
     """
 
     def __init__(self, program: Program) -> None:
@@ -42,6 +50,7 @@ class Leaves:
         self.variables: dict[str, tuple[Variable, list[int], str]] = {}
         self.unsized: list[str] = []
         self.inner: dict[str, int] = {}
+        self.words = 0
 
     def add_variables(self, known: Sequence[Variable], text: str) -> None:
         """Variables that a kernel reads by name, and those that it writes where it has no other output.
@@ -72,6 +81,7 @@ class Leaves:
         enumerator = one.kind == "scalar" and one.dtypes == ENUM
         named = msgspec.structs.replace(one, name="0" if enumerator else free(one.name))
         self.args.append(named)
+        self.words += one.kind != "struct"
         if enumerator:
             return
         if one.kind == "struct":
@@ -119,10 +129,13 @@ class Leaves:
             elif field.kind not in {"array", "scalar"} or (extent and not field.integer):
                 return None
             elif extent:
+                self.words += extent
                 value = f"[{', '.join(['1'] * extent)}]"
             elif field.dtypes == ENUM:
+                self.words += 1
                 value = "0"
             else:
+                self.words += 1
                 value = self._leaf(field, f"{name}_{field.name}", here)
             if value is None:
                 return None
@@ -136,64 +149,6 @@ def _numbers(extents: Sequence[str]) -> list[int] | None:
         return [expressions.evaluate(one.replace("/", "//"), {}) for one in extents]
     except SpecError:
         return None
-
-
-def variable_role(one: Variable, text: str) -> str:
-    """symbols, outputs or inout, by how a kernel's text uses a variable; empty where it does not."""
-    place = re.escape(one.element.name)
-    if not re.search(rf"(?<![\w.]){place}\b", text):
-        return ""
-    if one.constant:
-        return "symbols"
-    if one.extents:
-        role = role_of(one.element, text)
-        return "symbols" if role == "inputs" else role
-    changed = rf"(?<![\w.]){place}\s*(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)"
-    if re.search(rf"{changed}|(?:\+\+|--|&)\s*{place}\b", text):
-        assigned = re.search(rf"(?<![\w.]){place}\s*=(?!=)", text)
-        uses = re.findall(rf"(?<![\w.]){place}\b", text)
-        return "outputs" if assigned and len(uses) == 1 else "inout"
-    return "symbols"
-
-
-_CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")
-
-
-def role_of(one: Parameter, body: str) -> str:
-    """How a kernel uses an array by its name: what it writes and never reads is an output."""
-    if one.const:
-        return "inputs"
-    written = read = False
-    for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
-        before = body[max(0, match.start() - 40) : match.start()].rstrip()
-        behind = _behind_index(body, match.end())
-        if behind is None:  # it is handed on, or moved along
-            written = read = True
-        elif re.match(r"\s*(?:=(?!=))", behind) and not before.endswith(("&", "++", "--")):
-            written = True
-        elif before.endswith("&") or _CHANGED.match(behind):
-            written = read = True
-        else:
-            read = True
-    if written:
-        return "inout" if read else "outputs"
-    return "inputs"
-
-
-def _behind_index(body: str, at: int) -> str | None:
-    """Text behind `[...]` at `at`, all of them; None where there is no index."""
-    found = None
-    while (opened := re.compile(r"\s*\[").match(body, at)) is not None:
-        depth = 0
-        for mark in re.compile(r"[\[\]]").finditer(body, opened.end() - 1):
-            depth += 1 if mark.group() == "[" else -1
-            if depth == 0:
-                break
-        else:
-            return None
-        at = mark.end()
-        found = body[at : at + 40]
-    return found
 
 
 def free(name: str) -> str:
