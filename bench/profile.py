@@ -53,7 +53,7 @@ def _imports(env: dict[str, str], folder: Path) -> dict[str, float]:
     least: dict[str, float] = {}
     for _ in range(ROUNDS):
         done = subprocess.run(
-            [PYTHON, "-X", "importtime", TOKITAI, *_COMMAND, "--quiet"],
+            [PYTHON, "-X", "importtime", "-m", "tokitai_cli", *_COMMAND, "--quiet"],
             env=env,
             cwd=folder,
             capture_output=True,

@@ -6,7 +6,6 @@ in float32, as a replay; and with one operation changed at a time, for wrong out
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +28,7 @@ Parts = dict[str, Any]
 
 # Values that an integer output may have where rounding leaves it open; more than that say nothing.
 _MOST_VALUES = 64
+_ALIKE = 2.0**-48
 # Elements of the outputs that are evaluated at once where there are many.
 _ROWS = 1 << 21
 
@@ -69,8 +69,9 @@ def _by_rows(asked: Asked, wanted: Wanted) -> dict[str, Parts] | None:
     narrow = all(dtype in FORMATS and dtype != "float64" for dtype in wanted.outputs.values())
     if not param or not narrow:
         return None
-    extents = [math.prod(array.shape) for array in asked.inputs.values()]
-    if max(extents, default=0) < 2 * _ROWS and asked.params[param] * 2 < _ROWS:
+    extents = [array.size for array in asked.inputs.values()]
+    extents += [rows.elements(asked, wanted, name) for name in wanted.outputs]
+    if max(extents) < 2 * _ROWS and asked.params[param] * 2 < _ROWS:
         return None
     plain = {name: np.asarray(x) for name, x in asked.in_double(lambda x: x).items()}
     size = sum(plain[name].size for name in wanted.outputs if name in plain)
@@ -143,13 +144,22 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
     told = bounds(track(value))
-    parts: Parts = {"reference": told.reference, "error": told.error}
-    if not np.array_equal(told.error_below, told.error_above):
-        del parts["error"]
+    parts: Parts = {"reference": told.reference}
+    if _alike(told):
+        parts["error"] = told.error
+    else:
         parts |= {"error_below": told.error_below, "error_above": told.error_above}
     if told.may_be_nan.any():
         parts["may_be_nan"] = told.may_be_nan
     return parts
+
+
+def _alike(told: Bounds) -> bool:
+    """Whether the sides differ by float64's own roundings of the ends at most."""
+    below, above = told.error_below, told.error_above
+    with np.errstate(invalid="ignore"):
+        near = np.abs(below - above) <= _ALIKE * np.abs(told.reference)
+    return bool(np.all(near | (below == above)))
 
 
 def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> Parts:

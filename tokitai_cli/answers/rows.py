@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ def param_of(asked: Asked, wanted: Wanted) -> str:
     front = fronts.pop() if len(fronts) == 1 else ()
     read = {text for name in asked.inputs for text in wanted.shapes.get(name, ())}
     return front[0] if front and front[0] in asked.params and front[0] in read else ""
+
+
+def elements(asked: Asked, wanted: Wanted, name: str) -> int:
+    """Elements of an output as its shape says, where it is made of params alone; else 0."""
+    shape = wanted.shapes.get(name, ())
+    return math.prod(asked.params.get(text, 0) for text in shape)
 
 
 def with_rows(asked: Asked, wanted: Wanted, param: str, rows: NDArray[np.int64]) -> Asked:

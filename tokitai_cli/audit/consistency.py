@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
+
+import msgspec
 
 from tokitai_cli import encoding, evidence, queries, spec, storage
 from tokitai_cli.audit import measured, planned
@@ -17,6 +19,7 @@ from tokitai_cli.evidence.contract import contract
 from tokitai_cli.evidence.statements import statements
 from tokitai_cli.model.audit import Remark
 from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.contract import ContractRecord
 from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
 from tokitai_cli.model.metrics import METRICS
 from tokitai_cli.model.options import flag
@@ -197,8 +200,21 @@ def _spec(found: Evidence) -> Iterator[Remark]:
         if found.contract is not None and cases:
             theirs = found.contract
             mine = contract(loaded.spec, theirs.path, cases, found.sources)
-            if mine != theirs:
+            if _told(mine, theirs) != theirs:
                 yield Remark("what it tells of the spec is not what the spec says", fault=True)
+
+
+def _told(mine: ContractRecord, theirs: ContractRecord) -> ContractRecord:
+    """`mine` with sources of an absolute path as evidence tells them: it names no folder outside."""
+    variants = dict(mine.variants)
+    for name, one in mine.variants.items():
+        other = theirs.variants.get(name, one)
+        same = PurePath(one.source).name == PurePath(other.source).name
+        if PurePath(one.source).is_absolute() and same:
+            variants[name] = msgspec.structs.replace(
+                one, source=other.source, source_sha256=other.source_sha256
+            )
+    return msgspec.structs.replace(mine, variants=variants)
 
 
 def _left_open(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
