@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gfx/run/findings.hpp"
+#include "gfx/run/slowly.hpp"
 #include "tokitai_faults.hpp"
 #include "tokitai_regions.hpp"
 
@@ -21,6 +22,11 @@ const Area* area_at(const Wave& w, u64 address, u64 bytes) {
   return nullptr;
 }
 void report(const Wave& w, const Found& found) { keep(w, found); }
+void report_unset(const Wave& w, u32 at, u32 lane, Matter matter) {
+  static const char* const words[] = {"an address", "what is stored", "a branch", "which lanes go on"};
+  report(w, {Fault::unset, at, lane, 0, 0, false, words[unsigned(matter)], 0, 0, false});
+}
+void run_slowly(Wave& w, const Region& region) { run_region_slowly(w, region, *w.group->launch->kernel); }
 u64 code_at(const Wave& w, u64 address) { return w.group->launch->image + address; }
 void trapped(Wave& w, u32 at) {
   w.state = State::stopped;
@@ -96,6 +102,7 @@ class Device : public Regions {
     gfx::forget_findings();
     for (size_t b = 0; b < written_.count; b++) free(written_[b]);
     written_.allocate(0);
+    forget_words();
     Regions::close(request);
   }
 
@@ -109,20 +116,38 @@ class Device : public Regions {
   gfx::Image image_;
   Array<unsigned char*> written_;
 
+  gfx::Words words_[gfx::area_limit];  // of the areas of a launch
+  uint64_t first_number_ = 1;
+
+  // Numbers of the launch's blocks, of which none was used before in uses that are kept.
+  uint32_t take_numbers(uint64_t count) {
+    if (first_number_ + count >> 31) forget_words();
+    const auto first = uint32_t(first_number_);
+    first_number_ += count;
+    return first;
+  }
+  void forget_words() {
+    for (gfx::Words& words : words_) words.clear();
+    first_number_ = 1;
+  }
+
   void add_areas(const Case& request, gfx::Launch& made) {
-    const auto add = [&made](unsigned char* begin, uint64_t bytes, unsigned char* written, bool writable,
-                             int buffer, const char* what) {
-      if (begin && bytes && made.area_count < gfx::area_limit)
-        made.areas[made.area_count++] = {begin, bytes, written, writable, buffer, what};
+    const unsigned shift = made.kernel->word_shift;
+    const auto add = [this, &made, shift](unsigned char* begin, uint64_t bytes, unsigned char* written,
+                                          bool writable, bool watched, int buffer, const char* what) {
+      if (!begin || !bytes || made.area_count >= gfx::area_limit) return;
+      gfx::WordUse* uses = watched ? words_[made.area_count].of((bytes >> shift) + 1) : nullptr;
+      made.areas[made.area_count++] = {begin, bytes, written, writable, buffer, what, uses, shift};
     };
     for (size_t b = 0; b < request.buffers.count; b++) {
       const Buffer& buffer = request.buffers[b];
       if (!buffer.in_symbol)
-        add(buffer.pointer, buffer.bytes, written_[b], true, int(b), "a buffer");
+        add(buffer.pointer, buffer.bytes, written_[b], true, buffer.is_result(), int(b), "a buffer");
     }
     for (unsigned i = 0; i < gfx::image_data.segment_count; i++) {
       const gfx::Segment& segment = gfx::image_data.segments[i];
-      add(image_.memory + segment.address, segment.bytes, nullptr, segment.writable, -1, "the code object");
+      add(image_.memory + segment.address, segment.bytes, nullptr, segment.writable, segment.writable, -1,
+          "the code object");
     }
   }
 
@@ -175,9 +200,10 @@ class Device : public Regions {
     describe_dispatch(packet, made, code, arguments);
     made.arguments = arguments;
     made.packet = packet;
+    made.first_number = take_numbers(launch.grid[0] * launch.grid[1] * launch.grid[2]);
     add_areas(request, made);
     const auto add = [](unsigned char* begin, uint64_t bytes) {
-      made.areas[made.area_count++] = {begin, bytes, nullptr, false, -1, "arguments"};
+      made.areas[made.area_count++] = {begin, bytes, nullptr, false, -1, "arguments", nullptr, 0};
     };
     add(arguments, code.argument_bytes ? code.argument_bytes : 1);
     add(packet, sizeof packet);

@@ -33,9 +33,11 @@ _MAIN = """
 namespace tokitai::gfx {
 Nearby nearby = Nearby::nominal;
 static u32 found;
-static Area area = {nullptr, %(memory)d, nullptr, true, 0, ""};
+static Area area = {nullptr, %(memory)d, nullptr, true, 0, "", nullptr, 0};
 const Area* area_at(const Wave&, u64, u64) { return nullptr; }
 void report(const Wave&, const Found&) { found++; }
+void report_unset(const Wave&, u32, u32, Matter) { found++; }
+void run_slowly(Wave&, const Region&) {}
 u64 code_at(const Wave&, u64 address) { return address; }
 void trapped(Wave&, u32) {}
 void lost(Wave&) {}
@@ -68,6 +70,7 @@ int main(int count, char** given) {
     w.set_pair(20, reinterpret_cast<u64>(held.memory));
     w.scc = held.scc;
     w.set_exec(held.exec);
+    memset(w.unset.whole, 255, sizeof w.unset.whole);
     w.group = &group;
     for (const Area*& recent : w.areas) recent = &area;
     found = 0;

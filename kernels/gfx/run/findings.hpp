@@ -11,7 +11,7 @@ struct Kept {
   Found found;
   const DeviceKernel* kernel;
   const char* name;
-  u32 block[3], thread[3];
+  u32 block[3], thread[3], grid[3];
   u64 count;
   int buffer;
   long long offset;
@@ -30,7 +30,8 @@ inline Findings findings;
 inline const char* kind_of(Fault fault) {
   switch (fault) {
     case Fault::out_of_bounds: return "out-of-bounds";
-    case Fault::uninitialised: return "uninitialised-read";
+    case Fault::uninitialised:
+    case Fault::unset: return "uninitialised-read";
     case Fault::misaligned: return "misaligned";
     default: return "race";
   }
@@ -94,7 +95,7 @@ inline void keep(const Wave& w, const Found& found) {
     made.name = launch.name;
     made.count = 1;
     made.buffer = -1;
-    for (int d = 0; d < 3; d++) made.block[d] = w.group->block[d];
+    for (int d = 0; d < 3; d++) made.block[d] = w.group->block[d], made.grid[d] = launch.grid[d];
     thread_of(launch, w.index, found.lane, made.thread);
     if (strcmp(found.space, "global") == 0) name_buffer(made, launch, found.address);
   } else {
@@ -120,12 +121,17 @@ inline void append_words(Text& text, const Kept& kept) {
     case Fault::uninitialised:
       append(text, "read of %u bytes of %s memory that nothing has written", found.bytes, found.space);
       break;
+    case Fault::unset:
+      append(text, "a register that nothing has written decides %s", found.space);
+      break;
     case Fault::misaligned:
       append(text, "misaligned atomic operation on %u bytes", found.bytes);
       break;
     default:
-      append(text, "%s and %s by another wave of the block, with no barrier between them: %s", does,
-             found.other_writes ? "write" : "read", other ? other->text : "an instruction");
+      append(text, "%s and %s by another %s: %s", does, found.other_writes ? "write" : "read",
+             found.other_block ? "block, with no fence of the device's scope before both"
+                               : "wave of the block, with no barrier between them",
+             other ? other->text : "an instruction");
   }
   append(text, "; %s (at 0x%x)", instruction, found.at);
 }
@@ -160,8 +166,16 @@ inline void tell_findings(char* told, size_t size) {
            kept.thread[0], kept.thread[1], kept.thread[2]);
     if (found.fault == Fault::race || found.fault == Fault::mixed_race) {
       append_place(text, *kept.kernel, found.other_at, "other_");
-      append(text, "\tother_thread=block (%u,%u,%u), wave %u", kept.block[0], kept.block[1], kept.block[2],
-             found.other_wave);
+      u32 block[3] = {kept.block[0], kept.block[1], kept.block[2]};
+      if (found.other_block) {
+        const u32 number = found.other_block - 1, x = kept.grid[0], y = kept.grid[1];
+        block[0] = number % x, block[1] = number / x % y, block[2] = number / x / y;
+      }
+      if (found.other_block == ~0u)
+        append(text, "\tother_thread=several blocks");
+      else
+        append(text, "\tother_thread=block (%u,%u,%u), wave %u", block[0], block[1], block[2],
+               found.other_wave);
     }
     append(text, "\n");
     if (used + text.used + 1 + room_for_last > size) {

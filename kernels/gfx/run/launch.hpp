@@ -26,6 +26,7 @@ struct Launch {
   unsigned area_count;
   const u8* arguments;
   const u8* packet;
+  u32 first_number;  // of its blocks
   u64 image;  // where address 0 of the code object lies
   // Of all OS threads.
   unsigned long long total, next, chunk;
@@ -92,6 +93,8 @@ struct Room {
     group.waves = waves;
     group.wave_count = wave_count;
     group.launch = &launch;
+    group.entry = kernel.entry;
+    group.first_number = launch.first_number;
   }
   ~Room() {
     for (void* memory : {static_cast<void*>(waves), static_cast<void*>(group.lds),
@@ -113,6 +116,7 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   w.pc = kernel.entry;
   w.state = State::ready;
   w.scc = 0;
+  unset_all(w.unset, kernel.vector_registers);
   if (kernel.dispatch_at >= 0) w.set_pair(unsigned(kernel.dispatch_at), reinterpret_cast<u64>(launch.packet));
   if (kernel.arguments_at >= 0)
     w.set_pair(unsigned(kernel.arguments_at), reinterpret_cast<u64>(launch.arguments));
@@ -121,6 +125,7 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   if (kernel.block_x) w.s[next++] = group.block[0];
   if (kernel.block_y) w.s[next++] = group.block[1];
   if (kernel.block_z) w.s[next++] = group.block[2];
+  for (u32 i = 0; i < next; i++) set_scalar(w.unset, i);
   const u32 x = launch.block[0], y = launch.block[1], threads = x * y * launch.block[2];
   const u32 first = 32 * index, lanes = threads - first < 32 ? threads - first : 32;
   w.set_exec(lanes == 32 ? ~0u : (1u << lanes) - 1);
@@ -128,6 +133,7 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
     const u32 t = first + l;
     w.v[0].lane[l] = t % x | (t / x % y) << 10 | (t / x / y) << 20;
   }
+  for (u32 half : {0u, 256u}) set_half(w.unset, half, ~0u);
 }
 
 // Runs the waves by turns: each until it waits at a barrier, has ended, or has looped for long.
@@ -187,6 +193,9 @@ inline void run_blocks(Launch& launch) {
       group.block[1] = u32(at / launch.grid[0] % launch.grid[1]);
       group.block[2] = u32(at / launch.grid[0] / launch.grid[1]);
       group.interval = 1;
+      group.fenced_interval = 0;
+      group.fenced = false;
+      group.number = launch.first_number + u32(at);
       write_fill(group.lds, group.lds_bytes, launch.fill, 0);
       memset(group.cells, 0, (group.lds_bytes / 4 + 2) * sizeof(LdsCell));
       if (group.scratch_bytes) {

@@ -2,7 +2,7 @@
 // what two waves of a block access between the same barriers, is told.
 #pragma once
 
-#include "wave.hpp"
+#include "shared_words.hpp"
 
 namespace tokitai::gfx {
 
@@ -14,6 +14,8 @@ struct Area {
   bool writable;
   int buffer;  // its number, or -1
   const char* name;
+  WordUse* uses;  // of words of 1 << `shift` bytes; null where no race is looked for
+  u32 shift;
 };
 
 // What is known of four bytes of LDS since the block began. A stamp is a number of the interval between
@@ -32,14 +34,17 @@ struct Group {
   LdsCell* cells;
   u8 *scratch, *scratch_written;
   u32 lds_bytes, scratch_bytes;  // scratch: of a lane
-  u32 interval;
+  u32 interval, fenced_interval;  // the last one in which a wave made a fence of the block's scope
+  bool fenced;                    // of the device's scope, in this block
+  u32 number, first_number;       // of the block, and of the launch's first one
+  u32 entry;                      // of the kernel's code
   u32 block[3];
   Wave* waves;
   unsigned wave_count;
   Launch* launch;
 };
 
-enum class Fault : u32 { out_of_bounds, uninitialised, race, mixed_race, misaligned };
+enum class Fault : u32 { out_of_bounds, uninitialised, unset, race, mixed_race, misaligned };
 
 // Of the unit that serves: an area that holds [address, address + bytes), or null; and what is found.
 const Area* area_at(const Wave& w, u64 address, u64 bytes);
@@ -52,6 +57,7 @@ struct Found {
   const char* space;
   u32 other_at, other_wave;  // of a race
   bool other_writes;
+  u32 other_block = 0;  // its index and 1, 0 for the same, ~0 for several
 };
 void report(const Wave& w, const Found& found);
 
@@ -62,7 +68,34 @@ enum class Does : u32 { read, write, update };
 
 struct Global {
   static constexpr bool threaded = true;
-  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
+  static void conflict(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, bool writes, Access mine, Access other,
+                       bool other_writes) {
+    const u32 place = other.place(), block = other.block(), first = w.group->first_number;
+    Found found = {mine.atomic() || other.atomic() ? Fault::mixed_race : Fault::race, at, lane, address, bytes,
+                   writes, "global", place == 0xffff ? 0 : w.group->entry + 4 * place, other.wave(), other_writes};
+    found.other_block = other.several_blocks() ? ~0u : block == mine.block() ? 0 : block - first + 1;
+    report(w, found);
+  }
+  static void use(Wave& w, const Area& area, u64 offset, u32 at, u32 lane, u64 address, u32 bytes, Does does,
+                  bool atomic) {
+    const Group& g = *w.group;
+    if (g.fenced) return;
+    const u32 place = (at - g.entry) / 4;
+    const u32 interval = g.interval < Access::last_interval ? g.interval : Access::last_interval;
+    const Access mine = Access::of(g.number, at < g.entry || place > 0xffff ? 0xffff : place, interval, w.index, atomic);
+    const bool in_block = g.fenced_interval != g.interval;
+    for (u64 word = offset >> area.shift; word <= (offset + bytes - 1) >> area.shift; word++) {
+      WordUse& use = area.uses[word];
+      const bool writes = does != Does::read;
+      const Access before = put_access(writes ? use.write : use.read, mine, g.first_number);
+      if (writes && unordered(before, mine, in_block) && !(atomic && before.atomic()))
+        conflict(w, at, lane, address, bytes, true, mine, before, true);
+      const Access other = read_access(writes ? use.read : use.write, g.first_number);
+      if (unordered(other, mine, in_block) && !(atomic && other.atomic()))
+        conflict(w, at, lane, address, bytes, writes, mine, other, !writes);
+    }
+  }
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
     const Area* area = w.recent(at);
     u64 offset = address - reinterpret_cast<u64>(area->begin);
     if (offset >= area->bytes || area->bytes - offset < bytes || (does != Does::read && !area->writable)) {
@@ -84,6 +117,7 @@ struct Global {
           }
       if (does != Does::read) memset(written, 1, bytes);
     }
+    if (area->uses) use(w, *area, offset, at, lane, address, bytes, does, atomic);
     return area->begin + offset;
   }
 };
@@ -151,6 +185,30 @@ struct Scratch {
     if (does != Does::read) memset(g.scratch_written + offset, 1, bytes);
     return g.scratch + offset;
   }
+  // Copies of unset registers are kept as such: 2 of each byte with an unset bit.
+  static bool has(const Wave& w, const u8* place) {
+    const Group& g = *w.group;
+    return place && place >= g.scratch && place < g.scratch + u64(g.scratch_bytes) * g.wave_count * 32;
+  }
+  static void keep_unset(const Wave& w, u32 at, const u8* place, const u32* data, u32 lane, u32 bytes, u32 shift) {
+    const u32 number = u32(data - w.v[0].lane) / 32;
+    for (u32 i = 0; i < bytes; i++) {
+      if (!(unset_of(w.unset, number + i / 4, lane) >> (shift + 8 * (i & 3)) & 255)) continue;
+      if (!has(w, place)) return report_unset(w, at, lane, Matter::stored);
+      w.group->scratch_written[place + i - w.group->scratch] = 2;
+    }
+  }
+  static void put_unset_loaded(Wave& w, const u8* place, const u32* d, u32 lane, u32 bytes, u32 shift) {
+    if (!has(w, place)) return;
+    const u8* written = w.group->scratch_written + (place - w.group->scratch);
+    if (!memchr(written, 2, bytes)) return;
+    const u32 number = u32(d - w.v[0].lane) / 32;
+    for (u32 i = 0; i < bytes; i++)
+      if (written[i] == 2) {
+        const u32 to = number + i / 4, bits = 255u << (shift + 8 * (i & 3));
+        put_unset(w.unset, to, lane, unset_of(w.unset, to, lane) | bits);
+      }
+  }
 };
 
 struct Flat {
@@ -158,7 +216,7 @@ struct Flat {
   static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
     if (address >> 32 == lds_aperture) return Lds::touch(w, at, lane, u32(address), bytes, does, atomic);
     if (address >> 32 == scratch_aperture) return Scratch::touch(w, at, lane, address, bytes, does);
-    return Global::touch(w, at, lane, address, bytes, does);
+    return Global::touch(w, at, lane, address, bytes, does, atomic);
   }
 };
 
@@ -168,10 +226,7 @@ inline u8* touch_atomically(Wave& w, u32 at, u32 lane, u64 address, u32 bytes) {
     report(w, {Fault::misaligned, at, lane, address, bytes, true, "memory", 0, 0, false});
     return nullptr;
   }
-  if constexpr (__is_same(Space, Lds) || __is_same(Space, Flat))
-    return Space::touch(w, at, lane, address, bytes, Does::update, true);
-  else
-    return Space::touch(w, at, lane, address, bytes, Does::update);
+  return Space::touch(w, at, lane, address, bytes, Does::update, true);
 }
 
 // --- addresses of a lane
@@ -259,7 +314,7 @@ inline void put_loaded(u32* d, const u8* from) {
 template <class What, class Place, class Address>
 inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
   const Area* area = w.recent(at);
-  if (area->written || area->bytes < What::bytes) return false;
+  if (area->written || area->uses || area->bytes < What::bytes) return false;
   const u64 begin = reinterpret_cast<u64>(area->begin), last = area->bytes - What::bytes;
   u64 offsets[32];
   u64 outside = 0;
@@ -280,22 +335,33 @@ inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
   return true;
 }
 
-template <class Space, class What, class Place, class Address>
+// `atomic`: past the caches of a block, as volatile and atomic accesses of a program are.
+template <class Space, bool atomic>
+inline u8* touch_as(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
+  if constexpr (atomic)
+    return Space::touch(w, at, lane, address, bytes, does, true);
+  else
+    return Space::touch(w, at, lane, address, bytes, does);
+}
+template <class Space, class What, class Place, bool atomic = false, class Address>
 TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
   if constexpr (__is_same(Space, Global))
     if (load_at_once<What, Place>(w, at, d, address)) return;
   for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
     const u32 l = u32(__builtin_ctz(lanes));
-    put_loaded<What, Place>(d + l, Space::touch(w, at, l, address.of(l), What::bytes, Does::read));
+    const u8* from = touch_as<Space, atomic>(w, at, l, address.of(l), What::bytes, Does::read);
+    put_loaded<What, Place>(d + l, from);
+    if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
+      Scratch::put_unset_loaded(w, from, d, l, What::bytes, __is_same(Place, upper) ? 16 : 0);
   }
 }
 
 // `shift`: of a store of the high half.
-template <class Space, u32 bytes, u32 shift, class Address, class Data>
+template <class Space, u32 bytes, u32 shift, bool atomic = false, class Address, class Data>
 TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
   for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
     const u32 l = u32(__builtin_ctz(lanes));
-    u8* to = Space::touch(w, at, l, address.of(l), bytes, Does::write);
+    u8* to = touch_as<Space, atomic>(w, at, l, address.of(l), bytes, Does::write);
     if (!to) continue;
     if constexpr (bytes < 4) {
       const u32 value = data.p[l] >> shift;
@@ -303,6 +369,8 @@ TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
     } else {
       for (u32 i = 0; i < bytes / 4; i++) memcpy(to + 4 * i, data.p + 32 * i + l, 4);
     }
+    if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
+      Scratch::keep_unset(w, at, to, data.p, l, bytes, shift);
   }
 }
 

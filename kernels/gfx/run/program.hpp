@@ -49,6 +49,8 @@ namespace tokitai {
 // A kernel as its descriptor and metadata describe it. Registers of the caller's are -1 where there is none.
 struct DeviceKernel {
   void (*run)(gfx::Wave&);
+  void (*step)(gfx::Wave&, gfx::u32);  // runs one of the steps
+  const gfx::Step* steps;
   gfx::u32 entry, vector_registers, lds_bytes, scratch_bytes, argument_bytes;
   int dispatch_at, arguments_at, scratch_size_at, user_registers;
   bool block_x, block_y, block_z;
@@ -56,6 +58,7 @@ struct DeviceKernel {
   unsigned slot_count;
   const gfx::Place* places;
   unsigned place_count;
+  unsigned word_shift;  // of the bytes of the smallest access of global memory, as a power of two
 };
 
 }  // namespace tokitai

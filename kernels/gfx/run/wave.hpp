@@ -23,6 +23,16 @@ struct alignas(64) Row {
 
 constexpr unsigned vcc = 106, m0 = 125, register_limit = 256;
 
+// Registers that nobody has set (unset.hpp). lanes: by halves, low ones first, those with an unset bit; bits:
+// which, and nothing of other lanes. whole: a bit of each half and each scalar that has none unset.
+constexpr u32 unset_words = 11;
+struct Unset {
+  u32 lanes[2 * register_limit];
+  u32 scalar[130];
+  u64 whole[unset_words];
+  Row bits[register_limit];
+};
+
 struct Wave {
   Row v[register_limit + 6];  // the last ones for operands on their way
   Row active;                 // EXEC, as all ones or none in each lane
@@ -32,6 +42,7 @@ struct Wave {
   State state;
   Group* group;
   const Area* areas[16];  // that instructions met last, by their addresses
+  Unset unset;
 
   const Area*& recent(u32 at) { return areas[at >> 3 & 15]; }
   u32* temporary(unsigned which) { return v[register_limit + which].lane; }

@@ -26,12 +26,25 @@ def _barrier(one: Instruction, entry: Entry) -> Translated:
     return Translated(f"{{ w.pc = {after:#x}; w.state = State::at_barrier; return; }}")
 
 
+# What a branch looks at beside EXEC: a scalar register by its number (unset.hpp).
+_LOOKED_AT = {"w.scc": 128, "w.vcc_low()": 106}
+
+
 def _branch(one: Instruction, entry: Entry) -> Translated:
     target = one.modifiers["target"]
     go = f"goto L_{target:x};"
     if target <= one.address:
         go = f"{{ if (!--w.turns) {{ w.pc = {target:#x}; return; }} {go} }}"
-    return Translated(f"if ({entry.code}) {go}" if entry.code != "1" else go)
+    if entry.code == "1":
+        return Translated(go)
+    scalar = _LOOKED_AT.get(entry.code.lstrip("!"))
+    before = "" if scalar is None else f"steer(w, {one.address:#x}, {scalar}); "
+    return Translated(f"{before}if ({entry.code}) {go}", places=(one.address,))
+
+
+def _fence(one: Instruction, entry: Entry) -> Translated:
+    del one
+    return Translated(entry.code)
 
 
 def _sendmsg(one: Instruction, entry: Entry) -> Translated:
@@ -78,6 +91,7 @@ KINDS: dict[str, Writer] = {
     "end": _end,
     "barrier": _barrier,
     "branch": _branch,
+    "fence": _fence,
     "sendmsg": _sendmsg,
     "trap": _trap,
     "saveexec": _saveexec,

@@ -43,15 +43,17 @@ def _swap(one: Instruction, entry: Entry) -> Translated:
 
 
 def _movrel(one: Instruction, entry: Entry) -> Translated:
-    to, value = row(one.dst[0]), source(one.src[0], "u32", {}, 0)
+    to, value, after = row(one.dst[0]), source(one.src[0], "u32", {}, 0), ""
     moved = "(({} + w.s[125]) & 255)"
     if entry.name == "v_movreld_b32":
-        to = f"w.v[{moved.format(one.dst[0].index)}].lane"
+        register = moved.format(one.dst[0].index)
+        to = f"w.v[{register}].lane"
+        after = f" for (u32 half : {{0, 256}}) set_half(w.unset, half + {register}, w.exec);"
     else:
         value = f"V{{w.v[{moved.format(one.src[0].index)}].lane}}"
     return Translated(
         f"{{ const auto from = {value}; const D to{{{to}}}; "
-        "TOKITAI_LANES to.put(l, w.active.lane[l], from.bits(l)); }"
+        f"TOKITAI_LANES to.put(l, w.active.lane[l], from.bits(l));{after} }}"
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from tokitai_cli.gfx.run import operands
 from tokitai_cli.gfx.run.operands import RefusedError, Translated, Writer, row, scalar
 from tokitai_cli.gfx.run.semantics import Entry
@@ -43,6 +46,8 @@ def _load(one: Instruction, entry: Entry) -> Translated:
     if one.dst[0].half == 1 and place == "whole":
         raise RefusedError("into a high half")
     kinds = f"{_space(one)}, {what}, {place}"
+    if one.modifiers.get("glc") and _space(one) in ("Global", "Flat"):
+        kinds += ", true"
     call = f"load<{kinds}>(w, {one.address:#x}, {row(one.dst[0])}, {_address(one)});"
     return Translated(call, places=(one.address,))
 
@@ -52,6 +57,8 @@ def _store(one: Instruction, entry: Entry) -> Translated:
     data = one.src[1]
     shift = "16" if data.half == 1 else shift
     kinds = f"{_space(one)}, {size}, {shift}"
+    if _space(one) in ("Global", "Flat") and not {"glc", "dlc"}.isdisjoint(one.modifiers):
+        kinds += ", true"
     call = f"store<{kinds}>(w, {one.address:#x}, {_address(one)}, V{{{row(data)}}});"
     return Translated(call, places=(one.address,))
 
@@ -101,6 +108,16 @@ def _cmpswap(one: Instruction, entry: Entry) -> Translated:
         f"{one.address:#x}, {to}, {_address(one)}, [=]({made} old, u32 l) {{ {code} }}); }}"
     )
     return Translated(call, places=(one.address,))
+
+
+def word_shift(instructions: Iterable[Instruction]) -> int:
+    """The smallest access of global memory among them, as a power of two, 4 bytes at most."""
+    sizes = [
+        int(match[1]) // 8
+        for one in instructions
+        if (match := re.match(r"(?:global|flat)_(?:load|store|atomic)\w*_[a-z]+(\d+)$", one.name))
+    ]
+    return min((*sizes, 4)).bit_length() - 1
 
 
 def _c_type(kind: str) -> str:

@@ -80,7 +80,8 @@ s_cbranch_[execz/execnz] branch [!/]w.exec
 s_trap              trap
 s_load_b[32/64/128/256/512] smem [1/2/4/8/16]
 s_[dcache/gl1]_inv  none
-buffer_[gl0/gl1]_inv none
+buffer_gl0_inv      fence w.group->fenced_interval = w.group->interval;
+buffer_gl1_inv      fence w.group->fenced = true;
 """
 
 # Each saves EXEC in the destination and then makes it of the source a and what it was, e.

@@ -12,15 +12,19 @@ import msgspec
 
 from tokitai_cli.gfx.run import control, lanes, memory
 from tokitai_cli.gfx.run.operands import RefusedError, Translated
+from tokitai_cli.gfx.run.regions import Regions
 from tokitai_cli.gfx.run.semantics import entry_of
 from tokitai_cli.gfx.run.values import dual, scalar_value, vector_value
 from tokitai_cli.isa.instruction import Instruction
 
 _KINDS = {**control.KINDS, **lanes.KINDS, **memory.KINDS}
+_STEERING = {"end", "barrier", "branch", "fence", "trap", "jump", "call"}
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A translated kernel: the C++ function, operations by name, addresses that findings may name."""
+    """A translated kernel: the C++ function `run_NAME` with what it stands on, operations by name,
+    addresses that findings may name.
+    """
 
     text: str
     operations: Mapping[str, str]
@@ -79,9 +83,9 @@ def reached(
 
 
 def translate(
-    instructions: Sequence[Instruction], function: str, entry: int, functions: Iterable[int] = ()
+    instructions: Sequence[Instruction], name: str, entry: int, functions: Iterable[int] = ()
 ) -> Body:
-    """C++ function of a kernel whose code begins at `entry`. Raises RefusedError.
+    """C++ functions of a kernel whose code begins at `entry`. Raises RefusedError.
 
     instructions: those that are reached, in the order of their addresses.
     """
@@ -91,32 +95,37 @@ def translate(
         raise RefusedError("a branch out of the kernel")
     calls = any(_kind(one) == "call" for one in instructions)
     resumed = {entry, *(known & {*called(instructions), *functions} if calls else ())}
-    lines: list[str] = []
+    for one in instructions:
+        if _kind(one) in {"barrier", "call"}:
+            resumed.add(one.address + one.size)
+        elif _kind(one) == "branch" and one.modifiers["target"] <= one.address:
+            resumed.add(one.modifiers["target"])
     made: dict[str, str] = {}
     places: list[int] = []
+    regions = Regions(name)
+    lines: list[str] = []
+    # Behind a barrier, dropping what the block's caches hold is part of it and no order of itself.
+    barred = {one.address + one.size for one in instructions if one.name == "s_barrier"}
     for one in instructions:
         done = statement(one)
         made.update(done.operations)
         places += done.places
-        after = one.address + one.size
-        kind = _kind(one)
-        if kind in {"barrier", "call"}:
-            resumed.add(after)
-        elif kind == "branch" and one.modifiers["target"] <= one.address:
-            resumed.add(one.modifiers["target"])
-        lines.append(f"L_{one.address:x}: {done.text}")
-    labels = targets | resumed
+        if one.address in targets | resumed:
+            lines += [regions.end(), f"L_{one.address:x}:"]
+        if _kind(one) == "fence" and one.name == "buffer_gl0_inv" and one.address in barred:
+            continue
+        if _kind(one) in _STEERING:
+            lines += [regions.end(), done.text]
+        else:
+            lines.append(regions.take(one, done.text))
     dispatch = "".join(f"    case {at:#x}: goto L_{at:x};\n" for at in sorted(resumed))
-    body = "\n".join(
-        line if at in labels else line.partition(": ")[2]
-        for line, at in zip(lines, (one.address for one in instructions), strict=True)
-    )
+    body = "\n".join(filter(None, [*lines, regions.end()]))
     text = (
-        f"static void {function}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
+        f"{regions.text()}static void run_{name}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
         f"  switch (w.pc) {{\n{dispatch}"
         f"    default: return lost(w);\n  }}\n{body}\n  lost(w);\n}}\n"
     )
-    return Body(text, made, tuple(places))
+    return Body(text, made, (*places, *regions.places))
 
 
 def _kind(instruction: Instruction) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tokitai_cli.errors import NotRunError
+from tokitai_cli.gfx.run.memory import word_shift
 from tokitai_cli.gfx.run.operands import RefusedError
 from tokitai_cli.gfx.run.translation import Body, reached, refused, translate
 from tokitai_cli.isa.instruction import Instruction
@@ -120,7 +121,7 @@ def unit(
         operations.update(body.operations)
         by_address = {one.address: one for one in code}
         told = ((at, *place(by_address[at])) for at in sorted(set(body.places)))
-        parts += [body.text, _tables(kernel, index, told)]
+        parts += [body.text, _tables(kernel, index, told, word_shift(code))]
     names = "".join(sorted(operations.values()))
     entries = [(one.name, one.words, one.most_threads) for one in kernels]
     return (
@@ -140,12 +141,14 @@ def _body(kernel: Code, code: Sequence[Instruction], index: int, functions: Sequ
         what = [*names, *(f"the argument {kind}" for kind in hidden)]
         raise NotRunError(f"kernel {kernel.name} needs what is not modelled: {', '.join(what)}")
     try:
-        return translate(code, f"run_{index}", kernel.entry, functions)
+        return translate(code, str(index), kernel.entry, functions)
     except RefusedError as error:
         raise NotRunError(f"kernel {kernel.name} cannot be translated: {error}") from None
 
 
-def _tables(kernel: Code, index: int, places: Iterable[tuple[int, str, str, int]]) -> str:
+def _tables(
+    kernel: Code, index: int, places: Iterable[tuple[int, str, str, int]], shift: int
+) -> str:
     registers = kernel.registers
     slots = [
         f"{{Source::word, {at}, {word.offset}, {word.size}}}"
@@ -162,11 +165,12 @@ def _tables(kernel: Code, index: int, places: Iterable[tuple[int, str, str, int]
         f"constexpr Slot slots_{index}[] = {{{', '.join([*slots, '{}'])}}};\n"
         f"constexpr Place places_{index}[] = {{{', '.join([*told, '{}'])}}};\n"
         f"{parameters(index, kernel.words)}"
-        f"constexpr DeviceKernel kernel_{index} = {{run_{index}, {kernel.entry:#x}, "
+        f"constexpr DeviceKernel kernel_{index} = {{run_{index}, step_{index}, steps_{index}, "
+        f"{kernel.entry:#x}, "
         f"{kernel.vector_registers}, {kernel.lds}, {kernel.scratch}, {kernel.argument_bytes}, "
         f"{registers.dispatch}, {registers.arguments}, "
         f"{registers.scratch_size}, {registers.end}, {block}, slots_{index}, {len(slots)}, "
-        f"places_{index}, {len(told)}}};\n"
+        f"places_{index}, {len(told)}, {shift}}};\n"
     )
 
 

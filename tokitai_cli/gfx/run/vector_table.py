@@ -25,9 +25,9 @@ v_cvt_pk_rtz_f16_f32 u32 : f32 f32 : f16_towards_zero(a) | f16_towards_zero(b) <
 v_cndmask_{b32/b16} {u32/u16} : = = mask : c ? b : a
 v_[add/sub]_nc_{u32/u16/i16} {u32/u16/i16} : = = : a [+/-] b
 v_subrev_nc_u32     u32 : u32 u32 : b - a
-v_add_co_ci_u32     u32 mask : u32 u32 mask : const u64 t = u64(a) + b + c; d = u32(t); e = t >> 32;
-v_sub_co_ci_u32     u32 mask : u32 u32 mask : const u64 t = u64(a) - b - c; d = u32(t); e = t >> 63;
-v_subrev_co_ci_u32  u32 mask : u32 u32 mask : const u64 t = u64(b) - a - c; d = u32(t); e = t >> 63;
+v_add_co_ci_u32     u32 mask : u32 u32 mask : d = a + b + c; e = c ? d <= a : d < a;
+v_sub_co_ci_u32     u32 mask : u32 u32 mask : d = a - b - c; e = c ? a <= b : a < b;
+v_subrev_co_ci_u32  u32 mask : u32 u32 mask : d = b - a - c; e = c ? b <= a : b < a;
 v_[min/max]_{i32/u32} {i32/u32} : = = : a [</>] b ? a : b
 v_lshlrev_{b32/b16/b64} {u32/u16/u64} : {u32/u16/u32} = : b << (a & {31/15/63})
 v_lshrrev_{b32/b16/b64} {u32/u16/u64} : {u32/u16/u32} = : b >> (a & {31/15/63})
@@ -127,7 +127,7 @@ v_mad_i32_i16       i32 : i16 i16 u32 : i32(u32(a * b) + c)
 v_mad_u64_u32       u64 mask : u32 u32 u64 : d = u64(a) * b + c; e = d < c;
 v_mad_i64_i32       u64 mask : i32 i32 u64 : e = added(i64(a) * b, i64(c), d);
 v_[permlane16/permlanex16]_b32 permlane
-v_add_co_u32        u32 mask : u32 u32 : const u64 t = u64(a) + b; d = u32(t); e = t >> 32;
+v_add_co_u32        u32 mask : u32 u32 : d = a + b; e = d < a;
 v_sub_co_u32        u32 mask : u32 u32 : d = a - b; e = a < b;
 v_subrev_co_u32     u32 mask : u32 u32 : d = b - a; e = b < a;
 v_[add/sub]_nc_i32  i32 : u32 u32 : i32(a [+/-] b)

@@ -1,0 +1,128 @@
+// Regions whose registers are not all set, step by step (unset.hpp).
+#pragma once
+
+#include "program.hpp"
+
+namespace tokitai::gfx {
+
+constexpr u32 step_limit = 24;
+
+struct Held {
+  u32 value[32], unset[32];  // of a scalar register the first
+};
+
+inline u32& scalar_of(Wave& w, u32 scalar) {
+  return scalar == scc_scalar ? w.scc : scalar == exec_scalar ? w.exec : w.s[scalar];
+}
+inline void read_number(Wave& w, u32 number, u32* values) {
+  if (number < scalar_number)
+    memcpy(values, w.v[number].lane, sizeof(Row));
+  else
+    values[0] = scalar_of(w, number - scalar_number);
+}
+inline void write_number(Wave& w, u32 number, const u32* values) {
+  if (number < scalar_number)
+    memcpy(w.v[number].lane, values, sizeof(Row));
+  else if (number - scalar_number == exec_scalar)
+    w.set_exec(values[0]);
+  else
+    scalar_of(w, number - scalar_number) = number - scalar_number == scc_scalar ? values[0] & 1 : values[0];
+}
+
+// A value with its unset bits all changed, all 0, all 1, or some changed.
+inline u32 other_value(u32 value, u32 unset, u32 turn, u32 salt) {
+  switch (turn) {
+    case 0: return value ^ unset;
+    case 1: return value & ~unset;
+    case 2: return value | unset;
+  }
+  u64 mixed = (u64(turn) << 32 | salt) * 0x9e3779b97f4a7c15ull;
+  mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9ull;
+  return value ^ (unset & u32(mixed >> 24));
+}
+
+// Runs the step with its own values, and what is left unset of what it writes by running it with others.
+inline void sample(Wave& w, const Step& step, u32 number, const DeviceKernel& kernel) {
+  constexpr u32 turns = 6;
+  Held in[step_limit], out[step_limit];
+  const u16 *ins = step.numbers, *outs = ins + step.in_count;
+  Unset& unset = w.unset;
+  for (u32 i = 0; i < step.in_count; i++) {
+    read_number(w, ins[i], in[i].value);
+    for (u32 l = 0; l < 32; l++)
+      in[i].unset[l] =
+          ins[i] < scalar_number ? unset_of(unset, ins[i], l) : l ? 0 : unset.scalar[ins[i] - scalar_number];
+  }
+  kernel.step(w, number);
+  for (u32 i = 0; i < step.out_count; i++) {
+    read_number(w, outs[i], out[i].value);
+    memset(out[i].unset, 0, sizeof out[i].unset);
+  }
+  for (u32 turn = 0; turn < turns; turn++) {
+    for (u32 i = 0; i < step.in_count; i++) {
+      u32 values[32];
+      for (u32 l = 0; l < 32; l++)
+        values[l] = other_value(in[i].value[l], in[i].unset[l], turn, ins[i] << 5 | l);
+      write_number(w, ins[i], values);
+    }
+    kernel.step(w, number);
+    for (u32 i = 0; i < step.out_count; i++) {
+      u32 values[32];
+      read_number(w, outs[i], values);
+      for (u32 l = 0; l < (outs[i] < scalar_number ? 32 : 1); l++) out[i].unset[l] |= values[l] ^ out[i].value[l];
+    }
+  }
+  for (u32 i = 0; i < step.in_count; i++) write_number(w, ins[i], in[i].value);
+  for (u32 i = 0; i < step.out_count; i++) {
+    write_number(w, outs[i], out[i].value);
+    if (outs[i] < scalar_number) {
+      for (u32 l = 0; l < 32; l++) put_unset(unset, outs[i], l, out[i].unset[l]);
+      continue;
+    }
+    const u32 scalar = outs[i] - scalar_number;
+    set_scalar(unset, scalar);
+    if (!out[i].unset[0]) continue;
+    if (scalar == exec_scalar) {
+      report_unset(w, step.at, u32(__builtin_ctz(out[i].unset[0])), Matter::exec);
+      continue;
+    }
+    unset.scalar[scalar] = out[i].unset[0];
+    unset.whole[(scalar_half + scalar) >> 6] &= ~(u64(1) << (scalar & 63));
+  }
+}
+
+inline void check_step(const Wave& w, const Step& step) {
+  const u16* check = step.numbers + step.in_count + step.out_count + step.read_count + step.write_count;
+  for (u32 i = 0; i < step.check_count; i++, check += 4) {
+    const u32 mask = check[2] | u32(check[3]) << 16;
+    const auto matter = Matter(check[1]);
+    if (check[0] >= scalar_number) {
+      if (w.unset.scalar[check[0] - scalar_number] & mask) report_unset(w, step.at, 0, matter);
+      continue;
+    }
+    for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+      const u32 l = u32(__builtin_ctz(lanes));
+      if (!(unset_of(w.unset, check[0], l) & mask)) continue;
+      report_unset(w, step.at, l, matter);
+      break;
+    }
+  }
+}
+
+inline void run_region_slowly(Wave& w, const Region& region, const DeviceKernel& kernel) {
+  for (u32 number = region.first; number < region.end; number++) {
+    const Step& step = kernel.steps[number];
+    const u16 *reads = step.numbers + step.in_count + step.out_count, *writes = reads + step.read_count;
+    bool good = !step.always;
+    for (u32 i = 0; i < step.read_count && good; i++) good = is_set(w, reads[i]);
+    if (!good && !step.once) {
+      sample(w, step, number, kernel);
+      continue;
+    }
+    if (!good) check_step(w, step);
+    for (u32 i = 0; i < step.write_count; i++) set_any(w.unset, writes[i], w.exec);
+    kernel.step(w, number);
+  }
+}
+
+}  // namespace tokitai::gfx
