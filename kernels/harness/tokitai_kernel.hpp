@@ -77,6 +77,13 @@ constexpr bool tokitai_has_more_than = tokitai::has_more_than<P, count>();
 template <class T>
 constexpr size_t tokitai_extent = std::extent_v<T>;
 
+// A code object does not hold the default arguments that callers would pass.
+#ifdef TOKITAI_DEVICE_GFX
+#define TOKITAI_OF_DEFAULTS "; on the gfx device the spec must pass those with a default too"
+#else
+#define TOKITAI_OF_DEFAULTS ""
+#endif
+
 // What the spec passes for a word.
 enum tokitai_passed { tokitai_buffer, tokitai_list, tokitai_scalar, tokitai_integer };
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.gfx.compilers import toolchain
+from tests.gfx.compilers import COMPILERS, toolchain
 from tests.runs import run
 from tests.watch import specs
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli.app import run as command
+from tokitai_cli.model.evidence import CaseRecord
 from tokitai_cli.model.verdict import Verdict
 
 # Faults that show in machine code, of each kind.
@@ -18,7 +19,39 @@ SEEN = (
     *("missing_barrier", "reused_reduction", "overwritten_tile", "past_workspace", "past_by_one"),
     *("past_by_pages", "far_past", "in_front", "write_past", "past_shared", "past_dynamic"),
     *("unset_output", "unset_workspace"),
+    *("blocks_race", "blocks_read_race", "ticket"),
 )
+OWN = Path(__file__).parent / "unset.hip"
+# What is found in them refutes, but in this one, where one of two accesses is atomic.
+MILD = "set_beside_adds"
+
+
+def placed(case: CaseRecord) -> set[tuple[str, int]]:
+    """Kind and line of each finding of the device in the source, a mixed race by that name."""
+    return {
+        ("mixed-race" if one.severity == "warning" and one.kind == "race" else one.kind, int(line))
+        for one in case.findings
+        if one.tool == "gfx device"
+        for place in one.location.split(", ")
+        for path, _, line in [place.rpartition(":")]
+        if Path(path).name == "faults.hip"
+    }
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_registers_that_nothing_has_written_and_shared_words_are_found(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain(compiler, monkeypatch)
+    names = list(specs.kernels(OWN))
+    evidence = run(specs.write_spec(tmp_path, names, OWN), tmp_path, device="gfx")
+    told = {case.variant: case for case in evidence.cases}
+    assert len(told) == 2 * len(names)
+    for name in names:
+        right, wrong = told[f"{name}-false"], told[f"{name}-true"]
+        assert not right.findings, (name, right.findings)
+        assert specs.marks(name, OWN) <= placed(wrong), (name, wrong.findings)
+        assert (wrong.verdict is Verdict.REFUTED) == (name != MILD), (name, wrong.reason)
 
 
 def test_seeded_faults_are_found_at_their_lines(
@@ -30,14 +63,7 @@ def test_seeded_faults_are_found_at_their_lines(
     told = {}
     for case in evidence.cases:
         name, _, wrong = case.variant.rpartition("-")
-        found = {
-            (one.kind, int(place.rpartition(":")[2]))
-            for one in case.findings
-            if one.tool == "gfx device"
-            for place in one.location.split(", ")
-            if Path(place.rpartition(":")[0]).name == "faults.hip"
-        }
-        told[name, wrong == "true"] = found
+        told[name, wrong == "true"] = placed(case)
         if wrong == "false":
             assert not case.findings, (name, case.findings)
         elif name in SEEN:

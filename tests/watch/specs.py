@@ -30,18 +30,18 @@ _VARIANT = """
     oracle: oracle.py:any
     checks:
       - {{metric: bound}}"""
-_ZEROED = ("ticket", "plain_first", "unset_addend")
+_ZEROED = ("ticket", "plain_first", "unset_addend", "set_beside_adds", "handed_on")
 
 
-def kernels() -> dict[str, tuple[str, str, str]]:
+def kernels(source: Path = SOURCE) -> dict[str, tuple[str, str, str]]:
     """Grid, block and shared bytes of each kernel of the source."""
-    found = re.findall(r"// (\d+) (\d+)(?: (\d+))?\nKERNEL (\w+)", SOURCE.read_text())
+    found = re.findall(r"// (\d+) (\d+)(?: (\d+))?\nKERNEL (\w+)", source.read_text())
     return {name: (grid, block, shared or "0") for grid, block, shared, name in found}
 
 
-def marks(name: str) -> set[tuple[str, int]]:
+def marks(name: str, source: Path = SOURCE) -> set[tuple[str, int]]:
     """Kind and line of each finding that a kernel's wrong form must give."""
-    lines = SOURCE.read_text().splitlines()
+    lines = source.read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith(f"KERNEL {name}("))
     end = next(n for n in range(start, len(lines)) if lines[n] == "}")
     found = set()
@@ -52,9 +52,9 @@ def marks(name: str) -> set[tuple[str, int]]:
     return found
 
 
-def write_spec(folder: Path, names: Sequence[str]) -> Path:
+def write_spec(folder: Path, names: Sequence[str], source: Path = SOURCE) -> Path:
     """Write a spec with the kernels `names`, and what it needs, into `folder`."""
-    (folder / "faults.hip").write_text(SOURCE.read_text())
+    (folder / "faults.hip").write_text(source.read_text())
     (folder / "oracle.py").write_text(_ORACLE)
     variants = [
         _VARIANT.format(
@@ -65,7 +65,7 @@ def write_spec(folder: Path, names: Sequence[str]) -> Path:
             shared=shared,
             init="zero" if name in _ZEROED else "sentinel",
         )
-        for name, (grid, block, shared) in kernels().items()
+        for name, (grid, block, shared) in kernels(source).items()
         if name in names
         for wrong in ("true", "false")
     ]

@@ -68,31 +68,36 @@ enum class Does : u32 { read, write, update };
 
 struct Global {
   static constexpr bool threaded = true;
-  static void conflict(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, bool writes, Access mine, Access other,
-                       bool other_writes) {
-    const u32 place = other.place(), block = other.block(), first = w.group->first_number;
-    Found found = {mine.atomic() || other.atomic() ? Fault::mixed_race : Fault::race, at, lane, address, bytes,
-                   writes, "global", place == 0xffff ? 0 : w.group->entry + 4 * place, other.wave(), other_writes};
-    found.other_block = other.several_blocks() ? ~0u : block == mine.block() ? 0 : block - first + 1;
-    report(w, found);
+  static void hold(Wave& w, const Found& found, Access mine, Access other, bool in_block) {
+    const Other kind = unordered(other, mine, in_block);
+    const bool atomic = mine.has(Access::atomic_flag);
+    if (kind == Other::none || (kind == Other::atomic && atomic)) return;
+    const bool several = other.block() == mine.block() && other.has(Access::blocks_flag | Access::atomic_blocks_flag);
+    Found told = found;
+    told.fault = kind == Other::plain && !atomic ? Fault::race : Fault::mixed_race;
+    told.other_at = other.place() == Access::any_place ? 0 : w.group->entry + 4 * other.place();
+    told.other_wave = other.wave();
+    told.other_block = several ? ~0u : other.block() == mine.block() ? 0 : other.block() - w.group->first_number + 1;
+    report(w, told);
   }
   static void use(Wave& w, const Area& area, u64 offset, u32 at, u32 lane, u64 address, u32 bytes, Does does,
                   bool atomic) {
     const Group& g = *w.group;
     if (g.fenced) return;
-    const u32 place = (at - g.entry) / 4;
+    u32 place = (at - g.entry) / 4;
+    if (at < g.entry || place > Access::any_place) place = Access::any_place;
     const u32 interval = g.interval < Access::last_interval ? g.interval : Access::last_interval;
-    const Access mine = Access::of(g.number, at < g.entry || place > 0xffff ? 0xffff : place, interval, w.index, atomic);
-    const bool in_block = g.fenced_interval != g.interval;
+    const Access mine = Access::of(g.number, place, interval, w.index, atomic);
+    const bool in_block = g.fenced_interval != g.interval, writes = does != Does::read;
+    const Found found = {Fault::race, at, lane, address, bytes, writes, "global", 0, 0, false};
+    Found by_write = found;
+    by_write.other_writes = true;
     for (u64 word = offset >> area.shift; word <= (offset + bytes - 1) >> area.shift; word++) {
       WordUse& use = area.uses[word];
-      const bool writes = does != Does::read;
       const Access before = put_access(writes ? use.write : use.read, mine, g.first_number);
-      if (writes && unordered(before, mine, in_block) && !(atomic && before.atomic()))
-        conflict(w, at, lane, address, bytes, true, mine, before, true);
+      if (writes) hold(w, by_write, mine, before, in_block);
       const Access other = read_access(writes ? use.read : use.write, g.first_number);
-      if (unordered(other, mine, in_block) && !(atomic && other.atomic()))
-        conflict(w, at, lane, address, bytes, writes, mine, other, !writes);
+      hold(w, writes ? found : by_write, mine, other, in_block);
     }
   }
   static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {

@@ -12,41 +12,48 @@
 
 namespace tokitai::gfx {
 
-// An access in 64 bits, so that threads of the host exchange it at once.
+// An access in 64 bits, so that threads of the host exchange it at once: the last one of its kind, and whether
+// other waves made one in its interval and other blocks any, atomic ones or others.
 struct Access {
-  static constexpr u32 last_interval = 511;
-  static constexpr u64 waves_flag = 2, blocks_flag = 4;
+  static constexpr u32 last_interval = 511, any_place = 0x7fff;
+  static constexpr u64 atomic_flag = 1, waves_flag = 2, blocks_flag = 4, atomic_blocks_flag = 8;
   u64 bits;
 
   static Access of(u32 block, u32 place, u32 interval, u32 wave, bool atomic) {
-    return {u64(block) << 33 | u64(place) << 17 | u64(interval) << 8 | wave << 3 | u64(atomic)};
+    return {u64(block) << 33 | u64(place) << 18 | u64(interval) << 9 | wave << 4 | u64(atomic)};
   }
   u32 block() const { return u32(bits >> 33); }  // numbers go on from launch to launch
-  u32 place() const { return u32(bits >> 17) & 0xffff; }
-  u32 interval() const { return u32(bits >> 8) & 511; }
-  u32 wave() const { return u32(bits >> 3) & 31; }
-  bool several_waves() const { return bits & waves_flag; }
-  bool several_blocks() const { return bits & blocks_flag; }
-  bool atomic() const { return bits & 1; }
+  u32 place() const { return u32(bits >> 18) & any_place; }
+  u32 interval() const { return u32(bits >> 9) & 511; }
+  u32 wave() const { return u32(bits >> 4) & 31; }
+  bool has(u64 flag) const { return bits & flag; }
 };
 struct WordUse {
   u64 write, read;
 };
 
-// Whether two accesses are by waves that nothing orders; `mine` is one wave's.
-inline bool unordered(Access other, Access mine, bool in_block) {
-  if (!other.bits) return false;
-  if (other.block() != mine.block() || other.several_blocks()) return true;
-  if (!in_block || other.interval() != mine.interval() || mine.interval() == Access::last_interval) return false;
-  return other.wave() != mine.wave() || other.several_waves();
+// What of the other accesses no order keeps from `mine`, which is one wave's.
+enum class Other : u32 { none, atomic, plain };
+inline Other unordered(Access other, Access mine, bool in_block) {
+  if (!other.bits) return Other::none;
+  const bool far = other.block() != mine.block();
+  const bool near = !far && in_block && other.interval() == mine.interval() &&
+                    mine.interval() != Access::last_interval &&
+                    (other.wave() != mine.wave() || other.has(Access::waves_flag));
+  const bool atomic = other.has(Access::atomic_flag);
+  if (other.has(Access::blocks_flag) || ((far || near) && !atomic)) return Other::plain;
+  return far || near || other.has(Access::atomic_blocks_flag) ? Other::atomic : Other::none;
 }
 
-// What is told of the word with this access: of the last wave, and whether others came before.
+// What is told of the word with this access.
 inline Access joined(Access before, Access mine) {
   if (!before.bits) return mine;
-  if (before.block() != mine.block() || before.several_blocks()) return {mine.bits | Access::blocks_flag};
-  const bool others = before.wave() != mine.wave() || before.several_waves();
-  return before.interval() == mine.interval() && others ? Access{mine.bits | Access::waves_flag} : mine;
+  u64 flags = before.bits & (Access::blocks_flag | Access::atomic_blocks_flag);
+  if (before.block() != mine.block())
+    flags |= before.has(Access::atomic_flag) ? Access::atomic_blocks_flag : Access::blocks_flag;
+  else if (before.interval() == mine.interval() && (before.wave() != mine.wave() || before.has(Access::waves_flag)))
+    flags |= Access::waves_flag;
+  return {mine.bits | flags};
 }
 
 // An access, or none where it is of another launch: its block's number is below `first`.

@@ -8,7 +8,7 @@ namespace tokitai::gfx {
 constexpr u32 step_limit = 24;
 
 struct Held {
-  u32 value[32], unset[32];  // of a scalar register the first
+  u32 value[32] = {}, unset[32] = {};  // of a scalar register the first
 };
 
 inline u32& scalar_of(Wave& w, u32 scalar) {
@@ -29,12 +29,17 @@ inline void write_number(Wave& w, u32 number, const u32* values) {
     scalar_of(w, number - scalar_number) = number - scalar_number == scc_scalar ? values[0] & 1 : values[0];
 }
 
-// A value with its unset bits all changed, all 0, all 1, or some changed.
-inline u32 other_value(u32 value, u32 unset, u32 turn, u32 salt) {
+// A value with its unset bits all changed, all 0, all 1, those of what it may be compared with (a constant or
+// another value), or some changed.
+constexpr u32 turns = 7;
+inline u32 other_value(u32 value, u32 unset, u32 turn, u32 salt, u32 constant, u32 next) {
+  const auto taken = [=](u32 bits) { return (value & ~unset) | (bits & unset); };
   switch (turn) {
     case 0: return value ^ unset;
-    case 1: return value & ~unset;
-    case 2: return value | unset;
+    case 1: return taken(0);
+    case 2: return taken(~0u);
+    case 3: return taken(constant);
+    case 4: return taken(next);
   }
   u64 mixed = (u64(turn) << 32 | salt) * 0x9e3779b97f4a7c15ull;
   mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9ull;
@@ -43,7 +48,6 @@ inline u32 other_value(u32 value, u32 unset, u32 turn, u32 salt) {
 
 // Runs the step with its own values, and what is left unset of what it writes by running it with others.
 inline void sample(Wave& w, const Step& step, u32 number, const DeviceKernel& kernel) {
-  constexpr u32 turns = 6;
   Held in[step_limit], out[step_limit];
   const u16 *ins = step.numbers, *outs = ins + step.in_count;
   Unset& unset = w.unset;
@@ -62,7 +66,8 @@ inline void sample(Wave& w, const Step& step, u32 number, const DeviceKernel& ke
     for (u32 i = 0; i < step.in_count; i++) {
       u32 values[32];
       for (u32 l = 0; l < 32; l++)
-        values[l] = other_value(in[i].value[l], in[i].unset[l], turn, ins[i] << 5 | l);
+        values[l] = other_value(in[i].value[l], in[i].unset[l], turn, ins[i] << 5 | l, step.constant,
+                                in[(i + 1) % step.in_count].value[l]);
       write_number(w, ins[i], values);
     }
     kernel.step(w, number);

@@ -24,7 +24,7 @@ struct Region {
 // An instruction. Of `numbers`: registers that it reads or writes in part, those that it writes, halves that it
 // reads, halves that it writes; then what must not be unset, by register, Matter, and two halves of a mask.
 struct Step {
-  u32 at;
+  u32 at, constant;  // one that it has, or 0
   const u16* numbers;
   u8 in_count, out_count, read_count, write_count, check_count;
   bool once;    // it is not run with other values

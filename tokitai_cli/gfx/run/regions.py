@@ -41,7 +41,7 @@ class Regions:
         counts = ", ".join(str(len(part)) for part in [*parts, told.checks])
         always = told.always or bool(told.across)
         self._steps.append(
-            f"  {{{one.address:#x}, numbers_{self._name} + {len(self._numbers)}, {counts}, "
+            f"  {{{one.address:#x}, {_constant(one):#x}, numbers_{self._name} + {len(self._numbers)}, {counts}, "
             f"{str(told.once).lower()}, {str(always).lower()}}},\n"
         )
         for part in parts:
@@ -85,6 +85,12 @@ class Regions:
             f"__attribute__((cold, noinline)) static void step_{name}(Wave& w, u32 step) {{\n"
             f"  switch (step) {{\n{''.join(self._cases)}  }}\n}}\n"
         )
+
+
+def _constant(one: Instruction) -> int:
+    """A constant among the operands, or 0."""
+    kinds = ("int", "float", "literal", "simm")
+    return next((each.value & 0xFFFFFFFF for each in one.src if each.kind in kinds), 0)
 
 
 def _bits(halves: Iterable[int], words: int) -> str:
