@@ -40,8 +40,9 @@ class Regions:
         self._cases.append(f"    case {number}: {{ {text} }} break;\n")
         counts = ", ".join(str(len(part)) for part in [*parts, told.checks])
         always = told.always or bool(told.across)
+        numbers = f"numbers_{self._name} + {len(self._numbers)}"
         self._steps.append(
-            f"  {{{one.address:#x}, {_constant(one):#x}, numbers_{self._name} + {len(self._numbers)}, {counts}, "
+            f"  {{{one.address:#x}, {_constant(one):#x}, {numbers}, {counts}, "
             f"{str(told.once).lower()}, {str(always).lower()}}},\n"
         )
         for part in parts:
