@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tokitai_cli.gfx.code.instruction import Instruction
 from tokitai_cli.gfx.run.touched import EXEC, HALF_SCALAR, Touched, touched
+from tokitai_cli.isa.instruction import Instruction
 
 _WORDS = 11
 

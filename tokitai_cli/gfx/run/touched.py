@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tokitai_cli.gfx.code.instruction import Instruction, Operand
 from tokitai_cli.gfx.run import operands
 from tokitai_cli.gfx.run.operands import width_of
 from tokitai_cli.gfx.run.semantics import Entry, entry_of
+from tokitai_cli.isa.instruction import Instruction, Operand
 
 SCALAR, HALF_SCALAR = 256, 512
 SCC, EXEC = 128, 129
