@@ -11,6 +11,7 @@ from tokitai_cli.evidence.left_open import left_open
 from tokitai_cli.model.device import APPROXIMATE, TRAITS, DeviceClass
 from tokitai_cli.model.evidence import CaseRecord, Evidence, GateRecord, NonClaimRecord
 from tokitai_cli.model.judged import ExaminationRecord
+from tokitai_cli.model.text import plural
 from tokitai_cli.model.verdict import Verdict
 
 _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}
@@ -72,7 +73,7 @@ def _numerical_agreement(evidence: Evidence) -> GateRecord:
     return _gate(
         "numerical-agreement",
         obstacle,
-        f"every check of every output passed in {count} cases",
+        f"every check of every output passed in {plural(count, 'case')}",
         "a run in which every case is verified and the checks reject every applicable wrong output",
     )
 
@@ -87,7 +88,7 @@ def _bitwise_reproducible(evidence: Evidence) -> GateRecord:
     return _gate(
         "bitwise-reproducible",
         obstacle,
-        f"all repetitions of each of {count} cases gave the same bits",
+        f"all repetitions gave the same bits in {plural(count, 'case')}",
         "equal bits in two or more repetitions of every case of deterministic variants; "
         "where the tool schedules, in different schedules",
     )
@@ -137,7 +138,7 @@ def _memory_safe(evidence: Evidence) -> GateRecord:
     return _gate(
         "memory-safe",
         obstacle,
-        f"every access was watched in {len(ran)} cases, without a finding",
+        f"every access was watched in {plural(len(ran), 'case')}, without a finding",
         "a run of every case under a memory sanitizer (tokitai sanitize: AddressSanitizer on cpu, "
         "compute-sanitizer memcheck), without a finding",
     )
@@ -156,8 +157,8 @@ def _race_free(evidence: Evidence) -> GateRecord:
     return _gate(
         "race-free-in-tested-schedules",
         obstacle,
-        f"a race detector watched {len(ran)} cases in {least or max(len(schedules), 1)} schedules, "
-        "without a finding",
+        f"a race detector watched {plural(len(ran), 'case')} in "
+        f"{plural(least or max(len(schedules), 1), 'schedule')}, without a finding",
         "a run of every case under a race detector (tokitai sanitize on cpu, compute-sanitizer "
         "racecheck), without a finding",
     )
