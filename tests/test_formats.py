@@ -316,6 +316,18 @@ def test_pictures_hold_every_count_and_leave_out_what_shows_nothing() -> None:
     assert labels[0] == "0"
 
 
+def test_several_formats_make_their_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.write(samples.sample(Verdict.VERIFIED), tmp_path / "r.json")
+    words = ["report", str(tmp_path / "r.json"), "--format", "md,csv", "--out"]
+    assert run([*words, str(tmp_path / "new" / "deep")]) == 0
+    assert {one.name for one in (tmp_path / "new" / "deep").iterdir()} == {"r.md", "r.csv"}
+    (tmp_path / "file").write_text("")
+    assert run([*words, str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
 def chromium() -> list[str]:
     """Command of a browser without a window."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -92,15 +92,17 @@ def render_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> byte
 def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
     """Write one rendered report to the file `out`, or several to the folder `out` under their names.
 
-    Raises UsageError where the folder is not there.
+    That folder is made where it is not there. Raises UsageError where the one of a file is not.
     """
     if out is None:
         raise UsageError("several formats do not fit stdout", mend="name a folder with --out")
     path = Path(out)
     folder = path if len(files) > 1 or path.is_dir() else path.parent
     check_no_file(folder)
-    if not folder.is_dir():
+    if len(files) == 1 and not folder.is_dir():
         raise UsageError(f"--out {out}: the folder {folder} is not there")
+    if len(files) > 1 and (fault := _unwritable(folder)):
+        raise UsageError(f"--out {out}: {fault}", mend="name another folder")
     for name, data in files.items():
         evidence.write_file(folder / name if folder == path else path, data)
 

@@ -174,8 +174,10 @@ def row(*cells: object) -> Raw:
     return Raw(f"<tr>{''.join(made)}</tr>")
 
 
-def _more(title: str, *, caller: Callable[[], object]) -> Raw:
-    return Raw(f"<details><summary>{_made(title)}</summary>\n{caller()}</details>\n")
+def _more(title: str, *, shown: bool = False, caller: Callable[[], object]) -> Raw:
+    """A part that is folded, but where it is `shown`: what is folded is not printed."""
+    how = " open" if shown else ""
+    return Raw(f"<details{how}><summary>{_made(title)}</summary>\n{caller()}</details>\n")
 
 
 def _cell(cell: object) -> Raw:

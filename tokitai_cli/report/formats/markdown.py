@@ -166,7 +166,7 @@ def row(*cells: object) -> Raw:
     return Raw(f"| {' | '.join(_line(_made(cell)) for cell in cells)} |")
 
 
-def _more(title: str, *, caller: Callable[[], object]) -> Raw:
+def _more(title: str, *, shown: bool = False, caller: Callable[[], object]) -> Raw:
     return Raw(f"{heading(3, title)}\n{caller()}\n")
 
 
