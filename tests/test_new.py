@@ -238,6 +238,26 @@ __global__ void norms(T* y, const T* x, long cols) {
   const T* in = x + blockIdx.x * cols;
   for (long c = threadIdx.x; c < cols; c += BLOCK) y[blockIdx.x * cols + c] = in[c];
 }
+__global__ void sparse(const int* starts, const int* col, const float* vals, const float* in, float* y,
+                       int n_rows, int n_cols, int nnz) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= n_rows) return;
+  float sum = 0;
+  int end = starts[row + 1];
+  for (int j = starts[row]; j < end; ++j) sum += vals[j] * in[col[j]];
+  y[row] = sum;
+}
+__global__ void flip(float* out, const float* in, int w, int h) {
+  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) if (x < w && y + j < h) use(in[(y + j) * w + x], threadIdx.y + j);
+  x = blockIdx.y * 32 + threadIdx.x; y = blockIdx.x * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) if (x < h && y + j < w) out[(y + j) * h + x] = 1;
+}
+__global__ void count(const unsigned char* data, unsigned int* bins, int* most, int n) {
+  for (int i = threadIdx.x; i < 256; i += blockDim.x) bins[i] = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&bins[data[i]], 1u);
+  if (threadIdx.x == 0) *most = n;
+}
 void host(float* x, float* y, int a, int b, Plate plate) {
   launched<<<a, 64>>>(x, y, a, b);
   warm<<<dim3((plate.width + 31) / 32, (plate.height + 7) / 8), dim3(32, 8)>>>(plate);
@@ -265,6 +285,10 @@ void host(float* x, float* y, int a, int b, Plate plate) {
         ("warm", ["p_width", "p_height"],
          {"p_in": ["p_height", "p_width"], "p_out": ["p_height", "p_width"]}),
         ("norms", ["a", "cols"], {"y": ["a", "cols"], "x": ["a", "cols"]}),
+        ("sparse", ["n_rows", "n_cols", "nnz"],
+         {"starts": ["n_rows + 1"], "col": ["nnz"], "vals": ["nnz"], "in": ["n_cols"], "y": ["n_rows"]}),
+        ("flip", ["w", "h"], {"in": ["h", "w"], "out_": ["w", "h"]}),
+        ("count", ["n"], {"data": ["n"], "bins": ["256"], "most": ["1"]}),
     ],
 )  # fmt: skip
 def test_shapes_are_guessed_by_indices(
@@ -278,7 +302,8 @@ def test_shapes_are_guessed_by_indices(
     main = loaded.variants["main"]
     assert [*loaded.params] == params
     assert {
-        n: one.shape for n, one in {**main.inputs, **main.outputs, **main.inout}.items()
+        n: [str(extent) for extent in one.shape]
+        for n, one in {**main.inputs, **main.outputs, **main.inout}.items()
     } == shapes
     if kernel == "norm":
         assert main.launches[0].grid == ["rows"]
@@ -289,6 +314,8 @@ def test_shapes_are_guessed_by_indices(
         "image": (["ceil_div(W, 16)", "ceil_div(H, 16)", "C"], [16, 16]),
         "warm": (["(p_width + 31) // 32", "(p_height + 7) // 8"], [32, 8]),
         "norms": (["a"], [128]),
+        "flip": (["ceil_div(w, 32)", "ceil_div(h, 32)"], [32, 8]),
+        "count": ([1], [256]),
     }
     assert (grid, block) == told.get(kernel, (grid, block))
 
@@ -303,3 +330,8 @@ def test_limits_and_ranges_are_guessed_by_the_text(tmp_path: Path) -> None:
     assert not re.search(r"[^_]dim: \d*[13579][,}]", draft.spec.partition("suites")[2])
     draft, _, _ = new(tmp_path / "k.hip", tmp_path / "p", "pick", "", (), {})
     assert "ids: {kind: index-uniform, below: vocab}" in draft.spec
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "s", "sparse", "", (), {})
+    assert (
+        "starts: {kind: offsets, end: nnz}, col: {kind: index-uniform, below: n_cols}" in draft.spec
+    )
+    assert '    in_ = inputs["in"]' in draft.formula

@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
-from tokitai_cli.spec.kernel_text import defined, indices, without_pointers
+from tokitai_cli.spec.kernel_text import defined, indices, scoped, without_pointers
 
 _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
+_TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
 _DEPTH = 4  # of definitions put in
 
 Stride = tuple[str, ...]
@@ -36,8 +37,18 @@ class Indexing:
     ) -> None:
         self.sizes = list(sizes)
         self._constants = constants
-        self.body = without_pointers(body, arrays)
+        self.body = scoped(without_pointers(body, arrays))
         self.variables = dict(defined(self.body))
+        # Arrays of offsets: of each two neighbours one begins a loop, and the other ends it.
+        indexed = {
+            name: {re.sub(r"\s", "", one) for one in indices(self.body, name)} for name in arrays
+        }
+        self._offsets = {
+            name
+            for name, told in indexed.items()
+            if any(f"{one}+1" in told for one in told)
+            and any(one.startswith(f"{name}[") for one in self.variables.values())
+        }
         self._used = {name: self._strides(name) for name in arrays}
         self._told: dict[str, list[str]] = {}
         for strides in self._used.values():
@@ -56,7 +67,10 @@ class Indexing:
         found: list[str] = []
         for axis in "xyz":
             thread = rf"threadIdx\.{axis}"
+            # A loop that steps over what a thread's own index is added to.
+            stepped = [rf";{one}\+=(\w+)\)" for one in re.findall(rf"{thread}\+([a-z]\w*)", text)]
             for pattern in (
+                *stepped,
                 rf"blockIdx\.{axis}\*(\w+)\+{thread}\b",
                 rf"{thread}\+blockIdx\.{axis}\*(\w+)\b",
                 rf"={thread};[^;]*;\w+\+=(\w+)\)",
@@ -85,11 +99,14 @@ class Indexing:
         text = re.sub(r"\s+", "", self.body)
         for axis in "xyz"[: max(("xyz".index(one) + 1 for one in self.axes), default=0)]:
             size = self.axes.get(axis, "1")
-            scaled = rf"blockIdx\.{axis}\)?\*\(?(?:\w*Dim\b|{'|'.join(self._scales())}|\d)"
-            scaled += rf"|(?:\w+Dim\.{axis}|{'|'.join(self._scales())})\*blockIdx\.{axis}"
-            if re.search(scaled, text):
+            scales = "|".join(["blockDim", *self._scales(), r"\d+"])
+            scaled = (
+                rf"blockIdx\.{axis}\)?\*\(?({scales})\b|\b({scales})(?:\.{axis})?\*blockIdx\.{axis}"
+            )
+            if size and (match := re.search(scaled, text)):
                 at = "xyz".index(axis)
-                size = f"ceil_div({size}, {block[at] if at < len(block) else 1})" if size else ""
+                threads = block[at] if at < len(block) else "1"
+                size = f"ceil_div({size}, {self.value(match[1] or match[2]) or threads})"
             found.append(size)
         return found if found and all(found) else []
 
@@ -104,11 +121,29 @@ class Indexing:
             return []
         inner = [" * ".join(self._in_sizes(one) for one in _without(above, below))
                  for below, above in itertools.pairwise(chain)]  # fmt: skip
-        first = next(
-            (told for one in sorted(strides[chain[-1]]) if (told := self._bounds(one))), []
-        )
-        rest = [one for one in self._unread() if one not in self.axes.values()]
-        return [*(first or (rest or self._unread())[:1]), *reversed(inner)]
+        names = sorted(strides[chain[-1]])
+        if not names:
+            return ["1", *reversed(inner)]  # one place alone
+        every = [told for one in names if (told := self._bounds(one))]
+        every += [told for one in names for told in self._compared(one)]
+        # A transposed copy compares one name with both sizes.
+        first = next((one for one in every if one != inner), every[0] if every else [])
+        rest = [
+            one for one in self._unread() if one not in {*self.axes.values(), *self._segments()}
+        ]
+        first = first or (rest or self._unread())[:1]
+        if array in self._offsets and len(first) == 1:
+            first = [f"{first[0]} + 1"]
+        return [*first, *reversed(inner)]
+
+    def offsets_to(self, array: str) -> str:
+        """What the array's values rise to, where it holds offsets; else empty."""
+        return next(iter(self._segments()), "") if array in self._offsets else ""
+
+    def _segments(self) -> list[str]:
+        """The size that offsets cut into pieces, which a kernel need not read."""
+        found = self._unread() if self._offsets else []
+        return ([one for one in found if _TOTALS.search(one)] or found)[-1:]
 
     def values_below(self, array: str) -> str:
         """What the array's values index, as an extent; empty where the text does not say."""
@@ -220,10 +255,12 @@ class Indexing:
     def _bounds(self, name: str, depth: int = _DEPTH) -> list[str]:
         if axis := _COUNTED.fullmatch(name):
             return [told] if (told := getattr(self, "axes", {}).get(axis[1], "")) else []
-        told = self._compared(name) or self._told.get(name, [])
+        told = next(iter(self._compared(name)), None) or self._told.get(name, [])
         if told or not depth:
             return told
         made = self.variables.get(name, "")
+        if self._loaded(name) in self._offsets:
+            return self._segments()
         if match := re.fullmatch(r"\(?([\w.]+)\)?\s*([/%])\s*\(?([\w* ]+)\)?", made or name):
             outer, over = self._bounds(match[1], depth - 1), self._factors(match[3])
             if match[2] == "%":
@@ -234,17 +271,18 @@ class Indexing:
             return found
         return [found[0]] if (found := self._named_alike(name)) else []
 
-    def _compared(self, name: str) -> list[str]:
-        """Sizes that the name is compared with."""
+    def _compared(self, name: str) -> list[list[str]]:
+        """Extents that the name is compared with: sizes, and where there are none a number."""
         word = re.escape(name)
-        for pattern in (
-            rf"(?<![\w.]){word}\s*(?:<|>=|!=)\s*([\w\s*/()]+?)\s*(?:[;)&|?,{{]|$)",
-            rf"([\w*]+)\s*(?:>|<=)\s*{word}(?!\w)",
-        ):
-            for told in re.findall(pattern, self.body):
-                if found := self._factors(told.replace("(", " ").replace(")", " ")):
-                    return found
-        return []
+        told = re.findall(
+            rf"(?<![\w.]){word}\s*(?:\+\s*\w+\s*)?(?:<|>=|!=)\s*([\w\s*/()]+?)\s*(?:[;)&|?,{{]|$)",
+            self.body,
+        )
+        told += re.findall(rf"([\w*]+)\s*(?:>|<=)\s*{word}(?!\w)", self.body)
+        plain = [one.replace("(", " ").replace(")", " ").strip() for one in told]
+        found = [sizes for one in plain if (sizes := self._factors(one))]
+        numbers = [[number] for one in plain if (number := self.value(one)) not in ("", "0")]
+        return found or (numbers if "threadIdx" in self.variables.get(name, "") else [])
 
     def _factors(self, text: str) -> list[str]:
         """A product of sizes, or of what is made of them, apart; empty for another text."""
@@ -264,9 +302,9 @@ class Indexing:
     def _axis(self, axis: str) -> str:
         """Size that blocks count along an axis; empty where nothing tells it."""
         here = rf"\bblockIdx\s*\.\s*{axis}\b"
-        names = [one for one, told in self.variables.items() if re.search(here, told)]
+        names = [one for one, told in defined(self.body) if re.search(here, told)]
         for name in [*names, f"blockIdx.{axis}"]:
-            if found := self._bounds(name) or self._compared(name):
+            if (found := self._bounds(name)) and not found[0].isdigit():
                 return " * ".join(found)
         unread = self._unread()
         if any(self._loaded(one) for told in self._used.values() for one in self._first(told)):

@@ -27,13 +27,35 @@ def defined(body: str) -> Iterator[tuple[str, str]]:
                 yield told[1], told[2]
 
 
+def scoped(body: str) -> str:
+    """`body` with a name of its own for each loop's counter that several loops declare."""
+    loops = list(re.finditer(rf"\bfor\s*\(\s*{_WHOLE}(\w+)\s*=", body))
+    names = [one[1] for one in loops]
+    for number, loop in reversed(list(enumerate(loops))):
+        name = loop[1]
+        if names.count(name) > 1:
+            end = _statement_end(body, loop.start())
+            own = re.sub(rf"(?<![\w.]){name}\b", f"{name}__{number}", body[loop.start() : end])
+            body = body[: loop.start()] + own + body[end:]
+    return body
+
+
+def _statement_end(text: str, at: int) -> int:
+    """Where the statement that begins there ends, a loop's with what it repeats."""
+    begun = re.compile(r"\s*(?:(?:for|while|if)\s*(?=\()|(?=\{))").match(text, at)
+    if begun is None:
+        return text.find(";", at) + 1 or len(text)
+    end = _closed(text, begun.end()) + 1
+    if end == 0 or text[begun.end()] == "{":
+        return end or len(text)
+    return _statement_end(text, end)
+
+
 def indices(body: str, array: str) -> Iterator[str]:
-    """What stands between the brackets behind the array's name; 0 where it is read without."""
+    """What stands between the brackets behind the array's name."""
     for match in re.finditer(rf"(?<![\w.]){array}\s*\[", body):
         if (end := _closed(body, match.end() - 1)) > 0:
             yield body[match.end() : end]
-    if re.search(rf"\*\s*{array}\b(?!\s*[\[+])", body):
-        yield "0"
 
 
 def _closed(text: str, opened: int) -> int:
@@ -51,6 +73,7 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
     """`body` without casts, and with arrays for pointers that are made from them or moved along."""
     body = _CAST.sub("", body)
     for array in arrays:
+        body = re.sub(rf"\*\s*{array}\b(?!\s*[\[+])", f" {array}[0]", body)
         for moved in reversed(list(re.finditer(rf"(?<![\w.]){array}\s*\+=\s*([^;]+);", body))):
             rest = body[moved.end() :]
             rest = re.sub(rf"(?<![\w.]){array}\s*\[", f"{array}[({moved[1]}) + ", rest)

@@ -91,7 +91,8 @@ class LaunchWriter:
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:
         """The grid's extents; those of the host that fit its own sizes alone are not taken."""
-        counted = self.text.grid(block)
+        one_block = "threadIdx" in self.text.body and "blockIdx" not in self.text.body
+        counted = ["1"] if one_block else self.text.grid(block)
         otherwise = counted or [f"ceil_div({self.total}, {_product(block)})"]
         found = self._extents("grid", otherwise)
         fixed = not any(expressions.names_in(one) for one in found[0])

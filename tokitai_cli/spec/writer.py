@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 
 from tokitai_cli.kernel_source import Parameter, role_of
@@ -130,9 +131,9 @@ class Writer(LaunchWriter):
             f"def {self.function}(params, inputs, scalars):",
             f'    """{self.kernel.name}, as numpy says it."""',
         ]
-        lines += [f'    {name} = inputs["{name}"]' for name in read]
-        lines += [f'    {one.name} = params["{one.name}"]' for one in self.sizes]
-        lines += [f'    {name} = scalars["{name}"]' for name in scalars]
+        sizes = [one.name for one in self.sizes]
+        for role, names in (("inputs", read), ("params", sizes), ("scalars", scalars)):
+            lines += [f'    {_local(name)} = {role}["{name}"]' for name in names]
         told = ", ".join(f'"{name}": ...' for name in written)
         lines += [
             f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
@@ -227,6 +228,8 @@ class Writer(LaunchWriter):
             return ""
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
+        if end := self.text.offsets_to(one.name):
+            return f"{{kind: offsets, end: {quoted(end)}}}"
         if below := self.text.values_below(one.name):
             return f"{{kind: index-uniform, below: {quoted(below)}}}"
         if dtype in _BYTES:
@@ -248,6 +251,12 @@ class Writer(LaunchWriter):
             told = f"elements: {self._whole * (index + 1)}" if self._whole else told
             lines.append(f"    - {{shape: {{{told}}}, why: {why}}}  {GUESS} its sizes")
         return lines
+
+
+def _local(name: str) -> str:
+    """A name for it in the formula: no word of Python's, nor one that stands there already."""
+    taken = keyword.iskeyword(name) or name in ("np", "params", "inputs", "scalars")
+    return f"{name}_" if taken else name
 
 
 def _word(name: str) -> str:
