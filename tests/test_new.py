@@ -152,8 +152,14 @@ def test_a_shipped_kernel_is_drafted_like_itself(like: str, tmp_path: Path) -> N
     shipped = spec.load(spec.find(op)).spec.variants[name]
     kernel = re.match(r"\w+", shipped.launches[0].kernel)
     assert kernel is not None
-    new(resources.specs_dir() / shipped.source, tmp_path, kernel[0], like, (), {})
+    draft, _, _ = new(resources.specs_dir() / shipped.source, tmp_path, kernel[0], like, (), {})
     main = load(tmp_path / "spec.yaml").spec.variants["main"]
+    space: dict[str, object] = {}
+    exec((tmp_path / "formula.py").read_text(), space)
+    called = re.search(r"found = (.*)\(params, arrays, numbers\)", draft.formula)
+    assert called is not None
+    assert called[1] in space
+    assert "its indices say" not in draft.spec
     assert len(main.launches[0].args) == len(shipped.launches[0].args)
     for role in ("inputs", "outputs", "inout"):
         mine, theirs = getattr(main, role), getattr(shipped, role)

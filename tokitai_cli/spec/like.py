@@ -44,7 +44,8 @@ class Model:
         self.name = f"{op}.{variant}"
         oracle = self.variant["oracle"]
         formula = oracle["formula"] if isinstance(oracle, dict) else oracle
-        module, _, self.function = formula.partition(".")
+        module, _, function = formula.partition(".")
+        self.function = function.replace("-", "_")
         text = resources.formulas_dir() / f"{module.replace('-', '_')}.py"
         self.formula = text.read_text(encoding="utf-8")
         words = set(re.findall(r"\w+", str(self.variant)))
@@ -168,7 +169,14 @@ class LikeWriter(Writer):
         known = not one.dtypes or model["dtype"] in one.dtypes
         dtype = model["dtype"] if known else one.dtypes[0]
         told = _flow({"dtype": dtype, **self._ours(kept)})
-        return f"      {one.name}: {told}  {GUESS} as {other} of {self.like.name}"
+        own = [self._of_the_op(extent) for extent in self.text.shape(one.name)]
+        other_way = len(own) == len(model["shape"]) and own != [str(n) for n in model["shape"]]
+        said = f"; its indices say [{', '.join(own)}]" if other_way else ""
+        return f"      {one.name}: {told}  {GUESS} as {other} of {self.like.name}{said}"
+
+    def _of_the_op(self, text: str) -> str:
+        """An expression of the kernel's sizes in the op's."""
+        return re.sub(r"[A-Za-z_]\w*", lambda m: self._named(m.group()), text)
 
     def _ours(self, value: Any) -> Any:
         """A draw with our names of the arrays that it is drawn from."""
@@ -196,8 +204,7 @@ class LikeWriter(Writer):
         return [str(one) for one in launch[key]], f"  {GUESS} as {self.like.name} is launched"
 
     def _expression(self, text: str) -> str:
-        found = super()._expression(text)
-        return re.sub(r"[A-Za-z_]\w*", lambda m: self._named(m.group()), found)
+        return self._of_the_op(super()._expression(text))
 
     def _profiles(self) -> list[str]:
         wanted = self.like.variant.get("profiles") or list(self.like.op["profiles"])

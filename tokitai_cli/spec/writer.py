@@ -24,6 +24,7 @@ _SCALARS = {
     "theta": "10000",
     "weight_decay": "0.01",
 }
+_HEAD = re.compile(r"^(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$", re.I)  # of attention
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
 # Second moments, variances and what is made of them.
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$", re.I)
@@ -207,6 +208,9 @@ class Writer(LaunchWriter):
             value = _SCALARS.get(one.name, "0.5" if "float" in one.dtypes[0] else "1")
             if one.dtypes == ("bool",):
                 value = "true"
+            heads = [size.name for size in self.sizes if _HEAD.search(size.name)]
+            if heads and re.fullmatch(r"(?:sm_|softmax_|attn_)?scale", one.name):
+                value = f'"1 / sqrt({self._named(heads[-1])})"'
             lines.append(
                 f"      {one.name}: {{dtype: {one.dtypes[0]}, value: {value}}}  # guess: its value"
             )
