@@ -410,6 +410,8 @@ def test_a_report_of_a_damaged_file_or_to_a_wrong_place(run: Run) -> None:
     assert run("report", file).out == Path("reports/gemm-bw.md").read_text(encoding="utf-8")
     assert "did you mean md?" in run("report", file, "--format", "mdx").err
     assert "is not there" in run("report", file, "--out", "nowhere/x.md").err
+    for folder in (".", "/"):
+        assert "it is a folder" in run("report", file, "--out", folder).err
     Path("plain").touch()
     for verb in (["report", file, "--format", "md,csv"], words.split(), ["unpack", file]):
         last = ["plain"] if verb[0] == "unpack" else ["--out", "plain"]

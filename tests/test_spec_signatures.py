@@ -132,4 +132,11 @@ def test_the_tools_own_specs_fit_their_kernels() -> None:
 
     for _, path in spec.builtin():
         document = parse(decode(read_bytes(path), path), path)
-        assert check_signatures(document, spec.load(path).spec) == ()
+        assert check_signatures(document, spec.load(path).spec).notes == ()
+
+
+def test_workspaces_that_a_kernel_reads_are_known() -> None:
+    own = Path(__file__).parent / "kernels" / "own"
+    for variant, read in spec.load(own / "ticket" / "spec.yaml").read_back.items():
+        assert "parts" in read, variant
+    assert spec.load(own / "unwritten" / "spec.yaml").read_back["larger"] == frozenset()

@@ -71,7 +71,11 @@ def read_plain(path: str | Path, most: int | None = None) -> bytes:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        data = b"" if size > most else file.read(most + 1)
+        # No more is asked for than is there: what a read may give is reserved in front of it.
+        data = b"" if size > most else file.read(size + 1)
+        while size < len(data) <= most:  # it has grown since
+            size = len(data)
+            data += file.read(size + 1)
     if max(size, len(data)) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
     return data

@@ -273,7 +273,7 @@ def _unjudged(
     """What of the kernel's writing nothing judges, where that is too much; empty where it is not.
 
     An oracle of the user's own knows the outputs alone, so that one which is passed as a workspace shows
-    by its size.
+    by its size, and by no kernel reading it.
     """
     names = [plan.name for plan in case.buffers_of(Role.WORKSPACE)]
     for name in names:
@@ -281,7 +281,10 @@ def _unjudged(
             return f"{name} is passed as a workspace, though the oracle knows it: nothing judges it"
     if not case.variant.own_oracle:
         return ""
-    unsaid = [name for name in names if not case.variant.workspaces[name].scratch]
+    read = case.loaded.read_back.get(case.variant_name, ())
+    unsaid = [
+        name for name in names if name not in read and not case.variant.workspaces[name].scratch
+    ]
     sizes = {plan.name: plan.elements for plan in case.buffers_of(Role.WORKSPACE)}
     most = sum(output.record.elements for output in judged)
     written = sum(sizes[name] for name in unsaid)

@@ -37,7 +37,8 @@ class Role(enum.StrEnum):
 class LoadedSpec(msgspec.Struct, frozen=True):
     """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex.
 
-    notes: what is to be said of it, that is no fault.
+    notes: what is to be said of it, that is no fault. read_back: of each variant, the workspaces that a
+    kernel reads by its text, where that could be read.
     """
 
     spec: Spec
@@ -45,6 +46,7 @@ class LoadedSpec(msgspec.Struct, frozen=True):
     text: str
     digest: str
     notes: tuple[str, ...] = ()
+    read_back: Mapping[str, frozenset[str]] = {}
 
     @property
     def folder(self) -> Path:

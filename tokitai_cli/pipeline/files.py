@@ -92,19 +92,23 @@ def render_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> byte
 def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
     """Write one rendered report to the file `out`, or several to the folder `out` under their names.
 
-    That folder is made where it is not there. Raises UsageError where the one of a file is not.
+    That folder is made where it is not there. Raises UsageError where the one of a file is not, and for
+    a folder in the place of a file.
     """
     if out is None:
         raise UsageError("several formats do not fit stdout", mend="name a folder with --out")
     path = Path(out)
-    folder = path if len(files) > 1 or path.is_dir() else path.parent
+    (first, *others) = files
+    folder = path if others else path.parent
     check_no_file(folder)
-    if len(files) == 1 and not folder.is_dir():
+    if not others and path.is_dir():
+        raise UsageError(f"--out {out}: it is a folder", mend=f"name a file: {path / first}")
+    if not others and not folder.is_dir():
         raise UsageError(f"--out {out}: the folder {folder} is not there")
-    if len(files) > 1 and (fault := _unwritable(folder)):
+    if others and (fault := _unwritable(folder)):
         raise UsageError(f"--out {out}: {fault}", mend="name another folder")
     for name, data in files.items():
-        evidence.write_file(folder / name if folder == path else path, data)
+        evidence.write_file(folder / name if others else path, data)
 
 
 def _template_cache() -> Path | None:

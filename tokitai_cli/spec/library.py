@@ -20,7 +20,7 @@ from tokitai_cli.spec.convert import to_spec
 from tokitai_cli.spec.document import dotted
 from tokitai_cli.spec.gaps import check_gaps
 from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
-from tokitai_cli.spec.signatures import check_signatures
+from tokitai_cli.spec.signatures import Signatures, check_signatures
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SCHEMA = b"tokitai/"
@@ -44,9 +44,15 @@ def load(path: Path, data: bytes | None = None) -> LoadedSpec:
     notes = () if ours else check_gaps(document, text, spec)
     check(document, spec)
     # Those of the tool itself are held against their kernels by its tests, and start faster.
-    notes += () if ours else check_signatures(document, spec)
-    digest = hashlib.sha256(data).hexdigest()
-    return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest, notes=notes)
+    told = Signatures() if ours else check_signatures(document, spec)
+    return LoadedSpec(
+        spec=spec,
+        path=path.absolute(),
+        text=text,
+        digest=hashlib.sha256(data).hexdigest(),
+        notes=(*notes, *told.notes),
+        read_back=told.read_back,
+    )
 
 
 def recall(path: Path, data: bytes) -> LoadedSpec:

@@ -5,8 +5,9 @@ What a macro, a template or a header that is not there may decide is left to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tokitai_cli import flags, kernel_source, resources, sources
 from tokitai_cli.errors import CodeError, SpecError, near
@@ -19,10 +20,18 @@ from tokitai_cli.model.spec import Launch, Spec, Variant
 from tokitai_cli.spec.document import Document, KeyPath
 
 
-def check_signatures(document: Document, spec: Spec) -> tuple[str, ...]:
-    """Raise SpecError where a launch cannot fit its kernel; return what is to be said of the others."""
+class Signatures(NamedTuple):
+    """What launches and kernels tell of each other: see LoadedSpec."""
+
+    notes: tuple[str, ...] = ()
+    read_back: Mapping[str, frozenset[str]] = {}
+
+
+def check_signatures(document: Document, spec: Spec) -> Signatures:
+    """Raise SpecError where a launch cannot fit its kernel."""
     programs: dict[tuple[object, ...], kernel_source.Program] = {}
     said: dict[str, None] = {}
+    read: dict[str, frozenset[str]] = {}
     for name, variant in spec.variants.items():
         source = resources.file_of(document.file.parent, variant.source).resolve()
         if is_machine_code(source):
@@ -33,20 +42,23 @@ def check_signatures(document: Document, spec: Spec) -> tuple[str, ...]:
         key = (source, *words)
         if key not in programs:
             programs[key] = kernel_source.program(source, flags.include_folders(words))
-        said |= dict.fromkeys(_check(document, ("variants", name), variant, programs[key]))
-    return tuple(said)
+        told = _check(document, ("variants", name), variant, programs[key])
+        said |= dict.fromkeys(told.notes)
+        read |= told.read_back
+    return Signatures(tuple(said), read)
 
 
 def _check(
     document: Document, path: KeyPath, variant: Variant, program: kernel_source.Program
-) -> Iterator[str]:
+) -> Signatures:
     kernels = kernel_source.kernels_of(program)
     fitted = {}
     for index, launch in enumerate(variant.launches):
         here = (*path, "launches", index)
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
     _check_written(document, path, variant, fitted)
-    return _remarks(path, variant, fitted)
+    read = _read_back(variant, fitted, kernels)
+    return Signatures(tuple(_remarks(path, variant, fitted)), {str(path[-1]): read})
 
 
 def _check_machine_code(document: Document, path: KeyPath, variant: Variant, source: Path) -> None:
@@ -78,8 +90,8 @@ def _fitting(
 ) -> tuple[Parameter, ...]:
     """Parameters of the kernel that the launch means; none where it is not known."""
     named, types = sources.overload(launch.kernel)
-    name, _, rest = named.partition("<")
-    last = name.rpartition("::")[2].strip()
+    _, _, rest = named.partition("<")
+    last = _last(launch)
     same = [one for one in kernels if one.name == last]
     if not same:
         # A header in front of the source is not read here.
@@ -113,6 +125,25 @@ def _fitting(
             return parameters
         errors.append(error)
     raise errors[0]
+
+
+def _last(launch: Launch) -> str:
+    """Name of a launch's kernel without namespaces and template arguments."""
+    return sources.overload(launch.kernel)[0].partition("<")[0].rpartition("::")[2].strip()
+
+
+def _read_back(
+    variant: Variant, fitted: dict[int, tuple[Parameter, ...]], kernels: Sequence[Kernel]
+) -> frozenset[str]:
+    """Workspaces that some kernel reads, so that they are no outputs alone."""
+    found = set()
+    for index, launch in enumerate(variant.launches):
+        body = "\n".join(one.body for one in kernels if one.name == _last(launch))
+        for argument, known in zip(launch.args, fitted[index], strict=False):
+            reads = argument in variant.workspaces and known.name
+            if reads and kernel_source.role_of(known, body) != "outputs":
+                found.add(str(argument))
+    return frozenset(found)
 
 
 def _other_count(
