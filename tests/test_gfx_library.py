@@ -128,6 +128,12 @@ ARGS = "[y, x, by, n]"
             "main.defines",
             "is machine code, which has",
         ),
+        (
+            "inputs: {x:",
+            "inout: {x:",
+            "inout.x",
+            "no kernel can write `x`: the parameter",
+        ),
         ("scale.bin", "gone/scale.bin", "source", "no such file"),
     ],
 )
@@ -245,6 +251,11 @@ def test_types_that_a_symbol_does_not_tell_are_held_by_their_size() -> None:
     assert [one.kind for one in told] == ["unknown", "unknown", "scalar", "scalar"]
     assert set(told[2].dtypes) == {"float32", "int32", "uint32"}
     assert parameters.limits(told[3]) == (-(1 << 31), (1 << 32) - 1)
+    wide = msgspec.structs.replace(kernel.told.args[2], size=12)
+    odd = msgspec.structs.replace(kernel.told.args[0], value_kind="image")
+    told_odd = msgspec.structs.replace(kernel.told, args=[odd, *kernel.told.args[1:2], wide])
+    changed = msgspec.structs.replace(kernel, name="scale", told=told_odd)
+    assert [one.kind for one in parameters.parameters(changed)] == ["struct", "unknown", "struct"]
 
 
 def test_a_file_may_lie_in_an_installed_package(

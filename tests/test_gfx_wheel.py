@@ -106,9 +106,9 @@ def test_every_instruction_reads_as_llvm_reads_it(name: str, arch: str, tmp_path
     assert [pair for pair in pairs if spelled_whole(pair[0]) != spelled_whole(pair[1])] == []
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_its_kernels_are_listed_with_what_can_be_executed(name: str) -> None:
-    seen = inspection.inspect(library(name), "gfx1101")
+@pytest.mark.parametrize(("name", "arch"), EVERY)
+def test_its_kernels_are_listed_with_what_can_be_executed(name: str, arch: str) -> None:
+    seen = inspection.inspect(library(name), arch)
     assert len(seen.kernels) == KERNELS
     assert sum(one.unknown for one in seen.kernels) == 0
     assert sum(not one.refused for one in seen.kernels) >= 0.95 * KERNELS

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from tests.gfx.reference import REFERENCE
+
 SCALAR: dict[str, tuple[str, str, Callable[..., Any]]] = {}
 KEPT = None  # scc is not set
 
@@ -158,3 +162,56 @@ ref("s_cls_i32", "u32", "i32",
 ref("s_sext_i32_i8", "i32", "u32", lambda a: (signed(a, 8), KEPT))
 ref("s_sext_i32_i16", "i32", "u32", lambda a: (signed(a, 16), KEPT))
 ref("s_abs_i32", "u32", "i32", told(abs, 32))
+
+
+def of_a_lane(name: str) -> Callable[..., int]:
+    """What the vector instruction of that name gives in one lane: bits of its sources to bits."""
+    dst, src, function = REFERENCE[name]
+    types = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}
+
+    def made(*given: int) -> int:
+        pairs = zip(given, src.split(), strict=True)
+        lanes = [np.array([one % 2**32], np.uint32).view(types[kind]) for one, kind in pairs]
+        (value,) = function(*lanes)
+        if dst == "f32":
+            return int(np.array([value], np.float32).view(np.uint32)[0])
+        return int(value)
+
+    return made
+
+
+def as_in_a_lane(name: str) -> None:
+    """A scalar instruction that does what the vector one of its name does in a lane."""
+    dst, src, _ = REFERENCE[f"v_{name}"]
+    of = of_a_lane(f"v_{name}")
+    if dst == "mask":
+        ref(f"s_{name}", "", src, lambda *given: (0, of(*given) & 1))
+    else:
+        ref(f"s_{name}", dst, src, lambda *given: (of(*given), KEPT))
+
+
+for name in ["add", "sub", "mul", "min", "max", "trunc", "ceil", "floor", "rndne"]:
+    as_in_a_lane(f"{name}_f32")
+for name in ("f32_i32", "f32_u32", "i32_f32", "u32_f32"):
+    as_in_a_lane(f"cvt_{name}")
+for name in [
+    "lt",
+    "eq",
+    "le",
+    "gt",
+    "ge",
+    "lg",
+    "o",
+    "u",
+    "nlt",
+    "neq",
+    "nle",
+    "ngt",
+    "nge",
+    "nlg",
+]:
+    as_in_a_lane(f"cmp_{name}_f32")
+FMA = of_a_lane("v_fma_f32")
+ref("s_fmac_f32", "f32", "f32 f32", lambda a, b, old: (FMA(a, b, old), KEPT))
+for name in ("fmaak", "fmamk"):
+    ref(f"s_{name}_f32", "f32", "f32 f32 f32", lambda a, b, c: (FMA(a, b, c), KEPT))

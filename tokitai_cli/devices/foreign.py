@@ -48,9 +48,10 @@ def _words(kernel: Kernel, entry: KernelEntry, place: str) -> Iterator[Word]:
             where=Location(key=place),
         )
     for index, (arg, at, parameter) in enumerate(zip(entry.args, given, known, strict=True)):
-        is_pointer = at.value_kind != "by_value"
+        is_pointer = at.value_kind == "global_buffer"
         size = DTYPES[arg.dtype].nbytes if arg.kind == "scalar" else at.size
-        if is_pointer != (arg.kind in {"buffer", "list"}) or size != at.size or at.size > 8:
+        fits = is_pointer == (arg.kind in {"buffer", "list"}) and size == at.size
+        if not fits or parameter.kind == "struct":
             raise UntranslatedError(
                 f"{kernel.title} takes {parameter.text} of {at.size} bytes on this processor, and the "
                 f"spec passes a {arg.kind}",

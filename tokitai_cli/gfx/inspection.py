@@ -53,7 +53,7 @@ def inventory(code: objects.CodeObject, kernel: objects.Kernel) -> Iterator[Fact
 def evidence(code: objects.CodeObject, kernels: Iterable[objects.Kernel]) -> Iterator[Fact]:
     """Facts of a code object, and of kernels of it with their names in front."""
     yield from facts.of_code_object(code)
-    for kernel in kernels:
+    for kernel in {one.name: one for one in kernels}.values():
         for one in inventory(code, kernel):
             yield Fact(f"{kernel.title}: {one.name}", one.value, one.source)
 

@@ -17,7 +17,10 @@ def taken(kernel: Kernel) -> tuple[Argument, ...]:
 
 
 def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
-    """The parameters of `taken`; those of a symbol that tells no types have what the sizes allow."""
+    """The parameters of `taken`; those of a symbol that tells no types have what the sizes allow.
+
+    A struct is whatever a spec cannot pass to machine code.
+    """
     given, types = taken(kernel), split(kernel.parameters)
     told = types if len(types) == len(given) else [""] * len(given)
     return tuple(_parameter(one, text) for one, text in zip(given, told, strict=True))
@@ -26,11 +29,11 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 def _parameter(given: Argument, text: str) -> Parameter:
     told = parameter_of(text) if text else _UNKNOWN
     told = msgspec.structs.replace(told, name=given.name)
-    if given.value_kind != "by_value":
+    if given.value_kind == "global_buffer":
         is_told = told.pointers > 0
         return told if is_told else msgspec.structs.replace(told, type="void", pointers=1)
     fits = [name for name in told.dtypes or DTYPES if DTYPES[name].nbytes == given.size]
-    if told.kind in {"scalar", "unknown"} and fits:
+    if told.kind in {"scalar", "unknown"} and fits and given.value_kind == "by_value":
         shown = told.type or f"{given.size} bytes"
         return Parameter(given.name, shown, "scalar", tuple(fits), 0, False, "")
     return Parameter(given.name, told.type or f"{given.size} bytes", "struct", (), 0, False, "")

@@ -63,6 +63,7 @@ def _check(
 
 def _check_machine_code(document: Document, path: KeyPath, variant: Variant, source: Path) -> None:
     """Hold launches against the metadata and the symbols of kernels that others compiled."""
+    fitted: dict[int, tuple[Parameter, ...]] = {}
     for index, launch in enumerate(variant.launches):
         at: KeyPath = (*path, "source")
         try:
@@ -75,9 +76,16 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
         here, place = (*path, "launches", index), f"`tokitai isa {variant.source}` tells it"
         if len(known) != len(launch.args):
             raise _other_count(document, here, launch, kernel.title, known, place)
-        error_at = _misfit(document, here, variant, launch, kernel.title, known, place)
-        if error_at is not None:
-            raise error_at
+        misfit = _misfit(document, here, variant, launch, kernel.title, known, place)
+        if misfit is not None:
+            raise misfit
+        fitted[index] = known
+        for number, one in enumerate(known):
+            if one.kind == "struct":
+                message = f"`{kernel.title}` takes `{one.text}`, whose layout is not known"
+                mend = "a spec passes arrays, numbers and lists of arrays to machine code"
+                raise document.fault((*here, "args", number), message, mend)
+    _check_written(document, path, variant, fitted)
 
 
 def _fitting(

@@ -54,6 +54,11 @@ def scalar_type(kind: str) -> tuple[str, str]:
     return _TYPES[kind][0], _TYPES[kind][1]
 
 
+def bits_of(kind: str, value: str) -> str:
+    """Expression for the bits of a value of a type."""
+    return _TYPES[kind][2].format(value)
+
+
 def width_of(kind: str) -> int:
     """Bits of a type."""
     return WIDTHS.get(kind, 32)

@@ -1,7 +1,8 @@
 """What scalar instructions do, and those that steer a wave, in the form of vector_table.
 
-Sources are a, b and, where the destination is read too, `old`; scc is the wave's condition bit. Other
-words name what control.py and memory.py do by themselves.
+Sources are a, b, c and, where the destination is read too, `old`; scc is the wave's condition bit. Those
+of float32 are of gfx1150 and gfx1151, by the manual of RDNA3.5. Other words name what control.py and
+memory.py do by themselves.
 """
 
 TABLE = """
@@ -59,6 +60,17 @@ s_cmp_[eq/lg/gt/ge/lt/le]_{i32/u32} : {i32/u32} {i32/u32} : scc = a [==/!=/>/>=/
 s_cmp_[eq/lg]_u64   : u64 u64 : scc = a [==/!=] b;
 s_bitcmp[0/1]_b32   : u32 u32 : scc = [!/](a >> (b & 31) & 1);
 s_bitcmp[0/1]_b64   : u64 u32 : scc = [!/](a >> (b & 63) & 1);
+s_[add/sub/mul]_f32 f32 : = = : d = a [+/-/*] b;
+s_[min/max]_f32     f32 : = = : d = [least/greatest](a, b);
+s_fmac_f32          f32 : = = : d = fma32(a, b, old);
+s_fma[ak/mk]_f32    f32 : = = = : d = fma32(a, b, c);
+s_[trunc/ceil/floor/rndne]_f32 f32 : = : d = __builtin_[trunc/ceil/floor/rint]f(a);
+s_cvt_f32_[i32/u32] f32 : [i32/u32] : d = float(a);
+s_cvt_[i32/u32]_f32 [i32/u32] : f32 : d = to_[i32/u32](a);
+s_cmp_[lt/eq/le/gt/ge]_f32 : f32 f32 : scc = a [</==/<=/>/>=] b;
+s_cmp_n[lt/eq/le/gt/ge]_f32 : f32 f32 : scc = !(a [</==/<=/>/>=] b);
+s_cmp_[lg/nlg]_f32  : f32 f32 : scc = [/!](a < b || a > b);
+s_cmp_[o/u]_f32     : f32 f32 : scc = [/!](a == a && b == b);
 s_nop               none
 s_sleep             none
 s_delay_alu         none

@@ -26,7 +26,7 @@ def scalar_value(one: Instruction, entry: Entry) -> Translated:
     """C++ of a scalar instruction with a value in its entry. Raises RefusedError."""
     lines = []
     given = list(one.src)
-    for name, kind, operand in zip("ab", entry.src, given, strict=False):
+    for name, kind, operand in zip("abc", entry.src, given, strict=False):
         made, pattern = operands.scalar_type(kind)
         value = pattern.format(scalar(operand, width_of(kind)))
         lines.append(f"const {made} {name} = {value};")
@@ -47,7 +47,8 @@ def scalar_value(one: Instruction, entry: Entry) -> Translated:
         lines.append(code)
     if entry.dst:
         width = width_of(entry.dst[0])
-        lines.append(set_scalar(one.dst[0], f"u{width}(d)", width))
+        bits = operands.bits_of(entry.dst[0], "d")
+        lines.append(set_scalar(one.dst[0], bits, width))
     return Translated("{ " + " ".join(lines) + " }")
 
 
