@@ -22,9 +22,10 @@ POINTER = ctypes.POINTER(ctypes.c_float)
 STATED = {
     "tanh": 2, "erf": 2, "sin": 2, "cos": 2, "tan": 4, "log1p": 3, "expm1": 3, "atan": 3,
     "asin": 4, "acos": 4, "sinh": 3, "cosh": 3, "cbrt": 2, "pow": 2, "arctan2": 3, "hypot": 2,
+    "arcsinh": 4, "arccosh": 4, "arctanh": 4, "fmod": 0,
 }  # fmt: skip
 NUMPY = {"atan": "arctan", "asin": "arcsin", "acos": "arccos", "pow": "power"}
-OF_TWO = {"pow", "arctan2", "hypot"}
+OF_TWO = {"pow", "arctan2", "hypot", "fmod"}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 // do it, double. What the compiler knows for this target (exp, log, sqrt, fma, floor and their like) is
 // left to it; the rest is written here. Errors in ulp, as tests/gfx measures them: exp*, log* 1,
 // tanh 2, erf 2, pow 2, sin and cos 2, tan 4, expm1 and log1p 3, sinh and cosh 3, atan and atan2 3,
-// asin and acos 4, cbrt 2, hypot 2, rsqrt 1 (flushed where v_rsq_f32 does).
+// asin and acos 4, asinh, acosh and atanh 4, cbrt 2, hypot 2, fmod 0, rsqrt 1 (flushed where v_rsq_f32 does).
 #pragma once
 
 TOKITAI_DEVICE_ONLY void* memcpy(void* to, const void* from, __SIZE_TYPE__ bytes) {
@@ -264,8 +264,41 @@ TOKITAI_DEVICE_ONLY float hypot(float x, float y) {
   return ldexpf(sqrtf(fmaf(p, p, q * q)), e);
 }
 
+TOKITAI_DEVICE_ONLY int exponent_of(float a) {  // of a positive number
+  const float b = a < 0x1p-126f ? a * 0x1p64f : a;
+  return int(__builtin_bit_cast(unsigned, b) >> 23) - 127 - (a < 0x1p-126f ? 64 : 0);
+}
+// Exact: each difference of two floats within a factor of 2 of each other is one.
+TOKITAI_DEVICE_ONLY float fmod(float x, float y) {
+  const float b = fabsf(y);
+  float a = fabsf(x);
+  if (!(b > 0 && a < __builtin_inff())) return __builtin_nanf("");
+  while (a >= b && b < __builtin_inff()) {
+    const float t = ldexpf(b, exponent_of(a) - exponent_of(b));
+    a -= t > a ? 0.5f * t : t;
+  }
+  return copysignf(a, x);
+}
+TOKITAI_DEVICE_ONLY float asinh(float x) {
+  const float a = fabsf(x);
+  if (a > 0x1p60f) return copysignf(a < __builtin_inff() ? logf(a) + 0x1.62e43p-1f : a, x);
+  return copysignf(log1p(a + a * a / (1.0f + sqrtf(fmaf(a, a, 1.0f)))), x);
+}
+TOKITAI_DEVICE_ONLY float acosh(float x) {
+  const float t = x - 1.0f;
+  if (x > 0x1p60f) return x < __builtin_inff() ? logf(x) + 0x1.62e43p-1f : x;
+  return t >= 0 ? log1p(t + sqrtf(fmaf(t, t, 2.0f * t))) : __builtin_nanf("");
+}
+TOKITAI_DEVICE_ONLY float atanh(float x) {
+  const float a = fabsf(x);
+  return copysignf(0.5f * log1p(2.0f * a / (1.0f - a)), x);
+}
+
 }  // namespace tokitai
 
+TOKITAI_SINGLE(asinh, tokitai::asinh(x))
+TOKITAI_SINGLE(acosh, tokitai::acosh(x))
+TOKITAI_SINGLE(atanh, tokitai::atanh(x))
 TOKITAI_SINGLE(tanh, tokitai::tanh(x))
 TOKITAI_SINGLE(erf, tokitai::erf(x))
 TOKITAI_SINGLE(sin, tokitai::sine_of(x, 0))
@@ -286,7 +319,15 @@ TOKITAI_SINGLE(cbrt, tokitai::cbrt(x))
 TOKITAI_SINGLE_OF_TWO(pow)
 TOKITAI_SINGLE_OF_TWO(atan2)
 TOKITAI_SINGLE_OF_TWO(hypot)
+TOKITAI_SINGLE_OF_TWO(fmod)
 #undef TOKITAI_SINGLE_OF_TWO
+TOKITAI_DEVICE_ONLY int abs(int x) { return __builtin_abs(x); }
+TOKITAI_DEVICE_ONLY long abs(long x) { return __builtin_labs(x); }
+TOKITAI_DEVICE_ONLY long long abs(long long x) { return __builtin_llabs(x); }
+TOKITAI_DEVICE_ONLY long lrintf(float x) { return long(rintf(x)); }
+TOKITAI_DEVICE_ONLY long lroundf(float x) { return long(roundf(x)); }
+TOKITAI_DEVICE_ONLY long long llrintf(float x) { return (long long)rintf(x); }
+TOKITAI_DEVICE_ONLY long long llroundf(float x) { return (long long)roundf(x); }
 TOKITAI_DEVICE_ONLY void sincosf(float x, float* s, float* c) {
   *s = tokitai::sine_of(x, 0), *c = tokitai::sine_of(x, 1);
 }
@@ -315,8 +356,8 @@ TOKITAI_DEVICE_ONLY void __nanosleep(unsigned) {}
 
 // By the names that C++ has for them. The C++ library leaves alone what is there already for devices.
 namespace std {
-using ::acos, ::asin, ::atan, ::atan2, ::cbrt, ::ceil, ::copysign, ::cos, ::cosh, ::erf, ::exp,
-    ::exp2, ::expm1, ::fabs, ::floor, ::fma, ::fmax, ::fmin, ::frexp, ::hypot, ::ldexp, ::log,
+using ::acos, ::acosh, ::asin, ::asinh, ::atan, ::atanh, ::atan2, ::cbrt, ::ceil, ::copysign, ::cos, ::cosh, ::erf, ::exp,
+    ::exp2, ::expm1, ::fabs, ::floor, ::fma, ::fmax, ::fmin, ::fmod, ::frexp, ::hypot, ::ldexp, ::log,
     ::log10, ::log1p, ::log2, ::nearbyint, ::pow, ::rint, ::round, ::sin, ::sinh, ::sqrt, ::tan,
     ::tanh, ::trunc;
 }  // namespace std
