@@ -26,9 +26,15 @@ STATE = np.dtype(
         ("scc", np.uint32),
         ("case", np.uint32),
         ("found", np.uint32),
+        ("taken", np.uint32),
+        ("state", np.uint32),
+        ("pc", np.uint32),
+        ("rest", np.uint32),
         ("memory", np.uint8, MEMORY),
     ]
 )
+# What a state has beside the number of its instruction.
+HELD = ("v", "s", "exec", "scc", "taken", "state", "pc", "memory")
 _MAIN = """
 namespace tokitai::gfx {
 Nearby nearby = Nearby::nominal;
@@ -39,13 +45,17 @@ void report(const Wave&, const Found&) { found++; }
 void report_unset(const Wave&, u32, u32, Matter) { found++; }
 void run_slowly(Wave&, const Region&) {}
 u64 code_at(const Wave&, u64 address) { return address; }
-void trapped(Wave&, u32) {}
+void trapped(Wave& w, u32) { w.state = State::stopped; }
 void lost(Wave&) {}
-struct Held { u32 v[%(vectors)d][32], s[128], exec, scc, number, found; u8 memory[%(memory)d]; };
+struct Held {
+  u32 v[%(vectors)d][32], s[128], exec, scc, number, found, taken, state, pc, rest;
+  u8 memory[%(memory)d];
+};
 }
 using namespace tokitai::gfx;
 static Wave w;
 static Held held;
+static u32 taken;
 static LdsCell cells[%(memory)d / 4 + 1];
 %(functions)s
 static void (*const functions[])() = {%(names)s};
@@ -69,16 +79,21 @@ int main(int count, char** given) {
     memcpy(w.s, held.s, sizeof held.s);
     w.set_pair(20, reinterpret_cast<u64>(held.memory));
     w.scc = held.scc;
+    w.state = State::ready;
+    w.pc = 0;
     w.set_exec(held.exec);
     memset(w.unset.whole, 255, sizeof w.unset.whole);
     w.group = &group;
     for (const Area*& recent : w.areas) recent = &area;
-    found = 0;
+    found = taken = 0;
     functions[held.number]();
     memcpy(held.v, w.v, sizeof held.v);
     memcpy(held.s, w.s, sizeof held.s);
     held.exec = w.exec;
     held.scc = w.scc;
+    held.taken = taken;
+    held.state = unsigned(w.state);
+    held.pc = w.pc;
     held.found = found;
     if (fwrite(&held, sizeof held, 1, stdout) != 1) return 1;
   }
@@ -93,7 +108,9 @@ def program(instructions: Sequence[Instruction]) -> Path:
     for index, one in enumerate(instructions):
         done = statement(one)
         operations.update(done.operations)
-        functions.append(f"static void f{index}() {{ {done.text} }}\n")
+        target = one.modifiers.get("target")
+        after = "dispatch:;" if target is None else f"return; L_{target:x}: taken = 1;"
+        functions.append(f"static void f{index}() {{ {done.text} {after} }}\n")
     values = {
         "memory": MEMORY,
         "vectors": VECTORS,

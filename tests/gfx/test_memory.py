@@ -13,6 +13,11 @@ from tokitai_cli.gfx.run import table
 from tokitai_cli.isa.instruction import Instruction, Operand
 
 KINDS = ("load", "store", "load2", "store2", "atomic", "cmpswap")
+# Tested form by form.
+CROSSING = {
+    *("ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "v_permlane16_b32", "v_movrels_b32"),
+    *("v_permlanex16_b32", "v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32"),
+}
 TO, AT, DATA, OTHER = 0, 4, 6, 10
 ROUNDS = 4
 
@@ -239,6 +244,7 @@ def test_lanes_read_other_lanes() -> None:
         (one("v_writelane_b32", d, s1, Operand("int", value=9)), np.where(lane == 9, low, 7)),
         (one("v_movrels_b32", d, Operand("v", DATA - 2)), row),
     ]
+    assert {form.name for form, _ in forms} == CROSSING
     before = np.zeros(len(forms), STATE)
     before["case"] = np.arange(len(forms))
     before["exec"] = 0xFFFFFFFF
