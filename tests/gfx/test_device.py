@@ -69,6 +69,7 @@ def test_a_product_is_verified_and_wrong_ones_are_refuted(
     facts = facts_of(right)
     assert len(facts["code object sha256"]) == 64
     assert "gfx1101" in facts["code object for"]
+    assert facts["device functions"].startswith("of tokitai")
     (kernel,) = {
         name.partition(": ")[0] for name in facts if "bf16" not in name and "grad_a" in name
     }

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests import fault_specs, test_wrong_kernels
-from tests.gfx.compilers import toolchain
 from tests.runs import KERNELS, run
 from tests.watch import specs as watched
 from tokitai_cli import build, devices, spec
@@ -158,8 +157,13 @@ def table(folder: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_the_table_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toolchain("clang", monkeypatch)
+    monkeypatch.delenv(gfx_compiler.CHOSEN, raising=False)
+    chain = gfx_compiler.toolchain()
+    if chain is None:
+        pytest.skip("no compiler for AMD GPUs is installed")
     text = "\n".join(table(tmp_path))
+    if chain.source == gfx_compiler.ZIG:
+        return  # the page is clang's; of zig's code objects the share of kernels that run is held
     if UPDATE:
         DOCUMENT.write_text(text, encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == text

@@ -19,6 +19,11 @@ from tokitai_cli.model.harness import HarnessRequest, KernelArg
 # Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order.
 _PASSED = ("buffer", "buffer", "scalar", "integer")
 _WRITABLE = 2
+_FUNCTIONS = Fact(
+    "device functions",
+    "of tokitai, with the errors that docs/gfx.md states",
+    "headers of the build",
+)
 
 
 def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tuple[Fact, ...]:
@@ -37,7 +42,7 @@ def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tupl
     symbols = [(name, *place) for (name, _), place in zip(request.symbols, places, strict=True)]
     made, told = _unit(code, found, symbols)
     unit_path.write_text(made, encoding="utf-8")
-    return told
+    return (_FUNCTIONS, *told)
 
 
 def of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
