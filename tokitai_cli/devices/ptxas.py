@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tokitai_cli.isa.objects import title
+from tokitai_cli.isa.names import title
 from tokitai_cli.model.device import WRITABLE, Fact
 
 _PTXAS = "ptxas -v"

@@ -5,8 +5,6 @@ Formats: LLVM, User Guide for AMDGPU Backend (kernel descriptor, code object met
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +15,11 @@ from msgspec import field
 
 from tokitai_cli.errors import CodeError, near
 from tokitai_cli.isa import elf
+from tokitai_cli.isa.names import ANONYMOUS, demangled, parts, plain, title
 
-_ANONYMOUS = "(anonymous namespace)"
 _WORD = re.compile(r"\w+(?=[<(]|$)")
 _TOLD, _MOST_TOLD = 5, 400  # names of kernels, and letters, in an error
 NOTE_METADATA, EXECUTABLE = 32, 1
-MAX_NAME = 4096
 MAX_SEGMENT = 1 << 28
 
 
@@ -123,7 +120,7 @@ class Kernel(msgspec.Struct, frozen=True):
     @property
     def parameters(self) -> str:
         """The types of its parameters as its symbol tells them, empty where it does not."""
-        return _parts(self.demangled)[1]
+        return parts(self.demangled)[1]
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -158,8 +155,8 @@ def kernel_of(objects: Sequence[CodeObject], name: str) -> tuple[CodeObject, Ker
     spaces. Raises CodeError where there is none or several.
     """
     every = [(code, one) for code in objects for one in code.kernels]
-    wanted, found = _plain(name), list[tuple[CodeObject, Kernel]]()
-    word = _WORD.search(wanted.replace(_ANONYMOUS, ""))  # spares demangling all of them
+    wanted, found = plain(name), list[tuple[CodeObject, Kernel]]()
+    word = _WORD.search(wanted.replace(ANONYMOUS, ""))  # spares demangling all of them
     likely = [pair for pair in every if word is not None and word[0] in pair[1].name]
     for spelled in zip(*(_spellings(one) for _, one in likely), strict=True):
         found = found or [one for one, text in zip(likely, spelled, strict=True) if text == wanted]
@@ -256,57 +253,17 @@ def _entries(section: bytes) -> Iterator[tuple[int, bytes]]:
         at = start + -(-size // 4) * 4
 
 
-@functools.lru_cache(maxsize=4096)
-def demangled(name: str) -> str:
-    """A C++ symbol as its source spells it; what cannot be read stays as it is."""
-    if not name.startswith("_Z") or len(name) > MAX_NAME:
-        return name
-    import itanium_demangler
-
-    with contextlib.suppress(Exception):  # of another's parser, on another's names
-        found = itanium_demangler.parse(name)
-        if found is not None:
-            text = re.sub(r"\b_GLOBAL__N_\w*", _ANONYMOUS, str(found))
-            text = re.sub(r"\(bool\)([01])", lambda m: ("false", "true")[int(m[1])], text)
-            return re.sub(r"\((?:unsigned )?(?:int|long|short|char)\)(?=-?\d)", "", text)
-    return name
-
-
 def _spellings(kernel: Kernel) -> tuple[str, ...]:
     """What a kernel may be called, the fullest first, without needless spaces."""
-    whole, (title, types) = kernel.demangled, _parts(kernel.demangled)
+    whole, (title, types) = kernel.demangled, parts(kernel.demangled)
     front = whole[: whole.find(title) + len(title)]
     names = (whole, f"{title}({types})", front, title, title.partition("<")[0])
-    return kernel.name, *map(_plain, names)
-
-
-def _plain(name: str) -> str:
-    """A name without spaces beside marks, and numbers without the letters of their types."""
-    name = re.sub(r"\s*([^\w\s])\s*", r"\1", name.strip())
-    return re.sub(r"\b(\d+)[uUlL]+\b", r"\1", name)
+    return kernel.name, *map(plain, names)
 
 
 def _any(section: Any) -> Any:
     """A section as what pyelftools makes of its kind, which its types do not tell."""
     return section
-
-
-def title(name: str) -> str:
-    """A function's symbol as its name with its template arguments."""
-    return _parts(demangled(name))[0]
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """Of a demangled name: the function with its template arguments, and its parameters' types."""
-    plain = text.replace(_ANONYMOUS, "_" * len(_ANONYMOUS))
-    start = depth = 0
-    for at, mark in enumerate(plain):
-        depth += {"<": 1, ">": -1}.get(mark, 0)
-        if depth == 0 and mark == " ":
-            start = at + 1
-        elif depth == 0 and mark == "(":
-            return text[start:at], text[at + 1 : text.rindex(")")] if ")" in text[at:] else ""
-    return text[start:], ""
 
 
 def lines(data: bytes) -> dict[int, tuple[str, int]]:

@@ -34,9 +34,11 @@ def _parameter(given: Argument, text: str) -> Parameter:
         return told if is_told else msgspec.structs.replace(told, type="void", pointers=1)
     fits = [name for name in told.dtypes or DTYPES if DTYPES[name].nbytes == given.size]
     if told.kind in {"scalar", "unknown"} and fits and given.value_kind == "by_value":
-        shown = told.type or f"{given.size} bytes"
+        shown = told.type or f"{given.size} bytes by value"
         return Parameter(given.name, shown, "scalar", tuple(fits), 0, False, "")
-    return Parameter(given.name, told.type or f"{given.size} bytes", "struct", (), 0, False, "")
+    return Parameter(
+        given.name, told.type or f"{given.size} bytes by value", "struct", (), 0, False, ""
+    )
 
 
 def limits(parameter: Parameter) -> tuple[int, int]:
