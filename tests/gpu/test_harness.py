@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
@@ -42,6 +43,16 @@ def test_structs_lists_and_steps_through_device_copies(on_stand_in: Any) -> None
     assert set(told) == {Verdict.VERIFIED, Verdict.REFUTED}
     assert all("-w" in name for name in told[Verdict.REFUTED])
     assert all("-w" not in name for name in told[Verdict.VERIFIED])
+
+
+def test_variables_of_the_source_through_device_copies(on_stand_in: Any, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"variant": ["kept", "looked-up"], "shapes": {"n": 192}}
+    path = users.write_spec(tmp_path)
+    evidence = on_stand_in(path, profile=["normal"], **asked)
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason
+    failing = on_stand_in(path, {"FAIL": "hipMemcpyFromSymbol:1:1"}, profile=["normal"], **asked)
+    told = {case.variant: case.reason for case in failing.cases}
+    assert "hipMemcpyFromSymbol" in told["kept"]
 
 
 SMALL: dict[str, Any] = {
