@@ -139,8 +139,8 @@ def _refuting(case: CaseRecord) -> bool:
         case.findings
         or any(not output.passed for output in case.outputs)
         or any(not one.passed for one in case.properties)
-        # What came of the repetition on other inputs is in the reason alone.
-        or (repeats is not None and (repeats.bitwise_equal is False or repeats.other_inputs > 0))
+        or (repeats is not None and repeats.bitwise_equal is False)
+        or (repeats is not None and bool(repeats.other_inputs_fault))
     )
 
 

@@ -205,6 +205,7 @@ def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]
     if other.verdict is not Verdict.REFUTED:
         return msgspec.structs.replace(so_far, repeats=repeats)
     names = ", ".join(state)
+    repeats = msgspec.structs.replace(repeats, other_inputs_fault=other.reason)
     return msgspec.structs.replace(
         so_far,
         repeats=repeats,

@@ -217,7 +217,7 @@ class RepeatRecord(Record, frozen=True, kw_only=True):
     differing_outputs, differing_schedules, bitwise_equal: None: volatile. differing_schedules: orders of
     blocks, warps and threads in the first two repetitions whose bits differ; empty where the device
     chooses the order. other_inputs: further repetitions on other inputs, each judged by its own
-    reference, where variables of the source outlive a launch.
+    reference, where variables of the source outlive a launch; other_inputs_fault: what failed in them.
     """
 
     repetitions: int
@@ -227,6 +227,7 @@ class RepeatRecord(Record, frozen=True, kw_only=True):
     bitwise_equal: bool | None
     differing_schedules: list[str] = []
     other_inputs: int = 0
+    other_inputs_fault: str = ""
 
 
 class FindingRecord(Record, frozen=True, kw_only=True):
