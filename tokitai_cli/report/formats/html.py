@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 
+_LONG = 60  # rows from which on a browser lays a table out when it comes into sight
 # Parts of paths, names and shapes; what has none is cut, so that no column is wider than a page.
 _PART = re.compile(r"[^,/_]{0,24}[,/_]+|[^,/_]{1,24}")
 _SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
@@ -156,9 +157,11 @@ def table(*heads: str, caller: Callable[[], object]) -> Raw:
         kind = ' class="n"' if name.startswith(">") else ""
         cells += f'<th scope="col"{kind}>{_made(name.removeprefix(">"))}</th>'
     words = ", ".join(escape(name.removeprefix(">")) for name in heads if name)
+    rows = str(caller()).strip()
+    kind = "scroll long" if rows.count("<tr>") > _LONG else "scroll"
     return Raw(
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {words}">\n'
-        f"<table><thead><tr>{cells}</tr></thead><tbody>\n{str(caller()).strip()}\n"
+        f'<div class="{kind}" tabindex="0" role="region" aria-label="Table: {words}">\n'
+        f"<table><thead><tr>{cells}</tr></thead><tbody>\n{rows}\n"
         "</tbody></table></div>\n"
     )
 
