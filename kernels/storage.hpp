@@ -38,6 +38,6 @@ __device__ inline float block_max(float value, float* partial) {
     __syncthreads();
   }
   const float largest = partial[0];
-  __syncthreads();
+  __syncthreads();  // nobody overwrites the largest before everybody has read it
   return largest;
 }
