@@ -51,6 +51,12 @@ def test_help_reads_no_spec() -> None:
     assert "yaml" in loaded("verify", "gemm-bw", "--help")
 
 
+def test_a_shipped_op_needs_no_reader_of_machine_code() -> None:
+    modules = loaded("verify", "gemm-bw", "--m", "16", "--device", "cpu", "--build-only", "-q")
+    assert "tokitai_cli.build.artifact" in modules
+    assert not modules & {"tokitai_cli.isa.objects", "tokitai_cli.spec.signatures", "elftools"}
+
+
 def test_the_entry_point_is_there_before_anything_else() -> None:
     """An interrupt while more is imported finds the `try` that answers for it."""
     code = (

@@ -18,7 +18,7 @@ from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.errors import BuildError, Location, UntranslatedError
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
 from tokitai_cli.model.evidence import BuildRecord

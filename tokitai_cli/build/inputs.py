@@ -11,7 +11,7 @@ import msgspec
 
 from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import BuildError, Location
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.kernel_source import SYSTEM, Taken
 from tokitai_cli.storage import file_sha256, sha256
 

@@ -20,7 +20,7 @@ import msgspec
 
 from tokitai_cli import oracles, process, sources
 from tokitai_cli.errors import Location, SpecError, StorageError, UsageError
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.case import LoadedSpec
 
 # Dask warns of graphs from 10 MB on, and every worker holds what it was sent.

@@ -75,6 +75,8 @@ class _Clean:
         self._words = words
 
     def text(self, text: str) -> str:
+        if "/" not in text:
+            return text
         return self._folders.sub(lambda match: self._words.get(match.group(), "~"), text)
 
     def told(self, tree: Any) -> Any:

@@ -13,9 +13,9 @@ import msgspec
 
 from tokitai_cli.errors import CodeError, Location
 from tokitai_cli.isa import elf, objects
-from tokitai_cli.storage import open_plain, read_plain
+from tokitai_cli.isa.kind import ELF, PACKED, PLAIN
+from tokitai_cli.storage import read_plain
 
-PLAIN, PACKED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"
 # After the magic and two uint16 of version and method: sizes of the file and of what is in it.
 # https://clang.llvm.org/docs/ClangOffloadBundler.html#compression-and-decompression
 HEADERS = {2: "<II8x", 3: "<QQ8x"}
@@ -44,15 +44,6 @@ class Embedded(msgspec.Struct, frozen=True):
         return self.arch == arch.partition(":")[0] and all(
             one in wanted for one in ours if one[:-1] in stated
         )
-
-
-def is_machine_code(path: Path) -> bool:
-    """Whether a file may carry code objects, by its first bytes."""
-    try:
-        with open_plain(path) as file:
-            return file.read(32).startswith((PLAIN, PACKED, elf.MAGIC))
-    except OSError:
-        return False
 
 
 def code_objects(path: Path) -> tuple[Embedded, ...]:
@@ -111,7 +102,7 @@ def _read(path: Path, arch: str, stamp: tuple[int, ...]) -> tuple[objects.CodeOb
 
 
 def _found(data: bytes) -> Iterator[Embedded]:
-    if data.startswith(elf.MAGIC):
+    if data.startswith(ELF):
         if elf.is_code_object(data):
             yield Embedded(objects.target_of(data), data)
         else:

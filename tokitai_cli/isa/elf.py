@@ -14,7 +14,6 @@ from tokitai_cli.errors import CodeError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-MAGIC = b"\x7fELF"
 AMDGPU = 224
 _WRITE, _THREAD_LOCAL = 0x1, 0x400
 _FOREIGN = re.compile(

@@ -15,6 +15,7 @@ from msgspec import field
 
 from tokitai_cli.errors import CodeError, near
 from tokitai_cli.isa import elf
+from tokitai_cli.isa.kind import ELF
 from tokitai_cli.isa.names import ANONYMOUS, demangled, parts, plain, title
 
 _WORD = re.compile(r"\w+(?=[<(]|$)")
@@ -173,7 +174,7 @@ def kernel_of(objects: Sequence[CodeObject], name: str) -> tuple[CodeObject, Ker
 
 def read_code_object(data: bytes) -> CodeObject:
     """Read a code object for AMD processors. Raises CodeError for what is none, or damaged."""
-    if not data.startswith(elf.MAGIC) or not elf.is_code_object(data):
+    if not data.startswith(ELF) or not elf.is_code_object(data):
         raise CodeError("no code object for an AMD processor")
     with elf.opened(data) as file:
         segments = tuple(

@@ -15,7 +15,7 @@ import msgspec
 
 from tokitai_cli import build, compare, devices, flags, plan, process
 from tokitai_cli.errors import BuildError, ChildError, TokitaiError, UsageError
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import Device, Probe
 from tokitai_cli.model.events import silent

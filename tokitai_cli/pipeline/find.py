@@ -12,7 +12,7 @@ import msgspec
 
 from tokitai_cli import kernel_source, sources
 from tokitai_cli.errors import StorageError, UsageError
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.spec.draft import Draft, drafts
 from tokitai_cli.spec.like import Model

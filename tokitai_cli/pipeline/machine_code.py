@@ -8,7 +8,7 @@ from pathlib import Path
 from tokitai_cli import build, devices, plan
 from tokitai_cli.devices.gfx_compiler import CODE_OBJECT
 from tokitai_cli.errors import SpecError
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.device import DeviceOptions
 

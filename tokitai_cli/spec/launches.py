@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from tokitai_cli import resources, sources
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.model.harness import MAX_WORDS
 from tokitai_cli.model.spec import WARP_SIZE, Buffer, Expression, Launch, Spec, Variant

@@ -6,6 +6,7 @@ import codecs
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from tokitai_cli.spec.convert import to_spec
 from tokitai_cli.spec.document import dotted
 from tokitai_cli.spec.gaps import check_gaps
 from tokitai_cli.spec.reader import MAX_BYTES, decode, parse, read_bytes
-from tokitai_cli.spec.signatures import Signatures, check_signatures
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SCHEMA = b"tokitai/"
@@ -43,15 +43,19 @@ def load(path: Path, data: bytes | None = None) -> LoadedSpec:
     ours = path.absolute().is_relative_to(resources.specs_dir())
     notes = () if ours else check_gaps(document, text, spec)
     check(document, spec)
-    # Those of the tool itself are held against their kernels by its tests, and start faster.
-    told = Signatures() if ours else check_signatures(document, spec)
+    read_back: Mapping[str, frozenset[str]] = {}
+    if not ours:  # the tool's own are held against their kernels by its tests, and start faster
+        from tokitai_cli.spec.signatures import check_signatures
+
+        more, read_back = check_signatures(document, spec)
+        notes += more
     return LoadedSpec(
         spec=spec,
         path=path.absolute(),
         text=text,
         digest=hashlib.sha256(data).hexdigest(),
-        notes=(*notes, *told.notes),
-        read_back=told.read_back,
+        notes=notes,
+        read_back=read_back,
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tokitai_cli import flags, kernel_source, resources, sources
 from tokitai_cli.errors import CodeError, SpecError, near
 from tokitai_cli.isa import bundles, objects
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.isa.parameters import parameters as parameters_of
 from tokitai_cli.kernel_source import Kernel, Parameter
 from tokitai_cli.model.buffers import passed_buffers

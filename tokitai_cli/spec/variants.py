@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tokitai_cli import flags, resources
-from tokitai_cli.isa.bundles import is_machine_code
+from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.model.draws import KINDS
 from tokitai_cli.model.metrics import METRICS, named

@@ -30,7 +30,7 @@ def isa(
     """Show kernels of AMD machine code: registers, memory, float mode, instructions, a listing."""
     from tokitai_cli import console
     from tokitai_cli.gfx.inspection import inspect
-    from tokitai_cli.isa.bundles import is_machine_code
+    from tokitai_cli.isa.kind import is_machine_code
 
     file = Path(what)
     if file.suffix in {".hsaco", ".so"} or is_machine_code(file):
