@@ -23,7 +23,7 @@ const Area* area_at(const Wave& w, u64 address, u64 bytes) {
 }
 void report(const Wave& w, const Found& found) { keep(w, found); }
 void report_unset(const Wave& w, u32 at, u32 lane, Matter matter) {
-  static const char* const words[] = {"an address", "what is stored", "a branch", "which lanes go on"};
+  static const char* const words[] = {"an address", "what is stored", "a branch", "which lanes go on", kept_in_lds};
   report(w, {Fault::unset, at, lane, 0, 0, false, words[unsigned(matter)], 0, 0, false});
 }
 void run_slowly(Wave& w, const Region& region) { run_region_slowly(w, region, *w.group->launch->kernel); }

@@ -58,11 +58,14 @@ inline void name_buffer(Kept& kept, const Launch& launch, u64 address) {
   }
 }
 
+constexpr const char* kept_in_lds = "what is stored in LDS";
+
 // A compiler may load from LDS ahead of the branch that decides whether the value counts, as such a load
-// cannot fault: what nobody wrote there is a warning. Where the value does count, other fills in other
-// repetitions give other results.
+// cannot fault: what nobody wrote there is a warning. So is what a thread without an element puts there, as in
+// block-wide exchanges. Where the value does count, other fills in other repetitions give other results.
 inline bool is_speculative(const Found& found) {
-  return found.fault == Fault::uninitialised && strcmp(found.space, "LDS") == 0;
+  const bool read = found.fault == Fault::uninitialised && strcmp(found.space, "LDS") == 0;
+  return read || (found.fault == Fault::unset && found.space == kept_in_lds);
 }
 
 inline bool is_warning(const Found& found) {

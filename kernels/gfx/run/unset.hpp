@@ -30,7 +30,7 @@ struct Step {
   bool once;    // it is not run with other values
   bool always;  // it is run with others, whatever is set
 };
-enum class Matter : u16 { address, stored, branch, exec };
+enum class Matter : u16 { address, stored, branch, exec, shared };
 
 inline void set_half(Unset& unset, u32 half, u32 lanes) {
   u32& left = unset.lanes[half];

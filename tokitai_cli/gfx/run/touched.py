@@ -17,7 +17,7 @@ from tokitai_cli.isa.instruction import Instruction, Operand
 SCALAR, HALF_SCALAR = 256, 512
 SCC, EXEC = 128, 129
 _LOW, _HIGH, _BOTH = 1, 2, 3
-_ADDRESS, _STORED = 0, 1
+_ADDRESS, _STORED, _SHARED = 0, 1, 4
 
 
 class Touched(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,10 +198,11 @@ def _memory(one: Instruction, entry: Entry) -> Touched:
         writes = {*_halves(one.dst[0], one.dst[0].count)}
     # What a flat one stores may go to scratch: that is told when it runs.
     if not entry.kind.startswith("load") and not one.name.startswith(("scratch_", "flat_store_")):
-        data = further if one.name.startswith("ds_") else further[:1]
+        in_lds = one.name.startswith("ds_")
+        data, matter = (further, _SHARED) if in_lds else (further[:1], _STORED)
         size, shift = _stored(one, entry)
         for operand in data:
-            checks += _checked(operand, operand.count, _STORED, (1 << size) - 1 << shift)
+            checks += _checked(operand, operand.count, matter, (1 << size) - 1 << shift)
     return _once(checks, writes, last=scratch or one.name.startswith("flat_"))
 
 
