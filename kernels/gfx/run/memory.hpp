@@ -185,12 +185,11 @@ struct Scratch {
       return nullptr;
     }
     const u64 offset = u64(w.index * 32 + lane) * g.scratch_bytes + address;
-    if (does != Does::write && memchr(g.scratch_written + offset, 0, bytes))
-      report(w, {Fault::uninitialised, at, lane, address, bytes, false, "scratch", 0, 0, false});
     if (does != Does::read) memset(g.scratch_written + offset, 1, bytes);
     return g.scratch + offset;
   }
-  // Copies of unset registers are kept as such: 2 of each byte with an unset bit.
+  // What nobody has written, or written with an unset register (2), is unset in a register that it is loaded
+  // into: it is told where it comes to matter, as compilers reload registers that they have not spilled yet.
   static bool has(const Wave& w, const u8* place) {
     const Group& g = *w.group;
     return place && place >= g.scratch && place < g.scratch + u64(g.scratch_bytes) * g.wave_count * 32;
@@ -206,10 +205,9 @@ struct Scratch {
   static void put_unset_loaded(Wave& w, const u8* place, const u32* d, u32 lane, u32 bytes, u32 shift) {
     if (!has(w, place)) return;
     const u8* written = w.group->scratch_written + (place - w.group->scratch);
-    if (!memchr(written, 2, bytes)) return;
     const u32 number = u32(d - w.v[0].lane) / 32;
     for (u32 i = 0; i < bytes; i++)
-      if (written[i] == 2) {
+      if (written[i] != 1) {
         const u32 to = number + i / 4, bits = 255u << (shift + 8 * (i & 3));
         put_unset(w.unset, to, lane, unset_of(w.unset, to, lane) | bits);
       }
