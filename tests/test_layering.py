@@ -34,7 +34,8 @@ ALLOWED: dict[str, set[str]] = {
     "report": GROUND,
     "console": GROUND,
     "gfx": GROUND,
-    "pipeline": GROUND | STAGES | {"report"},
+    "drafts": GROUND | {"spec"},
+    "pipeline": GROUND | STAGES | {"report", "drafts"},
     "mutation": GROUND | STAGES | {"pipeline"},
     "advice": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
@@ -51,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
 HOMES = {
     "typer": {"cli"},
     "rich": {"cli", "console"},
-    "yaml": {"spec"},
+    "yaml": {"spec", "drafts"},
     "ruamel": {"advice"},
     "jinja2": {"report", "build"},
     "tree_sitter": {"kernel_source"},

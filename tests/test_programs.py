@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import build, devices, kernel_source
+from tokitai_cli.drafts.draft import drafts
 from tokitai_cli.errors import BuildError
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
-from tokitai_cli.spec.draft import drafts
 
 PROGRAMS = sorted((Path(__file__).parent / "kernels" / "programs").iterdir())
 needs_compiler = pytest.mark.skipif(

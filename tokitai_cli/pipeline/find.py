@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import kernel_source, sources
+from tokitai_cli.drafts.draft import Draft, drafts
+from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
-from tokitai_cli.spec.draft import Draft, drafts
-from tokitai_cli.spec.like import Model
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
 MAX_ENTRIES = 1 << 18  # of a tree that are looked at

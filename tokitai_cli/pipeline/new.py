@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tokitai_cli.drafts.draft import Draft
+from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import UsageError
 from tokitai_cli.model.found import Unread
 from tokitai_cli.pipeline.find import drafts_of, write_new
-from tokitai_cli.spec.draft import Draft
-from tokitai_cli.spec.like import Model
 
 
 def new(

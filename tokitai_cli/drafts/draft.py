@@ -9,6 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.drafts.launch_writer import Origin, Subject
+from tokitai_cli.drafts.leaves import Leaves
+from tokitai_cli.drafts.like import LikeWriter, Model
+from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.kernel_source import (
     ELEMENTS,
     HostLaunch,
@@ -25,10 +29,6 @@ from tokitai_cli.kernel_source import (
     variables_of,
 )
 from tokitai_cli.model.harness import MAX_WORDS
-from tokitai_cli.spec.launch_writer import Origin, Subject
-from tokitai_cli.spec.leaves import Leaves
-from tokitai_cli.spec.like import LikeWriter, Model
-from tokitai_cli.spec.writer import Writer
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"

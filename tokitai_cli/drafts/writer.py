@@ -5,11 +5,11 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.drafts.indexing import Indexing
+from tokitai_cli.drafts.launch_writer import LaunchWriter, Subject, defaults, quoted
+from tokitai_cli.drafts.leaves import free
 from tokitai_cli.kernel_source import Parameter, role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
-from tokitai_cli.spec.indexing import Indexing
-from tokitai_cli.spec.launch_writer import LaunchWriter, Subject, defaults, quoted
-from tokitai_cli.spec.leaves import free
 
 _STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most

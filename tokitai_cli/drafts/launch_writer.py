@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli import expressions
+from tokitai_cli.drafts.indexing import Indexing
+from tokitai_cli.drafts.kernel_text import unguarded
+from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
-from tokitai_cli.spec.indexing import Indexing
-from tokitai_cli.spec.kernel_text import unguarded
-from tokitai_cli.spec.leaves import Leaves
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)

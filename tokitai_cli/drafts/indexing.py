@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
+from tokitai_cli.drafts.kernel_text import defined, indices, scoped, without_pointers
 from tokitai_cli.errors import SpecError
-from tokitai_cli.spec.kernel_text import defined, indices, scoped, without_pointers
 
 _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
