@@ -133,7 +133,7 @@ def test_what_the_kernel_does_not_take(
 
 def test_more_values_than_a_launch_may_pass_are_told(tmp_path: Path) -> None:
     from tokitai_cli.drafts.draft import drafts
-    from tokitai_cli.kernel_source import program
+    from tokitai_cli.kernel_source.take import program
     from tokitai_cli.model.harness import MAX_WORDS
 
     text = (KERNELS.parents[1] / "kernels" / "harness" / "tokitai_program.hpp").read_text()

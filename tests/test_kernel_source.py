@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tokitai_cli.kernel_source import has_host_code, take
+from tokitai_cli.kernel_source.files import has_host_code
+from tokitai_cli.kernel_source.take import take
 from tokitai_cli.sources import blank
 
 PROGRAM = """\

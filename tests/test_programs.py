@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tokitai_cli import build, devices, kernel_source
+from tokitai_cli import build, devices
 from tokitai_cli.drafts.draft import drafts
 from tokitai_cli.errors import BuildError
+from tokitai_cli.kernel_source.signatures import kernels_of
+from tokitai_cli.kernel_source.take import program as program_of
+from tokitai_cli.kernel_source.take import take
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.harness import HarnessRequest, KernelArg, KernelEntry
 
@@ -27,13 +30,13 @@ def test_there_are_twenty() -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_every_kernel_is_found_and_nothing_of_the_host_stays(path: Path) -> None:
-    program = kernel_source.program(path, [])
-    found = {one.name for one in kernel_source.kernels_of(program)}
+    program = program_of(path, [])
+    found = {one.name for one in kernels_of(program)}
     text = path.read_text(encoding="utf-8")
     named = set(re.findall(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<", text))
     named |= set(re.findall(r"hipLaunchKernelGGL\(\s*(\w+)", text))
     assert named <= found or "ADAMW" in text
-    taken = kernel_source.take(path, [], ())
+    taken = take(path, [], ())
     (whole,) = taken.texts.values()
     code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", whole, flags=re.MULTILINE)
     assert not re.search(r"<<<|hipMalloc|PYBIND|\bTEST_P|torch::|\bmain\s*\(", code)
@@ -80,6 +83,6 @@ def test_a_kernel_that_cannot_run_stops_no_other_one(other: str, tmp_path: Path)
 
 
 def test_most_kernels_of_them_can_be_bound() -> None:
-    made = [one for path in PROGRAMS for one in drafts(kernel_source.program(path, []))]
+    made = [one for path in PROGRAMS for one in drafts(program_of(path, []))]
     left = {one.kernel.name for one in made if one.reasons}
     assert left <= {"copy_blocks", "lora"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import flags, kernel_source, process, resources, sources
+from tokitai_cli import flags, process, resources, sources
 from tokitai_cli.build import entries, store
 from tokitai_cli.build.compiler import COMPILE_SECONDS
 from tokitai_cli.build.harness import harness_context, template_digest
@@ -19,6 +19,7 @@ from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.errors import BuildError, Location, UntranslatedError
 from tokitai_cli.isa.kind import is_machine_code
+from tokitai_cli.kernel_source.files import VERSION
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
 from tokitai_cli.model.evidence import BuildRecord
@@ -130,7 +131,7 @@ def _prepare(
             except BuildError:
                 if not request.kernels:
                     raise
-                context["taken"] = kernel_source.VERSION  # the kernels may do without it
+                context["taken"] = VERSION  # the kernels may do without it
     first_key = data_sha256(
         {
             "source": [str(request.source), source],

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli import flags, kernel_source, resources, sources
+from tokitai_cli import flags, resources, sources
 from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.build.overloads import overloads
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
+from tokitai_cli.kernel_source.files import VERSION, has_host_code
 from tokitai_cli.model.device import Recipe
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.sources import own_texts
@@ -31,7 +32,7 @@ def harness_context(
     recipe: whose command line defines macros. folders: of the user's, that an #include is looked for in.
     """
     texts = list(own_texts(request.source, folders))
-    taken = {"taken": kernel_source.VERSION} if kernel_source.has_host_code(texts) else {}
+    taken = {"taken": VERSION} if has_host_code(texts) else {}
     return {
         **taken,
         "source": str(request.source),

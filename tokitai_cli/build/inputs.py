@@ -6,14 +6,18 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import BuildError, Location
 from tokitai_cli.isa.kind import is_machine_code
-from tokitai_cli.kernel_source import SYSTEM, Taken
+from tokitai_cli.kernel_source.files import SYSTEM
 from tokitai_cli.storage import file_sha256, sha256
+
+if TYPE_CHECKING:
+    from tokitai_cli.kernel_source.take import Taken
 
 _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tokitai_cli import kernel_source, sources
+from tokitai_cli import sources
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry
+
+if TYPE_CHECKING:
+    from tokitai_cli.kernel_source.signatures import Kernel
 
 
 def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -19,7 +23,10 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
     several = [_several(one.expr, plain) for one in request.kernels]
     if not any(several):
         return [one.expr for one in request.kernels]
-    kernels = kernel_source.kernels_of(kernel_source.program(request.source, folders))
+    from tokitai_cli.kernel_source.signatures import kernels_of
+    from tokitai_cli.kernel_source.take import program
+
+    kernels = kernels_of(program(request.source, folders))
     return [
         _typed(one, kernels) if more else one.expr
         for one, more in zip(request.kernels, several, strict=True)
@@ -33,13 +40,15 @@ def _several(expr: str, texts: Sequence[str]) -> bool:
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
 
 
-def _typed(entry: KernelEntry, kernels: Sequence[kernel_source.Kernel]) -> str:
+def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:
     """The entry's name with the types of the one kernel that takes its arguments."""
     if "<" in entry.expr:
         return entry.expr
+    from tokitai_cli.kernel_source.signatures import types_of
+
     wanted, given = f"::{entry.expr.removeprefix('::')}", len(entry.args)
     fitting = {
-        kernel_source.types_of(one.parameters)
+        types_of(one.parameters)
         for one in kernels
         if f"::{one.qualified}".endswith(wanted)
         and not (one.template or one.open or len(one.parameters) < given)

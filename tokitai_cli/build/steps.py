@@ -8,11 +8,11 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokitai_cli import kernel_source, process, sources
+from tokitai_cli import process, sources
 from tokitai_cli.build import branches, entries, store
 from tokitai_cli.build.compiler import command_of, compile_in, failure
 from tokitai_cli.build.dropped import refuse_dropped
@@ -25,6 +25,9 @@ from tokitai_cli.model.events import BuildRunning, Listener
 from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.storage import data_sha256, file_sha256, sha256
+
+if TYPE_CHECKING:
+    from tokitai_cli.kernel_source.take import Taken
 
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
@@ -161,19 +164,21 @@ def _staged(job: Job, folder: Path) -> tuple[tuple[str, ...], str, tuple[Fact, .
     return commands, printed, facts
 
 
-def _take(job: Job, folder: Path) -> kernel_source.Taken:
+def _take(job: Job, folder: Path) -> Taken:
     """Put what the kernels of the request need of a source with host code into `folder`."""
     request = job.request
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
-    taken = kernel_source.take(request.source, job.folders, wanted)
+    from tokitai_cli.kernel_source.take import take
+
+    taken = take(request.source, job.folders, wanted)
     for name, text in taken.texts.items():
         (folder / _TAKEN / name).parent.mkdir(exist_ok=True)
         (folder / _TAKEN / name).write_text(text, encoding="utf-8")
     return taken
 
 
-def _of_taken(job: Job, taken: kernel_source.Taken) -> Job:
+def _of_taken(job: Job, taken: Taken) -> Job:
     """`job` with the taken text in place of the source's. BuildError where the device cannot run it."""
     name, text = next(iter(taken.texts.items()))
     _, _, text = text.partition("\n")
@@ -184,7 +189,7 @@ def _of_taken(job: Job, taken: kernel_source.Taken) -> Job:
     )
 
 
-def _told(taken: kernel_source.Taken) -> Iterator[str]:
+def _told(taken: Taken) -> Iterator[str]:
     """Notes of what was left out."""
     lines = {
         (str(path), line)

@@ -13,21 +13,12 @@ from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.writer import Writer
-from tokitai_cli.kernel_source import (
-    ELEMENTS,
-    HostLaunch,
-    Kernel,
-    Program,
-    Variable,
-    constants_of,
-    instantiated,
-    kernels_of,
-    launches_of,
-    reached_text,
-    template_argument,
-    types_of,
-    variables_of,
-)
+from tokitai_cli.kernel_source.host_types import template_argument
+from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launches_of
+from tokitai_cli.kernel_source.signatures import Kernel, instantiated, kernels_of, types_of
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.types import ELEMENTS
+from tokitai_cli.kernel_source.variables import Variable, reached_text, variables_of
 from tokitai_cli.model.harness import MAX_WORDS
 
 _PLAIN_ARGUMENT = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli.kernel_source import split
+from tokitai_cli.kernel_source.text import split
 
 _CAST = re.compile(
     r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"

@@ -12,7 +12,8 @@ from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.kernel_text import unguarded
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.errors import SpecError
-from tokitai_cli.kernel_source import HostLaunch, Kernel, Parameter
+from tokitai_cli.kernel_source.launches import HostLaunch
+from tokitai_cli.kernel_source.signatures import Kernel, Parameter
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)

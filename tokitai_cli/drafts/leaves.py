@@ -9,16 +9,12 @@ import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
-from tokitai_cli.kernel_source import (
-    ENUM,
-    Parameter,
-    Program,
-    Variable,
-    bytes_of,
-    fields_of,
-    lanes,
-    variable_role,
-)
+from tokitai_cli.kernel_source.layout import bytes_of, fields_of
+from tokitai_cli.kernel_source.signatures import Parameter
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.types import ENUM, lanes
+from tokitai_cli.kernel_source.uses import variable_role
+from tokitai_cli.kernel_source.variables import Variable
 from tokitai_cli.spec.checks import RESERVED
 
 _REASONS = {

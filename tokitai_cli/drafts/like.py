@@ -12,7 +12,7 @@ from tokitai_cli import resources
 from tokitai_cli.drafts.launch_writer import Subject
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.errors import UsageError, near
-from tokitai_cli.kernel_source import Parameter
+from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.spec.gaps import GAP, GUESS
 from tokitai_cli.spec.reader import decode, parse, read_bytes
 

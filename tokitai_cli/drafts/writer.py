@@ -8,7 +8,8 @@ import re
 from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.launch_writer import LaunchWriter, Subject, defaults, quoted
 from tokitai_cli.drafts.leaves import free
-from tokitai_cli.kernel_source import Parameter, role_of
+from tokitai_cli.kernel_source.signatures import Parameter
+from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
 
 _STRUCT_BYTES = 64

@@ -6,7 +6,8 @@ import msgspec
 
 from tokitai_cli.dtypes import DTYPES
 from tokitai_cli.isa.objects import Argument, Kernel
-from tokitai_cli.kernel_source import Parameter, parameter_of, split
+from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
+from tokitai_cli.kernel_source.text import split
 
 _UNKNOWN = Parameter("", "", "unknown", (), 0, False, "")
 

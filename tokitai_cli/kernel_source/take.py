@@ -15,7 +15,6 @@ from tokitai_cli.kernel_source.reach import host_names, reached
 from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text
 from tokitai_cli.sources import blank
 
-VERSION = 1  # of what is taken: belongs to the key of a build
 _KEPT_DIRECTIVES = {"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "elifdef"}
 # Standard headers of the host alone, which cost a compiler time.
 _HOST_HEADERS = """

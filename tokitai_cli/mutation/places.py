@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.kernel_source import needed, program, syntax_of
+from tokitai_cli.kernel_source.pieces import syntax_of
+from tokitai_cli.kernel_source.take import needed, program
 
 _OPERATORS = {
     "+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<",

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import kernel_source, sources
+from tokitai_cli import sources
 from tokitai_cli.drafts.draft import Draft, drafts
 from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.isa.kind import is_machine_code
+from tokitai_cli.kernel_source.files import included
+from tokitai_cli.kernel_source.headers import Headers
+from tokitai_cli.kernel_source.signatures import unlisted
+from tokitai_cli.kernel_source.take import program as program_of
 from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
@@ -40,7 +44,7 @@ def find_kernels(
     seen: set[tuple[Path, int]] = set()
     told_of: set[str] = set()
     tree = path.parent if path.is_file() else path
-    headers = kernel_source.Headers(_below(tree.resolve()))
+    headers = Headers(_below(tree.resolve()))
     for file in [path] if path.is_file() else _sources(path, folders):
         more = headers.folders(file.resolve(), folders)
         at = place and place.resolve() / "spec"
@@ -71,11 +75,8 @@ def drafts_of(
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
     try:
-        program = kernel_source.program(file.resolve(), folders, defines or {})
-        missed = [
-            Unread(f"{path}:{line}", reason)
-            for path, line, reason in kernel_source.unlisted(program)
-        ]
+        program = program_of(file.resolve(), folders, defines or {})
+        missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
         return drafts(program, place, folders, like), missed
     except (RecursionError, ValueError, LookupError, re.error) as error:
         return Unread(str(file), f"could not be parsed: {type(error).__name__}")
@@ -142,7 +143,7 @@ def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
     Its types and its launches are those that stand around it. What cannot be read is among them.
     """
     files = _below(folder)
-    parts = {one: kernel_source.included(one, folders) for one in files}
+    parts = {one: included(one, folders) for one in files}
     known = {one for one in files if b"__global__" in (sources.read(one) or b"__global__")}
     while more := {one for one in parts.keys() - known if not known.isdisjoint(parts[one])}:
         known |= more

@@ -9,12 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tokitai_cli import flags, kernel_source, resources, sources
+from tokitai_cli import flags, resources, sources
 from tokitai_cli.errors import CodeError, SpecError, near
 from tokitai_cli.isa import bundles, objects
 from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.isa.parameters import parameters as parameters_of
-from tokitai_cli.kernel_source import Kernel, Parameter
+from tokitai_cli.kernel_source.signatures import (
+    Kernel,
+    Parameter,
+    instantiated,
+    kernels_of,
+    may_declare,
+)
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.take import program as program_of
+from tokitai_cli.kernel_source.text import split
+from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.model.buffers import passed_buffers
 from tokitai_cli.model.spec import Launch, Spec, Variant
 from tokitai_cli.spec.document import Document, KeyPath
@@ -29,7 +39,7 @@ class Signatures(NamedTuple):
 
 def check_signatures(document: Document, spec: Spec) -> Signatures:
     """Raise SpecError where a launch cannot fit its kernel."""
-    programs: dict[tuple[object, ...], kernel_source.Program] = {}
+    programs: dict[tuple[object, ...], Program] = {}
     said: dict[str, None] = {}
     read: dict[str, frozenset[str]] = {}
     for name, variant in spec.variants.items():
@@ -41,17 +51,15 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
         words = flags.resolved(given, document.file.parent)
         key = (source, *words)
         if key not in programs:
-            programs[key] = kernel_source.program(source, flags.include_folders(words))
+            programs[key] = program_of(source, flags.include_folders(words))
         told = _check(document, ("variants", name), variant, programs[key])
         said |= dict.fromkeys(told.notes)
         read |= told.read_back
     return Signatures(tuple(said), read)
 
 
-def _check(
-    document: Document, path: KeyPath, variant: Variant, program: kernel_source.Program
-) -> Signatures:
-    kernels = kernel_source.kernels_of(program)
+def _check(document: Document, path: KeyPath, variant: Variant, program: Program) -> Signatures:
+    kernels = kernels_of(program)
     fitted = {}
     for index, launch in enumerate(variant.launches):
         here = (*path, "launches", index)
@@ -94,7 +102,7 @@ def _fitting(
     variant: Variant,
     launch: Launch,
     kernels: Sequence[Kernel],
-    program: kernel_source.Program,
+    program: Program,
 ) -> tuple[Parameter, ...]:
     """Parameters of the kernel that the launch means; none where it is not known."""
     named, types = sources.overload(launch.kernel)
@@ -105,7 +113,7 @@ def _fitting(
         # A header in front of the source is not read here.
         front = any((document.file.parent / entry).is_file() for entry in variant.include)
         front = front or bool(flags.included(variant.flags))
-        if kernels and not front and not kernel_source.may_declare(program, last):
+        if kernels and not front and not may_declare(program, last):
             mend = near(last, {one.name for one in kernels})
             known = ", ".join(dict.fromkeys(one.qualified for one in kernels)) or "none"
             raise document.fault(
@@ -114,8 +122,8 @@ def _fitting(
                 mend or f"its kernels: {known}",
             )
         return ()
-    arguments = kernel_source.split(rest.rpartition(">")[0]) if rest else []
-    lists = [kernel_source.instantiated(one, program, arguments) for one in same]
+    arguments = split(rest.rpartition(">")[0]) if rest else []
+    lists = [instantiated(one, program, arguments) for one in same]
     if types or any(one.open for one in same):
         return ()
     given = len(launch.args)
@@ -149,7 +157,7 @@ def _read_back(
         body = "\n".join(one.body for one in kernels if one.name == _last(launch))
         for argument, known in zip(launch.args, fitted[index], strict=False):
             reads = argument in variant.workspaces and known.name
-            if reads and kernel_source.role_of(known, body) != "outputs":
+            if reads and role_of(known, body) != "outputs":
                 found.add(str(argument))
     return frozenset(found)
 
