@@ -73,6 +73,22 @@ def test_what_was_typed_arrives(command: Path, tmp_path: Path) -> None:
     assert "no 'such' $op *" in told.stderr
 
 
+def test_it_finds_its_interpreter_by_a_link_to_its_folder_and_without_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "own")
+    folder = tmp_path / "own" / "bin"
+    shutil.copy(LAUNCHER, folder / "tokitai")
+    (folder / "tokitai").chmod(0o755)
+    packages = next((tmp_path / "own" / "lib").glob("python*/site-packages"))
+    (packages / "seen.pth").write_text("\n".join(entry for entry in sys.path if entry), "utf-8")
+    (tmp_path / "a link").symlink_to(folder)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert done(tmp_path / "a link" / "tokitai", "--version").returncode == 0
+    monkeypatch.chdir(folder)
+    assert done("/bin/sh", "tokitai", "--version").returncode == 0
+
+
 def test_an_interrupt_while_python_starts_ends_in_one_line(command: Path) -> None:
     codes: Counter[int] = Counter()
     for milliseconds in range(0, 120, 3):

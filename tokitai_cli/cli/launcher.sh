@@ -3,8 +3,14 @@
 # of memory meets it while it loads its own modules; so an interrupt waits until there is a handler.
 trap 'echo interrupted >&2; exit 130' INT
 self=$0
-[ -h "$self" ] && self=$(readlink -f -- "$self")
+case $self in
+*/*) ;;
+*) if [ -e "$self" ]; then self=./$self; else self=$(command -v -- "$self"); fi ;; # sh tokitai
+esac
 python=${self%/*}/python3
+if [ -h "$self" ] || [ -h "${self%/*}" ]; then # Python looks for its environment by this path
+    self=$(readlink -f -- "$self") && python=${self%/*}/python3
+fi
 [ -x "$python" ] || python=python3
 for kind in v d; do
     limit=$(ulimit -"$kind")
