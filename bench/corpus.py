@@ -270,9 +270,11 @@ def bind(chosen: list[Unit], work: Path) -> None:
     for number, unit in enumerate(chosen):
         here = bound(unit, work / "drafts" / str(number))
         for one in here:
-            told = reason(one.errors) if one.errors else one.ended[:110]
+            ended = re.sub(r"0x[0-9a-f]+, ?", "", one.ended)[:130]
+            told = reason(one.errors) if one.errors else ended
+            name = one.entry.expr if one.entry else ""
             if told:
-                sys.stdout.write(f"      {unit.name}: {told}\n")
+                sys.stdout.write(f"      {unit.name} {name}: {told}\n")
         every += here
         sys.stdout.flush()
         sys.stderr.write(f"\r{number + 1}/{len(chosen)} {unit.name[:70]:70}")

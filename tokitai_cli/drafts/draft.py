@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.drafts.kernel_text import spread
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
@@ -102,7 +103,8 @@ def _draft(
         return Draft(kernel, instance, tuple(reasons), "", "")
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     constants = constants_of(program) | given
-    subject = Subject(kernel, instance, leaves, launch, origin, constants)
+    plain = msgspec.structs.replace(kernel, body=spread(kernel.body, program.macros))
+    subject = Subject(plain, instance, leaves, launch, origin, constants)
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
 

@@ -29,14 +29,14 @@ class Indexing:
     """What the text of a kernel's body says of its arrays and sizes.
 
     body: with arrays and sizes by the names that they have in the spec. constants: values of names that
-    are no sizes. Attributes: `body` with pointers made from arrays (`row = x + i * n`) put in.
+    are no sizes. Attributes: these, `body` with pointers made from arrays (`row = x + i * n`) put in.
     """
 
     def __init__(
         self, body: str, arrays: Sequence[str], sizes: Sequence[str], constants: Mapping[str, str]
     ) -> None:
         self.sizes = list(sizes)
-        self._constants = constants
+        self.constants = constants
         self.body = scoped(without_pointers(body, arrays))
         self.variables = dict(defined(self.body))
         # Arrays of offsets: of each two neighbours one begins a loop, and the other ends it.
@@ -90,7 +90,7 @@ class Indexing:
         for _ in range(_DEPTH):
             if name.isdigit():
                 return name
-            name = self._constants.get(name, "").strip("() ")
+            name = self.constants.get(name, "").strip("() ")
         return ""
 
     def grid(self, block: Sequence[str]) -> list[str]:
@@ -111,7 +111,7 @@ class Indexing:
         return found if found and all(found) else []
 
     def _scales(self) -> list[str]:
-        return [re.escape(one) for one in self._constants if self.value(one)] or ["(?!)"]
+        return [re.escape(one) for one in self.constants if self.value(one)] or ["(?!)"]
 
     def shape(self, array: str) -> list[str]:
         """Extents of the array, by its strides; empty where the text does not say."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tokitai_cli.kernel_source.text import split
+from tokitai_cli.kernel_source.text import Macro, split
 
 _CAST = re.compile(
     r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"
@@ -16,6 +16,8 @@ _WHOLE = (
     r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
 )
 _DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
+_SHORT, _LONGEST = 300, 1 << 18  # letters of a macro, and of a body with macros put in
+_NESTED = 3  # macros within each other
 _POINTERS = 4  # made from each array, one from another
 
 
@@ -25,6 +27,25 @@ def defined(body: str) -> Iterator[tuple[str, str]]:
         for part in split(one):
             if told := re.fullmatch(r"(\w+)\s*=\s*([^=]+)", " ".join(part.split())):
                 yield told[1], told[2]
+
+
+def spread(body: str, macros: Mapping[str, Macro]) -> str:
+    """`body` with expressions for the macros with arguments that stand for one."""
+    short = {
+        name: macro.bodies[0].strip()
+        for name, macro in macros.items()
+        if macro.parameters and len(set(macro.bodies)) == 1 and len(macro.bodies[0]) < _SHORT
+        and not re.search(r"[;{}#]", macro.bodies[0])
+    }  # fmt: skip
+    for _ in range(_NESTED):
+        for call in reversed(list(re.finditer(r"\b([A-Za-z_]\w*)\s*\(", body))):
+            end = _closed(body, call.end() - 1) if call[1] in short else -1
+            given = split(body[call.end() : end]) if end > 0 else []
+            named = dict(zip(macros[call[1]].parameters, given, strict=False)) if given else {}
+            if given and len(named) == len(given) and len(body) < _LONGEST:
+                told = re.sub(r"\w+", lambda m, n=named: n.get(m[0], m[0]), short[call[1]])  # type: ignore[misc]
+                body = f"{body[: call.start()]}({told}){body[end + 1 :]}"
+    return body
 
 
 def scoped(body: str) -> str:

@@ -18,6 +18,7 @@ from tokitai_cli.kernel_source.signatures import Kernel, Parameter
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS = 1024
+_SHARED = 16384
 _UNSAID = "  # guess: the host's launch does not say it"
 
 
@@ -81,8 +82,11 @@ class LaunchWriter:
         ]
         if re.search(r"\bextern\b[^;]*\b__shared__\b|\bHIP_DYNAMIC_SHARED\b", self.kernel.body):
             shared = self._expression(self.launch.shared if self.launch else "")
-            guess = "" if shared and shared != "0" else "  # guess: bytes of shared memory"
-            lines.append(f"        shared: {quoted(shared if not guess else '16384')}{guess}")
+            known = shared not in ("", "0")
+            if not known or block[1]:  # bytes for threads that the host does not start
+                shared = f"{shared} + {_SHARED}" if known else str(_SHARED)
+            guess = "" if known and not block[1] else "  # guess: bytes of shared memory"
+            lines.append(f"        shared: {quoted(shared)}{guess}")
         args = ", ".join(self._named(one.name) for one in self.leaves.args)
         return [*lines, f"        args: [{args}]"]
 

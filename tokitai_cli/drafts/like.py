@@ -139,6 +139,9 @@ class LikeWriter(Writer):
     def _add_rows(self) -> None:
         pass  # the op has its own
 
+    def _room(self, array: str, extents: list[str]) -> list[str]:
+        return []  # the op has its own shapes
+
     def filled(self) -> dict[str, int]:
         """None: the op has its own limits."""
         return {}

@@ -6,8 +6,9 @@ import keyword
 import re
 
 from tokitai_cli.drafts.indexing import Indexing
-from tokitai_cli.drafts.launch_writer import LaunchWriter, Subject, defaults, quoted
+from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import free
+from tokitai_cli.drafts.room import RoomWriter
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
@@ -28,7 +29,7 @@ _SCALARS = {
 _HEAD = re.compile(r"^(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$", re.I)  # of attention
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
 # Second moments, variances and what is made of them.
-_NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$", re.I)
+_NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(r"ignore|pad|seed|offset|flag|mode|steps?$|ind(?:ex|ices)$|idx$", re.I)
@@ -38,7 +39,7 @@ _EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1,
 _WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 
 
-class Writer(LaunchWriter):
+class Writer(RoomWriter):
     """Texts of one draft: spec.yaml and formula.py."""
 
     def __init__(self, subject: Subject) -> None:
@@ -54,8 +55,9 @@ class Writer(LaunchWriter):
         self.function = _word(self.kernel.name)
         fixed = self.leaves.variables
         arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
+        self._plain = self.leaves.plain(self.kernel.body)
         self.text = Indexing(
-            self.leaves.plain(self.kernel.body),
+            self._plain,
             [one.name for one in arrays],
             [one.name for one in self.sizes],
             subject.constants,
@@ -145,10 +147,10 @@ class Writer(LaunchWriter):
 
     def _params(self) -> list[str]:
         rows = []
-        for one, size in zip(self.sizes, defaults(len(self.sizes)), strict=True):
+        for one in self.sizes:
             told = {"multiple_of": self._multiples.get(one.name), "max": self._limits.get(one.name)}
             said = "".join(f", {key}: {value}" for key, value in told.items() if value)
-            default = self._fitting(one.name, size)
+            default = self._values[one.name]
             text = f'{{default: {default}{said}, help: "{one.text}"}}'
             rows.append(
                 f"  {one.name}: {text}  # guess: its default{' and limits' if said else ''}"
@@ -157,12 +159,6 @@ class Writer(LaunchWriter):
         return rows or [
             f'  elements: {{default: {count}, help: "elements of each array"}}  # guess: a size'
         ]
-
-    def _fitting(self, size: str, value: int) -> int:
-        """About `value`, as the kernel takes it: a multiple, and no more than its own arrays hold."""
-        step, most = self._multiples.get(size, 1), self._limits.get(size, value)
-        value = value if value <= most else most - value % 2
-        return max(step, value // step * step)
 
     def _array(self, one: Parameter) -> str:
         dtype = one.dtypes[0] if one.dtypes else "float32"
@@ -181,7 +177,12 @@ class Writer(LaunchWriter):
         behind = f", {inner}" if inner else ""
         sizes = [size.name for size in self.sizes[:3]] or ["elements"]
         left = _DIMENSIONS - bool(before) - bool(behind)
-        told = ", ".join(map(quoted, self.text.shape(one.name)[-left:] or sizes))
+        extents = self.text.shape(one.name)[-left:]
+        room = self._room(one.name, extents)
+        if room:
+            said = f", where its strides say [{', '.join(extents)}]" if extents else ""
+            guess += f" (room for what its indices may reach{said})"
+        told = ", ".join(map(quoted, room or extents or sizes))
         shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"
 
@@ -225,10 +226,16 @@ class Writer(LaunchWriter):
 
     def _draw(self, one: Parameter) -> str:
         """Draw of an array that is not N(0,1); empty for one that may be."""
+        if one.kind == "structs":
+            return "{kind: constant, value: 0}"  # whole numbers in it may be indices
         dtype = one.dtypes[0] if one.dtypes else ""
         squares = one.name == "v" and "m" in self.roles
         if "float" in dtype:
-            return "{kind: uniform}" if squares or _NOT_BELOW_0.search(one.name) else ""
+            whole = (
+                rf"\(\s*(?:unsigned\s+)?int\s*\)\s*\(?[^;]*(?<![\w.]){one.name}\s*\["  # an index
+            )
+            positive = squares or _NOT_BELOW_0.search(one.name) or re.search(whole, self._plain)
+            return "{kind: uniform}" if positive else ""
         if "int" not in dtype:
             return ""
         if re.search("mask", one.name, re.I):

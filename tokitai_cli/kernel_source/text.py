@@ -54,11 +54,12 @@ class Directive(msgspec.Struct, frozen=True):
 
 
 class Macro(msgspec.Struct, frozen=True):
-    """All definitions of a macro: words of its bodies, and whether it takes arguments."""
+    """All definitions of a macro: words of its bodies, and what it takes as arguments, if anything."""
 
     words: frozenset[str]
     called: bool
     bodies: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
 
     @property
     def rest(self) -> str | None:
@@ -122,12 +123,14 @@ def split(text: str) -> list[str]:
 def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
     """Macros that the texts define, by name; those that stand for a qualifier's macro resolved."""
     found: dict[str, list[tuple[str, bool]]] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
     for text in texts:
         for line in DIRECTIVE.finditer(text):
             match = DEFINE.match(line["rest"]) if line["word"] == "define" else None
             if match is not None:
                 body = re.sub(r"\\\r?\n", "  ", match["body"])
                 found.setdefault(match["name"], []).append((body, match["parameters"] is not None))
+                parameters[match["name"]] = tuple(re.findall(r"[\w.]+", match["parameters"] or ""))
     # One macro may stand for another: its words are put in, a few times over.
     for _ in range(3):
         for name, bodies in found.items():
@@ -137,6 +140,7 @@ def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
             frozenset(word for body, _ in bodies for word in WORD.findall(body)),
             any(called for _, called in bodies),
             tuple(body for body, _ in bodies),
+            parameters[name],
         )
         for name, bodies in found.items()
     }

@@ -1,0 +1,85 @@
+"""Drafts are given sizes and room that their kernels end within."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tokitai_cli import spec
+from tokitai_cli.drafts.kernel_text import spread
+from tokitai_cli.drafts.reach import Reach, places
+from tokitai_cli.kernel_source.text import macros_of
+from tokitai_cli.pipeline.new import new
+from tokitai_cli.spec.gaps import GAP
+
+
+@pytest.mark.parametrize(
+    ("body", "elements"),
+    [
+        ("int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = 1;", 256),
+        ("int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1;", 100),
+        ("int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return; x[i + 2] = 1;", 102),
+        ("for (int i = threadIdx.x; i <= n; i += 64) x[2 * i] = 1;", 201),
+        ("for (int s = n / 2; s > 0; s >>= 1) if (threadIdx.x < s) x[threadIdx.x + s] = 1;", 100),
+        ("int at = threadIdx.x % 8, row = threadIdx.x / 8; x[row * n + at] = 1;", 708),
+        ("for (int r = 0; r < n; ++r) x[r * W + (threadIdx.x & 3)] = 1;", 99 * 32 + 4),
+        ("int i = threadIdx.x > 3 ? n : 7; x[min(i, 50)] = 1;", 51),
+        ("int i = threadIdx.x; x[i] = 1; i = n; x[i] = 2;", 101),
+        ("if (threadIdx.x < 4) x[ids[threadIdx.x]] = 1;", 10),
+        ("x[AT(threadIdx.x, 2)] = 1;", 2 * 100 + 64),
+        ("int i = 0; while (more()) i++; x[i] = 1;", None),
+        ("x[hash(threadIdx.x)] = 1;", None),
+        ("fill(x, n);", None),
+    ],
+)  # fmt: skip
+def test_indices_are_bounded_by_launch_guards_and_draws(body: str, elements: int | None) -> None:
+    body = spread(body, macros_of(["#define AT(a, b) ((b) * n + (a))\n"]))
+    values = {"n": 100, **places("thread", [64]), **places("block", [4])}
+    reach = Reach(body, values, {"W": "(4 * 8)"}, {"ids": 9})
+    assert reach.elements("x") == elements
+
+
+KERNELS = """\
+#define TILE 64
+struct Edge { int to; float weight; };
+__global__ void tile(const float* x, float* y, int n) { y[blockIdx.x * TILE * 16 + threadIdx.x] = x[n]; }
+__global__ void walk(const Edge* edges, const float* x, float* y, int n) {
+  int i = threadIdx.x;
+  if (i < n) y[i] = x[edges[i].to];
+}
+__global__ void inner(float* x, size_t N, size_t rows, size_t cols) {
+  for (size_t i = threadIdx.x; i < N - rows * cols; i += blockDim.x) x[i] = 1;
+}
+__global__ void shared(float* x, int n) {
+  extern __shared__ float part[];
+  part[threadIdx.x] = x[threadIdx.x % n];
+}
+__global__ void pick(const float* rand, const float* x, float* y, int n) {
+  y[threadIdx.x] = x[(int)(rand[threadIdx.x] * n)];
+}
+void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)>>>(x, n); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        ("tile", ["y: {dtype: float32, shape: [", "(room for what its indices may reach"]),
+        ("walk", ["edges: {kind: constant, value: 0}", "y: {dtype: float32, shape: [n]}"]),
+        ("inner", ["N: {default: 280,"]),
+        ("shared", ['shared: "n * 4 + 16384"  # guess: bytes of shared memory']),
+        ("pick", ["rand: {kind: uniform}"]),
+    ],
+)
+def test_room_draws_and_sizes_of_a_draft_are_guesses(
+    kernel: str, told: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "k.hip").write_text(KERNELS)
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", (), {})
+    for one in told:
+        (line,) = (line for line in draft.spec.splitlines() if one in line)
+        assert "# guess:" in line
+    for name in ("spec.yaml", "formula.py"):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(GAP, "#"))
+    assert spec.load(tmp_path / "spec.yaml").spec.variants["main"].launches

@@ -1,0 +1,105 @@
+"""Sizes of a draft's defaults, and room in its arrays for what the indices reach at them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Mapping
+
+from tokitai_cli import expressions
+from tokitai_cli.drafts.launch_writer import LaunchWriter, defaults
+from tokitai_cli.drafts.reach import Reach, places
+from tokitai_cli.errors import SpecError
+from tokitai_cli.kernel_source.signatures import Parameter
+
+_FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it is to end soon
+_ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
+
+_VECTORS = re.compile(r"[<(]\s*(?:const\s+)?\w+[248]\s*(?:const\s*)?\*\s*[>)]|[Pp]acked128|load128")
+
+
+class RoomWriter(LaunchWriter):
+    """The part of a draft that says how large sizes and arrays are."""
+
+    parameters: list[Parameter]
+    roles: dict[str, str]
+    _limits: Mapping[str, int]
+    _multiples: Mapping[str, int]
+
+    def _draw(self, one: Parameter) -> str:
+        raise NotImplementedError
+
+    def _numbers(self) -> list[Parameter]:
+        raise NotImplementedError
+
+    def _room(self, array: str, extents: list[str]) -> list[str]:
+        """One extent that holds all that the indices reach, where `extents` do not; else empty.
+
+        extents: as the text's strides tell them; none where it does not say any.
+        """
+        values = self._values
+        names = [one.name for one in self.sizes[:3]] or ["elements"]
+        total = math.prod(values[name] for name in names)
+        held = math.prod(self._count(one) for one in extents) if extents else total
+        reached = self._reach.elements(array)
+        if reached is None:
+            reached = max(held, _ROOM // -(-self.leaves.inner.get(array, 1) // 16))
+        if reached <= held:
+            return []
+        times = -(-min(reached, _MOST_ROOM) // total)
+        return [" * ".join([str(times), *names] if times > 1 else names)]
+
+    def _count(self, extent: str) -> int:
+        """An extent at the default sizes; 0 where it has none there."""
+        try:
+            return max(0, expressions.evaluate(extent, self._values))
+        except SpecError:
+            return 0
+
+    @functools.cached_property
+    def _values(self) -> dict[str, int]:
+        """The sizes' defaults: one that products of others are taken from is the product of all."""
+        names = [one.name for one in self.sizes]
+        told = dict(zip(names, defaults(len(names)), strict=True))
+        if _VECTORS.search(self.kernel.body):  # a row begins where a vector may
+            told = {name: n if n % 8 == 0 else 8 * n for name, n in told.items()}
+        for name in names:
+            less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self.text.body)
+            others = {word for one in less for word in re.findall(r"\w+", one)} - {name}
+            if others & told.keys():
+                told[name] = math.prod(n for other, n in told.items() if other != name)
+        told = {name: self._fitting(name, n) for name, n in told.items()}
+        block = self._block()[0]
+        launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
+        while told and (
+            counted := [one for one in expressions.names_in(launch) if told[one] > _FEW]
+        ):
+            if expressions.evaluate(launch, told) <= _MOST_THREADS:
+                break
+            largest = max(counted, key=lambda one: told[one])
+            if (half := self._fitting(largest, told[largest] // 2)) == told[largest]:
+                break
+            told[largest] = half
+        return told or {"elements": self._whole or 96}
+
+    @functools.cached_property
+    def _reach(self) -> Reach:
+        """How far indices go at the defaults, in the launch that the draft has."""
+        block = self._block()[0]
+        grid = self._grid(block)[0]
+        values = self._values | {one.name: 1 for one in self._numbers() if one.integer}
+        values |= places("thread", [self._count(one) for one in block])
+        values |= places("block", [self._count(one) for one in grid])
+        drawn: dict[str, int] = {}
+        for one in self.parameters:
+            told = re.search(r"(below|end|hi): \"?([^,}\"]+)", self._draw(one))
+            if self.roles.get(one.name) in {"inputs", "inout"} and told:
+                drawn[one.name] = self._count(told[2]) - (told[1] == "below")
+        return Reach(self.text.body, values, self.text.constants, drawn)
+
+    def _fitting(self, size: str, value: int) -> int:
+        """About `value`, as the kernel takes it: a multiple, and no more than its own arrays hold."""
+        step, most = self._multiples.get(size, 1), self._limits.get(size, value)
+        value = value if value <= most else most - value % 2
+        return max(step, value // step * step)
