@@ -83,3 +83,28 @@ def test_room_draws_and_sizes_of_a_draft_are_guesses(
     for name in ("spec.yaml", "formula.py"):
         (tmp_path / name).write_text((tmp_path / name).read_text().replace(GAP, "#"))
     assert spec.load(tmp_path / "spec.yaml").spec.variants["main"].launches
+
+
+LAID_OUT = """\
+#define ORDER 7
+typedef struct { float re, im; } Number;
+typedef struct { Number e[3][ORDER + 1]; int next[ORDER]; } Matrix;
+__global__ void clear(Matrix* m, int n) { if (threadIdx.x < n) m[threadIdx.x].next[0] = 0; }
+__global__ void few(float* y, int n) {
+  __shared__ float part[16];
+  part[threadIdx.x] = 1;
+  if (threadIdx.x < n) y[threadIdx.x] = part[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [("clear", f"shape: [n, {3 * 8 * 8 + 7 * 4}]"), ("few", "block: [16]  # guess:")],
+)
+def test_layouts_and_blocks_follow_arrays_of_fixed_extents(
+    kernel: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "k.hip").write_text(LAID_OUT)
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", (), {})
+    assert told in draft.spec

@@ -60,18 +60,18 @@ class Reach:
         found = list(indices(self._body, array))
         if not found or len(found) < every:
             return None
-        tops = [self._top(one) for one in found]
+        tops = [self.top(one) for one in found]
         if None in tops:
             return None
         return max(0, *(one for one in tops if one is not None)) + 1 if tops else None
 
-    def _top(self, text: str) -> int | None:
+    def top(self, text: str) -> int | None:
         """Largest value of an expression of C++."""
         if len(self._open) > _DEEPEST:
             return None
         text = re.sub(rf"\(\s*{_KINDS}\s*\)|\b(?:std::)(?=\w)|static_cast\s*<[^<>]*>", "", text)
         if choice := re.fullmatch(r"[^?]*\?([^?:]*):([^?:]*)", text.strip().strip("()")):
-            both = [self._top(one) for one in choice.groups()]
+            both = [self.top(one) for one in choice.groups()]
             return None if None in both else max(one for one in both if one is not None)
         text = re.sub(r"(?<!/)/(?!/)", "//", text.replace("&&", " and ").replace("||", " or "))
         try:
@@ -160,11 +160,11 @@ class Reach:
 
     def _variable(self, name: str) -> int | None:
         guard = self._guarded(name)
-        made: list[int | None] = [self._top(one) for one in self._made.get(name, ())]
+        made: list[int | None] = [self.top(one) for one in self._made.get(name, ())]
         if not made and name in self._values:
             made = [self._values[name]]
         if not made and name in self._constants:
-            return self._top(self._constants[name])
+            return self.top(self._constants[name])
         if not made or None in made or name in self._raised:
             return guard
         top = max(one for one in made if one is not None)
@@ -172,7 +172,7 @@ class Reach:
 
     def _guarded(self, text: str) -> int | None:
         """The largest value that a comparison leaves, None where it is compared with nothing known."""
-        tops = (self._top(one) for one in self._guards(text))
+        tops = (self.top(one) for one in self._guards(text))
         return max((one for one in tops if one is not None and one >= 0), default=None)
 
     def _guards(self, name: str) -> list[str]:

@@ -16,7 +16,7 @@ from tokitai_cli.kernel_source.signatures import Parameter
 _FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it is to end soon
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
-_VECTORS = re.compile(r"[<(]\s*(?:const\s+)?\w+[248]\s*(?:const\s*)?\*\s*[>)]|[Pp]acked128|load128")
+_VECTORS = re.compile(r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128")
 
 
 class RoomWriter(LaunchWriter):
@@ -56,6 +56,26 @@ class RoomWriter(LaunchWriter):
             return max(0, expressions.evaluate(extent, self._values))
         except SpecError:
             return 0
+
+    def _block(self) -> tuple[list[str], str]:
+        """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
+        block, guess = super()._block()
+        if not guess or self.text.block or not all(map(str.isdigit, block)):
+            return block, guess
+        told = re.findall(r"__shared__\s+[\w:<>]+\s+(\w+)\s*\[([^\]]+)\]", self.text.body)
+        names = [one.name for one in self.sizes]
+        values = dict(zip(names, defaults(len(names)), strict=True))
+        counts = [int(one) for one in block]
+        while told:
+            here = values | places("thread", counts)
+            reach = Reach(self.text.body, here, self.text.constants, {})
+            pairs = [(reach.elements(name) or 0, reach.top(extent)) for name, extent in told]
+            if all(extent is None or reached <= extent for reached, extent in pairs):
+                return [str(one) for one in counts], guess
+            if max(counts) == 1:
+                break
+            counts = [max(1, one // 2) for one in counts]
+        return block, guess
 
     @functools.cached_property
     def _values(self) -> dict[str, int]:

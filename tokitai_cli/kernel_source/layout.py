@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tokitai_cli.kernel_source.launches import constants_of
 from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
+_DEPTH = 4  # of constants put in
 
 
 def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
@@ -33,11 +37,14 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
     for path, pieces in program.pieces.items():
         for piece in pieces:
             if piece.kind == "class" and name in piece.names:
-                return _fields(piece.node, program.texts[path].parsed, types)
+                constants = constants_of(program)
+                return _fields(piece.node, program.texts[path].parsed, types, constants)
     return None
 
 
-def _fields(node: Node, text: str, types: Types) -> list[tuple[Parameter, int]] | None:
+def _fields(
+    node: Node, text: str, types: Types, constants: Mapping[str, str]
+) -> list[tuple[Parameter, int]] | None:
     body = node.child_by_field_name("body")
     for child in node.children if body is None else ():
         body = body or child.child_by_field_name("body")
@@ -61,14 +68,24 @@ def _fields(node: Node, text: str, types: Types) -> list[tuple[Parameter, int]] 
             continue
         for one in declarators:
             whole = text[one.start_byte : one.end_byte]
-            extent = re.search(r"\[\s*(\w*)\s*\]", whole)
-            if extent is not None and not extent[1].isdigit():
+            counts = [_count(one, constants) for one in re.findall(r"\[([^\]]*)\]", whole)]
+            if 0 in counts:
                 return None
             name = next(leaf(one), "")
             bare = re.sub(r"\[[^\]]*\]", "", whole)
             known = parameter_of(f"{front} {bare}", name, types)
-            found.append((known, int(extent[1]) if extent else 0))
+            found.append((known, math.prod(counts) if counts else 0))
     return found
+
+
+def _count(text: str, constants: Mapping[str, str]) -> int:
+    """Value of an array's extent; 0 where it is no number."""
+    for _ in range(_DEPTH):
+        text = re.sub(r"[A-Za-z_]\w*", lambda one: f"({constants.get(one[0], one[0])})", text)
+        text = re.sub(r"\(\s*(\d+)\s*\)", r"\1", text)
+    if not re.fullmatch(r"\s*\d+(?:\s*[+*]\s*\d+)*\s*", text):
+        return 0
+    return sum(math.prod(int(one) for one in part.split("*")) for part in text.split("+"))
 
 
 def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:
