@@ -341,3 +341,25 @@ def test_limits_and_ranges_are_guessed_by_the_text(tmp_path: Path) -> None:
         "starts: {kind: offsets, end: nnz}, col: {kind: index-uniform, below: n_cols}" in draft.spec
     )
     assert '    in_ = inputs["in"]' in draft.formula
+
+
+def test_variables_that_a_draft_leaves_out_are_told(tmp_path: Path) -> None:
+    source = tmp_path / "count.cu"
+    source.write_text(
+        "namespace my { __constant__ float table[4]; }\n"
+        "__device__ unsigned int counter, idle;\n"
+        "__global__ void count(const float* x, float* y, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n) y[i] = my::table[i & 3] * x[i];\n"
+        "    if (i < n && x[i] > 0) atomicAdd(&counter, 1u);\n"
+        "}\n",
+        "utf-8",
+    )
+    draft, _, _ = new(source, tmp_path / "made", "", "", (), {})
+    assert (
+        "    non_claims:\n"
+        '      - "variable my::table: read as it starts"  # guess: that this is meant\n'
+        '      - "variable counter: written, not judged"'
+        "  # guess: that this is no output (symbol: counter)\n"
+    ) in draft.spec
+    assert "idle" not in draft.spec

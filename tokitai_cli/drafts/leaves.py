@@ -30,8 +30,9 @@ class Leaves:
     args: names in the kernel's order. found: each array and number by a name of its own. places: how
     the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
     each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
-    of the source, with extents and role. unsized: others that the kernel writes. inner: what an element
-    of an array holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
+    of the source, with extents and role. unsized: others that the kernel writes. unbound: those
+    that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
+    holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
     """
 
     def __init__(self, program: Program) -> None:
@@ -45,6 +46,7 @@ class Leaves:
         self.reasons: list[str] = []
         self.variables: dict[str, tuple[Variable, list[int], str]] = {}
         self.unsized: list[str] = []
+        self.unbound: list[tuple[str, bool]] = []
         self.inner: dict[str, int] = {}
         self.words = 0
 
@@ -59,7 +61,10 @@ class Leaves:
             role, extents = variable_role(one, text), _numbers(one.extents)
             name = free(one.element.name)
             reads = role == "symbols"
-            if not role or name in taken or (one.space if reads else written):
+            if not role:
+                continue
+            if name in taken or (one.space if reads else written):
+                self.unbound.append((one.qualified, reads))
                 continue
             if extents is None:
                 self.unsized += [] if reads else [one.qualified]

@@ -98,6 +98,12 @@ class Writer(RoomWriter):
         lines += ["    launches:", f"      - kernel: {quoted(self.instance)}", *self._launch()]
         lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
         lines += self._checks()
+        unbound = [
+            quoted(f"variable {name}: " + ("read as it starts" if reads else "written, not judged"))
+            + f"  # guess: that this is {'meant' if reads else f'no output (symbol: {name})'}"
+            for name, reads in self.leaves.unbound
+        ]
+        lines += ["    non_claims:", *(f"      - {line}" for line in unbound)] if unbound else []
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
 
