@@ -16,7 +16,7 @@ _WHOLE = (
     r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
 )
 _DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
-_SHORT, _LONGEST = 300, 1 << 18  # letters of a macro, and of a body with macros put in
+_SHORT, _LONGEST = 300, 1 << 15  # letters of a macro, and of a body with macros put in
 _NESTED = 3  # macros within each other
 _POINTERS = 4  # made from each array, one from another
 
@@ -37,12 +37,15 @@ def spread(body: str, macros: Mapping[str, Macro]) -> str:
         if macro.parameters and len(set(macro.bodies)) == 1 and len(macro.bodies[0]) < _SHORT
         and not re.search(r"[;{}#]", macro.bodies[0])
     }  # fmt: skip
+    plain = body
     for _ in range(_NESTED):
         for call in reversed(list(re.finditer(r"\b([A-Za-z_]\w*)\s*\(", body))):
             end = _closed(body, call.end() - 1) if call[1] in short else -1
             given = split(body[call.end() : end]) if end > 0 else []
             named = dict(zip(macros[call[1]].parameters, given, strict=False)) if given else {}
-            if given and len(named) == len(given) and len(body) < _LONGEST:
+            if len(body) > _LONGEST:
+                return plain
+            if given and len(named) == len(given):
                 told = re.sub(r"\w+", lambda m, n=named: n.get(m[0], m[0]), short[call[1]])  # type: ignore[misc]
                 body = f"{body[: call.start()]}({told}){body[end + 1 :]}"
     return body

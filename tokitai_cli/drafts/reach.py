@@ -40,6 +40,7 @@ class Reach:
     ) -> None:
         self._body = _versions(re.sub(r"->", ".", _NUMBER.sub(r"\1", body)))
         self._values, self._constants, self._drawn = dict(values), constants, drawn
+        self._packed = re.sub(r"\s+", "", self._body)
         self._known: dict[str, int | None] = {}
         self._open: set[str] = set()
         self._made: dict[str, list[str]] = {}
@@ -60,7 +61,7 @@ class Reach:
         found = list(indices(self._body, array))
         if not found or len(found) < every:
             return None
-        tops = [self.top(one) for one in found]
+        tops = [self.top(one) for one in {" ".join(one.split()) for one in found}]
         if None in tops:
             return None
         return max(0, *(one for one in tops if one is not None)) + 1 if tops else None
@@ -125,7 +126,10 @@ class Reach:
         if one is None or other is None:
             return None
         if isinstance(op, ast.Add):
-            told = self._guarded(f"{ast.unparse(left)} + {ast.unparse(right)}")
+            text = f"{ast.unparse(left)} + {ast.unparse(right)}"
+            packed = text.replace(" ", "")
+            compared = f"{packed}<" in self._packed or f"{packed}>" in self._packed
+            told = self._guarded(text) if compared else None
             return one + other if told is None else min(told, one + other)
         if isinstance(op, ast.BitOr | ast.BitXor):
             return one + other
