@@ -26,6 +26,8 @@ from tokitai_cli.spec.gaps import GAP
         ("for (int r = 0; r < n; ++r) x[r * W + (threadIdx.x & 3)] = 1;", 99 * 32 + 4),
         ("int i = threadIdx.x > 3 ? n : 7; x[min(i, 50)] = 1;", 51),
         ("int i = threadIdx.x; x[i] = 1; i = n; x[i] = 2;", 101),
+        ("int k = threadIdx.x; if (k < 2) s[k] = 1; x[k * 3] = 1;", 190),
+        ("int k = threadIdx.x; if (k < 2) { x[k] = 1; }", 2),
         ("if (threadIdx.x < 4) x[ids[threadIdx.x]] = 1;", 10),
         ("x[AT(threadIdx.x, 2)] = 1;", 2 * 100 + 64),
         ("int i = 0; while (more()) i++; x[i] = 1;", None),

@@ -64,6 +64,13 @@ def scoped(body: str) -> str:
     return body
 
 
+def conditions(text: str) -> Iterator[tuple[int, int, int]]:
+    """Where each condition begins and ends, and where the statement ends that stands behind it."""
+    for one in re.finditer(r"\b(?:if|for|while)\s*(?=\()", text):
+        if (head := _closed(text, one.end())) > 0:
+            yield one.start(), head, _statement_end(text, one.start())
+
+
 def _statement_end(text: str, at: int) -> int:
     """Where the statement that begins there ends, a loop's with what it repeats."""
     begun = re.compile(r"\s*(?:(?:for|while|if)\s*(?=\()|(?=\{))").match(text, at)
@@ -75,9 +82,10 @@ def _statement_end(text: str, at: int) -> int:
     return _statement_end(text, end)
 
 
-def indices(body: str, array: str) -> Iterator[str]:
-    """What stands between the brackets behind the array's name."""
-    for match in re.finditer(rf"(?<![\w.]){array}\s*\[", body):
+def indices(body: str, array: str, first: bool = False) -> Iterator[str]:
+    """What stands between the brackets behind the array's name; `first`: where the body begins."""
+    start = r"\A" if first else r"(?<![\w.])"
+    for match in re.finditer(rf"{start}{array}\s*\[", body):
         if (end := _closed(body, match.end() - 1)) > 0:
             yield body[match.end() : end]
 

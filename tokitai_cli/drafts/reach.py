@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 
-from tokitai_cli.drafts.kernel_text import indices
+from tokitai_cli.drafts.kernel_text import conditions, indices
 from tokitai_cli.kernel_source.text import split
 
 _MOST = 1 << 40
@@ -41,7 +41,9 @@ class Reach:
         self._body = _versions(re.sub(r"->", ".", _NUMBER.sub(r"\1", body)))
         self._values, self._constants, self._drawn = dict(values), constants, drawn
         self._packed = re.sub(r"\s+", "", self._body)
-        self._known: dict[str, int | None] = {}
+        self._scopes = list(conditions(self._body))
+        self._here: tuple[int, ...] = ()  # where the conditions begin that the index stands behind
+        self._known: dict[tuple[str, tuple[int, ...]], int | None] = {}
         self._open: set[str] = set()
         self._made: dict[str, list[str]] = {}
         self._raised: set[str] = set(re.findall(r"([A-Za-z_]\w*)\s*\+\+", self._body))
@@ -57,14 +59,15 @@ class Reach:
 
     def elements(self, array: str) -> int | None:
         """Elements that are reached, None where an index cannot be bounded or the array is handed on."""
-        every = len(re.findall(rf"(?<![\w.]){array}\b", self._body))
-        found = list(indices(self._body, array))
-        if not found or len(found) < every:
-            return None
-        tops = [self.top(one) for one in {" ".join(one.split()) for one in found}]
-        if None in tops:
-            return None
-        return max(0, *(one for one in tops if one is not None)) + 1 if tops else None
+        every = [one.start() for one in re.finditer(rf"(?<![\w.]){array}\b", self._body)]
+        tops: set[int | None] = set()
+        for at in every:
+            text = next(indices(self._body[at:], array, first=True), None)
+            self._here = tuple(b for b, _, end in self._scopes if b <= at < end)
+            tops.add(None if text is None else self.top(text))
+        self._here = ()
+        known = [one for one in tops if one is not None]
+        return max(0, *known) + 1 if known and len(known) == len(tops) else None
 
     def top(self, text: str) -> int | None:
         """Largest value of an expression of C++."""
@@ -156,11 +159,12 @@ class Reach:
             return None
         if name in self._values and "Idx" not in name:
             return self._values[name]
-        if name not in self._known:
+        key = (name, self._here)
+        if key not in self._known:
             self._open.add(name)
-            self._known[name] = self._variable(name)
+            self._known[key] = self._variable(name)
             self._open.discard(name)
-        return self._known[name]
+        return self._known[key]
 
     def _variable(self, name: str) -> int | None:
         guard = self._guarded(name)
@@ -185,8 +189,9 @@ class Reach:
         word, end = rf"(?<![\w.]){plain}", r"\s*(?=[;?,{]|&&|\|\||\)|$)"
         value = r"((?:[^;<>=&|?,{}()]|\([^;<>=&|?,{}()]*\))+)"
         found = [
-            f"({told}) - {int(not equal)}"
-            for equal, told in re.findall(rf"{word}\s*<(?!<)(=?)\s*{value}{end}", self._body)
+            f"({one[2]}) - {int(not one[1])}"
+            for one in re.finditer(rf"{word}\s*<(?!<)(=?)\s*{value}{end}", self._body)
+            if self._holds(one.start())
         ]
         found += [
             f"({told}) - {int(bool(equal))}"
@@ -194,10 +199,16 @@ class Reach:
             if not re.fullmatch(r"\s*0\s*", told)
         ] if _NEGATED.search(self._body) else []  # fmt: skip
         found += [
-            f"({told}) - {int(not equal)}"
-            for told, equal in re.findall(rf"([\w.*]+)\s*(?<!>)>(?!>)(=?)\s*{plain}\b", self._body)
+            f"({one[1]}) - {int(not one[2])}"
+            for one in re.finditer(rf"([\w.*]+)\s*(?<!>)>(?!>)(=?)\s*{plain}\b", self._body)
+            if self._holds(one.start())
         ]
         return found
+
+    def _holds(self, at: int) -> bool:
+        """Whether the comparison there holds at the index, and is no condition of another statement."""
+        mine = [begin for begin, head, _ in self._scopes if begin <= at < head]
+        return not mine or mine[-1] in self._here
 
 
 def _versions(body: str) -> str:
