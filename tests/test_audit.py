@@ -149,6 +149,14 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     ),
     "title": (lambda tree: tree["contract"].update(title="A better one"), "not what the spec"),
     "twice": (lambda tree: tree["cases"].append(tree["cases"][0]), "stands twice"),
+    "grid": (
+        lambda tree: tree["cases"][0]["launches"][0].update(grid=[999, 1, 1]),
+        "its launches are not those that the spec gives it",
+    ),
+    "input": (
+        lambda tree: tree["cases"][0]["inputs"][0].update(dtype="float64"),
+        "are not those that the spec gives it",
+    ),
     "command": (lambda tree: tree.update(rerun="rm -rf /"), "is none of tokitai's"),
     "chained": (
         lambda tree: tree.update(rerun=tree["rerun"] + "; rm -rf /"),

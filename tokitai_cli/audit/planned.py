@@ -10,10 +10,12 @@ from typing import Any
 from tokitai_cli import plan
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.model.audit import Remark
-from tokitai_cli.model.case import LoadedSpec
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.device import WARP_SIZES
+from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.options import Kind, flag, options_of
 from tokitai_cli.model.text import plural
+from tokitai_cli.pipeline.case_record import launch_records
 
 # A plan is made anew where it is no burden: the text is a stranger's.
 _MOST_CASES = 20_000
@@ -36,19 +38,38 @@ def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
         yield Remark("whether every case that was selected is in it cannot be said")
         return
     try:
-        planned = {case.id for case in plan.plan(loaded, selection).cases}
+        planned = {case.id: case for case in plan.plan(loaded, selection).cases}
     except (TokitaiError, ValueError, ArithmeticError) as error:
         yield Remark(f"the cases that it repeats cannot be made of the spec: {error}", fault=True)
         return
     for device in dict.fromkeys(case.device for case in found.cases):
         there = {case.id for case in found.cases if case.device == device}
         for what, ids in (
-            ("was selected and is not in it", planned - there),
-            ("is in it and was not selected", there - planned),
+            ("was selected and is not in it", planned.keys() - there),
+            ("is in it and was not selected", there - planned.keys()),
         ):
             if ids:
                 more = f" and {plural(len(ids) - 1, 'more case')}" if len(ids) > 1 else ""
                 yield Remark(f"{min(ids)}{more} on {device} {what}", fault=True)
+    for record in found.cases:
+        for what in _unlike(record, planned[record.id]) if record.id in planned else ():
+            yield Remark(f"{record.key}: {what} not those that the spec gives it", fault=True)
+
+
+def _unlike(record: CaseRecord, case: Case) -> Iterator[str]:
+    """What of a case has other sizes than the spec's text gives it, on warps of no size."""
+    by_lanes = (plan.at_warp_size(case, lanes).launches for lanes in WARP_SIZES)
+    try:
+        launched = any(record.launches == launch_records(plans) for plans in by_lanes)
+    except TokitaiError:  # the spec takes no warps of that size
+        launched = False
+    if not launched:
+        yield "its launches are"
+    sizes = {one.name: (one.dtype, list(one.shape)) for one in case.buffers}
+    arrays = [(one.name, one.dtype, one.shape) for one in record.inputs]
+    for name, dtype, shape in arrays + [(one.name, one.dtype, one.shape) for one in record.outputs]:
+        if sizes.get(name) != (dtype, shape):
+            yield f"dtype and shape of {name} are"
 
 
 def _selection(words: Sequence[str], loaded: LoadedSpec) -> plan.Selection | None:

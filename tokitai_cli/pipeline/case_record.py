@@ -64,7 +64,7 @@ def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
         stage=Stage.PLAN,
         reason="the case did not come to an end",
         inputs=[],
-        launches=_launches(case.launches),
+        launches=launch_records(case.launches),
         outputs=[],
         properties=[],
         mutants=[],
@@ -155,7 +155,7 @@ def _applies(bug: KnownBug, case: Case, probe: Probe) -> bool:
     )
 
 
-def _launches(plans: Sequence[LaunchPlan]) -> list[LaunchRecord]:
+def launch_records(plans: Sequence[LaunchPlan]) -> list[LaunchRecord]:
     """The launches, of a long loop the first and the last."""
     if len(plans) <= 2 * _MOST_LAUNCHES:
         return [_launch(plan) for plan in plans]
