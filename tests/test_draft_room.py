@@ -60,6 +60,9 @@ __global__ void shared(float* x, int n) {
 __global__ void pick(const float* rand, const float* x, float* y, int n) {
   y[threadIdx.x] = x[(int)(rand[threadIdx.x] * n)];
 }
+__global__ void large(double* x, int a, int b, int c, int d) {
+  for (int i = 0; i < a; ++i) x[(((size_t)threadIdx.x * a + i) * b * c + 1) * d] = 1;
+}
 void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)>>>(x, n); }
 """
 
@@ -71,6 +74,7 @@ void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)
         ("walk", ["edges: {kind: constant, value: 0}", "y: {dtype: float32, shape: [n]}"]),
         ("inner", ["N: {default: 280,"]),
         ("shared", ['shared: "n * 4 + 16384"  # guess: bytes of shared memory']),
+        ("large", ["a: {default: 48,", "b: {default: 20,"]),
         ("pick", ["rand: {kind: uniform}"]),
     ],
 )

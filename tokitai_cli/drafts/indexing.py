@@ -36,7 +36,7 @@ class Indexing:
         self, body: str, arrays: Sequence[str], sizes: Sequence[str], constants: Mapping[str, str]
     ) -> None:
         self.sizes = list(sizes)
-        self.constants = constants
+        self.arrays, self.constants = arrays, constants
         self.body = scoped(without_pointers(body, arrays))
         self.variables = dict(defined(self.body))
         # Arrays of offsets: of each two neighbours one begins a loop, and the other ends it.

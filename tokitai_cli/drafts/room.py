@@ -14,6 +14,7 @@ from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
 _FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it is to end soon
+_AFFORDED = 1 << 24  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
 _VECTORS = re.compile(r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128")
@@ -41,7 +42,7 @@ class RoomWriter(LaunchWriter):
         values = self._values
         names = [one.name for one in self.sizes[:3]] or ["elements"]
         total = math.prod(values[name] for name in names)
-        held = math.prod(self._count(one) for one in extents) if extents else total
+        held = math.prod(_count(one, values) for one in extents) if extents else total
         reached = self._reach.elements(array)
         if reached is None:
             reached = max(held, _ROOM // -(-self.leaves.inner.get(array, 1) // 16))
@@ -49,13 +50,6 @@ class RoomWriter(LaunchWriter):
             return []
         times = -(-min(reached, _MOST_ROOM) // total)
         return [" * ".join([str(times), *names] if times > 1 else names)]
-
-    def _count(self, extent: str) -> int:
-        """An extent at the default sizes; 0 where it has none there."""
-        try:
-            return max(0, expressions.evaluate(extent, self._values))
-        except SpecError:
-            return 0
 
     def _block(self) -> tuple[list[str], str]:
         """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
@@ -83,7 +77,7 @@ class RoomWriter(LaunchWriter):
         names = [one.name for one in self.sizes]
         told = dict(zip(names, defaults(len(names)), strict=True))
         if _VECTORS.search(self.kernel.body):  # a row begins where a vector may
-            told = {name: n if n % 8 == 0 else 8 * n for name, n in told.items()}
+            told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
         for name in names:
             less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self.text.body)
             others = {word for one in less for word in re.findall(r"\w+", one)} - {name}
@@ -92,30 +86,44 @@ class RoomWriter(LaunchWriter):
         told = {name: self._fitting(name, n) for name, n in told.items()}
         block = self._block()[0]
         launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
-        while told and (
-            counted := [one for one in expressions.names_in(launch) if told[one] > _FEW]
-        ):
-            if expressions.evaluate(launch, told) <= _MOST_THREADS:
-                break
-            largest = max(counted, key=lambda one: told[one])
-            if (half := self._fitting(largest, told[largest] // 2)) == told[largest]:
+        while _count(launch, told) > _MOST_THREADS:
+            counted = [one for one in expressions.names_in(launch) if told.get(one, 0) > _FEW]
+            largest = max(counted, key=lambda one: told[one], default="")
+            half = self._fitting(largest, told[largest] // 2) if largest else 0
+            if half in {0, told.get(largest)}:
                 break
             told[largest] = half
-        return told or {"elements": self._whole or 96}
+        return self._affordable(told) or {"elements": self._whole or 96}
+
+    def _affordable(self, sizes: dict[str, int]) -> dict[str, int]:
+        """`sizes`, halved as often as the arrays are too large for a first run."""
+        while max(sizes.values(), default=0) > _FEW:
+            reach = self._reach_at(sizes)
+            needed = (reach.elements(name) or 0 for name in self.roles if name in self.text.arrays)
+            less = {
+                name: self._fitting(name, min(n, max(_FEW, n // 2))) for name, n in sizes.items()
+            }
+            if sum(needed) <= _AFFORDED or less == sizes:
+                break
+            sizes = less
+        return sizes
 
     @functools.cached_property
     def _reach(self) -> Reach:
         """How far indices go at the defaults, in the launch that the draft has."""
+        return self._reach_at(self._values)
+
+    def _reach_at(self, sizes: Mapping[str, int]) -> Reach:
         block = self._block()[0]
         grid = self._grid(block)[0]
-        values = self._values | {one.name: 1 for one in self._numbers() if one.integer}
-        values |= places("thread", [self._count(one) for one in block])
-        values |= places("block", [self._count(one) for one in grid])
+        values = {**sizes, **{one.name: 1 for one in self._numbers() if one.integer}}
+        values |= places("thread", [_count(one, sizes) for one in block])
+        values |= places("block", [_count(one, sizes) for one in grid])
         drawn: dict[str, int] = {}
         for one in self.parameters:
             told = re.search(r"(below|end|hi): \"?([^,}\"]+)", self._draw(one))
             if self.roles.get(one.name) in {"inputs", "inout"} and told:
-                drawn[one.name] = self._count(told[2]) - (told[1] == "below")
+                drawn[one.name] = _count(told[2], sizes) - (told[1] == "below")
         return Reach(self.text.body, values, self.text.constants, drawn)
 
     def _fitting(self, size: str, value: int) -> int:
@@ -123,3 +131,11 @@ class RoomWriter(LaunchWriter):
         step, most = self._multiples.get(size, 1), self._limits.get(size, value)
         value = value if value <= most else most - value % 2
         return max(step, value // step * step)
+
+
+def _count(extent: str, sizes: Mapping[str, int]) -> int:
+    """An extent at those sizes; 0 where it has none there."""
+    try:
+        return max(0, expressions.evaluate(extent, sizes))
+    except SpecError:
+        return 0
