@@ -223,6 +223,18 @@ def test_device_gates(device_class: str, name: str) -> None:
     assert not gate(stage.assemble(samples.parts(refuted, devices=devices)), name)
 
 
+def test_what_machine_code_was_looked_at_for_is_told() -> None:
+    devices = {"cpu": samples.device(device_class="gfx-isa-on-cpu")}
+    found = stage.assemble(samples.parts([samples.case()], devices=devices))
+    told = {one.name: one for one in found.claims}
+    assert not told["memory-safe"].opened
+    assert "held against the launch's arrays" in told["memory-safe"].reason
+    assert "are findings of the device" in told["race-free-in-tested-schedules"].reason
+    texts = {one.text for one in found.non_claims}
+    assert "races within a wave, and between blocks behind a fence, not tested" in texts
+    assert "races not tested" not in texts
+
+
 def test_portable_needs_two_pairs_of_device_and_compiler() -> None:
     devices = {"cpu": samples.device(device_class="amd-gpu")}
     other = samples.build(arch="gfx90a")
