@@ -14,7 +14,7 @@ from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
 _FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it is to end soon
-_AFFORDED = 1 << 24  # elements of all arrays in a first run
+_AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
 _VECTORS = re.compile(r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128")
@@ -45,7 +45,8 @@ class RoomWriter(LaunchWriter):
         held = math.prod(_count(one, values) for one in extents) if extents else total
         reached = self._reach.elements(array)
         if reached is None:
-            reached = max(held, _ROOM // -(-self.leaves.inner.get(array, 1) // 16))
+            share = _AFFORDED // len(self.roles) // self.leaves.inner.get(array, 1)
+            reached = max(held, min(_ROOM, share))
         if reached <= held:
             return []
         times = -(-min(reached, _MOST_ROOM) // total)
@@ -99,7 +100,10 @@ class RoomWriter(LaunchWriter):
         """`sizes`, halved as often as the arrays are too large for a first run."""
         while max(sizes.values(), default=0) > _FEW:
             reach = self._reach_at(sizes)
-            needed = (reach.elements(name) or 0 for name in self.roles if name in self.text.arrays)
+            needed = (
+                (reach.elements(name) or 0) * self.leaves.inner.get(name, 1)
+                for name in self.text.arrays
+            )
             less = {
                 name: self._fitting(name, min(n, max(_FEW, n // 2))) for name, n in sizes.items()
             }
