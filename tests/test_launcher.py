@@ -136,4 +136,4 @@ def test_an_interpreter_without_the_tool_is_said(
     place = shutil.copy(LAUNCHER, tmp_path / "bare" / "bin" / "tokitai")
     told = done("/bin/sh", place, "--version")
     assert told.returncode == 70
-    assert "cannot load tokitai: ModuleNotFoundError" in told.stderr
+    assert "cannot load tokitai: ModuleNotFoundError\n  PYTHON -m tokitai_cli" in told.stderr

@@ -43,6 +43,7 @@ try:
     sys.argv = sys.argv[1:]
     from tokitai_cli.cli.main import main
 except BaseException as error:
-    end(70, f"internal error: {sys.executable} cannot load tokitai: {type(error).__name__}")
+    mend = "\n  PYTHON -m tokitai_cli takes another one" if isinstance(error, ImportError) else ""
+    end(70, f"internal error: {sys.executable} cannot load tokitai: {type(error).__name__}{mend}")
 main()
 ' "$0" "$@"
