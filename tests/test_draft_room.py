@@ -98,8 +98,9 @@ typedef struct { Number e[3][ORDER + 1]; int next[ORDER]; } Matrix;
 __global__ void clear(Matrix* m, int n) { if (threadIdx.x < n) m[threadIdx.x].next[0] = 0; }
 __global__ void few(float* y, int n) {
   __shared__ float part[16];
-  part[threadIdx.x] = 1;
-  if (threadIdx.x < n) y[threadIdx.x] = part[threadIdx.x];
+  int id = threadIdx.x;
+  part[id] = n;
+  y[id] = mixed(part, id);
 }
 """
 

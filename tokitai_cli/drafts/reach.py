@@ -57,8 +57,11 @@ class Reach:
                     elif changed in ("+", "*", "|", "^", "<<"):
                         self._raised.add(name)
 
-    def elements(self, array: str) -> int | None:
-        """Elements that are reached, None where an index cannot be bounded or the array is handed on."""
+    def elements(self, array: str, least: bool = False) -> int | None:
+        """Elements that are reached, None where an index cannot be bounded or the array is handed on.
+
+        least: those that the bounded indices reach, whatever the others do.
+        """
         every = [one.start() for one in re.finditer(rf"(?<![\w.]){array}\b", self._body)]
         tops: set[int | None] = set()
         for at in every:
@@ -67,7 +70,7 @@ class Reach:
             tops.add(None if text is None else self.top(text))
         self._here = ()
         known = [one for one in tops if one is not None]
-        return max(0, *known) + 1 if known and len(known) == len(tops) else None
+        return max(0, *known) + 1 if known and (least or len(known) == len(tops)) else None
 
     def top(self, text: str) -> int | None:
         """Largest value of an expression of C++."""

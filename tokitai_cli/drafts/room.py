@@ -17,6 +17,7 @@ _FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it
 _AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
+_SHARED = re.compile(r"__shared__\s+[\w:<>]+\s+(\w+)\s*\[([^\]]+)\]")
 _VECTORS = re.compile(r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128")
 
 
@@ -57,14 +58,17 @@ class RoomWriter(LaunchWriter):
         block, guess = super()._block()
         if not guess or self.text.block or not all(map(str.isdigit, block)):
             return block, guess
-        told = re.findall(r"__shared__\s+[\w:<>]+\s+(\w+)\s*\[([^\]]+)\]", self.text.body)
+        told = _SHARED.findall(self.text.body)
+        body = _SHARED.sub("", self.text.body)
         names = [one.name for one in self.sizes]
         values = dict(zip(names, defaults(len(names)), strict=True))
         counts = [int(one) for one in block]
         while told:
             here = values | places("thread", counts)
-            reach = Reach(self.text.body, here, self.text.constants, {})
-            pairs = [(reach.elements(name) or 0, reach.top(extent)) for name, extent in told]
+            reach = Reach(body, here, self.text.constants, {})
+            pairs = [
+                (reach.elements(name, least=True) or 0, reach.top(extent)) for name, extent in told
+            ]
             if all(extent is None or reached <= extent for reached, extent in pairs):
                 return [str(one) for one in counts], guess
             if max(counts) == 1:
