@@ -88,13 +88,14 @@ def _exit_code(arguments: Sequence[str]) -> int:
     """Exit code of a command line, however it ends."""
     try:
         _open_standard_streams()
-        if callable(signal.getsignal(signal.SIGINT)):  # the launcher's, which knows of no verb
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, _terminate)
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
             signal.signal(signal.SIGHUP, _terminate)
         from tokitai_cli.cli import app
 
+        # The launcher's, which knows of no verb, stays for imports: Python drops what is raised in them.
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return _flushed(app.run(arguments))
     except KeyboardInterrupt as stop:
         return _stopped(stop)
