@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tokitai_cli import spec
 from tokitai_cli.drafts.kernel_text import spread
 from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.kernel_source.text import macros_of
+from tokitai_cli.pipeline.find import drafts_of
 from tokitai_cli.pipeline.new import new
 from tokitai_cli.spec.gaps import GAP
 
@@ -115,3 +117,11 @@ def test_layouts_and_blocks_follow_arrays_of_fixed_extents(
     (tmp_path / "k.hip").write_text(LAID_OUT)
     draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", (), {})
     assert told in draft.spec
+
+
+def test_find_gives_room_where_new_guesses_a_likely_shape(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text("__global__ void on(float* y, int n) { work(y, n); }\n")
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "out", "on", "", (), {})
+    assert "shape: [n]" in draft.spec
+    ((found,), _) = drafts_of(tmp_path / "k.hip")  # type: ignore[misc]
+    assert re.search(r'shape: \["\d+ \* n"\]}  # guess: .*room', found.spec)

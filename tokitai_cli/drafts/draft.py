@@ -50,17 +50,19 @@ def drafts(
     folder: Path | None = None,
     include: Sequence[Path] = (),
     like: Model | None = None,
+    room: bool = True,
 ) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
 
     folder: where the spec is to lie; by itself beside the program's source. include: folders that the
     program was read with. like: a shipped op's variant that formula, profiles and suites are taken from.
+    room: see `Origin`.
     """
     launches = launches_of(program)
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
     flags = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
-    origin = Origin(paths[0], paths[1:], flags)
+    origin = Origin(paths[0], paths[1:], flags, room)
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
     for kernel in kernels:

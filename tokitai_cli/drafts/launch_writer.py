@@ -28,11 +28,15 @@ def defaults(count: int) -> list[int]:
 
 
 class Origin(NamedTuple):
-    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
+    """Where a kernel comes from: its source and folders of headers from the spec on, and flags.
+
+    room: whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
+    """
 
     source: str
     include: Sequence[str]
     flags: Sequence[str]
+    room: bool
 
 
 class Subject(NamedTuple):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.launch_writer import LaunchWriter, defaults
+from tokitai_cli.drafts.launch_writer import LaunchWriter, Origin, defaults
 from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
@@ -26,6 +26,7 @@ class RoomWriter(LaunchWriter):
 
     parameters: list[Parameter]
     roles: dict[str, str]
+    origin: Origin
     _limits: Mapping[str, int]
     _multiples: Mapping[str, int]
 
@@ -46,6 +47,8 @@ class RoomWriter(LaunchWriter):
         held = math.prod(_count(one, values) for one in extents) if extents else total
         reached = self._reach.elements(array)
         if reached is None:
+            if not self.origin.room:
+                return []
             share = _AFFORDED // len(self.roles) // self.leaves.inner.get(array, 1)
             reached = max(held, min(_ROOM, share))
         if reached <= held:

@@ -66,6 +66,7 @@ def drafts_of(
     place: Path | None = None,
     like: Model | None = None,
     defines: Mapping[str, str] | None = None,
+    room: bool = True,
 ) -> tuple[list[Draft], list[Unread]] | Unread:
     """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
     if is_machine_code(file):
@@ -77,7 +78,7 @@ def drafts_of(
     try:
         program = program_of(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
-        return drafts(program, place, folders, like), missed
+        return drafts(program, place, folders, like, room), missed
     except (RecursionError, ValueError, LookupError, re.error) as error:
         return Unread(str(file), f"could not be parsed: {type(error).__name__}")
 

@@ -29,7 +29,7 @@ def new(
         mend = f"name a source; `tokitai find {source}` lists the kernels below it"
         raise UsageError(f"{source} is a folder", mend=mend)
     model = Model(like) if like else None
-    found = drafts_of(source, include, folder.resolve(), model, defines)
+    found = drafts_of(source, include, folder.resolve(), model, defines, room=False)
     if isinstance(found, Unread):
         raise UsageError(f"{found.file} {found.reason}", mend="name a source with kernels")
     draft = _chosen(source, *found, kernel)
