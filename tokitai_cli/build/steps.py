@@ -6,14 +6,13 @@ import contextlib
 import re
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tokitai_cli import process, sources
-from tokitai_cli.build import branches, entries, store
+from tokitai_cli.build import branches, entries, store, taking
 from tokitai_cli.build.compiler import command_of, compile_in, failure
 from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.build.harness import harness_text, server_source
@@ -26,13 +25,9 @@ from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.storage import data_sha256, file_sha256, sha256
 
-if TYPE_CHECKING:
-    from tokitai_cli.kernel_source.take import Taken
-
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
 _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
-_TAKEN = "taken"
 _PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
 _UNSEEN_COPIES = "not judged: whether vectors copied as a whole are aligned, since a union has some"
 _TRIVIAL = re.compile("deleted|trivial")
@@ -94,9 +89,15 @@ def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]
 def make(job: Job, folder: Path) -> Made:
     """Compile in `folder`, and link where the recipe does so apart. Raises BuildError, OSError."""
     recipe = job.recipe
-    taken = _take(job, folder) if "taken" in job.context else None
-    if taken is not None:
-        job = _of_taken(job, taken)
+    taken = None
+    if "taken" in job.context:
+        taken = taking.take(job.request, job.folders, folder)
+        name, text = taking.source_of(taken)
+        job = msgspec.structs.replace(
+            job,
+            context={**job.context, "source": name},
+            findings=refuse(job.request.source, text, recipe.device),
+        )
     made = recipe.makes or (_OBJECT if recipe.link else entries.ARTIFACT)
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})
     serving = _Serving(job, folder / _SERVER) if recipe.server else None
@@ -131,7 +132,7 @@ def make(job: Job, folder: Path) -> Made:
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
     notes = [note] if note else []
-    return Made(commands, printed, whole, [*notes, *(_told(taken) if taken else ())], facts)
+    return Made(commands, printed, whole, [*notes, *(taking.told(taken) if taken else ())], facts)
 
 
 def _link(
@@ -162,45 +163,6 @@ def _staged(job: Job, folder: Path) -> tuple[tuple[str, ...], str, tuple[Fact, .
             printed += run(job, folder, stage.command, stage.makes)
         commands = (*commands, "&&", *(stage.command or ("tokitai:", stage.makes)))
     return commands, printed, facts
-
-
-def _take(job: Job, folder: Path) -> Taken:
-    """Put what the kernels of the request need of a source with host code into `folder`."""
-    request = job.request
-    wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
-    wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
-    from tokitai_cli.kernel_source.take import take
-
-    taken = take(request.source, job.folders, wanted)
-    for name, text in taken.texts.items():
-        (folder / _TAKEN / name).parent.mkdir(exist_ok=True)
-        (folder / _TAKEN / name).write_text(text, encoding="utf-8")
-    return taken
-
-
-def _of_taken(job: Job, taken: Taken) -> Job:
-    """`job` with the taken text in place of the source's. BuildError where the device cannot run it."""
-    name, text = next(iter(taken.texts.items()))
-    _, _, text = text.partition("\n")
-    return msgspec.structs.replace(
-        job,
-        context={**job.context, "source": f"{_TAKEN}/{name}"},
-        findings=refuse(job.request.source, text, job.recipe.device),
-    )
-
-
-def _told(taken: Taken) -> Iterator[str]:
-    """Notes of what was left out."""
-    lines = {
-        (str(path), line)
-        for path, spans in taken.left_out.items()
-        for first, last in spans
-        for line in range(first, last + 1)
-    }
-    if lines:
-        yield f"left out, as no kernel needs it: lines {branches.told(lines)}"
-    if taken.optional:
-        yield f"taken in only where they are there: {', '.join(taken.optional)}"
 
 
 def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tuple[str, str]:
