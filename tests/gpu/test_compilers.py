@@ -155,6 +155,9 @@ __global__ void vector_add(const float* a, const float* b, float* c, int n) {
   __hip_atomic_fetch_add(c, 1.0f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   __builtin_nontemporal_store(v + __builtin_nontemporal_load(b), c + 1);
   if (n < 0) dynamic[0] = v;
+#ifdef REACHED
+  c[2] = REACHED;
+#endif
 }
 """
 
@@ -166,7 +169,7 @@ __global__ void vector_add(const float* a, const float* b, float* c, int n) {
         ("__device__ __hip_fp8_e4m3_fnuz none;", "CUDA has no FNUZ formats"),
         ("#include <rocprim/rocprim.hpp>", "on cuda use hipCUB"),
         (
-            "__device__ int lane() { return __builtin_amdgcn_readlane(1, 2); }",
+            "__device__ int lane() { return __builtin_amdgcn_readlane(1, 2); }\n#define REACHED lane()",
             "an AMD GPU intrinsic",
         ),
     ],
@@ -177,7 +180,7 @@ def test_headers_beside_the_runtime_s_on_cuda(
     device, arch = target
     if device != "cuda":
         pytest.skip("ROCm has its own")
-    spec = write_example(tmp_path, kernel=WIDER + line + "\n")
+    spec = write_example(tmp_path, kernel=WIDER.replace("__global__", f"{line}\n__global__", 1))
     evidence = run(spec, tmp_path, device=device, arch=arch, build_only=True, shapes={"n": 100})
     assert evidence.verdict is (Verdict.BUILD_FAILED if words else Verdict.BUILT), evidence.reason
     assert words in evidence.reason
