@@ -21,6 +21,7 @@ from tokitai_cli.devices.environment import (
     dropped_facts,
 )
 from tokitai_cli.errors import InadmissibleError, UsageError, near
+from tokitai_cli.isa.kind import USUAL
 from tokitai_cli.model.device import (
     TRAITS,
     BuildStage,
@@ -36,7 +37,6 @@ from tokitai_cli.model.device import (
 if TYPE_CHECKING:
     from tokitai_cli.model.harness import HarnessRequest
 
-_DEFAULT_ARCH = "gfx1101"
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
 ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
@@ -78,7 +78,7 @@ class GfxDevice:
             self.traits.device_class,
             available=not any(lacks),
             buildable=not any(lacks),
-            arch=options.arch or _DEFAULT_ARCH,
+            arch=options.arch or USUAL,
             facts=tuple(facts),
             missing="; ".join(filter(None, lacks)),
             mend="; ".join(filter(None, mends)),
@@ -94,7 +94,7 @@ class GfxDevice:
             raise InadmissibleError(
                 f"the gfx device is unavailable: {probe.missing}", mend=probe.mend
             )
-        arch = options.arch or _DEFAULT_ARCH
+        arch = options.arch or USUAL
         given = tuple(f"-D{name}={defines[name]}" for name in sorted(defines))
         compiled, assembled, linked = gfx_compiler.commands(chain, arch, given, flags)
         kernels = resources.kernels_dir()

@@ -28,6 +28,7 @@ from tokitai_cli.devices.words import (
 )
 from tokitai_cli.errors import BuildError, CodeError, UsageError
 from tokitai_cli.flags import of_code
+from tokitai_cli.isa.kind import USUAL
 from tokitai_cli.model.device import (
     TRAITS,
     DeviceOptions,
@@ -42,7 +43,6 @@ from tokitai_cli.model.device import (
 if TYPE_CHECKING:
     from tokitai_cli.model.harness import HarnessRequest
 
-_DEFAULT_ARCH = "gfx1101"
 _AMD = Vendor(
     device="rocm",
     maker="AMD",
@@ -229,7 +229,7 @@ def _arch(options: DeviceOptions, agents: tuple[amd.Agent, ...], how: str) -> tu
         return override, amd.OVERRIDE
     if options.gpu < len(agents):
         return agents[options.gpu].arch, how
-    return (options.arch, "--arch") if options.arch else (_DEFAULT_ARCH, "default")
+    return (options.arch, "--arch") if options.arch else (USUAL, "default")
 
 
 def _compiler() -> tuple[Path, str] | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from tokitai_cli.errors import CodeError, Location
 from tokitai_cli.isa import elf, objects
-from tokitai_cli.isa.kind import ELF, PACKED, PLAIN
+from tokitai_cli.isa.kind import ELF, PACKED, PLAIN, USUAL
 from tokitai_cli.storage import read_plain
 
 # After the magic and two uint16 of version and method: sizes of the file and of what is in it.
@@ -21,7 +21,6 @@ from tokitai_cli.storage import read_plain
 HEADERS = {2: "<II8x", 3: "<QQ8x"}
 ZLIB, ZSTD = 0, 1
 TARGET = re.compile(r"hip(?:v4)?-amdgcn-.*-(gfx[0-9a-f]+(?:(?:-\d+)*-generic)?(?::[a-z]+[+-])*)")
-USUAL = "gfx1101"
 # What is believed of a file before it is read. The largest library of ROCm unpacks to less.
 MAX_FILE, MAX_UNPACKED, MAX_ENTRIES = 1 << 31, 1 << 30, 4096
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tokitai_cli.storage import open_plain
 
+# The processor where none is named.
+USUAL = "gfx1101"
 ELF, PLAIN, PACKED = b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"
 
 

@@ -85,14 +85,8 @@ def _two(one: Instruction, entry: Entry) -> Translated:
 
 def _atomic(one: Instruction, entry: Entry) -> Translated:
     made = _c_type(entry.dst[0])
-    data = row(one.src[1])
-    to = row(one.dst[0]) if one.dst else "nullptr"
-    code = f"const {made} a = from_lane<{made}>(data, l); return {made}({entry.code});"
-    call = (
-        f"{{ const u32* data = {data}; atomic<{_space(one)}, {made}>(w, {one.address:#x}, {to}, "
-        f"{_address(one)}, [=]({made} old, u32 l) {{ (void)old; {code} }}); }}"
-    )
-    return Translated(call, places=(one.address,))
+    code = f"(void)old; const {made} a = from_lane<{made}>(data, l); return {made}({entry.code});"
+    return _updated(one, made, f"*data = {row(one.src[1])}", code)
 
 
 def _cmpswap(one: Instruction, entry: Entry) -> Translated:
@@ -101,11 +95,16 @@ def _cmpswap(one: Instruction, entry: Entry) -> Translated:
     data = row(one.src[1])
     # Of LDS the second operand is what is compared with, elsewhere the upper half of one.
     compared = row(one.src[2]) if _space(one) == "Lds" else f"{data} + {32 * dwords}"
-    to = row(one.dst[0]) if one.dst else "nullptr"
     code = f"return old == from_lane<{made}>(compared, l) ? from_lane<{made}>(data, l) : old;"
+    return _updated(one, made, f"*data = {data}, *compared = {compared}", code)
+
+
+def _updated(one: Instruction, made: str, operands: str, code: str) -> Translated:
+    """An atomic operation on values of the C type `made`; `code` returns the new one of lane l."""
+    to = row(one.dst[0]) if one.dst else "nullptr"
     call = (
-        f"{{ const u32 *data = {data}, *compared = {compared}; atomic<{_space(one)}, {made}>(w, "
-        f"{one.address:#x}, {to}, {_address(one)}, [=]({made} old, u32 l) {{ {code} }}); }}"
+        f"{{ const u32 {operands}; atomic<{_space(one)}, {made}>(w, {one.address:#x}, {to}, "
+        f"{_address(one)}, [=]({made} old, u32 l) {{ {code} }}); }}"
     )
     return Translated(call, places=(one.address,))
 
