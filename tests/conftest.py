@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tokitai_cli.devices import nvidia
+
 LASTING = Path(__file__).parent.parent / ".pytest_cache"
 BUILDS = LASTING / "builds"
 # The tool's builds, those of tests/cpu, and specs that cluster workers unpacked.
@@ -45,6 +47,15 @@ def build_cache() -> Iterator[Path]:
         patch.setenv("TOKITAI_CACHE", str(BUILDS))
         patch.delenv("SOURCE_DATE_EPOCH", raising=False)
         yield BUILDS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A GPU of this machine is there for the tests marked `gpu` alone: `auto` is cpu in all others."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("gpu") is None and nvidia.gpus()[0]:
+            patch.setenv(nvidia.VISIBLE, "")
+        yield
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

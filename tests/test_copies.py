@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import CLANG
 from tests.runs import run
 from tests.spec_example import example, write_example
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.verdict import Verdict
 
 SUM = "        c[i] = a[i] + b[i];\n"
-CLANG = next(
-    filter(shutil.which, ("clang++", *(f"clang++-{number}" for number in range(22, 13, -1)))), ""
-)
 COMPILERS = [
     pytest.param(
         name, id=kind, marks=pytest.mark.skipif(not shutil.which(name), reason=f"no {kind}")

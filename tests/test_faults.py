@@ -18,6 +18,7 @@ from tests.fault_specs import LONGEST_ROW, NUMBERS, OWN_FAULTS, every_fault, pro
 from tests.fault_table import OWN_WORDS, SHAPES, TRIALS, WORDS, Trial
 from tests.runs import run
 from tokitai_cli import devices
+from tokitai_cli.devices import nvidia
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.evidence import CaseRecord, Evidence
 from tokitai_cli.model.verdict import Verdict, worst
@@ -200,7 +201,10 @@ def test_single_faults(op: str, specs: Specs, tmp_path: Path) -> None:
     not devices.get("cuda").probe(DeviceOptions()).available, reason="no NVIDIA GPU here"
 )
 @pytest.mark.parametrize("op", OPS)
-def test_single_faults_on_an_nvidia_gpu(op: str, specs: Specs, tmp_path: Path) -> None:
+def test_single_faults_on_an_nvidia_gpu(
+    op: str, specs: Specs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(nvidia.VISIBLE, raising=False)
     trials = [t for t in TRIALS if t.op == op and "warp_size" not in t.options]
     found = {trial.name: str(outcome(trial, specs, tmp_path, "cuda").verdict) for trial in trials}
     wrong = {t.name: found[t.name] for t in trials if found[t.name] not in t.allowed("cuda")}

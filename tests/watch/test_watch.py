@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import CLANG, has_sanitizers
 from tests.watch import specs
 from tokitai_cli import resources
 from tokitai_cli.cli import app
@@ -42,13 +43,15 @@ LOCALS = tuple(
     for name in specs.kernels()
     if {kind for kind, _ in specs.marks(name)} == {"uninitialised-variable"}
 )
-CLANG = next(
-    filter(shutil.which, ("clang++", *(f"clang++-{number}" for number in range(22, 13, -1)))), None
-)
+WATCHING = CLANG if has_sanitizers(CLANG) else ""
 COMPILERS = (
     pytest.param("", id="found"),
-    pytest.param("g++", marks=pytest.mark.skipif(not shutil.which("g++"), reason="no g++")),
-    pytest.param(CLANG, id="clang", marks=pytest.mark.skipif(not CLANG, reason="no clang++")),
+    pytest.param(
+        "g++", marks=pytest.mark.skipif(not has_sanitizers("g++"), reason="no g++ with libasan")
+    ),
+    pytest.param(
+        CLANG, id="clang", marks=pytest.mark.skipif(not WATCHING, reason="no clang++ with its rt")
+    ),
 )
 
 
@@ -120,7 +123,7 @@ def test_faults_are_found_at_their_lines_and_right_kernels_have_none(
     few: Evidence, compiler: str
 ) -> None:
     assert unlike(few) == []
-    assert locals_missing(few) == (compiler == "g++" or not CLANG)
+    assert locals_missing(few) == (compiler == "g++" or not WATCHING)
 
 
 @pytest.mark.slow

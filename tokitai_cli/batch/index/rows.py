@@ -71,10 +71,10 @@ class Rows:
     def counts(self, spec: int | None = None) -> dict[str, int]:
         """Cases by verdict, worst verdict first, of one spec or of all."""
         query = (
-            "SELECT verdict, count(*) FROM row WHERE ?1 IS NULL OR spec = ?1 "
+            "SELECT verdict, count(*) FROM row WHERE :spec IS NULL OR spec = :spec "
             "GROUP BY verdict ORDER BY rank"
         )
-        return dict(self._database.execute(query, (spec,)))
+        return dict(self._database.execute(query, {"spec": spec}))
 
     def kept(self) -> int:
         """Cases whose results were taken over from an earlier run."""
