@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import mmap
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.dtypes import numpy_dtype
+from tokitai_cli.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.errors import NotRunError
 from tokitai_cli.fills import NBYTES, fills_of, pattern
 from tokitai_cli.kernel_server.layout import Layout, Placed
@@ -59,9 +60,11 @@ class Memory:
             self._bytes[place : place + NBYTES] = pattern(fill)
         for buffer in layout.buffers:
             if buffer.content:
-                self._bytes[buffer.content - buffer.front : buffer.content] = GUARD
-                end = buffer.content + buffer.plan.nbytes
-                self._bytes[end : end + buffer.back] = GUARD
+                values, end = outside(buffer.plan.dtype), buffer.content + buffer.plan.nbytes
+                front = np.resize(values, buffer.front // values.itemsize)[::-1].copy()
+                back = np.resize(values, buffer.back // values.itemsize)
+                self._bytes[buffer.content - buffer.front : buffer.content] = front.view(np.uint8)
+                self._bytes[end : end + buffer.back] = back.view(np.uint8)
                 if buffer.plan.role is not Role.LIST:  # whose pointers the child knows
                     array = arrays[buffer.plan.name]
                     _check_array(buffer.plan, array)
@@ -121,6 +124,22 @@ class Memory:
                 first = start + int(wrong[0]) - offset
                 found.append(GuardDamage(buffer.plan.name, turn, first, int(wrong.size), side))
         return found
+
+
+@functools.cache
+def outside(dtype: str) -> NDArray[Any]:
+    """Elements around an input, from its ends outwards, that show where a kernel takes them in.
+
+    Infinity shows in a sum, in a maximum and times 0; minus infinity, which comes next, in a minimum.
+    """
+    form = FORMATS.get(dtype)
+    if form is not None:
+        infinite = (np.inf, -np.inf) if form.overflows == "infinity" else ()
+        return np.array([*infinite, np.nan]).astype(numpy_dtype(dtype))
+    if dtype == "bool":
+        return np.array([True])
+    limits = np.iinfo(dtype)
+    return np.array([limits.max, limits.min or limits.max], dtype)
 
 
 def check_fits(more: int, whole: int, case_id: str) -> None:
