@@ -87,12 +87,8 @@ def test_without_a_kernel_all_are_taken(tmp_path: Path) -> None:
 def test_a_missing_header_does_not_move_lines(tmp_path: Path) -> None:
     found = taken(tmp_path, PROGRAM, "k")
     place = found.index("#if __has_include(<gtest/gtest.h>)")
-    assert found[place : place + 4] == [
-        "#if __has_include(<gtest/gtest.h>)",
-        "#include <gtest/gtest.h>",
-        "#endif",
-        "#line 4",
-    ]
+    assert found[place + 5] == "#include <gtest/gtest.h>"  # amid what takes HIP's votes away
+    assert found[place + 8 : place + 10] == ["#endif", "#line 4"]
 
 
 def test_own_headers_are_taken_apart_as_the_source_is(tmp_path: Path) -> None:

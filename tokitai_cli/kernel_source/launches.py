@@ -14,6 +14,12 @@ from tokitai_cli.kernel_source.text import configurations, split
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
 _NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
+_DECLARED = re.compile(
+    r"\b(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?"
+    r"(?=(\w+\s*[=({,][^;]*);)"
+)
+_DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)
+_UNREADABLE = re.compile(r"[\[\"]|\b(?!dim3\b|ceil_div\b|static_cast\b|min\b|max\b)\w+\s*\(")
 _CAST = re.compile(
     r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned(?:\s+int)?|int|size_t|long|std::size_t)\)"
 )
@@ -116,17 +122,11 @@ def _locals(before: str) -> dict[str, str]:
     """Declarations with initial values that stand in front of a launch, the last of each name."""
     start = max(0, len(before) - 20_000)
     found: dict[str, str] = {}
-    declared = (
-        r"\b(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?(\w+)\s*"
-    )
-    for match in re.finditer(
-        rf"{declared}(?:=\s*([^;]+?)|(?:\(|\{{)([^;]+?)(?:\)|\}}))\s*;", before[start:]
-    ):
-        value = " ".join((match[2] or match[3]).split())
-        if not re.search(
-            r"[\[\"]|\b(?!dim3\b|ceil_div\b|static_cast\b|min\b|max\b)\w+\s*\(", value
-        ):
-            found[match[1]] = value
+    for statement in _DECLARED.finditer(before, start):
+        for match in map(_DECLARATOR.fullmatch, split(statement[1])):
+            value = "" if match is None else " ".join((match[2] or match[3]).split())
+            if match is not None and not _UNREADABLE.search(value):
+                found[match[1]] = value
     return found
 
 

@@ -28,6 +28,10 @@ ALWAYS = re.compile(  # of C, C++ and HIP itself
     r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
     r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
 )
+# HIP's votes are macros on cuda, and CUDA's headers have functions of their own by these names.
+_VOTES = ("__any", "__all")
+_VOTES_OFF = "\n".join(f'#pragma push_macro("{name}")\n#undef {name}' for name in _VOTES)
+_VOTES_ON = "\n".join(f'#pragma pop_macro("{name}")' for name in _VOTES)
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -170,7 +174,10 @@ def _includes(
             elif not ALWAYS.fullmatch(name[1:-1]):
                 line = source.line(begin) + 1
                 optional[name.strip('<>"')] = None
-                asked = f"#if __has_include({name})\n#include {name}\n#endif\n#line {line}"
+                taken = f"#include {name}"
+                if not name.startswith(("<hip", '"hip')):
+                    taken = f"{_VOTES_OFF}\n{taken}\n{_VOTES_ON}"
+                asked = f"#if __has_include({name})\n{taken}\n#endif\n#line {line}"
                 edits.append((begin, end, asked))
     return edits
 

@@ -9,7 +9,8 @@ from tokitai_cli.kernel_source.pieces import Piece
 from tokitai_cli.kernel_source.take import Program
 
 _BYTE = "uint8 bool float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
-# Types of C++ and HIP, and the dtypes that a spec may pass for each: as the harness's `holds`.
+_FLOAT8 = {"e4m3": "e4m3fn", "e5m2": "e5m2", "e4m3_fnuz": "e4m3fnuz", "e5m2_fnuz": "e5m2fnuz"}
+# Types of C++, HIP and CUDA, and the dtypes that a spec may pass for each: as the harness's `holds`.
 ELEMENTS = {
     "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
     "_Float16": "float16", "__fp16": "float16", "hip_bfloat16": "bfloat16",
@@ -21,14 +22,16 @@ ELEMENTS = {
     "uchar": _BYTE, "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
     "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
     "__half2": "float16", "half2": "float16",
-    "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16",
+    "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16", "nv_bfloat162": "bfloat16",
+    **{f"__{maker}_fp8{lanes}_{kind}": f"float8_{name}" for kind, name in _FLOAT8.items()
+       for maker in ("hip", "nv") for lanes in ("", "x2", "x4")},
     **{f"int{bits}_t": f"int{bits}" for bits in (16, 32, 64)}, "int8_t": "int8",
     "uint8_t": _BYTE, "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
     "uint64_t": "uint64",
 }  # fmt: skip
 ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
 VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
-_PAIRS = ("half2", "__half2", "__hip_bfloat162", "__nv_bfloat162")
+_PACKED = re.compile(r"(?:__)?half(2)|(?:__hip|__nv|nv)_bfloat16(2)|__(?:hip|nv)_fp8x([24])_\w+")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )
@@ -36,7 +39,10 @@ DROPPED = re.compile(
 
 def lanes(name: str) -> int:
     """Numbers that a vector holds; 1 for a number."""
-    return int(name[-1]) if VECTOR.fullmatch(name) else 2 if name in _PAIRS else 1
+    packed = _PACKED.fullmatch(name)
+    if packed is not None:
+        return int(packed[packed.lastindex or 0])
+    return int(name[-1]) if VECTOR.fullmatch(name) else 1
 
 
 class Types:

@@ -185,8 +185,8 @@ struct IsGenerator<Philox> : std::true_type {};
 template <int n>
 struct OtherGenerator {
   static_assert(n != n,
-                "the cpu device has the XORWOW and Philox4x32-10 generators of hipRAND alone: use "
-                "one of them, or choose another device");
+                "the cpu device has the XORWOW and Philox4x32-10 generators of hipRAND and the "
+                "Philox4x32-10 of cuRAND alone: use one of them, or choose another device");
 };
 
 }  // namespace tokitai
@@ -266,6 +266,7 @@ using rocrand_state_philox4x32_10 = tokitai::Philox;
   }
 TOKITAI_RANDOMS(hiprand)
 TOKITAI_RANDOMS(rocrand)
+TOKITAI_RANDOMS(curand)
 #undef TOKITAI_RANDOMS
 TOKITAI_RANDOM(void, skipahead)(unsigned long long count, State* state) { state->skip(count); }
 TOKITAI_RANDOM(void, skipahead_sequence)(unsigned long long count, State* state) {

@@ -1,0 +1,4 @@
+// Stands for <cooperative_groups/reduce.h> on the cpu device.
+#pragma once
+
+#include "../cooperative_groups.h"
