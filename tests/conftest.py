@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import re
+import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tokitai_cli.devices import nvidia
+from tokitai_cli.storage import data_sha256
 
 LASTING = Path(__file__).parent.parent / ".pytest_cache"
 BUILDS = LASTING / "builds"
@@ -33,6 +40,47 @@ LONG = (
 # A test that waits for a core has done nothing wrong.
 settings.register_profile("tokitai", deadline=None)
 settings.load_profile("tokitai")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the tests' folders at one place: a build is named by the path of its source, too.
+
+    Sessions beside each other have places of their own.
+    """
+    if config.option.basetemp is not None:
+        return  # the caller's, or a worker's, whose session has chosen
+    name = f"tokitai-tests-{os.getuid()}-{data_sha256(str(LASTING))[:8]}"
+    place = Path(tempfile.gettempdir()) / name
+    place.mkdir(mode=0o700, exist_ok=True)
+    for number in range(64):
+        lock = (place / f"{number}.lock").open("w")
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            config.add_cleanup(lock.close)
+            config.option.basetemp = str(place / str(number))
+            return
+        lock.close()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder, in every session at the same place, whichever worker runs the test."""
+    base = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        base = base.parent
+    words = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = base / f"{words}-{data_sha256(request.node.nodeid)[:12]}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def new_path(tmp_path: Path) -> Path:
+    """A folder where none has been: what lies in it has never been built."""
+    folder = tmp_path / secrets.token_hex(8)
+    folder.mkdir()
+    return folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

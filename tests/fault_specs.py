@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tests.runs import KERNELS
-from tokitai_cli import resources
+from tests.runs import KERNELS, shipped_tree
 
 Tree = dict[str, Any]
 
@@ -79,13 +76,6 @@ FLAT = [{"metric": "abs", "limit": 1e-2}]
 FLAT_RELATIVE = [*FLAT, {"metric": "rel", "limit": 1e-2}]
 
 
-def shipped(op: str) -> Tree:
-    """The shipped spec of `op`, parsed."""
-    tree = yaml.safe_load((resources.specs_dir() / f"{op}.yaml").read_text(encoding="utf-8"))
-    assert isinstance(tree, dict)
-    return tree
-
-
 def named(variant: str, output: str, fault: str, outputs: Sequence[str]) -> str:
     """Name of the variant with this fault; faults of no one output have none in it."""
     where = (output,) if len(outputs) > 1 and output and fault != "right" else ()
@@ -94,7 +84,7 @@ def named(variant: str, output: str, fault: str, outputs: Sequence[str]) -> str:
 
 def faulty(op: str, variant: str, fault: str = "right", output: str = "", **changes: Any) -> Tree:
     """The shipped variant with the faulty kernels in the place of its own, and `changes`."""
-    one: Tree = copy.deepcopy(shipped(op)["variants"][variant])
+    one: Tree = shipped_tree(op)["variants"][variant]
     outputs = [*one.get("outputs", {}), *one.get("inout", {})]
     for launch, kernel in zip(one["launches"], KERNELS_OF[op, variant], strict=True):
         launch["kernel"] = kernel
@@ -110,7 +100,7 @@ def faulty(op: str, variant: str, fault: str = "right", output: str = "", **chan
 
 def every_fault(op: str, variant: str) -> dict[str, tuple[str, str]]:
     """Output and fault by name, for the faults that each variant is tried with; and the right one."""
-    one = shipped(op)["variants"][variant]
+    one = shipped_tree(op)["variants"][variant]
     outputs = [*one.get("outputs", {}), *one.get("inout", {})]
     pairs = [("", "right")]
     if (op, variant) not in AGAIN:
@@ -121,7 +111,7 @@ def every_fault(op: str, variant: str) -> dict[str, tuple[str, str]]:
 
 def profiles_of(op: str, variant: str) -> list[str]:
     """Profiles of the shipped variant whose name `variant` starts with."""
-    tree = shipped(op)
+    tree = shipped_tree(op)
     name = max((name for name in tree["variants"] if variant.startswith(name)), key=len)
     return list(tree["variants"][name].get("profiles", tree["profiles"]))
 
@@ -326,7 +316,7 @@ def write_spec(op: str, folder: Path) -> Path:
         }
         source = "faulty_blocks.hip"
     else:
-        tree = shipped(op)
+        tree = shipped_tree(op)
         variants, profiles = SPECIAL[op]()
         for variant in (one for one in tree["variants"] if (op, one) in KERNELS_OF):
             for name, (output, fault) in every_fault(op, variant).items():

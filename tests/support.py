@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from tokitai_cli.compare import Judgement, judge
@@ -38,6 +39,11 @@ PROFILES = {
     "cancelling": Profile(draw="cancelling"),
     "special": Profile(draw="special"),
 }
+
+
+def slow(*values: Any) -> Any:
+    """A row of a table that `make test-all` alone tries; others of its kind say the same."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def make_spec(

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.runs import KERNELS, derived_spec, tokitai
+from tests.support import slow
 from tokitai_cli import batch
 from tokitai_cli.batch.work.conduct import Conductor, expected_seconds
 from tokitai_cli.batch.work.local import LocalExecutor
@@ -318,7 +319,9 @@ def wait_for_cases(out: Path, count: int) -> None:
 SEEDS = "0,1,2,3,4,5,6,7"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGINT, slow(signal.SIGTERM), slow(signal.SIGHUP)]
+)
 def test_a_batch_that_was_stopped_goes_on_where_it_was(
     tmp_path: Path, number: signal.Signals
 ) -> None:

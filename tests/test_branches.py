@@ -55,10 +55,10 @@ def test_the_macros_follow_warp_size_and_architecture(tmp_path: Path) -> None:
     assert not any("gfx" in name.lower() for name in plain)
 
 
-def test_lines_that_the_host_cannot_build_are_no_claim(tmp_path: Path) -> None:
+def test_lines_that_the_host_cannot_build_are_no_claim(new_path: Path) -> None:
     asked = "#define LANE __builtin_amdgcn_s_getreg(0)\n" + SUM.replace("[i]", "[i + 0 * LANE]")
     for cached in (False, True):
-        found = judged(tmp_path, "__HIP_PLATFORM_AMD__", asked, SUM)
+        found = judged(new_path, "__HIP_PLATFORM_AMD__", asked, SUM)
         assert found.verdict is Verdict.VERIFIED
         assert [*found.volatile.build_cached.values()] == [cached]
         (text,) = (one.text for one in found.non_claims if one.source == "build")

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from tests.runs import KERNELS, derived_spec
+from tests.support import slow
 
 ROOT = Path(__file__).parent.parent
 RECIPES = ROOT / "docs" / "examples" / "ci"
@@ -287,7 +288,7 @@ RUNNERS: dict[str, type[Runner]] = {"github": GitHub, "gitlab": GitLab}
 SUMMARY = {"github": "artifacts/whole", "gitlab": "artifacts/summary-1/results/whole"}
 
 
-@pytest.mark.parametrize("name", RUNNERS)
+@pytest.mark.parametrize("name", ["github", slow("gitlab")])
 def test_a_recipe_from_checkout_to_summary(name: str, tmp_path: Path) -> None:
     """A commit whose wrong kernel is known to be so, and one that no longer says it."""
     spec = project(tmp_path / "project", ["plain", "tiled", "last_term"])

@@ -13,7 +13,7 @@ import zstandard
 
 from tests.gfx_samples import bundle, code_object, compressed
 from tests.gpu.stand_in_device import StandIn
-from tests.runs import run, tokitai
+from tests.runs import run, tokitai_here
 from tests.test_gfx_wheel import library
 from tokitai_cli import build, devices, plan, spec
 from tokitai_cli.devices import registry
@@ -86,7 +86,7 @@ def test_machine_code_is_a_source(
     form: str, kernel: str, shift: int, verdict: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path, ("scale<float>", kernel), form=form, shift=shift)
-    ran = tokitai("verify", path, "--device", "gfx", "--out", tmp_path / "out")
+    ran = tokitai_here("verify", path, "--device", "gfx", "--out", tmp_path / "out")
     assert ran.returncode == (verdict == "refuted"), ran.stdout + ran.stderr
     text = (tmp_path / "out/scaled.json").read_text()
     found = json.loads(text)
@@ -153,11 +153,11 @@ def test_what_does_not_fit_is_an_error_of_the_spec(
 
 def test_a_damaged_file_and_another_processor_are_told(tmp_path: Path) -> None:
     words = ("verify", write(tmp_path), "--device", "gfx", "--out", tmp_path / "out")
-    ran = tokitai(*words, "--arch", "gfx1100")
+    ran = tokitai_here(*words, "--arch", "gfx1100")
     assert ran.returncode == 8
     assert "no code object for gfx1100" in ran.stdout + ran.stderr
     (tmp_path / "scale.bin").write_bytes(b"CCOB" + bytes(40))
-    ran = tokitai(*words)
+    ran = tokitai_here(*words)
     assert ran.returncode == 2
     assert "a compressed bundle of version 0" in ran.stderr
     assert "spec.yaml:7" in ran.stderr
@@ -165,10 +165,10 @@ def test_a_damaged_file_and_another_processor_are_told(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_is_another_build(tmp_path: Path) -> None:
     words = ("verify", write(tmp_path), "--device", "gfx", "--out", tmp_path / "out")
-    assert tokitai(*words).returncode == 0
+    assert tokitai_here(*words).returncode == 0
     (first,) = json.loads((tmp_path / "out/scaled.json").read_text())["builds"]
     write(tmp_path, form="hsaco")
-    assert tokitai(*words).returncode == 0
+    assert tokitai_here(*words).returncode == 0
     (second,) = json.loads((tmp_path / "out/scaled.json").read_text())["builds"]
     assert first != second
 
@@ -187,7 +187,7 @@ def test_other_devices_refuse_it_in_words(device: str, tmp_path: Path) -> None:
 def test_rocm_builds_a_program_that_loads_it(tmp_path: Path) -> None:
     if not devices.get("rocm").probe(DeviceOptions()).buildable:
         pytest.skip("no hipcc (Debian's package: hipcc)")
-    ran = tokitai(
+    ran = tokitai_here(
         *("verify", write(tmp_path), "--device", "rocm", "--arch", "gfx1101", "--build-only"),
         *("--out", tmp_path / "out"),
     )
@@ -230,15 +230,15 @@ def test_other_verbs_say_what_it_is(tmp_path: Path) -> None:
         (("isa", path, "--kernel", "scale<float>"), "global_store_b32"),
         (("show", path), "source: scale.bin"),
     ):
-        ran = tokitai(*words)
+        ran = tokitai_here(*words)
         assert told in ran.stdout + ran.stderr, words
-    ran = tokitai("batch", path, "--device", "gfx", "--out", tmp_path / "batch")
+    ran = tokitai_here("batch", path, "--device", "gfx", "--out", tmp_path / "batch")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     evidence = next((tmp_path / "batch").rglob("*scaled*.json"))
-    ran = tokitai("unpack", evidence, tmp_path / "unpacked")
+    ran = tokitai_here("unpack", evidence, tmp_path / "unpacked")
     assert "scale.bin (sha256 " in ran.stdout + ran.stderr
     assert "is not in the evidence" in ran.stdout + ran.stderr
-    ran = tokitai("reproduce", evidence, path)
+    ran = tokitai_here("reproduce", evidence, path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 of 1 case came out the same" in ran.stdout + ran.stderr
 
@@ -292,7 +292,7 @@ def test_kernels_of_the_wheel_are_verified_from_both_builds(tmp_path: Path) -> N
     library("rocm64")
     code_object()
     folder = shutil.copytree(EXAMPLE, tmp_path / "example")
-    ran = tokitai("verify", folder / "bitsandbytes.yaml", "--device", "gfx", "--out", tmp_path)
+    ran = tokitai_here("verify", folder / "bitsandbytes.yaml", "--device", "gfx", "--out", tmp_path)
     assert ran.returncode == 0, ran.stdout
     cases = json.loads((tmp_path / "bitsandbytes.json").read_text())["cases"]
     assert [case["verdict"] for case in cases] == ["verified"] * 14

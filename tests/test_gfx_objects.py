@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from tests.gfx_samples import bundle, code_object, compressed
-from tests.runs import tokitai
+from tests.runs import tokitai_here
+from tests.support import slow
 from tokitai_cli.errors import CodeError
 from tokitai_cli.gfx import inspection
 from tokitai_cli.isa import facts, objects
@@ -163,20 +164,29 @@ def test_damaged_files_are_errors_and_never_tracebacks(name: str, tmp_path: Path
             pass
 
 
-def test_isa_lists_an_ops_kernels_and_one_with_its_source_lines() -> None:
+@pytest.mark.parametrize(
+    ("op", "name", "kernels", "place", "instruction"),
+    [
+        ("scan", "row_scan<float, true>", 2, "reduce.hip:", "v_add_f32"),
+        slow("softmax", "softmax_fwd_fp16_f32_kernel", 4, "softmax.hip:", "v_exp_f32"),
+    ],
+)
+def test_isa_lists_an_ops_kernels_and_one_with_its_source_lines(
+    op: str, name: str, kernels: int, place: str, instruction: str
+) -> None:
     code_object()  # or there is no compiler
-    shown = tokitai("isa", "softmax")
+    shown = tokitai_here("isa", op)
     assert shown.returncode == 0
-    assert "softmax_fwd_fp16_f32_kernel" in shown.stdout
-    assert "kernels that the gfx device can execute: 4 of 4 (100.0%)" in shown.stdout
-    name = "softmax_fwd_fp16_f32_kernel"
-    shown = tokitai("isa", "softmax", "--kernel", name, "--arch", "gfx1100", "--json")
+    assert name in shown.stdout
+    told = f"kernels that the gfx device can execute: {kernels} of {kernels} (100.0%)"
+    assert told in shown.stdout
+    shown = tokitai_here("isa", op, "--kernel", name, "--arch", "gfx1100", "--json")
     (found,) = json.loads(shown.stdout)
     (kernel,) = found["kernels"]
     assert found["arch"] == "gfx1100"
     assert {"name": "wave size", "value": "32", "source": facts.METADATA} in kernel["facts"]
-    assert any("softmax.hip:" in line for line in kernel["listing"])
-    assert any("v_exp_f32" in line for line in kernel["listing"])
+    assert any(place in line for line in kernel["listing"])
+    assert any(instruction in line for line in kernel["listing"])
 
 
 def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
@@ -188,7 +198,7 @@ def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
         ([tmp_path / "none.so"], "cannot be read"),
         (["softmax", "--arch", "gfx90a"], "gfx90a"),
     ):
-        shown = tokitai("isa", *words)
+        shown = tokitai_here("isa", *words)
         assert shown.returncode in {2, 3}
         assert told in shown.stderr
         assert "Traceback" not in shown.stderr

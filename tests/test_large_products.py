@@ -11,7 +11,7 @@ import pytest
 import yaml
 from numpy.typing import NDArray
 
-from tests.runs import run
+from tests.runs import run, shipped_tree
 from tokitai_cli import resources
 from tokitai_cli.answers.asked import Asked
 from tokitai_cli.answers.products import product_of
@@ -23,7 +23,7 @@ SIZES = {"m": 150, "n": 1100, "k": 70}
 
 def spec(folder: Path, *, profiles: list[str], fault: str = "", variant: str = "f16") -> Path:
     """The shipped product, sampled at every size; `fault`: where 1 is added."""
-    op = yaml.safe_load((resources.specs_dir() / "gemm.yaml").read_text())
+    op = shipped_tree("gemm")
     del op["suites"]
     one = {**op["variants"][variant], "profiles": profiles}
     one["oracle"] = {**one["oracle"], "sampled_from": 1}

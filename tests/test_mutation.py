@@ -89,44 +89,49 @@ def tried(path: Path, **more: Any) -> TrialReport:
     return mutate(run_options(str(path), device="cpu", suite="quick", **more), 2, lambda *_: None)
 
 
-def test_a_strict_spec_notices_and_a_careless_one_does_not(tmp_path: Path) -> None:
-    strict = tried(write_example(tmp_path / "strict"))
-    survivors = [one.change.after.strip() for one in strict.trials if one.end is End.SURVIVED]
-    assert strict.count(End.NOTICED) >= 6
-    # Blocks that overlap write the same twice, and 257 elements are no more than two of them reach.
-    assert survivors == [OVERLAPPING]
-    # Without a tail, nothing shows that the guard is gone.
-    whole = example("spec.yaml").partition("suites:")[0] + (
-        "suites:\n  quick:\n    - {shape: {n: 256}, why: one block}\n"
+@pytest.fixture(scope="module")
+def careless(tmp_path_factory: pytest.TempPathFactory) -> TrialReport:
+    """Of a spec whose one shape has no tail, one change of its kernel's listed as equivalent."""
+    kernel = example("vector_add.hip").replace(
+        "if (i < n) {", "const int zero = i - i;\n    if (i + zero < n) {"
     )
-    careless = tried(write_example(tmp_path / "careless", spec=whole))
-    lost = {one.change.after.strip() for one in careless.trials if one.end is End.SURVIVED}
-    assert any("<=" in line for line in lost), lost
-    text = "\n".join(mutation.told(careless))
-    assert "-    if (i < n) {" in text
-    assert "+    if (i <= n) {" in text
-    assert f"{careless.count(End.NOTICED)} of {careless.tried} changes noticed" in text
-
-
-def test_equivalent_changes_are_listed_with_a_reason_and_not_counted(tmp_path: Path) -> None:
-    listed = """
+    listed = f"""
 equivalent_changes:
-  - {line: "if (i < n) {", to: "if (i <= n) {", reason: no shape has a tail}
+  - {{line: "{OVERLAPPING.replace("blockDim.y", "blockDim.x")}", to: "{OVERLAPPING}", reason: one block}}
 """
     whole = example("spec.yaml").partition("suites:")[0] + (
         f"suites:\n  quick:\n    - {{shape: {{n: 256}}, why: one block}}\n{listed}"
     )
-    report = tried(write_example(tmp_path, spec=whole))
-    assert report.count(End.EQUIVALENT) == 1
-    assert "no shape has a tail" in "\n".join(mutation.told(report))
+    return tried(write_example(tmp_path_factory.mktemp("careless"), kernel=kernel, spec=whole))
 
 
-def test_what_is_the_same_code_is_not_counted(tmp_path: Path) -> None:
-    kernel = example("vector_add.hip").replace(
-        "if (i < n) {", "const int zero = i - i;\n    if (i + zero < n) {"
-    )
-    report = tried(write_example(tmp_path, kernel=kernel))
-    same = [one.change.after.strip() for one in report.trials if one.end is End.SAME]
+@pytest.mark.slow
+def test_a_strict_spec_notices(tmp_path: Path) -> None:
+    strict = tried(write_example(tmp_path))
+    survivors = [one.change.after.strip() for one in strict.trials if one.end is End.SURVIVED]
+    assert strict.count(End.NOTICED) >= 6
+    # Blocks that overlap write the same twice, and 257 elements are no more than two of them reach.
+    assert survivors == [OVERLAPPING]
+
+
+def test_a_careless_spec_does_not_notice(careless: TrialReport) -> None:
+    # Without a tail, nothing shows that the guard is gone.
+    lost = {one.change.after.strip() for one in careless.trials if one.end is End.SURVIVED}
+    assert any("<=" in line for line in lost), lost
+    assert careless.count(End.NOTICED) >= 4
+    text = "\n".join(mutation.told(careless))
+    assert "-    if (i + zero < n) {" in text
+    assert "+    if (i + zero <= n) {" in text
+    assert f"{careless.count(End.NOTICED)} of {careless.tried} changes noticed" in text
+
+
+def test_equivalent_changes_are_listed_with_a_reason_and_not_counted(careless: TrialReport) -> None:
+    assert careless.count(End.EQUIVALENT) == 1
+    assert "one block" in "\n".join(mutation.told(careless))
+
+
+def test_what_is_the_same_code_is_not_counted(careless: TrialReport) -> None:
+    same = [one.change.after.strip() for one in careless.trials if one.end is End.SAME]
     assert any("i - zero" in line for line in same), same
 
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.row_cases import ORDERS, Emulation, arrays_of, changed, in_order, row_case, shipped
-from tests.runs import KERNELS, run
-from tokitai_cli import evidence, oracles, report, resources, spec
+from tests.runs import KERNELS, run, shipped_tree
+from tokitai_cli import evidence, oracles, report, spec
 from tokitai_cli.compare.properties import PropertyJudgement, judge_property
 from tokitai_cli.errors import SpecError
 from tokitai_cli.model.case import Case, Expectation, StatedProperty
@@ -280,7 +280,7 @@ def written(
     checks: list[dict[str, Any]] | None = None,
 ) -> Path:
     """Spec of the kernel with a fault: the shipped contract of softmax, one thread per row."""
-    document = yaml.safe_load((resources.specs_dir() / "softmax.yaml").read_text("utf-8"))
+    document = shipped_tree("softmax")
     variant = document["variants"]["fwd"]
     variant |= {
         "source": os.path.relpath(KERNELS / "property_faults.hip", folder),

@@ -50,8 +50,8 @@ def verdict(path: Path) -> tuple[Verdict, bool]:
     return found.verdict, cached
 
 
-def test_an_object_that_a_flag_links(tmp_path: Path) -> None:
-    path = spec_with(tmp_path / "mine", '["-L.", "-l:mine.o"]', "added(a[i], b[i])")
+def test_an_object_that_a_flag_links(new_path: Path) -> None:
+    path = spec_with(new_path / "mine", '["-L.", "-l:mine.o"]', "added(a[i], b[i])")
     compiled(path.parent, "+", "mine.o")
     assert verdict(path) == (Verdict.VERIFIED, False)
     assert verdict(path) == (Verdict.VERIFIED, True)
@@ -59,18 +59,18 @@ def test_an_object_that_a_flag_links(tmp_path: Path) -> None:
     assert verdict(path) == (Verdict.REFUTED, False)
 
 
-def test_a_library_that_comes_to_lie_in_front_of_another(tmp_path: Path) -> None:
+def test_a_library_that_comes_to_lie_in_front_of_another(new_path: Path) -> None:
     flags = "[-Lfirst, -Lsecond, -lown]"
-    path = spec_with(tmp_path / "mine", flags, "added(a[i], b[i])")
+    path = spec_with(new_path / "mine", flags, "added(a[i], b[i])")
     compiled(path.parent / "second", "+", "libown.a")
     assert verdict(path) == (Verdict.VERIFIED, False)
     compiled(path.parent / "first", "-", "libown.a")
     assert verdict(path) == (Verdict.REFUTED, False)
 
 
-def test_a_file_that_the_assembler_takes_in(tmp_path: Path) -> None:
+def test_a_file_that_the_assembler_takes_in(new_path: Path) -> None:
     head = '#include "part.h"\n'
-    path = spec_with(tmp_path / "mine", "[-g0]", "a[i] + sign_word * b[i]", head)
+    path = spec_with(new_path / "mine", "[-g0]", "a[i] + sign_word * b[i]", head)
     data = path.parent / "sign.bin"
     # Said in two parts, which no search of the text would find.
     (path.parent / "part.h").write_text(
@@ -79,7 +79,7 @@ def test_a_file_that_the_assembler_takes_in(tmp_path: Path) -> None:
     )
     data.write_bytes(b"\1\0\0\0")
     if devices.get("cpu").recipe(DeviceOptions(), {}, ()).assembly:
-        found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
+        found = run(path, new_path / "out", shapes={"n": 100}, profile=["normal"])
         assert "an assembler takes a file in here" in found.reason
         return
     assert verdict(path) == (Verdict.VERIFIED, False)
@@ -87,11 +87,11 @@ def test_a_file_that_the_assembler_takes_in(tmp_path: Path) -> None:
     assert verdict(path) == (Verdict.REFUTED, False)
 
 
-def test_what_no_list_names_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "k.hip"
+def test_what_no_list_names_is_refused(new_path: Path) -> None:
+    source = new_path / "k.hip"
     source.write_text('// one\n__asm__(".incbin \\"a.bin\\"");\n')
-    (tmp_path / "k.d").write_text(f"k.o: {source}\n")
-    folder = tmp_path / "build"
+    (new_path / "k.d").write_text(f"k.o: {source}\n")
+    folder = new_path / "build"
     folder.mkdir()
     (folder / "k.d").write_text(f"k.o: {source}\n")
     with pytest.raises(BuildError, match=r"k\.hip:2: an assembler takes a file in here"):
@@ -100,22 +100,22 @@ def test_what_no_list_names_is_refused(tmp_path: Path) -> None:
     assert manifest_of(source, told, folder, ["k.d"]).headers == {}
 
 
-def test_files_that_a_source_asks_for_are_read_within_limits(tmp_path: Path) -> None:
+def test_files_that_a_source_asks_for_are_read_within_limits(new_path: Path) -> None:
     head = '#if __has_include("/dev/zero") && !__has_include("none.h")\n#define SIGN +\n'
     head += "#else\n#define SIGN -\n#endif\n"
-    path = spec_with(tmp_path / "mine", "[]", "a[i] SIGN b[i]", head)
+    path = spec_with(new_path / "mine", "[]", "a[i] SIGN b[i]", head)
     assert verdict(path) == (Verdict.VERIFIED, False)
     assert verdict(path) == (Verdict.VERIFIED, True)
     (path.parent / "none.h").touch()
     assert verdict(path) == (Verdict.REFUTED, False)
 
 
-def test_what_a_linker_traces(tmp_path: Path) -> None:
-    folder = tmp_path / "build"
+def test_what_a_linker_traces(new_path: Path) -> None:
+    folder = new_path / "build"
     folder.mkdir()
     for name in ("a.o", "liba.a", "build/child.o"):
-        (tmp_path / name).touch()
+        (new_path / name).touch()
     printed = (
-        f"child.o\n{tmp_path}/a.o\n({tmp_path}/liba.a)x.o\n{tmp_path}/liba.a(y.o)\na warning\n"
+        f"child.o\n{new_path}/a.o\n({new_path}/liba.a)x.o\n{new_path}/liba.a(y.o)\na warning\n"
     )
-    assert traced(printed, folder) == ([tmp_path / "a.o", tmp_path / "liba.a"], "a warning\n")
+    assert traced(printed, folder) == ([new_path / "a.o", new_path / "liba.a"], "a warning\n")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.runs import run
+from tests.runs import run, shipped_tree
+from tests.support import slow
 from tokitai_cli import resources
 from tokitai_cli.model.verdict import Verdict
 
@@ -74,14 +75,25 @@ WRONG = [
 ]  # fmt: skip
 
 
+# Every test run tries one change of each op.
+FEW = {
+    *("root of a half left out", "sign in the exponential", "eps left out", "scores not scaled"),
+    *("terms behind the last whole tile dropped", "the other layout of pairs", "-0 written"),
+    *("maximum not added again", "first moment not corrected", "ties to the higher expert"),
+    *("NaN lost", "a barrier left out"),
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "words", "text", "wrong"), WRONG, ids=lambda value: str(value)[:40].replace("/", " ")
+    ("name", "words", "text", "wrong"),
+    [one if one[1] in FEW else slow(*one) for one in WRONG],
+    ids=lambda value: str(value)[:40].replace("/", " "),
 )
 def test_a_wrong_kernel_is_refuted(
     name: str, words: str, text: str, wrong: str, tmp_path: Path
 ) -> None:
     op, variant = name.split()
-    tree = yaml.safe_load((resources.specs_dir() / f"{op}.yaml").read_text("utf-8"))
+    tree = shipped_tree(op)
     one = tree["variants"][variant]
     shipped = resources.specs_dir() / one["source"]
     source = shipped.read_text("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,15 +78,22 @@ def _step_matrix() -> NDArray[np.uint8]:
     return np.array(columns, np.uint8).T
 
 
-def _power(matrix: NDArray[np.uint8], exponent: int) -> NDArray[np.int64]:
-    result: NDArray[Any] = np.eye(160, dtype=np.int64)
-    square: NDArray[Any] = matrix.astype(np.int64)
-    while exponent:
-        if exponent & 1:
-            result = square @ result % 2
-        square = square @ square % 2
-        exponent >>= 1
-    return result
+@functools.cache
+def _squared(times: int) -> NDArray[Any]:
+    """The step's matrix after `times` squarings; float64 holds its sums of 160 bits, and is fast."""
+    if times == 0:
+        return _step_matrix().astype(np.float64)
+    half = _squared(times - 1)
+    return np.asarray(half @ half % 2)
+
+
+def _stepped(bits: NDArray[np.uint8], steps: int) -> NDArray[Any]:
+    """A state of XORWOW after so many steps."""
+    state: NDArray[Any] = bits.astype(np.float64)
+    for place in range(steps.bit_length()):
+        if steps >> place & 1:
+            state = _squared(place) @ state % 2
+    return state
 
 
 def _xorwow_numbers(seed: int, sequence: int, offset: int) -> Callable[[int], int]:
@@ -93,11 +101,10 @@ def _xorwow_numbers(seed: int, sequence: int, offset: int) -> Callable[[int], in
     t1 = 2073658381 * ((seed >> 32) ^ 0xA03697CB) & WORD
     words = [123456789 + t0, 362436069 ^ t0, 521288629 + t1, 88675123 ^ t1, 5783321 + t0]
     bits = np.array([(word & WORD) >> i & 1 for word in words for i in range(32)], np.uint8)
-    step = _step_matrix()
 
     def number(n: int) -> int:
         steps = offset + n + 1
-        state = _power(step, (sequence << 67) + steps) @ bits % 2
+        state = _stepped(bits, (sequence << 67) + steps)
         last = sum(int(bit) << i for i, bit in enumerate(state[128:]))
         return (last + 6615241 + t1 + t0 + 362437 * steps) & WORD
 

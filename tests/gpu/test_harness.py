@@ -12,6 +12,7 @@ from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.gpu.stand_in_device import StandIn
 from tests.runs import KERNELS, run, verdicts
+from tests.support import slow
 from tests.test_own_specs import argument_verdicts
 from tests.test_state import spec_in
 from tokitai_cli.devices import registry
@@ -63,16 +64,16 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    "op",
+    ("op", "asked"),
     [
-        "gemm-bw",
-        "embedding",
-        pytest.param("softmax", marks=pytest.mark.slow),
-        pytest.param("layernorm", marks=pytest.mark.slow),
+        ("gemm-bw", {"shapes": {"m": 16, "n": 24, "k": 32}}),
+        *(slow(op, {"suite": "quick"}) for op in ("gemm-bw", "embedding", "softmax", "layernorm")),
     ],
 )
-def test_shipped_ops_are_verified_through_device_copies(on_stand_in: Any, op: str) -> None:
-    evidence = on_stand_in(op, suite="quick")
+def test_shipped_ops_are_verified_through_device_copies(
+    on_stand_in: Any, op: str, asked: dict[str, Any]
+) -> None:
+    evidence = on_stand_in(op, **asked)
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
     facts = {fact.name: (fact.value, fact.source) for fact in evidence.devices["rocm"].facts}
     assert facts["gpu-arch"] == ("gfx1101:xnack-", "hipGetDeviceProperties")

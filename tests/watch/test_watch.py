@@ -44,13 +44,23 @@ LOCALS = tuple(
     if {kind for kind, _ in specs.marks(name)} == {"uninitialised-variable"}
 )
 WATCHING = CLANG if has_sanitizers(CLANG) else ""
+# What is found without a name is both of the others where they are there.
 COMPILERS = (
     pytest.param("", id="found"),
     pytest.param(
-        "g++", marks=pytest.mark.skipif(not has_sanitizers("g++"), reason="no g++ with libasan")
+        "g++",
+        marks=[
+            pytest.mark.slow,
+            pytest.mark.skipif(not has_sanitizers("g++"), reason="no g++ with libasan"),
+        ],
     ),
     pytest.param(
-        CLANG, id="clang", marks=pytest.mark.skipif(not WATCHING, reason="no clang++ with its rt")
+        CLANG,
+        id="clang",
+        marks=[
+            pytest.mark.slow,
+            pytest.mark.skipif(not WATCHING, reason="no clang++ with its rt"),
+        ],
     ),
 )
 
