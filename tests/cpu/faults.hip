@@ -67,6 +67,10 @@ __global__ void shuffles_of_two_sides(int* out) {
   out[threadIdx.x] = v;
 }
 
+__global__ void shuffle_of_no_lane(int* out) {
+  out[threadIdx.x] = __shfl_xor_sync(0u, 1, 1);  // line of the shuffle of no lane
+}
+
 __global__ void never_written(int* out, int n) {
   if (int(threadIdx.x) < n) out[threadIdx.x] = 7;
 }

@@ -28,11 +28,13 @@ SIGNATURES: dict[str, list[str]] = {
     "barrier_in_branch": ["int32*", "int"],
     "shuffle_without_partner": ["int32*"],
     "shuffles_of_two_sides": ["int32*"],
+    "shuffle_of_no_lane": ["int32*"],
     "never_written": ["int32*", "int"],
     "add_to": ["int32*", "int32*"],
     "counts_blocks": ["uint64*"],
     "reaches": ["uint8*", "int", "int"],
 }
+COUNTS = list(SIGNATURES).index("counts_blocks")
 ZEROS = np.zeros(64, np.int32)
 X86 = platform.machine() == "x86_64"
 # Whether a fault was a read or a write is told by x86-64 alone, and so is a division by zero.
@@ -229,10 +231,10 @@ def test_empty_buffers(child: Child) -> None:
     ("launch", "message"),
     [
         (call("counts_blocks", ("b", 0), block=1025), "block (1025,1,1)"),
-        (Launch(13, (1,), (32, 33), [("b", 0)]), "block (32,33,1)"),
-        (Launch(13, (0,), (32,), [("b", 0)]), "grid (0,1,1)"),
-        (Launch(13, (1, 1, 1), (32, 0), [("b", 0)]), "block (32,0,1)"),
-        (Launch(13, (2**32,), (1,), [("b", 0)]), "grid (4294967296,1,1)"),
+        (Launch(COUNTS, (1,), (32, 33), [("b", 0)]), "block (32,33,1)"),
+        (Launch(COUNTS, (0,), (32,), [("b", 0)]), "grid (0,1,1)"),
+        (Launch(COUNTS, (1, 1, 1), (32, 0), [("b", 0)]), "block (32,0,1)"),
+        (Launch(COUNTS, (2**32,), (1,), [("b", 0)]), "grid (4294967296,1,1)"),
         (
             call("counts_blocks", ("b", 0), shared=65537),
             "0 bytes of static and 65537 bytes of dynamic shared memory",
@@ -404,6 +406,13 @@ def test_shuffles_that_never_meet(child: Child) -> None:
     assert message.startswith("deadlock in kernel shuffles_of_two_sides, block (0,0,0)")
     assert f"16 of 32 (threads 0-15) wait in a shuffle at {SOURCE}:{first}" in message
     assert f"16 of 32 (threads 16-31) wait in a shuffle at {SOURCE}:{second}" in message
+
+
+def test_a_mask_without_a_lane_is_none_that_was_left_out(child: Child) -> None:
+    message = divergence(child, call("shuffle_of_no_lane", ("b", 0), block=32), 0)
+    place = f"{SOURCE}:{line_of('line of the shuffle of no lane')}"
+    assert message.startswith("deadlock in kernel shuffle_of_no_lane, block (0,0,0)")
+    assert f"32 of 32 (threads 0-31) wait in a shuffle at {place} with mask 0x0" in message
 
 
 def test_a_failed_case_leaves_no_mapping_behind(child: Child) -> None:

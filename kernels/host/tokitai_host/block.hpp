@@ -38,13 +38,21 @@ struct Site {
   }
 };
 
+// Lanes that take part in an operation: those that were given, or those of the warp that are active.
+struct Mask {
+  u64 lanes;
+  bool given;
+  Mask(u64 lanes) : lanes(lanes & all_lanes), given(true) {}
+  Mask() : lanes(0), given(false) {}
+};
+
 struct Lane {
   Fiber* fiber;  // null until the thread first runs on a fiber of its own
   Coordinates index;
   Operation operation;  // what the lane waits in, with its operands
   bool returned;
   Site site;
-  u64 mask;  // lanes that take part; 0: those of the warp that are active
+  Mask mask;
   u64 value;
   unsigned source;
   u64 result;  // what the operation gave, and the lanes that took part

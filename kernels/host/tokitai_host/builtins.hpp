@@ -48,7 +48,7 @@ inline void __builtin_nontemporal_store(T value, U* address) {
 #define __builtin_amdgcn_grid_size_z() (gridDim.z * blockDim.z)
 #define __builtin_amdgcn_wavefrontsize() unsigned(warpSize)
 #define __builtin_amdgcn_s_barrier() __syncthreads()
-#define __builtin_amdgcn_wave_barrier() __syncwarp(0)
+#define __builtin_amdgcn_wave_barrier() tokitai::wave_barrier()
 #define __builtin_amdgcn_fence(...) __threadfence()
 #define __builtin_amdgcn_s_memtime() ((unsigned long long)clock64())
 #define __builtin_amdgcn_s_memrealtime() ((unsigned long long)wall_clock64())
@@ -57,10 +57,14 @@ inline void __builtin_nontemporal_store(T value, U* address) {
 // -------------------------------------------------------------------------------------------
 namespace tokitai {
 
+inline void wave_barrier(TOKITAI_HERE) {
+  warp_operation(Operation::warp_barrier, Mask(), 0, 0, TOKITAI_SITE);
+}
+
 template <class T>
 inline T first_active(T value, Site site) {
-  const u64 active = warp_operation(Operation::active_mask, 0, 0, 0, site).members;
-  return shuffle(0, value, unsigned(__builtin_ctzll(active)), site);
+  const u64 active = warp_operation(Operation::active_mask, Mask(), 0, 0, site).members;
+  return shuffle(Mask(), value, unsigned(__builtin_ctzll(active)), site);
 }
 
 // Source lane of a data-parallel primitive within rows of 16 lanes, or -1 where there is none.
@@ -88,7 +92,7 @@ inline int dpp_source(int control, int lane) {
 }
 inline int update_dpp(int old, int value, int control, int rows, int banks, bool zero, Site site) {
   const int lane = int(lane_index()), source = dpp_source(control, lane);
-  const int got = shuffle(0, value, unsigned(source < 0 ? lane : source), site);
+  const int got = shuffle(Mask(), value, unsigned(source < 0 ? lane : source), site);
   if (!(rows >> lane / 16 & 1) || !(banks >> lane % 16 / 4 & 1)) return old;
   return source < 0 ? (zero ? 0 : old) : got;
 }
@@ -98,7 +102,7 @@ inline int ds_swizzle(int value, int pattern, Site site) {
   const int within = ((lane & pattern & 31) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31);
   const int source =
       pattern & 0x8000 ? (lane & ~3) + (pattern >> 2 * (lane & 3) & 3) : (lane & ~31) + within;
-  return shuffle(0, value, unsigned(source), site);
+  return shuffle(Mask(), value, unsigned(source), site);
 }
 
 }  // namespace tokitai
@@ -107,10 +111,10 @@ inline int __builtin_amdgcn_readfirstlane(int value, TOKITAI_HERE) {
   return tokitai::first_active(value, TOKITAI_SITE);
 }
 inline int __builtin_amdgcn_readlane(int value, int lane, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, unsigned(lane) % tokitai::warp_size, TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, unsigned(lane) % tokitai::warp_size, TOKITAI_SITE);
 }
 inline int __builtin_amdgcn_ds_bpermute(int bytes, int value, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, unsigned(bytes >> 2) % tokitai::warp_size, TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, unsigned(bytes >> 2) % tokitai::warp_size, TOKITAI_SITE);
 }
 inline int __builtin_amdgcn_ds_swizzle(int value, int pattern, TOKITAI_HERE) {
   return tokitai::ds_swizzle(value, pattern, TOKITAI_SITE);
@@ -128,7 +132,7 @@ inline int __builtin_amdgcn_mov_dpp(int value, int control, int rows, int banks,
 #define __hip_move_dpp(value, control, rows, banks, zero)                                         \
   __builtin_amdgcn_mov_dpp(value, control, rows, banks, zero)
 inline float __hip_ds_bpermutef(int bytes, float value, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, unsigned(bytes >> 2) % tokitai::warp_size, TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, unsigned(bytes >> 2) % tokitai::warp_size, TOKITAI_SITE);
 }
 inline unsigned __builtin_amdgcn_mbcnt_lo(unsigned mask, unsigned base) {
   return base + unsigned(__builtin_popcountll(mask & __lanemask_lt()));

@@ -27,7 +27,7 @@ inline const char* operation_name(Operation operation) {
 inline bool waits_together(const Lane& a, const Lane& b) {
   return a.returned == b.returned &&
          (a.returned || (a.operation == b.operation && a.site == b.site &&
-                         (a.operation == Operation::block_barrier || a.mask == b.mask)));
+                         (a.operation == Operation::block_barrier || a.mask.lanes == b.mask.lanes)));
 }
 
 // Appends the members' numbers as ranges: "threads 0-31, 64".
@@ -69,8 +69,8 @@ inline void append_groups(Text& text, const Block& block) {
     }
     append(text, ") wait%s in %s at %s:%d", count == 1 ? "s" : "", operation_name(lane.operation),
            lane.site.file, lane.site.line);
-    if (lane.operation != Operation::block_barrier && lane.mask)
-      append(text, " with mask 0x%llx", lane.mask);
+    if (lane.operation != Operation::block_barrier && lane.mask.given)
+      append(text, " with mask 0x%llx", lane.mask.lanes);
   }
   const Coordinates extent = block.work->block;
   if (extent.y > 1 || extent.z > 1)

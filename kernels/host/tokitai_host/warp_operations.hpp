@@ -19,9 +19,10 @@
 namespace tokitai {
 
 TOKITAI_UNSANITIZED inline bool same_operation(const Lane& a, const Lane& b) {
-  if (a.operation != b.operation || a.mask != b.mask) return false;
+  if (a.operation != b.operation || a.mask.given != b.mask.given) return false;
+  if (a.mask.lanes != b.mask.lanes) return false;
   // Barriers of a warp may pair across the sides of a branch, which all lanes of the mask reach.
-  if (a.operation == Operation::warp_barrier && a.mask) return true;
+  if (a.operation == Operation::warp_barrier && a.mask.given) return true;
   return a.site == b.site;
 }
 
@@ -84,8 +85,8 @@ TOKITAI_UNSANITIZED inline void complete_warp_operation(Block& block, unsigned w
       if (same_operation(first, lanes[l])) group |= 1ull << l;
     }
     left &= ~group;
-    if (first.mask) {
-      if (group == (first.mask & warp.live)) complete(block, w, group);
+    if (first.mask.given) {
+      if (group == (first.mask.lanes & warp.live)) complete(block, w, group);
     } else if (!unmasked || first.site.line < unmasked_line) {
       unmasked = group;
       unmasked_line = first.site.line;
@@ -96,7 +97,7 @@ TOKITAI_UNSANITIZED inline void complete_warp_operation(Block& block, unsigned w
 
 // Waits in a warp operation. The lane's result and members are valid until its next operation.
 TOKITAI_UNSANITIZED __attribute__((noinline)) inline Lane& warp_operation(Operation operation,
-                                                                          u64 mask, u64 value,
+                                                                          Mask mask, u64 value,
                                                                           unsigned source,
                                                                           Site site) {
   Block& block = armed_block();
@@ -104,7 +105,7 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline Lane& warp_operation(Operat
   Warp& warp = block.warps[block.current / warp_size];
   const u64 bit = 1ull << (block.current % warp_size);
   lane.operation = operation;
-  lane.mask = mask & all_lanes;
+  lane.mask = mask;
   lane.value = value;
   lane.source = source;
   lane.site = site;
@@ -136,7 +137,7 @@ inline T from_word(u64 word) {
 }
 
 template <class T>
-inline T shuffle(u64 mask, T value, unsigned source, Site site) {
+inline T shuffle(Mask mask, T value, unsigned source, Site site) {
   u64 word = to_word(value);
   used(source);
   watch_given(&word);
@@ -147,7 +148,7 @@ inline T shuffle(u64 mask, T value, unsigned source, Site site) {
 
 // The same for values of any size, word by word.
 template <class T>
-inline T shuffle_any(u64 mask, T value, unsigned source, Site site) {
+inline T shuffle_any(Mask mask, T value, unsigned source, Site site) {
   if constexpr (sizeof(T) <= 8) {
     return shuffle(mask, value, source, site);
   } else {
@@ -185,19 +186,19 @@ inline unsigned source_xor(int lanes, int width) {
 
 template <class T>
 inline T __shfl(T value, int lane, int width = warpSize, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, tokitai::source_at(lane, width), TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, tokitai::source_at(lane, width), TOKITAI_SITE);
 }
 template <class T>
 inline T __shfl_up(T value, unsigned delta, int width = warpSize, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, tokitai::source_up(delta, width), TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, tokitai::source_up(delta, width), TOKITAI_SITE);
 }
 template <class T>
 inline T __shfl_down(T value, unsigned delta, int width = warpSize, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, tokitai::source_down(delta, width), TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, tokitai::source_down(delta, width), TOKITAI_SITE);
 }
 template <class T>
 inline T __shfl_xor(T value, int lanes, int width = warpSize, TOKITAI_HERE) {
-  return tokitai::shuffle(0, value, tokitai::source_xor(lanes, width), TOKITAI_SITE);
+  return tokitai::shuffle(tokitai::Mask(), value, tokitai::source_xor(lanes, width), TOKITAI_SITE);
 }
 template <class T>
 inline T __shfl_sync(tokitai::u64 mask, T value, int lane, int width = warpSize, TOKITAI_HERE) {
@@ -222,7 +223,7 @@ inline T __shfl_xor_sync(tokitai::u64 mask, T value, int lanes, int width = warp
 // HIP's ballots are 64 bits wide whatever the size of a warp.
 inline unsigned long long __ballot(int predicate, TOKITAI_HERE) {
   tokitai::used(predicate);
-  return tokitai::warp_operation(tokitai::Operation::ballot, 0, predicate != 0, 0, TOKITAI_SITE)
+  return tokitai::warp_operation(tokitai::Operation::ballot, tokitai::Mask(), predicate != 0, 0, TOKITAI_SITE)
       .result;
 }
 inline unsigned long long __ballot_sync(tokitai::u64 mask, int predicate, TOKITAI_HERE) {
@@ -239,7 +240,7 @@ inline int __all_sync(tokitai::u64 mask, int predicate, TOKITAI_HERE) {
   return __ballot_sync(mask, !predicate, file, line) == 0;
 }
 inline unsigned long long __activemask(TOKITAI_HERE) {
-  return tokitai::warp_operation(tokitai::Operation::active_mask, 0, 0, 0, TOKITAI_SITE).members;
+  return tokitai::warp_operation(tokitai::Operation::active_mask, tokitai::Mask(), 0, 0, TOKITAI_SITE).members;
 }
 template <class T>
 inline unsigned long long __match_any_sync(tokitai::u64 mask, T value, TOKITAI_HERE) {
