@@ -8,6 +8,7 @@ thousandth.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -63,11 +64,14 @@ OF_ALL = {
 }
 
 
+_PASSES = 8  # of a loop in which its operations are changed, from the first to the last
+
+
 class Operation(NamedTuple):
     """An operation: its place in the order of evaluation, numpy's name, its line in the file.
 
     nth: which of the operations of that name in that line it is, from 1. terms: of a sum, the largest
-    number of terms that it adds.
+    number of terms that it adds. site: where in the function's code; a loop comes to it again and again.
     """
 
     place: int
@@ -75,6 +79,7 @@ class Operation(NamedTuple):
     line: int
     nth: int = 1
     terms: int = 0
+    site: int = 0
 
     def kinds(self) -> Mapping[str, str]:
         """Changes that it can have, with words for them."""
@@ -95,9 +100,9 @@ class Change(NamedTuple):
     @property
     def words(self) -> str:
         """For people, unique among the changes of a formula."""
-        _, name, line, nth, _ = self.operation
-        which = f" {nth}" if nth > 1 else ""
-        return f"line {line}, {name}{which}: {self.operation.kinds()[self.kind]}"
+        one = self.operation
+        which = f" {one.nth}" if one.nth > 1 else ""
+        return f"line {one.line}, {one.name}{which}: {one.kinds()[self.kind]}"
 
 
 class Behind(NamedTuple):
@@ -119,24 +124,26 @@ class Tape:
         self._file = file
         self._change = change
         self._place = -1
+        self._named: Counter[tuple[str, int]] = Counter()
 
     def next(self, name: str, terms: int = 0) -> str | None:
         """The change of the operation that comes now, if any."""
         self._place = place = self._place + 1
         if self._change is not None:
             return self._change.kind if self._change.operation.place == place else None
-        line = self._line()
-        nth = 1 + sum(one.name == name and one.line == line for one in self.operations)
-        self.operations.append(Operation(place, name, line, nth, terms))
+        line, site = self._line_and_site()
+        self._named[name, line] += 1
+        nth = self._named[name, line]
+        self.operations.append(Operation(place, name, line, nth, terms, site))
         return None
 
-    def _line(self) -> int:
+    def _line_and_site(self) -> tuple[int, int]:
         frame: Any = sys._getframe(2)
         while frame is not None:
             if frame.f_code.co_filename == self._file:
-                return int(frame.f_lineno)
+                return int(frame.f_lineno), int(frame.f_lasti)
             frame = frame.f_back
-        return 0
+        return 0, 0
 
 
 class Recorded(NamedTuple):
@@ -146,9 +153,20 @@ class Recorded(NamedTuple):
     behind: dict[str, Behind]
 
     def changes(self) -> list[Change]:
-        """All changes of the operations."""
+        """All changes of the operations; of one that a loop repeats, in some of its passes."""
+        passes: dict[tuple[str, int, int], list[Operation]] = {}
+        for one in self.operations:
+            passes.setdefault((one.name, one.line, one.site), []).append(one)
+        kept = {
+            every[round(index * (len(every) - 1) / (_PASSES - 1))].place
+            for every in passes.values()
+            for index in range(_PASSES)
+        }
         return [
-            Change(operation, kind) for operation in self.operations for kind in operation.kinds()
+            Change(one, kind)
+            for one in self.operations
+            if one.place in kept
+            for kind in one.kinds()
         ]
 
     def sums_of(self, output: str) -> list[Operation]:

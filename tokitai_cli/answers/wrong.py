@@ -22,6 +22,8 @@ _WHOLE = 1 << 20
 _LEAST_CHANGES = 3
 # Fewer rows could be those that a case leaves out, or that hold nothing where a term is dropped.
 _LEAST_ROWS = 4
+# A formula of more operations, as a loop has, is as much work as so many elements more for each of them.
+_FEW_OPERATIONS, _OPERATION = 128, 64
 # Elements of a sample's changes together, over those of the outputs: what changes may cost.
 _SHARE = 1
 
@@ -48,13 +50,14 @@ def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: 
     Where rows hang together, or are long and few, as many as there is room for.
     """
     made = formula.changes()
+    work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
     size = sum(np.asarray(parts["reference"]).size for parts in found.values())
     rows, room = None, _room(size)
-    if size * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
+    if (size + work) * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
         asked, rows = sample
         size = sum(np.asarray(found[name]["reference"])[rows].size for name in wanted.outputs)
-    if size * len(made) > room:
-        most = max(_LEAST_CHANGES, room // max(size, 1))
+    if (size + work) * len(made) > room:
+        most = max(_LEAST_CHANGES, room // max(size + work, 1))
         start = wanted.turn % max(len(made), 1)
         made = made[start:] + made[:start]
         # Dropped terms decide what a case proves: they are tried whatever they cost.
