@@ -186,13 +186,16 @@ def worst_check(case: CaseRecord) -> tuple[str, CheckRecord] | None:
 
 def first_worst(case: CaseRecord) -> tuple[str, CheckRecord, ElementRecord] | None:
     """Find the worst element of the worst failed check: output, check and element."""
-    failed = [
-        (output.name, check, check.worst[0])
-        for output in case.outputs
-        for check in output.checks
-        if not check.passed and check.judges and check.worst
-    ]
+    found = ((output.name, worst_of(output)) for output in case.outputs)
+    failed = [(name, *worst) for name, worst in found if worst is not None]
     return max(failed, key=lambda item: severity(item[1]), default=None)
+
+
+def worst_of(output: OutputRecord) -> tuple[CheckRecord, ElementRecord] | None:
+    """The worst failed check of an output and its worst element."""
+    failed = [one for one in output.checks if not one.passed and one.judges and one.worst]
+    worst = max(failed, key=severity, default=None)
+    return None if worst is None else (worst, worst.worst[0])
 
 
 def rows(case: CaseRecord) -> list[Row]:

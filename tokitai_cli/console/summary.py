@@ -9,7 +9,7 @@ from pathlib import Path
 from tokitai_cli import queries
 from tokitai_cli.console.blocks import BAD, DOUBTFUL, FAINT, GOOD, Block, Column, Line, Table
 from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.judged import Number
+from tokitai_cli.model.judged import CheckRecord, ElementRecord, Number, OutputRecord
 from tokitai_cli.model.text import counts_text, number, plural, shape_text
 from tokitai_cli.model.verdict import Verdict, worst
 
@@ -123,9 +123,15 @@ def _row(tally: queries.Tally, *, several: bool) -> list[str]:
     if decided is None:
         cells += ["-", "-", "-"]
     else:
-        cells += [decided.words, number(decided.value, 4), number(decided.limit)]
+        cells += [decided.words, _beside(decided.value, decided.limit), number(decided.limit)]
     metrics = None if output is None else output.metrics
     return [*cells, "-" if metrics is None else number(metrics.max_ulp, 4)]
+
+
+def _beside(value: Number | None, limit: Number | None) -> str:
+    """A value with so many digits that one below its limit does not read as the limit."""
+    texts = (number(value, digits) for digits in (4, 6, 9))
+    return next((text for text in texts if text != number(limit)), number(value, 9))
 
 
 def from_here(rerun: str, path: str) -> str:
@@ -139,14 +145,8 @@ def from_here(rerun: str, path: str) -> str:
 def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
     yield Line(f"{case.verdict}: {case.id} on {case.device}", verdict_style(case.verdict))
     yield Line(case.reason, indent=2)
-    yield from _element(case)
     for output in case.outputs:
-        for one in output.structure:
-            yield Line(_at(one.first), label="first index:", indent=2)
-            yield Line(f"{number(one.got, 9)}, want {one.want}", label="got:", indent=2)
-        if output.pattern is not None:
-            text = f"{output.pattern.kind} ({output.pattern.words})"
-            yield Line(text, label="pattern:", indent=2)
+        yield from _output(output, named=len(case.outputs) > 1)
     yield from _findings(case)
     if case.verdict is Verdict.BUILD_FAILED:
         yield from _compiler(evidence, case)
@@ -177,11 +177,22 @@ def _findings(case: CaseRecord) -> Iterator[Block]:
         yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
 
 
-def _element(case: CaseRecord) -> Iterator[Block]:
-    found = queries.first_worst(case)
-    if found is None:
-        return
-    output, check, one = found
+def _output(output: OutputRecord, *, named: bool) -> Iterator[Block]:
+    """What is wrong with an output: its worst element, wrong forms, the pattern of its errors."""
+    found = queries.worst_of(output)
+    if named and (found is not None or output.structure or output.pattern is not None):
+        yield Line(output.name, label="output:", indent=2)
+    if found is not None:
+        yield from _element(output.name, *found)
+    for one in output.structure:
+        yield Line(_at(one.first), label="first index:", indent=2)
+        yield Line(f"{number(one.got, 9)}, want {one.want}", label="got:", indent=2)
+    if output.pattern is not None:
+        text = f"{output.pattern.kind} ({output.pattern.words})"
+        yield Line(text, label="pattern:", indent=2)
+
+
+def _element(output: str, check: CheckRecord, one: ElementRecord) -> Iterator[Block]:
     exceeding = "" if check.exceeding is None else f"{check.exceeding} of {check.elements} exceed"
     texts: list[tuple[str, Number | str]] = [
         ("index:", _at(one.index)),
