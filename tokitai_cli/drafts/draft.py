@@ -19,7 +19,12 @@ from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launche
 from tokitai_cli.kernel_source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.types import ELEMENTS
-from tokitai_cli.kernel_source.variables import Variable, reached_text, variables_of
+from tokitai_cli.kernel_source.variables import (
+    Variable,
+    reached_text,
+    returned,
+    variables_of,
+)
 from tokitai_cli.model.harness import MAX_WORDS
 
 _PLAIN_ARGUMENT = re.compile(
@@ -105,7 +110,9 @@ def _draft(
         return Draft(kernel, instance, tuple(reasons), "", "")
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     constants = constants_of(program) | given
-    plain = msgspec.structs.replace(kernel, body=spread(kernel.body, program.macros))
+    plain = msgspec.structs.replace(
+        kernel, body=spread(kernel.body, returned(program) | program.macros)
+    )
     subject = Subject(plain, instance, leaves, launch, origin, constants)
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())

@@ -302,7 +302,8 @@ class Indexing:
     def _axis(self, axis: str) -> str:
         """Size that blocks count along an axis; empty where nothing tells it."""
         here = rf"\bblockIdx\s*\.\s*{axis}\b"
-        names = [one for one, told in defined(self.body) if re.search(here, told)]
+        plain = ((one, re.sub(r"\[[^\]]*\]", "", told)) for one, told in defined(self.body))
+        names = [one for one, told in plain if re.search(here, told)]
         for name in [*names, f"blockIdx.{axis}"]:
             if (found := self._bounds(name)) and not found[0].isdigit():
                 return " * ".join(found)

@@ -22,6 +22,7 @@ _REASONS = {
     "pointers": "is a pointer to pointers to pointers, or to structs",
     "unknown": "has a type that a macro, a template's argument or an absent header decides",
 }
+_POINTERS = 8  # of an array of them in a struct
 
 
 class Leaves:
@@ -91,12 +92,9 @@ class Leaves:
                 self._refuse(one)
             else:
                 self.structs.append(f"      {named.name}: {told}")
-        elif one.kind == "pointers" and one.pointers == 2 and one.dtypes:
-            rows = self._leaf(one, f"{named.name}_rows", re.escape(one.name) + r"\s*\[[^\]]*\]")
-            self.rows.add(rows)
-            self.lists.append(f"      {named.name}: {rows}")
-        elif one.kind in _REASONS or (one.kind == "pointers" and not one.dtypes):
-            self._refuse(one)
+        elif one.kind in _REASONS:
+            if self._list(one, named.name, re.escape(one.name)) is None:
+                self._refuse(one)
         else:
             self._leaf(one, named.name, re.escape(one.name))
 
@@ -125,23 +123,45 @@ class Leaves:
         told = []
         for field, extent in fields:
             here = rf"{place}\s*\.\s*{re.escape(field.name)}"
-            if field.kind == "struct" and not extent:
-                value = self._struct(field.type, f"{name}_{field.name}", here)
-            elif field.kind not in {"array", "scalar"} or (extent and not field.integer):
-                return None
-            elif extent:
-                self.words += extent
-                value = f"[{', '.join(['1'] * extent)}]"
-            elif field.dtypes == ENUM:
-                self.words += 1
-                value = "0"
+            own = f"{name}_{field.name}"
+            if not extent:
+                value = self._field(field, own, here)
+            elif field.integer or not field.pointers:
+                one = "1" if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]")
+                self.words += extent if field.integer else extent - 1
+                value = one and f"[{', '.join([one] * extent)}]"
+            elif extent <= _POINTERS:
+                each = [
+                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]")
+                    for at in range(extent)
+                ]
+                value = None if None in each else f"[{', '.join(map(str, each))}]"
             else:
-                self.words += 1
-                value = self._leaf(field, f"{name}_{field.name}", here)
+                return None
             if value is None:
                 return None
             told.append(f"{field.name}: {value}")
         return f"{{{', '.join(told)}}}"
+
+    def _field(self, field: Parameter, name: str, place: str) -> str | None:
+        """What fills a field of a struct; None where nothing can."""
+        if field.kind == "struct":
+            return self._struct(field.type, name, place)
+        self.words += 1
+        if field.kind == "scalar" and field.dtypes == ENUM:
+            return "0"
+        if field.kind in {"array", "scalar", "structs"}:
+            return self._leaf(field, name, place)
+        return self._list(field, name, place)
+
+    def _list(self, one: Parameter, name: str, place: str) -> str | None:
+        """A list of pointers to the rows of an array of its own; None where it is no such list."""
+        if one.kind != "pointers" or one.pointers != 2 or not one.dtypes:
+            return None
+        rows = self._leaf(one, f"{name}_rows", place + r"\s*\[[^\]]*\]")
+        self.rows.add(rows)
+        self.lists.append(f"      {name}: {rows}")
+        return name
 
 
 def _numbers(extents: Sequence[str]) -> list[int] | None:

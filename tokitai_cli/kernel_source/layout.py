@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tokitai_cli.kernel_source.launches import constants_of
 from tokitai_cli.kernel_source.pieces import leaf
-from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
+from tokitai_cli.kernel_source.signatures import Parameter, parameter_of, template_of
 from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR, Types, lanes
 
 if TYPE_CHECKING:
@@ -19,63 +20,78 @@ if TYPE_CHECKING:
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
 _DEPTH = 4  # of constants put in
+_ALIAS = re.compile(r"using\s+(\w+)\s*=([^;]+);|typedef\s+([\w:<>, *]+?)\s+(\w+)\s*;")
+_VALUE = re.compile(r"static\s+(?:constexpr|const)\s+[\w:]+\s+(\w+)\s*=([^;]+);")
 
 
 def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
     """Fields of a struct or vector, each with its extent (0 for one that is no array).
 
-    None where they are not all known: a template, a base class, an extent that is no number.
+    None where they are not all known: a template without arguments, an extent that is no number.
     """
     vector = VECTOR.fullmatch(name)
-    types = Types(program)
     if vector is not None:
         kind = ELEMENTS[vector[1].replace("longlong", "long")]
         count = int(name[-1])
         return [
             (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
         ]
+    plain, _, given = name.removesuffix(">").partition("<")
     for path, pieces in program.pieces.items():
         for piece in pieces:
-            if piece.kind == "class" and name in piece.names:
-                constants = constants_of(program)
-                return _fields(piece.node, program.texts[path].parsed, types, constants)
+            if piece.kind == "class" and plain.strip().rpartition("::")[2] in piece.names:
+                text = program.texts[path].parsed
+                formal = list(template_of(piece.node, text))
+                bound = {one.name: one.default for one in formal if one.default}
+                bound |= dict(zip((one.name for one in formal), split(given), strict=False))
+                known = all(one.name in bound for one in formal)
+                return _fields(program, piece.node, text, bound) if known else None
     return None
 
 
 def _fields(
-    node: Node, text: str, types: Types, constants: Mapping[str, str]
+    program: Program, node: Node, text: str, bound: Mapping[str, str]
 ) -> list[tuple[Parameter, int]] | None:
+    """bound: what stands for the template's parameters."""
     body = node.child_by_field_name("body")
     for child in node.children if body is None else ():
         body = body or child.child_by_field_name("body")
-    if (
-        body is None
-        or body.has_error
-        or (node.parent and node.parent.type == "template_declaration")
-    ):
-        return None
-    if any(one.type == "base_class_clause" for one in (body.parent or node).children):
+    if body is None or body.has_error:
         return None
     found: list[tuple[Parameter, int]] = []
-    for member in body.named_children:
-        declarators = member.children_by_field_name("declarator")
-        if member.type != "field_declaration" or any(
-            d.type == "function_declarator" for d in declarators
-        ):
-            continue
-        front = text[member.start_byte : declarators[0].start_byte] if declarators else "?"
-        if not declarators or re.search(r"\bstatic\b", front):
-            continue
-        for one in declarators:
-            whole = text[one.start_byte : one.end_byte]
-            counts = [_count(one, constants) for one in re.findall(r"\[([^\]]*)\]", whole)]
-            if 0 in counts:
+    for one in (body.parent or node).children:
+        for base in one.named_children if one.type == "base_class_clause" else ():
+            above = fields_of(program, text[base.start_byte : base.end_byte])
+            if above is None and base.type != "access_specifier":
                 return None
-            name = next(leaf(one), "")
-            bare = re.sub(r"\[[^\]]*\]", "", whole)
-            known = parameter_of(f"{front} {bare}", name, types)
-            found.append((known, math.prod(counts) if counts else 0))
-    return found
+            found += above or []
+    types, constants, put = Types(program), {**constants_of(program), **bound}, dict(bound)
+    for member in body.named_children:
+        whole = text[member.start_byte : member.end_byte].strip()
+        if alias := _ALIAS.fullmatch(whole):
+            put[alias[1] or alias[4]] = (alias[2] or alias[3]).strip()
+        if value := _VALUE.fullmatch(whole):
+            constants[value[1]] = value[2]
+        for front, name, bare, extent in _members(member, text, constants):
+            told = re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: put.get(m[0], m[0]), front)
+            found.append((parameter_of(f"{told} {bare}", name, types), extent))
+    return None if any(extent < 0 for _, extent in found) else found
+
+
+def _members(
+    member: Node, text: str, constants: Mapping[str, str]
+) -> Iterator[tuple[str, str, str, int]]:
+    """Type, name, declarator and extent (-1 where it is no number) of each field of a declaration."""
+    declarators = member.children_by_field_name("declarator")
+    functions = any(one.type == "function_declarator" for one in declarators)
+    front = text[member.start_byte : declarators[0].start_byte] if declarators else ""
+    if member.type != "field_declaration" or functions or re.search(r"\bstatic\b", front):
+        return
+    for one in declarators:
+        whole = text[one.start_byte : one.end_byte]
+        counts = [_count(one, constants) for one in re.findall(r"\[([^\]]*)\]", whole)]
+        extent = -1 if 0 in counts else math.prod(counts) if counts else 0
+        yield front, next(leaf(one), ""), re.sub(r"\[[^\]]*\]", "", whole), extent
 
 
 def _count(text: str, constants: Mapping[str, str]) -> int:

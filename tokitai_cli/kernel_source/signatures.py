@@ -105,7 +105,7 @@ def kernels_of(program: Program) -> list[Kernel]:
             if not piece.kernel or not piece.names:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
-            template = tuple(_template(piece.node, source.parsed))
+            template = tuple(template_of(piece.node, source.parsed))
             lists = _parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
             declarator = piece.node.child_by_field_name("declarator")
@@ -199,7 +199,8 @@ def instantiated(
 def _with(one: Parameter, types: Types, bound: Mapping[str, str]) -> Parameter:
     if one.kind != "unknown":
         return one
-    base = types.resolved(one.type, bound)
+    put = re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: bound.get(m[0], m[0]), one.type)
+    base = types.resolved(put, bound)
     stars = base.count("*")
     kind, dtypes = types.kind_of(base.replace("*", "").strip())
     shown = base.replace("*", "").strip() or one.type
@@ -223,7 +224,8 @@ def _parameter_list(node: Node) -> Node | None:
     return inner.child_by_field_name("parameters") if inner is not None else None
 
 
-def _template(node: Node, text: str) -> Iterator[TemplateParameter]:
+def template_of(node: Node, text: str) -> Iterator[TemplateParameter]:
+    """Parameters of the template that a declaration in a file's parsed text is of; none of another."""
     outer = node.parent
     if outer is None or outer.type != "template_declaration":
         return

@@ -74,7 +74,9 @@ def program(
     """
     files = user_files(source, folders)
     files, dark = (files, []) if defines is None else decided(files, source, defines)
-    macros = macros_of(blank(one.text, quotes=True) for one in files.values())
+    plain = [blank(one.text, quotes=True) for one in files.values()]
+    given = (f"#define {name} {value}" for name, value in (defines or {}).items() if value)
+    macros = macros_of(given) | macros_of(plain)
     texts = {path: source_text(one.text, macros) for path, one in files.items()}
     pieces = {path: pieces_of(text) for path, text in texts.items()}
     return Program(source, files, texts, pieces, macros, dark, defines or {})

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tokitai_cli.kernel_source.launches import constants_of, resolved
+from tokitai_cli.kernel_source.launches import arguments_at, constants_of, resolved
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import WORD
+from tokitai_cli.kernel_source.text import WORD, Macro, words_in
 from tokitai_cli.kernel_source.types import Types
 
 _STORED = re.compile(r"\b(?:static|inline)\b")
 _MARKS = {"__device__", "__constant__", "__managed__"}
+_RETURNED = re.compile(r"\{\s*return\b([^;{}]+);\s*\}\s*")
+_KNOWN = {"min", "max"}  # what they give is known better than by their text
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -73,6 +75,29 @@ def reached_text(program: Program, kernel: Kernel) -> str:
                 for name in piece.names:
                     bodies.setdefault(name, []).append(text)
     return "\n".join(_closure(kernel.body, bodies))
+
+
+def returned(program: Program) -> dict[str, Macro]:
+    """Functions that do nothing but return an expression, as the macros that would stand for it."""
+    found: dict[str, list[Macro]] = {}
+    for path, pieces in program.pieces.items():
+        plain = program.texts[path].plain
+        for piece in pieces:
+            told = _RETURNED.fullmatch(plain[piece.body : piece.end])
+            if piece.kind != "function" or told is None or len(piece.names) != 1:
+                continue
+            (name,) = piece.names
+            opened = re.search(rf"\b{re.escape(name)}\s*\(", plain[piece.begin : piece.body])
+            if opened is None or name in _KNOWN:
+                continue
+            listed = arguments_at(plain[: piece.body], piece.begin + opened.end() - 1)
+            names = [re.findall(r"[A-Za-z_]\w*", one.partition("=")[0])[-1:] for one in listed]
+            text = " ".join(told[1].split())
+            words = tuple(one for last in names for one in last)
+            found.setdefault(name, []).append(
+                Macro(frozenset(words_in(text)), True, (text,), words)
+            )
+    return {name: same[0] for name, same in found.items() if same.count(same[0]) == len(same)}
 
 
 def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
