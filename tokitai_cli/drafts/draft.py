@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.drafts.kernel_text import spread
+from tokitai_cli.drafts.kernel_text import flat, spread
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.writer import Writer
+from tokitai_cli.flags import fault
 from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launches_of
 from tokitai_cli.kernel_source.signatures import Kernel, instantiated, kernels_of, types_of
@@ -66,7 +67,8 @@ def drafts(
     launches = launches_of(program)
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
-    flags = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
+    given = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
+    flags = [one for one in given if not fault(one)[0]]  # a HIP compiler sets the others
     origin = Origin(paths[0], paths[1:], flags, room)
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
@@ -110,9 +112,8 @@ def _draft(
         return Draft(kernel, instance, tuple(reasons), "", "")
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     constants = constants_of(program) | given
-    plain = msgspec.structs.replace(
-        kernel, body=spread(kernel.body, returned(program) | program.macros)
-    )
+    body = spread(kernel.body, returned(program) | program.macros)
+    plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
     subject = Subject(plain, instance, leaves, launch, origin, constants)
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())

@@ -21,6 +21,8 @@ _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
 _TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
 _DEPTH = 4  # of definitions put in
+WARP, LANES = "warp_size", 32  # of the language of sizes; what it is where a number is needed
+_THREADS = 256
 
 Stride = tuple[str, ...]
 
@@ -83,7 +85,14 @@ class Indexing:
                     break
             else:
                 break
-        return found
+        if not found and re.search(r"threadIdx\.y\*\(?warpSize\)?\+threadIdx\.x", text):
+            return [WARP, str(_THREADS // LANES)]
+        return found or list(filter(None, [self._primitive(text)]))
+
+    def _primitive(self, text: str) -> str:
+        """Threads that a primitive of a whole block is made for; empty where there is none."""
+        made = r"\b(?:Block|block_)(?:\w+)<(?:[\w:]|<\w*>)+,(\w+)"
+        return next((told for one in re.findall(made, text) if (told := self.value(one))), "")
 
     def value(self, name: str) -> str:
         """Number that a constant stands for; empty where it is none."""
@@ -292,7 +301,12 @@ class Indexing:
         return []
 
     def _named_alike(self, name: str) -> list[str]:
-        word = name.lower().removesuffix("_idx").removesuffix("_id").removesuffix("idx")
+        word = (
+            re.sub(r"__\d+$", "", name.lower())
+            .removesuffix("_idx")
+            .removesuffix("_id")
+            .removesuffix("idx")
+        )
         if not word.isidentifier():
             return []
         alike = rf"(?:.*_)?{word}(?:s|es|_?len|_?count|_?size)?|{word}(?:ch|s)\w*|n{word}s?"

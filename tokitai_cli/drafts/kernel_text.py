@@ -52,16 +52,30 @@ def spread(body: str, macros: Mapping[str, Macro]) -> str:
 
 
 def scoped(body: str) -> str:
-    """`body` with a name of its own for each loop's counter that several loops declare."""
-    loops = list(re.finditer(rf"\bfor\s*\(\s*{_WHOLE}(\w+)\s*=", body))
-    names = [one[1] for one in loops]
-    for number, loop in reversed(list(enumerate(loops))):
-        name = loop[1]
+    """`body` with a name of its own for each variable of those that several loops or blocks declare."""
+    loops = re.finditer(rf"\bfor\s*\(\s*{_WHOLE}(\w+)\s*=", body)
+    own = [(one.start(), one[1], _statement_end(body, one.start())) for one in loops]
+    made = re.finditer(rf"(?<=[;{{}}])\s*{_WHOLE}(\w+)\s*(?:=|;)", body)
+    own += [(one.start(), one[1], _block_end(body, one.end())) for one in made]
+    names = [name for _, name, _ in own]
+    shift: list[tuple[int, int]] = []  # places, and letters put in there
+    for number, (begin, name, last) in reversed(list(enumerate(sorted(own)))):
         if names.count(name) > 1:
-            end = _statement_end(body, loop.start())
-            own = re.sub(rf"(?<![\w.]){name}\b", f"{name}__{number}", body[loop.start() : end])
-            body = body[: loop.start()] + own + body[end:]
+            end = last + sum(count for at, count in shift if at < last)
+            new = re.sub(rf"(?<![\w.]){name}\b", f"{name}__{number}", body[begin:end])
+            shift.append((begin, len(new) - (end - begin)))
+            body = body[:begin] + new + body[end:]
     return body
+
+
+def _block_end(text: str, at: int) -> int:
+    """Where the block ends that holds the place."""
+    depth = 0
+    for mark in re.compile("[{}]").finditer(text, at):
+        depth += 1 if mark.group() == "{" else -1
+        if depth < 0:
+            return mark.start()
+    return len(text)
 
 
 def conditions(text: str) -> Iterator[tuple[int, int, int]]:
@@ -127,6 +141,28 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
         rest = re.sub(rf"\*\s*{alias}\b(?!\s*[\[+])", f" {array}[{offset}]", rest)
         rest = re.sub(rf"(?<![\w.]){alias}\b(?!\s*[\[(])", f"{array} + ({offset})", rest)
         body = body[: match.start()] + ";" + rest
+    return body
+
+
+def flat(body: str, declared: str) -> str:
+    """`body` with one index for each array that is `declared` with inner extents: `x[][n]`."""
+    inner = r"((?:\s*\[[^\[\]]+\])+)"
+    for name, told in [
+        *re.findall(rf"\b(\w+)\s*\[[^\[\]]*\]{inner}\s*[,)]", declared),
+        *re.findall(rf"\(\s*\*\s*(?:__restrict__\s+)?(\w+)\s*\){inner}\s*[,)]", declared),
+    ]:
+        extents = re.findall(r"\[([^\[\]]+)\]", told)
+        for at in reversed([one.start() for one in re.finditer(rf"(?<![\w.]){name}\s*\[", body)]):
+            opened, parts = body.find("[", at), list[str]()
+            while len(parts) <= len(extents) and opened >= 0 and (end := _closed(body, opened)) > 0:
+                parts.append(body[opened + 1 : end])
+                behind = re.compile(r"\s*\[").match(body, end + 1)
+                opened = behind.end() - 1 if behind else -1
+            if len(parts) == len(extents) + 1:
+                index = f"({parts[0]})"
+                for extent, part in zip(extents, parts[1:], strict=True):
+                    index = f"({index} * ({extent}) + ({part}))"
+                body = f"{body[:at]}{name}[{index}]{body[end + 1 :]}"
     return body
 
 

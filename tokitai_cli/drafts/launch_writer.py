@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.indexing import Indexing
+from tokitai_cli.drafts.indexing import LANES, WARP, Indexing
 from tokitai_cli.drafts.kernel_text import unguarded
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.launches import HostLaunch
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter
+from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS = 1024
-_SHARED = 16384
+_SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
+MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 _UNSAID = "  # guess: the host's launch does not say it"
 
 
@@ -56,6 +59,7 @@ class LaunchWriter:
     kernel: Kernel
     leaves: Leaves
     launch: HostLaunch | None
+    constants: Mapping[str, str]
     sizes: list[Parameter]
     text: Indexing
 
@@ -88,7 +92,7 @@ class LaunchWriter:
             shared = self._expression(self.launch.shared if self.launch else "")
             known = shared not in ("", "0")
             if not known or block[1]:  # bytes for threads that the host does not start
-                shared = f"{shared} + {_SHARED}" if known else str(_SHARED)
+                shared = f"{shared} + {_SHARED}" if known else str(_MOST_SHARED)
             guess = "" if known and not block[1] else "  # guess: bytes of shared memory"
             lines.append(f"        shared: {quoted(shared)}{guess}")
         args = ", ".join(self._named(one.name) for one in self.leaves.args)
@@ -96,7 +100,9 @@ class LaunchWriter:
 
     def _block(self) -> tuple[list[str], str]:
         flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
-        return self._extents("block", self.text.block or (_BLOCK if flat else _FLAT_BLOCK))
+        bounds = re.search(r"__launch_bounds__\s*\(\s*(\w+)", self.kernel.text)
+        most = [told] if flat and bounds and (told := self.text.value(bounds[1])) else []
+        return self._extents("block", self.text.block or most or (_BLOCK if flat else _FLAT_BLOCK))
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:
         """The grid's extents; those of the host that fit its own sizes alone are not taken."""
@@ -105,13 +111,23 @@ class LaunchWriter:
         otherwise = counted or [f"ceil_div({self.total}, {_product(block)})"]
         found = self._extents("grid", otherwise)
         fixed = not any(expressions.names_in(one) for one in found[0])
+        if fixed and not self.sizes and not self._whole:  # the host's sizes are its constants
+            return self._cut(found[0], int(_product(block))), found[1]
         most = 1 if counted else _MANY_BLOCKS
         unfit = fixed and (self._whole or int(_product(found[0])) > most)
         names = [one.name for one in self.sizes]
-        values = dict(zip(names, defaults(len(names)), strict=True))
+        values = {**dict(zip(names, defaults(len(names)), strict=True)), WARP: LANES}
         with contextlib.suppress(SpecError):
-            unfit = unfit or 0 in [expressions.evaluate(one, values) for one in found[0]]
+            unfit = unfit or min(expressions.evaluate(one, values) for one in found[0]) < 1
         return (otherwise, f"  # guess: the host has {', '.join(found[0])}") if unfit else found
+
+    def _cut(self, extents: list[str], threads: int) -> list[str]:
+        """A grid of numbers, its largest extents halved until a first run can start all threads."""
+        counts = [expressions.evaluate(one, {WARP: LANES}) for one in extents]
+        while math.prod(counts) * threads > MOST_THREADS and max(counts) > 1:
+            largest = counts.index(max(counts))
+            counts[largest] = -(-counts[largest] // 2)
+        return extents if math.prod(counts) == int(_product(extents)) else [*map(str, counts)]
 
     def _named(self, name: str) -> str:
         """What the spec calls an argument of the kernel."""
@@ -132,11 +148,9 @@ class LaunchWriter:
         for host, one in told.items():  # fields of a struct
             fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
             text = re.sub(fields, f"{one.name}_", text)
-        text = re.sub(r"sizeof\((?:float|int|unsigned|unsigned int|int32_t)\)", "4", text)
-        text = re.sub(r"sizeof\((?:double|long|size_t|float2|int64_t)\)", "8", text)
-        text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), text)
-        text = re.sub(r"(?<!/)/(?!/)", "//", text)
-        known = {one.name for one in self.sizes}
+        text = re.sub(r"\bsizeof\s*\(([^()]*)\)", lambda m: self._bytes(m[1].strip()), text)
+        text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), _plain(text))
+        known = {one.name for one in self.sizes} | {WARP}
         try:
             if text and set(expressions.names_in(text)) <= known:
                 return text
@@ -144,13 +158,46 @@ class LaunchWriter:
             pass
         return ""
 
+    def _bytes(self, name: str) -> str:
+        """Bytes of a type that the host names; the name itself where they are not known."""
+        name = self.constants.get(name, name)
+        for _, dtype in [one for one in ELEMENTS.items() if one[0] == name]:
+            return str(int((re.findall(r"\d+", dtype) or ["8"])[0]) // 8)
+        vector = VECTOR.fullmatch(name)
+        return str(int(self._bytes(vector[1])) * int(name[-1])) if vector else name
+
+
+def _plain(text: str) -> str:
+    """The host's C++ as the language of sizes has it, as far as it can be said there."""
+    text = re.sub(r"\bstd\s*::\s*|\b(?:dim3|unsigned|size_t|int)(?=\s*\()", "", text)
+    text = re.sub(r"\b(min|max)\s*<[^<>]*>\s*\(", r"\1(", text)
+    text = re.sub(r"\b(?:[A-Za-z_]\w*\s*(?:\.|->)\s*)?[wW]arp_?[sS]ize\b", WARP, text)
+    text = re.sub(r"\b(\d+)\.0*[fF]?(?![\w.])", r"\1", text)
+    text = re.sub(r"\(\s*(?:float|double)\s*\)|\b(?:float|double)(?=\s*\()|\b1\s*\*\s*", "", text)
+    part = r"((?:[\w\s*+-]|\([\w\s*+-]*\))+)"
+    text = re.sub(rf"\bceilf?\s*\(\s*\(?{part}/{part}\)?\s*\)", r"ceil_div(\1, \2)", text)
+    text = re.sub(r"<<\s*(\d+)\b", lambda m: f"* {2 ** min(31, int(m[1]))}", text)
+    text = re.sub(r">>\s*(\d+)\b", lambda m: f"// {2 ** min(31, int(m[1]))}", text)
+    side = r"\(?\s*([\w\s*+%-]+?)\s*\)?"
+    text = re.sub(rf"\({side}\s*([<>])=?\s*{side}\s*\)?\s*\?\s*{side}:{side}\)", _smaller, text)
+    text = re.sub(rf"\({side}(?:(?:!=|>)\s*0\s*)?\)?\s*\?\s*1\s*:\s*0\s*\)", r"min(1, \1)", text)
+    return re.sub(r"(?<!/)/(?!/)", "//", text)
+
+
+def _smaller(choice: re.Match[str]) -> str:
+    """min or max for a choice between what was compared; the choice itself where it is another."""
+    one, sign, other, then, rest = (" ".join(told.split()) for told in choice.groups())
+    if {one, other} != {then, rest}:
+        return choice[0]
+    return f"{'min' if (sign == '<') == (one == then) else 'max'}({one}, {other})"
+
 
 def _product(extents: Sequence[str]) -> str:
     """Of those that are numbers."""
     size = 1
     for one in extents:
         with contextlib.suppress(SpecError):
-            size *= expressions.evaluate(one, {})
+            size *= expressions.evaluate(one, {WARP: LANES})
     return str(size)
 
 

@@ -94,10 +94,15 @@ class Reach:
         match node:
             case ast.Constant(value=bool(told)) | ast.Constant(value=int(told)):
                 return int(told)
+            case (
+                ast.Attribute(value=ast.Subscript(value=ast.Name(id=name)))
+                | ast.Subscript(value=ast.Name(id=name))
+            ):
+                return self._drawn.get(name)
+            case ast.Attribute(value=ast.Name(id=name)) if name in self._made:
+                return self._name(name)  # a field of what was read from an array of structs
             case ast.Name() | ast.Attribute():
                 return self._name(ast.unparse(node))
-            case ast.Subscript(value=ast.Name(id=name)):
-                return self._drawn.get(name)
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return 1
             case ast.UnaryOp(op=ast.USub()):

@@ -8,12 +8,18 @@ import re
 from collections.abc import Mapping
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.launch_writer import LaunchWriter, Origin, defaults
+from tokitai_cli.drafts.indexing import LANES, WARP
+from tokitai_cli.drafts.launch_writer import (
+    MOST_THREADS,
+    LaunchWriter,
+    Origin,
+    defaults,
+)
 from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
-_FEW, _MOST_THREADS = 4, 1 << 17  # of a size that blocks count, of a launch: it is to end soon
+_FEW = 4  # of a size that blocks count
 _AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
@@ -94,14 +100,31 @@ class RoomWriter(LaunchWriter):
         told = {name: self._fitting(name, n) for name, n in told.items()}
         block = self._block()[0]
         launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
-        while _count(launch, told) > _MOST_THREADS:
+        while _count(launch, told) > MOST_THREADS:
             counted = [one for one in expressions.names_in(launch) if told.get(one, 0) > _FEW]
             largest = max(counted, key=lambda one: told[one], default="")
             half = self._fitting(largest, told[largest] // 2) if largest else 0
             if half in {0, told.get(largest)}:
                 break
             told[largest] = half
-        return self._affordable(told) or {"elements": self._whole or 96}
+        return self._affordable(self._within(told)) or {"elements": self._whole or 96}
+
+    def _within(self, sizes: dict[str, int]) -> dict[str, int]:
+        """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
+        told = _SHARED.findall(self.text.body)
+        less = sizes
+        while told:
+            reach = self._reach_at(less)
+            pairs = ((reach.elements(name, least=True), reach.top(extent)) for name, extent in told)
+            if all(held is None or (need or 0) <= held for need, held in pairs):
+                return less
+            before, less = (
+                less,
+                {name: self._fitting(name, max(1, n // 2)) for name, n in less.items()},
+            )
+            if less == before:
+                break
+        return sizes
 
     def _affordable(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved as often as the arrays are too large for a first run."""
@@ -132,7 +155,7 @@ class RoomWriter(LaunchWriter):
         values |= places("block", [_count(one, sizes) for one in grid])
         drawn: dict[str, int] = {}
         for one in self.parameters:
-            told = re.search(r"(below|end|hi): \"?([^,}\"]+)", self._draw(one))
+            told = re.search(r"(below|end|hi|value): \"?([^,}\"]+)", self._draw(one))
             if self.roles.get(one.name) in {"inputs", "inout"} and told:
                 drawn[one.name] = _count(told[2], sizes) - (told[1] == "below")
         return Reach(self.text.body, values, self.text.constants, drawn)
@@ -147,6 +170,6 @@ class RoomWriter(LaunchWriter):
 def _count(extent: str, sizes: Mapping[str, int]) -> int:
     """An extent at those sizes; 0 where it has none there."""
     try:
-        return max(0, expressions.evaluate(extent, sizes))
+        return max(0, expressions.evaluate(extent, {WARP: LANES, **sizes}))
     except SpecError:
         return 0

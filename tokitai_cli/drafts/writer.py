@@ -46,6 +46,7 @@ class Writer(RoomWriter):
         self.origin = subject.origin
         self.kernel, self.leaves = subject.kernel, subject.leaves
         self.instance, self.launch = subject.instance, subject.launch
+        self.constants = subject.constants
         self.parameters = self.leaves.found
         self.sizes = [
             one

@@ -14,12 +14,14 @@ from tokitai_cli.kernel_source.text import configurations, split
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
 _NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
-_DECLARED = re.compile(
+_GIVEN = re.compile(  # a declaration, or an assignment
     r"\b(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?"
-    r"(?=(\w+\s*[=({,][^;]*);)"
+    r"(?=(\w+\s*[=({,][^;]*);)|(?<=[;{}])\s*(?=(\w+\s*=[^;=]+);)"
 )
 _DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)
-_UNREADABLE = re.compile(r"[\[\"]|\b(?!dim3\b|ceil_div\b|static_cast\b|min\b|max\b)\w+\s*\(")
+_READ = "dim3 ceil_div static_cast min max ceil ceilf sizeof int float double unsigned size_t"
+_UNREADABLE = re.compile(rf"[\[\"]|\b(?!(?:{_READ.replace(' ', '|')})\b)\w+\s*\(")
+_ASKED = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
 _CAST = re.compile(
     r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned(?:\s+int)?|int|size_t|long|std::size_t)\)"
 )
@@ -119,14 +121,15 @@ def arguments_at(text: str, opened: int) -> list[str]:
 
 
 def _locals(before: str) -> dict[str, str]:
-    """Declarations with initial values that stand in front of a launch, the last of each name."""
+    """What local names of the host hold in front of a launch: the last initial value or assignment."""
     start = max(0, len(before) - 20_000)
-    found: dict[str, str] = {}
-    for statement in _DECLARED.finditer(before, start):
-        for match in map(_DECLARATOR.fullmatch, split(statement[1])):
+    found = dict.fromkeys(_ASKED.findall(before, start), "warp_size")
+    for statement in _GIVEN.finditer(before, start):
+        for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
             value = "" if match is None else " ".join((match[2] or match[3]).split())
             if match is not None and not _UNREADABLE.search(value):
-                found[match[1]] = value
+                if not re.search(rf"\b{match[1]}\b", value):
+                    found[match[1]] = value
     return found
 
 

@@ -92,8 +92,9 @@ def returned(program: Program) -> dict[str, Macro]:
                 continue
             listed = arguments_at(plain[: piece.body], piece.begin + opened.end() - 1)
             names = [re.findall(r"[A-Za-z_]\w*", one.partition("=")[0])[-1:] for one in listed]
-            text = " ".join(told[1].split())
             words = tuple(one for last in names for one in last)
+            text = WORD.sub(lambda m: f"({m[0]})" if m[0] in words else m[0], told[1])  # noqa: B023
+            text = " ".join(text.split())
             found.setdefault(name, []).append(
                 Macro(frozenset(words_in(text)), True, (text,), words)
             )
