@@ -60,9 +60,17 @@ using tokitai_no = std::false_type;
 template <auto function, unsigned index>
 using tokitai_at = std::remove_cv_t<typename tokitai::KernelTraits<function>::template At<index>>;
 
-// The type of a place in a struct, which a generated expression names.
+// The type of a place in a struct, which a generated expression names; a pointer without __restrict__.
 template <class T>
-using tokitai_bare = std::remove_cv_t<std::remove_reference_t<T>>;
+struct TokitaiPlain {
+  using type = T;
+};
+template <class T>
+struct TokitaiPlain<T* __restrict__> {
+  using type = T*;
+};
+template <class T>
+using tokitai_bare = typename TokitaiPlain<std::remove_cv_t<std::remove_reference_t<T>>>::type;
 template <class T>
 #ifdef TOKITAI_DEVICE_GFX  // its tables are the device's
 __host__ __device__

@@ -16,8 +16,19 @@ from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.flags import fault
 from tokitai_cli.kernel_source.host_types import template_argument
-from tokitai_cli.kernel_source.launches import HostLaunch, constants_of, launches_of
-from tokitai_cli.kernel_source.signatures import Kernel, instantiated, kernels_of, types_of
+from tokitai_cli.kernel_source.launches import (
+    HostLaunch,
+    arguments_at,
+    constants_of,
+    launches_of,
+)
+from tokitai_cli.kernel_source.signatures import (
+    Kernel,
+    TemplateParameter,
+    instantiated,
+    kernels_of,
+    types_of,
+)
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.types import ELEMENTS
 from tokitai_cli.kernel_source.variables import (
@@ -35,6 +46,7 @@ _PLAIN_ARGUMENT = re.compile(
 )
 
 
+_FUNCTORS = {1: "std::negate<>", 2: "std::plus<>"}  # by the arguments that they take
 _BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
 
 
@@ -91,7 +103,7 @@ def _draft(
     overloaded: bool,
     variables: Sequence[Variable],
 ) -> Draft:
-    arguments = _template_arguments(kernel, launch, program)
+    arguments, guessed = _template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
     if overloaded:
@@ -114,33 +126,53 @@ def _draft(
     constants = constants_of(program) | given
     body = spread(kernel.body, returned(program) | program.macros)
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
-    subject = Subject(plain, instance, leaves, launch, origin, constants)
+    subject = Subject(plain, instance, guessed, leaves, launch, origin, constants)
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
 
 
-def _template_arguments(kernel: Kernel, launch: HostLaunch | None, program: Program) -> list[str]:
-    """Arguments of the host's launch; where it leaves them to be found out, what is common."""
+def _template_arguments(
+    kernel: Kernel, launch: HostLaunch | None, program: Program
+) -> tuple[list[str], list[str]]:
+    """Arguments of the host's launch; where it leaves them to be found out, what is common.
+
+    And the names of the parameters whose arguments are guesses.
+    """
     pieces = [one for pieces in program.pieces.values() for one in pieces]
     known = {name for one in pieces for name in (*one.names, *one.space)} | program.macros.keys()
     known |= _BUILTIN
-    found = []
+    found, guessed = [], []
     for index, one in enumerate(kernel.template):
         text = template_argument(program, kernel, launch, index) if launch is not None else ""
         text = text or one.default
         words = set(re.findall(r"[A-Za-z_]\w*", text))
-        builtin = _PLAIN_ARGUMENT.fullmatch(text)
-        if text and (builtin or (words and words <= known)):
+        if text and (_PLAIN_ARGUMENT.fullmatch(text) or (words and words <= known)):
             found.append(text)
-        elif one.type:
-            low = one.type.split()[-1] == "bool"
-            size = re.search(r"block|thread|size|tile|dim", one.name, re.I)
-            found.append("true" if low else "256" if size else "4")
-        elif any(re.search(rf"\b{p.name}\s*\(", kernel.body) for p in kernel.parameters
-                 if p.type == one.name and p.name and not p.pointers):  # fmt: skip
-            found.append(one.name)  # a function of its own: no type that could be guessed
-        else:
-            bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
-            whole = re.search(r"idx|index|int|key", one.name, re.I)
-            found.append("unsigned" if bits else "int" if whole else "float")
-    return found
+            continue
+        found.append(_number(one) if one.type else _type(one, kernel))
+        guessed.append(one.name)
+    return found, guessed
+
+
+def _number(one: TemplateParameter) -> str:
+    if one.type.split()[-1] == "bool":
+        return "true"
+    return "256" if re.search(r"block|thread|size|tile|dim", one.name, re.I) else "4"
+
+
+def _type(one: TemplateParameter, kernel: Kernel) -> str:
+    """A common type; a functor where the kernel calls it; the name where none could be guessed."""
+    for mine in (p for p in kernel.parameters if p.type == one.name and p.name):
+        name = mine.name
+        if not mine.pointers and (call := re.search(rf"\b{name}\s*\(", kernel.body)):
+            given = arguments_at(kernel.body, call.end() - 1)
+            used = re.search(rf"[=(,+*]\s*{name}\s*\(|\breturn\s+{name}\s*\(", kernel.body)
+            return _FUNCTORS.get(len(given), one.name) if used else one.name
+        whole = rf"\[[^;\[\]=]*\b{name}\s*\[|\bint\w*\s+\w+\s*=\s*(?:\w+\()?{name}\s*\["
+        if mine.pointers and re.search(whole, kernel.body):
+            return "int"
+    if re.search(rf"make_unsigned\w*<\s*{one.name}\b", kernel.body):
+        return "int"
+    bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
+    whole_name = re.search(r"idx|index|int|key", one.name, re.I)
+    return "unsigned" if bits else "int" if whole_name else "float"

@@ -42,9 +42,7 @@ class Indexing:
         self.body = scoped(without_pointers(body, arrays))
         self.variables = dict(defined(self.body))
         # Arrays of offsets: of each two neighbours one begins a loop, and the other ends it.
-        indexed = {
-            name: {re.sub(r"\s", "", one) for one in indices(self.body, name)} for name in arrays
-        }
+        indexed = {name: {_bare(one) for one in indices(self.body, name)} for name in arrays}
         self._offsets = {
             name
             for name, told in indexed.items()
@@ -147,7 +145,7 @@ class Indexing:
 
     def offsets_to(self, array: str) -> str:
         """What the array's values rise to, where it holds offsets; else empty."""
-        return next(iter(self._segments()), "") if array in self._offsets else ""
+        return next(iter([*self._segments(), *self.sizes]), "") if array in self._offsets else ""
 
     def _segments(self) -> list[str]:
         """The size that offsets cut into pieces, which a kernel need not read."""
@@ -339,6 +337,10 @@ class Indexing:
 
     def _unread(self) -> list[str]:
         return [one for one in self.sizes if not re.search(rf"\b{one}\b", self.body)]
+
+
+def _bare(index: str) -> str:
+    return re.sub(r"^\(([^()]*)\)$", r"\1", re.sub(r"\s", "", index))
 
 
 def _axes(body: str) -> list[str]:

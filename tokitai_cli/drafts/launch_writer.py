@@ -19,7 +19,7 @@ from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
-_MANY_BLOCKS = 1024
+_MANY_BLOCKS, _MOST_BLOCK = 1024, 1024
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 _UNSAID = "  # guess: the host's launch does not say it"
@@ -43,10 +43,14 @@ class Origin(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A kernel and what is known of it. instance: as a spec names it; constants: those of its text."""
+    """A kernel and what is known of it. constants: those of its text.
+
+    instance: as a spec names it; guessed: its template's parameters whose arguments are guesses.
+    """
 
     kernel: Kernel
     instance: str
+    guessed: Sequence[str]
     leaves: Leaves
     launch: HostLaunch | None
     origin: Origin
@@ -101,8 +105,11 @@ class LaunchWriter:
     def _block(self) -> tuple[list[str], str]:
         flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
         bounds = re.search(r"__launch_bounds__\s*\(\s*(\w+)", self.kernel.text)
-        most = [told] if flat and bounds and (told := self.text.value(bounds[1])) else []
-        return self._extents("block", self.text.block or most or (_BLOCK if flat else _FLAT_BLOCK))
+        limit = self.text.value(bounds[1]) if flat and bounds else ""
+        most = [limit] if limit else []
+        told = self.text.block or most
+        told = told if int(_product(told)) <= _MOST_BLOCK else []
+        return self._extents("block", told or (_BLOCK if flat else _FLAT_BLOCK))
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:
         """The grid's extents; those of the host that fit its own sizes alone are not taken."""
@@ -124,10 +131,13 @@ class LaunchWriter:
     def _cut(self, extents: list[str], threads: int) -> list[str]:
         """A grid of numbers, its largest extents halved until a first run can start all threads."""
         counts = [expressions.evaluate(one, {WARP: LANES}) for one in extents]
-        while math.prod(counts) * threads > MOST_THREADS and max(counts) > 1:
+        while max(counts) > 1 and self._too_many(counts, threads):
             largest = counts.index(max(counts))
             counts[largest] = -(-counts[largest] // 2)
         return extents if math.prod(counts) == int(_product(extents)) else [*map(str, counts)]
+
+    def _too_many(self, blocks: Sequence[int], threads: int) -> bool:
+        return math.prod(blocks) * threads > MOST_THREADS
 
     def _named(self, name: str) -> str:
         """What the spec calls an argument of the kernel."""

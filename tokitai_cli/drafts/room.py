@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.indexing import LANES, WARP
@@ -19,6 +19,7 @@ from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
+_SIZE = 96  # of arrays where no size is told
 _FEW = 4  # of a size that blocks count
 _AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
@@ -107,7 +108,7 @@ class RoomWriter(LaunchWriter):
             if half in {0, told.get(largest)}:
                 break
             told[largest] = half
-        return self._affordable(self._within(told)) or {"elements": self._whole or 96}
+        return self._affordable(self._within(told)) or {"elements": self._whole or _SIZE}
 
     def _within(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
@@ -129,15 +130,11 @@ class RoomWriter(LaunchWriter):
     def _affordable(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved as often as the arrays are too large for a first run."""
         while max(sizes.values(), default=0) > _FEW:
-            reach = self._reach_at(sizes)
-            needed = (
-                (reach.elements(name) or 0) * self.leaves.inner.get(name, 1)
-                for name in self.text.arrays
-            )
+            needed = self._needed(self._reach_at(sizes))
             less = {
                 name: self._fitting(name, min(n, max(_FEW, n // 2))) for name, n in sizes.items()
             }
-            if sum(needed) <= _AFFORDED or less == sizes:
+            if needed <= _AFFORDED or less == sizes:
                 break
             sizes = less
         return sizes
@@ -147,9 +144,19 @@ class RoomWriter(LaunchWriter):
         """How far indices go at the defaults, in the launch that the draft has."""
         return self._reach_at(self._values)
 
-    def _reach_at(self, sizes: Mapping[str, int]) -> Reach:
+    def _too_many(self, blocks: Sequence[int], threads: int) -> bool:
+        """Whether a launch has too many threads for a first run, or they reach too far."""
+        reach = self._reach_at({"elements": _SIZE}, [str(one) for one in blocks])
+        return super()._too_many(blocks, threads) or self._needed(reach) > _AFFORDED
+
+    def _needed(self, reach: Reach) -> int:
+        """Elements of all arrays, those that nothing bounds left out."""
+        inner = self.leaves.inner
+        return sum((reach.elements(name) or 0) * inner.get(name, 1) for name in self.text.arrays)
+
+    def _reach_at(self, sizes: Mapping[str, int], blocks: Sequence[str] = ()) -> Reach:
         block = self._block()[0]
-        grid = self._grid(block)[0]
+        grid = blocks or self._grid(block)[0]
         values = {**sizes, **{one.name: 1 for one in self._numbers() if one.integer}}
         values |= places("thread", [_count(one, sizes) for one in block])
         values |= places("block", [_count(one, sizes) for one in grid])

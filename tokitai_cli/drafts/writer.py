@@ -46,7 +46,7 @@ class Writer(RoomWriter):
         self.origin = subject.origin
         self.kernel, self.leaves = subject.kernel, subject.leaves
         self.instance, self.launch = subject.instance, subject.launch
-        self.constants = subject.constants
+        self.constants, self.guessed = subject.constants, subject.guessed
         self.parameters = self.leaves.found
         self.sizes = [
             one
@@ -63,14 +63,15 @@ class Writer(RoomWriter):
             [one.name for one in self.sizes],
             subject.constants,
         )
-        self._add_rows()
-        self._limits, self._multiples = self.text.limits(), self.text.multiples()
-        self._multiples |= self.filled()
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
             self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
+        self._add_rows()
+        self._limits, self._multiples = self.text.limits(), self.text.multiples()
+        filled = self.filled().items()
+        self._multiples |= {name: n for name, n in filled if n <= self._limits.get(name, n)}
 
     def spec(self) -> str:
         """Text of spec.yaml; its source is named relative to the kernel's own folder."""
@@ -96,7 +97,9 @@ class Writer(RoomWriter):
         lines += self._scalars()
         for key, rows in (("structs", self.leaves.structs), ("lists", self.leaves.lists)):
             lines += [f"    {key}:", *rows] if rows else []
-        lines += ["    launches:", f"      - kernel: {quoted(self.instance)}", *self._launch()]
+        guess = f"  # guess: what {', '.join(self.guessed)} stands for" if self.guessed else ""
+        lines += ["    launches:", f"      - kernel: {quoted(self.instance)}{guess}"]
+        lines += self._launch()
         lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
         lines += self._checks()
         unbound = [

@@ -64,7 +64,7 @@ def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
         data = sources.read(path) if path not in found else None
         if data is None:
             continue
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace").replace("\ufeff", " ", 1)  # a byte order mark
         one = UserFile(path, text, {}, {})
         found[path] = one
         for match, place in _led(path, text, own):

@@ -61,7 +61,7 @@ def launches_of(program: Program) -> list[HostLaunch]:
             found.append(
                 HostLaunch(
                     kernel=named["name"].rpartition("::")[2],
-                    template=split(named["template"] or ""),
+                    template=[resolved(one, names) for one in split(named["template"] or "")],
                     grid=_extents(grid, names),
                     block=_extents(block, names),
                     shared=resolved(shared, names) or "0",
@@ -127,9 +127,10 @@ def _locals(before: str) -> dict[str, str]:
     for statement in _GIVEN.finditer(before, start):
         for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
             value = "" if match is None else " ".join((match[2] or match[3]).split())
-            if match is not None and not _UNREADABLE.search(value):
-                if not re.search(rf"\b{match[1]}\b", value):
-                    found[match[1]] = value
+            if match is None or _UNREADABLE.search(value):
+                continue
+            if not re.search(rf"\b{match[1]}\b", value):
+                found[match[1]] = value
     return found
 
 
@@ -142,11 +143,13 @@ def constants_of(program: Program) -> dict[str, str]:
     }
     for path, pieces in program.pieces.items():
         for piece in pieces:
-            if piece.kind == "variable" and len(piece.names) == 1:
-                text = program.texts[path].plain[piece.begin : piece.end]
-                match = re.search(r"\b(?:const|constexpr)\b[^=]*=\s*([^;{}]+);", text)
-                if match is not None:
-                    found[next(iter(piece.names))] = " ".join(match[1].split())
+            text = program.texts[path].plain[piece.begin : piece.end]
+            match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)
+            for one in split(match[1]) if piece.kind == "variable" and match else ():
+                front, _, value = one.partition("=")
+                name = re.findall(r"\w+", front)[-1:]
+                if value and not {*name}.isdisjoint(piece.names):
+                    found[name[0]] = " ".join(value.split())
     return found
 
 

@@ -12,7 +12,15 @@ from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.signatures import Parameter, parameter_of, template_of
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import split
-from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR, Types, lanes
+from tokitai_cli.kernel_source.types import (
+    CLASSES,
+    ELEMENTS,
+    FUNCTOR,
+    VECTOR,
+    Types,
+    lanes,
+    of_header,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,6 +44,8 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
         return [
             (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
         ]
+    if FUNCTOR.fullmatch(name):
+        return []
     plain, _, given = name.removesuffix(">").partition("<")
     for path, pieces in program.pieces.items():
         for piece in pieces:
@@ -123,6 +133,8 @@ def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:
 
 
 def _struct(program: Program, name: str) -> tuple[int, int] | None:
+    if size := CLASSES.get(of_header(name)):
+        return size, size
     fields = fields_of(program, name)
     if not fields:
         return None

@@ -32,6 +32,12 @@ ELEMENTS = {
 ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
 VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double)[1234]")
 _PACKED = re.compile(r"(?:__)?half(2)|(?:__hip|__nv|nv)_bfloat16(2)|__(?:hip|nv)_fp8x([24])_\w+")
+FUNCTOR = re.compile(
+    r"(?:\w+::)?(?:plus|multiplies|maximum|minimum|negate|identity)<\w*>|hipcub::Sum"
+)
+# Classes of headers that the tool has; bytes of those that are numbers.
+CLASSES = {"complex<float>": 8, "complex<double>": 16}
+_STATE = re.compile(r"(?:hip|roc)rand_?[sS]tate\w*")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )
@@ -45,6 +51,11 @@ def lanes(name: str) -> int:
     return int(name[-1]) if VECTOR.fullmatch(name) else 1
 
 
+def of_header(name: str) -> str:
+    """A class of a header without the namespace."""
+    return re.sub(r"\s", "", name.removeprefix("thrust::"))
+
+
 class Types:
     """What the names of types stand for in a program."""
 
@@ -52,6 +63,7 @@ class Types:
         self._aliases: dict[str, dict[str, None]] = {}
         self._guess = guess
         self._classes: set[str] = set()
+        self._pointed: set[str] = set()  # typedef struct { ... } *name;
         self._enums: set[str] = set()
         for path, pieces in program.pieces.items():
             plain = program.texts[path].plain
@@ -65,6 +77,7 @@ class Types:
     def _read(self, piece: Piece, text: str) -> None:
         if piece.kind == "class":
             self._classes |= piece.names
+            self._pointed |= set(re.findall(r"\}\s*\*\s*(\w+)\s*;\s*$", text))
         elif piece.kind == "type" and "enum" in piece.words:
             self._enums |= piece.names
         elif piece.kind == "type" and len(piece.names) == 1:
@@ -84,7 +97,8 @@ class Types:
             elif len(self._aliases.get(text, ())) == 1 or (self._guess and text in self._aliases):
                 text = list(self._aliases[text])[-1]
             else:
-                return "" if text in self._aliases else text
+                shown = f"{text} *" if text in self._pointed else text
+                return "" if text in self._aliases else shown
         return ""
 
     def kind_of(self, base: str) -> tuple[str, tuple[str, ...]]:
@@ -106,4 +120,6 @@ class Types:
         if name in self._enums:
             return "numbers", ENUM
         head = re.split(r"[<: ]", name)[0]
+        if FUNCTOR.fullmatch(name) or _STATE.fullmatch(name) or of_header(name) in CLASSES:
+            return "struct", ()
         return ("struct" if head in self._classes or name in self._classes else "unknown"), ()
