@@ -149,15 +149,22 @@ def _template_arguments(
         if text and (_PLAIN_ARGUMENT.fullmatch(text) or (words and words <= known)):
             found.append(text)
             continue
-        found.append(_number(one) if one.type else _type(one, kernel))
+        found.append(_number(one, kernel) if one.type else _type(one, kernel))
         guessed.append(one.name)
     return found, guessed
 
 
-def _number(one: TemplateParameter) -> str:
+def _number(one: TemplateParameter, kernel: Kernel) -> str:
     if one.type.split()[-1] == "bool":
         return "true"
-    return "256" if re.search(r"block|thread|size|tile|dim", one.name, re.I) else "4"
+    if re.search(rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{one.name}\b", kernel.body):
+        return "32"
+    if re.search("head", one.name, re.I):
+        return "64"
+    of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
+    threads = any(re.search("thread", other.name, re.I) for other in kernel.template)
+    beside = threads and not re.search("thread", one.name, re.I)
+    return ("16" if beside else "256") if of_block else "4"
 
 
 def _type(one: TemplateParameter, kernel: Kernel) -> str:

@@ -83,8 +83,12 @@ class Indexing:
                     break
             else:
                 break
-        if not found and re.search(r"threadIdx\.y\*\(?warpSize\)?\+threadIdx\.x", text):
-            return [WARP, str(_THREADS // LANES)]
+        if not found and (
+            row := re.search(r"threadIdx\.y(?:\*\(?(\w+)\)?|<<(\d))\)?\+threadIdx\.x", text)
+        ):
+            lanes = str(2 ** int(row[2])) if row[2] else self.value(row[1])
+            wide = WARP if row[1] == "warpSize" else lanes
+            found = [wide, str(max(1, _THREADS // int(lanes or LANES)))] if wide else []
         return found or list(filter(None, [self._primitive(text)]))
 
     def _primitive(self, text: str) -> str:

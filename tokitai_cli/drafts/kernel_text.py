@@ -16,7 +16,7 @@ _WHOLE = (
     r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
 )
 _DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
-_SHORT, _LONGEST = 300, 1 << 15  # letters of a macro, and of a body with macros put in
+_SHORT, _LONGEST = 300, 1 << 16  # letters of a macro, and of a body with macros put in
 _NESTED = 3  # macros within each other
 _POINTERS = 4  # made from each array, one from another
 

@@ -227,10 +227,11 @@ def _versions(body: str) -> str:
         first = re.search(rf"\w\s+{name}\s*=|,\s*{name}\s*=", body[: again.start()])
         between = body[first.start() : again.start()] if first else "{"
         depth = list(itertools.accumulate((c == "{") - (c == "}") for c in between))
-        own = re.search(rf"(?<![\w.]){name}\b", body[again.end() : body.find(";", again.end())])
-        if first and min(depth) == 0 == depth[-1] and not own:
-            rest = re.sub(rf"(?<![\w.]){name}\b", f"{name}_v{number:03d}", body[again.start() :])
-            body = body[: again.start()] + rest
+        if first and min(depth) == 0 == depth[-1]:
+            made = body.find(";", again.end())  # what it is made of may be the value before
+            rest = re.sub(rf"(?<![\w.]){name}\b", f"{name}_v{number:03d}", body[made:])
+            told = f"{again[0][: -len(again[0].lstrip())]}{name}_v{number:03d} ="
+            body = body[: again.start()] + told + body[again.end() : made] + rest
     return body
 
 

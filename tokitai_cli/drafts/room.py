@@ -19,6 +19,7 @@ from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
+_NUMBER_BYTES = 4
 _SIZE = 96  # of arrays where no size is told
 _FEW = 4  # of a size that blocks count
 _AFFORDED = 12 << 20  # elements of all arrays in a first run
@@ -56,11 +57,10 @@ class RoomWriter(LaunchWriter):
         if reached is None:
             if not self.origin.room:
                 return []
-            share = _AFFORDED // len(self.roles) // self.leaves.inner.get(array, 1)
-            reached = max(held, min(_ROOM, share))
+            reached = max(held, min(_ROOM, _AFFORDED // len(self.roles) // self._weight(array)))
         if reached <= held:
             return []
-        times = -(-min(reached, _MOST_ROOM) // total)
+        times = -(-min(reached, _MOST_ROOM // self._weight(array)) // total)
         return [" * ".join([str(times), *names] if times > 1 else names)]
 
     def _block(self) -> tuple[list[str], str]:
@@ -151,8 +151,14 @@ class RoomWriter(LaunchWriter):
 
     def _needed(self, reach: Reach) -> int:
         """Elements of all arrays, those that nothing bounds left out."""
-        inner = self.leaves.inner
-        return sum((reach.elements(name) or 0) * inner.get(name, 1) for name in self.text.arrays)
+        arrays = self.text.arrays
+        return sum((reach.elements(name) or 0) * self._weight(name) for name in arrays)
+
+    def _weight(self, array: str) -> int:
+        """Numbers that an element of an array is as large as."""
+        inner = self.leaves.inner.get(array, 1)
+        structs = any(one.name == array and one.kind == "structs" for one in self.parameters)
+        return max(1, inner // _NUMBER_BYTES) if structs else inner
 
     def _reach_at(self, sizes: Mapping[str, int], blocks: Sequence[str] = ()) -> Reach:
         block = self._block()[0]

@@ -165,7 +165,7 @@ class Writer(RoomWriter):
             rows.append(
                 f"  {one.name}: {text}  # guess: its default{' and limits' if said else ''}"
             )
-        count = str(self._whole or 96) + f", multiple_of: {self._whole}" * bool(self._whole)
+        count = str(self._values.get("elements", 0)) + f", multiple_of: {self._whole}" * bool(self._whole)
         return rows or [
             f'  elements: {{default: {count}, help: "elements of each array"}}  # guess: a size'
         ]
@@ -250,6 +250,8 @@ class Writer(RoomWriter):
             return ""
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
+        if re.search(rf"[/%]\s*{one.name}\s*\[", self._plain):  # not by 0
+            return f"{{kind: uniform, lo: 1, hi: {self._last}}}"
         if end := self.text.offsets_to(one.name):
             return f"{{kind: offsets, end: {quoted(end)}}}"
         if below := self.text.values_below(one.name):
