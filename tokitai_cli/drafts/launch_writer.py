@@ -119,7 +119,9 @@ class LaunchWriter:
         found = self._extents("grid", otherwise)
         fixed = not any(expressions.names_in(one) for one in found[0])
         if fixed and not self.sizes and not self._whole:  # the host's sizes are its constants
-            return self._cut(found[0], int(_product(block))), found[1]
+            cut = self._cut(found[0], int(_product(block)))
+            had = f"  # guess: the host has {', '.join(found[0])}"
+            return cut, found[1] if cut == found[0] else had
         most = 1 if counted else _MANY_BLOCKS
         unfit = fixed and (self._whole or int(_product(found[0])) > most)
         names = [one.name for one in self.sizes]

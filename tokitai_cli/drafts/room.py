@@ -21,6 +21,7 @@ from tokitai_cli.kernel_source.signatures import Parameter
 
 _NUMBER_BYTES = 4
 _SIZE = 96  # of arrays where no size is told
+_UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
 _FEW = 4  # of a size that blocks count
 _AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
@@ -101,7 +102,8 @@ class RoomWriter(LaunchWriter):
         told = {name: self._fitting(name, n) for name, n in told.items()}
         block = self._block()[0]
         launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
-        while _count(launch, told) > MOST_THREADS:
+        far = self._unbounded(self._reach_at(told))
+        while _count(launch, told) > (_UNBOUNDED_THREADS if far else MOST_THREADS):
             counted = [one for one in expressions.names_in(launch) if told.get(one, 0) > _FEW]
             largest = max(counted, key=lambda one: told[one], default="")
             half = self._fitting(largest, told[largest] // 2) if largest else 0
@@ -147,7 +149,16 @@ class RoomWriter(LaunchWriter):
     def _too_many(self, blocks: Sequence[int], threads: int) -> bool:
         """Whether a launch has too many threads for a first run, or they reach too far."""
         reach = self._reach_at({"elements": _SIZE}, [str(one) for one in blocks])
-        return super()._too_many(blocks, threads) or self._needed(reach) > _AFFORDED
+        started = math.prod(blocks) * threads
+        return (
+            super()._too_many(blocks, threads)
+            or self._needed(reach) > _AFFORDED
+            or (started > _UNBOUNDED_THREADS and self._unbounded(reach))
+        )
+
+    def _unbounded(self, reach: Reach) -> bool:
+        """Whether nothing bounds an index of some array, so that few threads are to reach little."""
+        return any(reach.elements(name) is None for name in self.text.arrays)
 
     def _needed(self, reach: Reach) -> int:
         """Elements of all arrays, those that nothing bounds left out."""

@@ -32,7 +32,10 @@ _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
-_NO_SIZE = re.compile(r"ignore|pad|seed|offset|flag|mode|steps?$|ind(?:ex|ices)$|idx$", re.I)
+_NO_SIZE = re.compile(
+    r"ignore|pad|seed|offset|flag|mode|steps?$|iter(?:ation)?s?$|repeats?$|ind(?:ex|ices)$|idx$",
+    re.I,
+)
 # Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.
 # No shape but the first has two equal sizes.
 _EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2))
@@ -97,7 +100,8 @@ class Writer(RoomWriter):
         lines += self._scalars()
         for key, rows in (("structs", self.leaves.structs), ("lists", self.leaves.lists)):
             lines += [f"    {key}:", *rows] if rows else []
-        guess = f"  # guess: what {', '.join(self.guessed)} stands for" if self.guessed else ""
+        told = f"{', '.join(self.guessed)} stand{'s' * (len(self.guessed) == 1)}"
+        guess = f"  # guess: what {told} for" if self.guessed else ""
         lines += ["    launches:", f"      - kernel: {quoted(self.instance)}{guess}"]
         lines += self._launch()
         lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
@@ -165,7 +169,9 @@ class Writer(RoomWriter):
             rows.append(
                 f"  {one.name}: {text}  # guess: its default{' and limits' if said else ''}"
             )
-        count = str(self._values.get("elements", 0)) + f", multiple_of: {self._whole}" * bool(self._whole)
+        count = str(self._values.get("elements", 0)) + f", multiple_of: {self._whole}" * bool(
+            self._whole
+        )
         return rows or [
             f'  elements: {{default: {count}, help: "elements of each array"}}  # guess: a size'
         ]

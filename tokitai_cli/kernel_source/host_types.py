@@ -133,6 +133,11 @@ def _local_alias(name: str, texts: Iterable[str]) -> str:
 
 def _deduced(name: str, parameters: Sequence[Parameter], args: Sequence[str], before: str) -> str:
     for one, argument in zip(parameters, args, strict=False):
+        formal = _arguments(one.type)
+        if name in formal and one.pointers <= 1:  # of a class of templates
+            given = _arguments(declared(before, argument))
+            if len(given) == len(formal):
+                return given[formal.index(name)]
         if one.type != name or one.pointers > 1:
             continue
         literal = re.fullmatch(r"[-+]?\d+(\.\d*)?(?:[eE][-+]?\d+)?([fF]?)", argument.strip())
@@ -141,3 +146,9 @@ def _deduced(name: str, parameters: Sequence[Parameter], args: Sequence[str], be
         if found := declared(before, argument):
             return found
     return ""
+
+
+def _arguments(type_name: str) -> list[str]:
+    """Those of a class of templates; none of another type."""
+    inner = re.fullmatch(r"[\w:\s]+<(.*)>", type_name.strip())
+    return split(inner[1]) if inner else []
