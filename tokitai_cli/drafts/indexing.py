@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
+from tokitai_cli.drafts.blocks import block_of
 from tokitai_cli.drafts.kernel_text import defined, indices, scoped, without_pointers
 from tokitai_cli.errors import SpecError
 
@@ -21,8 +22,6 @@ _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
 _TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
 _DEPTH = 4  # of definitions put in
-WARP, LANES = "warp_size", 32  # of the language of sizes; what it is where a number is needed
-_THREADS = 256
 
 Stride = tuple[str, ...]
 
@@ -63,38 +62,7 @@ class Indexing:
     @property
     def block(self) -> list[str]:
         """Threads of a block, where the text fixes them; empty where it does not."""
-        text = re.sub(r"\s+", "", self.body)
-        found: list[str] = []
-        for axis in "xyz":
-            thread = rf"threadIdx\.{axis}"
-            # A loop that steps over what a thread's own index is added to.
-            stepped = [rf";{one}\+=(\w+)\)" for one in re.findall(rf"{thread}\+([a-z]\w*)", text)]
-            for pattern in (
-                *stepped,
-                rf"blockIdx\.{axis}\*(\w+)\+{thread}\b",
-                rf"{thread}\+blockIdx\.{axis}\*(\w+)\b",
-                rf"={thread};[^;]*;\w+\+=(\w+)\)",
-                rf"{thread}==(\w+)-1\b",
-                rf"__shared__\w+(?:\w+\[\w+\],)*\w+\[(\w+)\](?:\[\w+\])?[;,].*\[{thread}\]=",
-            ):
-                told = [self.value(one) for one in re.findall(pattern, text)]
-                if any(told):
-                    found.append(next(filter(None, told)))
-                    break
-            else:
-                break
-        if not found and (
-            row := re.search(r"threadIdx\.y(?:\*\(?(\w+)\)?|<<(\d))\)?\+threadIdx\.x", text)
-        ):
-            lanes = str(2 ** int(row[2])) if row[2] else self.value(row[1])
-            wide = WARP if row[1] == "warpSize" else lanes
-            found = [wide, str(max(1, _THREADS // int(lanes or LANES)))] if wide else []
-        return found or list(filter(None, [self._primitive(text)]))
-
-    def _primitive(self, text: str) -> str:
-        """Threads that a primitive of a whole block is made for; empty where there is none."""
-        made = r"\b(?:Block|block_)(?:\w+)<(?:[\w:]|<\w*>)+,(\w+)"
-        return next((told for one in re.findall(made, text) if (told := self.value(one))), "")
+        return block_of(re.sub(r"\s+", "", self.body), self.value)
 
     def value(self, name: str) -> str:
         """Number that a constant stands for; empty where it is none."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.indexing import LANES, WARP, Indexing
+from tokitai_cli.drafts.blocks import LANES, WARP
+from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.kernel_text import unguarded
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.errors import SpecError
@@ -20,6 +21,11 @@ from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS, _MOST_BLOCK = 1024, 1024
+SHARED = re.compile(
+    r"\bextern\b[^;]*\b__shared__\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
+    r"|\bHIP_DYNAMIC_SHARED\s*\(\s*([^,]*),\s*(\w+)"
+    r"|\bextern\b[^;]*\b__shared__\b"
+)
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 _UNSAID = "  # guess: the host's launch does not say it"
@@ -92,15 +98,20 @@ class LaunchWriter:
             f"        grid: [{', '.join(map(quoted, grid[0]))}]{grid[1]}",
             f"        block: [{', '.join(map(quoted, block[0]))}]{block[1]}",
         ]
-        if re.search(r"\bextern\b[^;]*\b__shared__\b|\bHIP_DYNAMIC_SHARED\b", self.kernel.body):
-            shared = self._expression(self.launch.shared if self.launch else "")
-            known = shared not in ("", "0")
-            if not known or block[1]:  # bytes for threads that the host does not start
-                shared = f"{shared} + {_SHARED}" if known else str(_MOST_SHARED)
-            guess = "" if known and not block[1] else "  # guess: bytes of shared memory"
+        if SHARED.search(self.kernel.body):
+            shared, guess = self._shared(bool(block[1]))
             lines.append(f"        shared: {quoted(shared)}{guess}")
         args = ", ".join(self._named(one.name) for one in self.leaves.args)
         return [*lines, f"        args: [{args}]"]
+
+    def _shared(self, guessed: bool) -> tuple[str, str]:
+        """Bytes of dynamic shared memory; guessed: whether the block is a guess."""
+        known = self._expression(self.launch.shared if self.launch else "")
+        if known in ("", "0"):
+            return str(_MOST_SHARED), "  # guess: bytes of shared memory"
+        if guessed:  # bytes for threads that the host does not start
+            return f"{known} + {_SHARED}", "  # guess: bytes of shared memory"
+        return known, ""
 
     def _block(self) -> tuple[list[str], str]:
         flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None
@@ -172,7 +183,7 @@ class LaunchWriter:
 
     def _bytes(self, name: str) -> str:
         """Bytes of a type that the host names; the name itself where they are not known."""
-        name = self.constants.get(name, name)
+        name = re.sub(r"\b(unsigned|long|short)\s+int\b", r"\1", self.constants.get(name, name))
         for _, dtype in [one for one in ELEMENTS.items() if one[0] == name]:
             return str(int((re.findall(r"\d+", dtype) or ["8"])[0]) // 8)
         vector = VECTOR.fullmatch(name)

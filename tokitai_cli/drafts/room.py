@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.indexing import LANES, WARP
+from tokitai_cli.drafts.blocks import LANES, WARP
 from tokitai_cli.drafts.launch_writer import (
     MOST_THREADS,
+    SHARED,
     LaunchWriter,
     Origin,
     defaults,
@@ -86,6 +87,20 @@ class RoomWriter(LaunchWriter):
                 break
             counts = [max(1, one // 2) for one in counts]
         return block, guess
+
+    def _shared(self, guessed: bool) -> tuple[str, str]:
+        """As told, with room for what the indices reach at the guessed sizes."""
+        told, guess = super()._shared(guessed)
+        array = SHARED.search(self.kernel.body)
+        name = (array[2] or array[4]) if array else None
+        size = self._bytes(" ".join((array[1] or array[3]).split())) if array and name else ""
+        if not name or not size.isdigit():
+            return told, guess
+        more = (self._reach.elements(name, least=True) or 0) * int(size) - _count(
+            told, self._values
+        )
+        room = "  # guess: room for what its indices may reach, where the host has {told}"
+        return (f"{told} + {more}", room.format(told=told)) if more > 0 else (told, guess)
 
     @functools.cached_property
     def _values(self) -> dict[str, int]:
