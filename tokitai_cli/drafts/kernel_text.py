@@ -119,6 +119,15 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
     """`body` without casts, and with arrays for pointers that are made from them or moved along."""
     body = _CAST.sub("", body)
     for array in arrays:
+        read = (
+            rf"(?:\b(?:__ld\w+|atomic\w+|__builtin_nontemporal_load)\s*|\*\s*)\(\s*({array}\s*\+)"
+        )
+        for one in reversed(list(re.finditer(read, body))):
+            end = _closed(body, body.find("(", one.start()))
+            told = split(body[one.end() : end])[0] if end > one.end() else ""
+            at = one.end() + body[one.end() : end].find(told)
+            if told:
+                body = f"{body[: one.start(1)]}&{array}[{told}]{body[at + len(told) :]}"
         body = re.sub(rf"\*\s*{array}\b(?!\s*[\[+])", f" {array}[0]", body)
         for moved in reversed(list(re.finditer(rf"(?<![\w.]){array}\s*\+=\s*([^;]+);", body))):
             rest = body[moved.end() :]

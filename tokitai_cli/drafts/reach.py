@@ -221,17 +221,19 @@ class Reach:
 
 def _versions(body: str) -> str:
     """`body` with another name for a variable from where it is given a value anew, beside its first."""
-    every = list(re.finditer(r"(?<=[;}])\s*([A-Za-z_]\w*)\s*=(?!=)", body))
+    every = list(re.finditer(r"(?<=[;}])\s*([A-Za-z_]\w*)\s*(<<|>>|[-+*/%])?=(?!=)", body))
     for number, again in reversed(list(enumerate(every))):
         name = again[1]
         first = re.search(rf"\w\s+{name}\s*=|,\s*{name}\s*=", body[: again.start()])
         between = body[first.start() : again.start()] if first else "{"
         depth = list(itertools.accumulate((c == "{") - (c == "}") for c in between))
-        if first and min(depth) == 0 == depth[-1]:
-            made = body.find(";", again.end())  # what it is made of may be the value before
+        made = body.find(";", again.end())  # what it is made of may be the value before
+        told = body[again.end() : made]
+        stepped = told.count(")") > told.count("(")  # the end of a loop's head
+        if first and min(depth) == 0 == depth[-1] and not stepped:
             rest = re.sub(rf"(?<![\w.]){name}\b", f"{name}_v{number:03d}", body[made:])
-            told = f"{again[0][: -len(again[0].lstrip())]}{name}_v{number:03d} ="
-            body = body[: again.start()] + told + body[again.end() : made] + rest
+            value = f"{name} {again[2]} ({told})" if again[2] else told
+            body = f"{body[: again.start()]} {name}_v{number:03d} = {value}{rest}"
     return body
 
 

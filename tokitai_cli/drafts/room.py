@@ -132,7 +132,7 @@ class RoomWriter(LaunchWriter):
         told = _SHARED.findall(self.text.body)
         less = sizes
         while told:
-            reach = self._reach_at(less)
+            reach = self._reach_at(less, body=_SHARED.sub("", self.text.body))
             pairs = ((reach.elements(name, least=True), reach.top(extent)) for name, extent in told)
             if all(held is None or (need or 0) <= held for need, held in pairs):
                 return less
@@ -186,7 +186,9 @@ class RoomWriter(LaunchWriter):
         structs = any(one.name == array and one.kind == "structs" for one in self.parameters)
         return max(1, inner // _NUMBER_BYTES) if structs else inner
 
-    def _reach_at(self, sizes: Mapping[str, int], blocks: Sequence[str] = ()) -> Reach:
+    def _reach_at(
+        self, sizes: Mapping[str, int], blocks: Sequence[str] = (), body: str = ""
+    ) -> Reach:
         block = self._block()[0]
         grid = blocks or self._grid(block)[0]
         values = {**sizes, **{one.name: 1 for one in self._numbers() if one.integer}}
@@ -197,7 +199,7 @@ class RoomWriter(LaunchWriter):
             told = re.search(r"(below|end|hi|value): \"?([^,}\"]+)", self._draw(one))
             if self.roles.get(one.name) in {"inputs", "inout"} and told:
                 drawn[one.name] = _count(told[2], sizes) - (told[1] == "below")
-        return Reach(self.text.body, values, self.text.constants, drawn)
+        return Reach(body or self.text.body, values, self.text.constants, drawn)
 
     def _fitting(self, size: str, value: int) -> int:
         """About `value`, as the kernel takes it: a multiple, and no more than its own arrays hold."""
