@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tokitai_cli.kernel_source.signatures import Kernel
 
 
+# Parameters with inner extents, `x[][3]` or `(*x)[3]`: types by which none can be chosen here.
+_INNER = re.compile(r"\]\s*\[|\(\s*\*")
+
+
 def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """The kernels of a request as a spec names them, with types behind a name that is not alone.
 
@@ -52,6 +56,7 @@ def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:
         for one in kernels
         if f"::{one.qualified}".endswith(wanted)
         and not (one.template or one.open or len(one.parameters) < given)
+        and not _INNER.search(one.text)
         and all(rest.default for rest in one.parameters[given:])
         and all(
             known.takes(arg.kind, arg.dtype)

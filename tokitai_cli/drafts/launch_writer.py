@@ -20,7 +20,7 @@ from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
-_MANY_BLOCKS, _MOST_BLOCK = 1024, 1024
+_MANY_BLOCKS, MOST_BLOCK = 1024, 1024
 SHARED = re.compile(
     r"\bextern\b[^;]*\b__shared__\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
     r"|\bHIP_DYNAMIC_SHARED\s*\(\s*([^,]*),\s*(\w+)"
@@ -119,7 +119,7 @@ class LaunchWriter:
         limit = self.text.value(bounds[1]) if flat and bounds else ""
         most = [limit] if limit else []
         told = self.text.block or most
-        told = told if int(_product(told)) <= _MOST_BLOCK else []
+        told = told if int(_product(told)) <= MOST_BLOCK else []
         return self._extents("block", told or (_BLOCK if flat else _FLAT_BLOCK))
 
     def _grid(self, block: list[str]) -> tuple[list[str], str]:

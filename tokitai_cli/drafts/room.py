@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from tokitai_cli import expressions
 from tokitai_cli.drafts.blocks import LANES, WARP
 from tokitai_cli.drafts.launch_writer import (
+    MOST_BLOCK,
     MOST_THREADS,
     SHARED,
     LaunchWriter,
@@ -117,15 +118,23 @@ class RoomWriter(LaunchWriter):
         told = {name: self._fitting(name, n) for name, n in told.items()}
         block = self._block()[0]
         launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
+        threads = " * ".join(f"({one})" for one in block)
+        told = self._halved(told, threads, MOST_BLOCK)
         far = self._unbounded(self._reach_at(told))
-        while _count(launch, told) > (_UNBOUNDED_THREADS if far else MOST_THREADS):
-            counted = [one for one in expressions.names_in(launch) if told.get(one, 0) > _FEW]
+        told = self._halved(told, launch, _UNBOUNDED_THREADS if far else MOST_THREADS)
+        return self._affordable(self._within(told)) or {"elements": self._whole or _SIZE}
+
+    def _halved(self, sizes: dict[str, int], of: str, most: int) -> dict[str, int]:
+        """`sizes`, those that `of` is made of halved until it is no more than `most`."""
+        told = dict(sizes)
+        while _count(of, told) > most:
+            counted = [one for one in expressions.names_in(of) if told.get(one, 0) > _FEW]
             largest = max(counted, key=lambda one: told[one], default="")
             half = self._fitting(largest, told[largest] // 2) if largest else 0
             if half in {0, told.get(largest)}:
                 break
             told[largest] = half
-        return self._affordable(self._within(told)) or {"elements": self._whole or _SIZE}
+        return told
 
     def _within(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
