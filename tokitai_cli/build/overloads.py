@@ -12,6 +12,7 @@ from tokitai_cli.model.harness import HarnessRequest, KernelEntry
 
 if TYPE_CHECKING:
     from tokitai_cli.kernel_source.signatures import Kernel
+    from tokitai_cli.kernel_source.take import Program
 
 
 # Parameters with inner extents, `x[][3]` or `(*x)[3]`: types by which none can be chosen here.
@@ -30,9 +31,10 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
     from tokitai_cli.kernel_source.signatures import kernels_of
     from tokitai_cli.kernel_source.take import program
 
-    kernels = kernels_of(program(request.source, folders))
+    whole = program(request.source, folders)
+    kernels = kernels_of(whole)
     return [
-        _typed(one, kernels) if more else one.expr
+        _typed(one, kernels) if more and not _alone(one.expr, whole, kernels) else one.expr
         for one, more in zip(request.kernels, several, strict=True)
     ]
 
@@ -42,6 +44,14 @@ def _several(expr: str, texts: Sequence[str]) -> bool:
     name, types = sources.overload(expr)
     last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
+
+
+def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
+    """Whether every function of that name is the same kernel, declared once or more."""
+    last = expr.partition("<")[0].rpartition("::")[2].strip()
+    same = [one for pieces in whole.pieces.values() for one in pieces if last in one.names]
+    declared = all("__global__" in one.marks for one in same)
+    return declared and sum(one.name == last for one in kernels) == 1
 
 
 def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tokitai_cli.kernel_source.text import Macro, split
+from tokitai_cli.kernel_source.types import lanes
 
 _CAST = re.compile(
     r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"
@@ -172,6 +173,20 @@ def flat(body: str, declared: str) -> str:
                 for extent, part in zip(extents, parts[1:], strict=True):
                     index = f"({index} * ({extent}) + ({part}))"
                 body = f"{body[:at]}{name}[{index}]{body[end + 1 :]}"
+    return body
+
+
+def _in_numbers(body: str, array: str) -> str:
+    """`body` with the last number that is reached for each vector of an array that is cast to them."""
+    kind = r"(?:const\s+)?(\w+)\s*(?:const\s*)?\*\s*(?:const\s*)?"
+    made = rf"\(\s*\(\s*{kind}\)\s*{array}\s*\)|reinterpret_cast\s*<\s*{kind}>\s*\(\s*{array}\s*\)"
+    cast = rf"(?:{made})\s*\["
+    for one in reversed(list(re.finditer(cast, body))):
+        end, count = _closed(body, one.end() - 1), lanes(one[1] or one[2])
+        if end > 0:
+            index = body[one.end() : end]
+            told = f"{count} * ({index}) + {count - 1}" if count > 1 else index
+            body = f"{body[: one.start()]}{array}[{told}]{body[end + 1 :]}"
     return body
 
 

@@ -43,7 +43,8 @@ class Reach:
         self._packed = re.sub(r"\s+", "", self._body)
         self._scopes = list(conditions(self._body))
         self._here: tuple[int, ...] = ()  # where the conditions begin that the index stands behind
-        self._known: dict[tuple[str, tuple[int, ...]], int | None] = {}
+        self._at = len(self._body)  # where the index stands
+        self._known: dict[tuple[str, int, tuple[int, ...]], int | None] = {}
         self._open: set[str] = set()
         self._made: dict[str, list[str]] = {}
         self._raised: set[str] = set(re.findall(r"([A-Za-z_]\w*)\s*\+\+", self._body))
@@ -66,9 +67,9 @@ class Reach:
         tops: set[int | None] = set()
         for at in every:
             text = next(indices(self._body[at:], array, first=True), None)
-            self._here = tuple(b for b, _, end in self._scopes if b <= at < end)
+            self._here, self._at = tuple(b for b, _, end in self._scopes if b <= at < end), at
             tops.add(None if text is None else self.top(text))
-        self._here = ()
+        self._here, self._at = (), len(self._body)
         known = [one for one in tops if one is not None]
         return max(0, *known) + 1 if known and (least or len(known) == len(tops)) else None
 
@@ -167,7 +168,7 @@ class Reach:
             return None
         if name in self._values and "Idx" not in name:
             return self._values[name]
-        key = (name, self._here)
+        key = (name, self._at, self._here)
         if key not in self._known:
             self._open.add(name)
             self._known[key] = self._variable(name)
@@ -202,9 +203,9 @@ class Reach:
             if self._holds(one.start())
         ]
         found += [
-            f"({told}) - {int(bool(equal))}"
-            for equal, told in re.findall(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", self._body)
-            if not re.fullmatch(r"\s*0\s*", told)
+            f"({one[2]}) - {int(bool(one[1]))}"  # else it returns: told of what stands behind it
+            for one in re.finditer(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", self._body)
+            if not re.fullmatch(r"\s*0\s*", one[2]) and one.start() < self._at
         ] if _NEGATED.search(self._body) else []  # fmt: skip
         found += [
             f"({one[1]}) - {int(not one[2])}"
@@ -216,7 +217,15 @@ class Reach:
     def _holds(self, at: int) -> bool:
         """Whether the comparison there holds at the index, and is no condition of another statement."""
         mine = [begin for begin, head, _ in self._scopes if begin <= at < head]
-        return not mine or mine[-1] in self._here
+        if mine:
+            return mine[-1] in self._here
+        begin = max(self._body.rfind(mark, 0, at) for mark in ";{}") + 1
+        told = re.match(r"\s*(?:const\s+)?(?:bool|int|auto)\s+(\w+)\s*=[^?]*;", self._body[begin:])
+        return told is None or any(
+            re.search(rf"\b{told[1]}\b", self._body[first:head])
+            for first, head, _ in self._scopes
+            if first in self._here
+        )
 
 
 def _versions(body: str) -> str:
