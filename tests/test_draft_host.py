@@ -68,6 +68,11 @@ __global__ void rows(const int* start, float* y, int n) {
   int from = start[threadIdx.x], to = start[(threadIdx.x + 1)];
   for (int i = from; i < to; ++i) if (threadIdx.x < n) y[i] = 1;
 }
+__global__ void tile(const float* x, float* y, int n) {
+  int i = (blockIdx.x * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+void start(int high) { tile<<<(n + 32 * high - 1) / (32 * high), dim3(32, high)>>>(d_x, d_y, n); }
 int main() {
   int warp, half;
   hipDeviceGetAttribute(&warp, hipDeviceAttributeWarpSize, 0);
@@ -99,7 +104,9 @@ int main() {
         ("grid", ['grid: ["', "min(1, n % 2)", 'block: ["(warp_size * 2)"]', "min(n, m)", "* 4) * 4"]),
         ("bounded", ["block: [64]  # guess:"]),
         ("lanes", ["block: [warp_size, 8]  # guess:"]),
-        ("fixed", ["grid: [1024, 2]  # guess: the host has 32768, 2"]),
+        ("fixed", ["grid: [8, 2]  # guess: the host has 32768, 2"]),
+        ("tile", ['grid: ["(n + 32 * 8 - 1) // (32 * 8)"]  # guess: what the host',
+                  "block: [32, 8]  # guess:"]),
         ("indexed", ["where its strides say [rows, cols]"]),
         ("plane", ["y: {dtype: float64, shape: ["]),
         ("divided", ["by: {kind: uniform, lo: 1, hi: n}"]),

@@ -20,7 +20,7 @@ from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
-_MANY_BLOCKS, MOST_BLOCK = 1024, 1024
+_MANY_BLOCKS, MOST_BLOCK, _FIXED_THREADS = 1024, 1024, 1024
 SHARED = re.compile(
     r"\bextern\b[^;]*\b__shared__\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
     r"|\bHIP_DYNAMIC_SHARED\s*\(\s*([^,]*),\s*(\w+)"
@@ -28,6 +28,7 @@ SHARED = re.compile(
 )
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
+_NAMED = "  # guess: what the host's variable holds"
 _UNSAID = "  # guess: the host's launch does not say it"
 
 
@@ -150,27 +151,55 @@ class LaunchWriter:
         return extents if math.prod(counts) == int(_product(extents)) else [*map(str, counts)]
 
     def _too_many(self, blocks: Sequence[int], threads: int) -> bool:
-        return math.prod(blocks) * threads > MOST_THREADS
+        return math.prod(blocks) * threads > _FIXED_THREADS
 
     def _named(self, name: str) -> str:
         """What the spec calls an argument of the kernel."""
         return name
 
     def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
-        """What the host's launch says of grid or block; else what the kernel's text does."""
-        found = [self._expression(one) for one in getattr(self.launch, key, ())]
+        """What the host's launch says of grid or block; else what the kernel's text does.
+
+        An extent of the block that is a variable of the host's takes its place beside those that are
+        told.
+        """
+        host = getattr(self.launch, key, ())
+        found = [self._expression(one, named=key == "grid") for one in host]
         if found and all(found):
-            return found, ""
+            return found, _NAMED if key == "grid" and self._named_here(host) else ""
+        if key == "block" and any(found):
+            beside = max(1, int(_BLOCK[0]) // int(_product([one for one in found if one])))
+            words = [one for one, told in zip(host, found, strict=True) if not told]
+            if len(words) == 1 and words[0].isidentifier():
+                return [one or str(beside) for one in found], _NAMED
         return otherwise, _UNSAID
 
-    def _expression(self, text: str) -> str:
-        """The host's C++ as an expression of the params; empty where it is none."""
+    def _variables(self) -> dict[str, str]:
+        """Variables of the host's that are extents of its block, by the numbers that were guessed."""
+        block = getattr(self.launch, "block", [])
+        unknown = [one for one in block if one.isidentifier() and not self._expression(one, False)]
+        told, guess = self._block() if unknown else ([], "")
+        pairs = zip(block, told, strict=False) if guess and len(told) == len(block) else ()
+        return {name: value for name, value in pairs if name in unknown and value.isdigit()}
+
+    def _named_here(self, host: Sequence[str]) -> bool:
+        """Whether expressions of the host's hold such variables."""
+        known = self._variables()
+        return any(re.search(rf"\b{name}\b", one) for name in known for one in host)
+
+    def _expression(self, text: str, named: bool = True) -> str:
+        """The host's C++ as an expression of the params; empty where it is none.
+
+        named: with numbers for the variables that are extents of its block.
+        """
         told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
         sizes = {one.name for one in self.sizes}
         names = {host: one.name for host, one in told.items() if one.name in sizes}
         for host, one in told.items():  # fields of a struct
             fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
             text = re.sub(fields, f"{one.name}_", text)
+        variables = self._variables() if named else {}
+        text = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda m: variables.get(m[0], m[0]), text)
         text = re.sub(r"\bsizeof\s*\(([^()]*)\)", lambda m: self._bytes(m[1].strip()), text)
         text = re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), _plain(text))
         known = {one.name for one in self.sizes} | {WARP}

@@ -206,8 +206,8 @@ class LikeWriter(Writer):
         launch = self.like.variant["launches"][0]
         return [str(one) for one in launch[key]], f"  {GUESS} as {self.like.name} is launched"
 
-    def _expression(self, text: str) -> str:
-        return self._of_the_op(super()._expression(text))
+    def _expression(self, text: str, named: bool = True) -> str:
+        return self._of_the_op(super()._expression(text, named))
 
     def _profiles(self) -> list[str]:
         wanted = self.like.variant.get("profiles") or list(self.like.op["profiles"])
