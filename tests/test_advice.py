@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tokitai_cli import advice
 from tokitai_cli.cli import app
 from tokitai_cli.model.verdict import Verdict
 from tokitai_cli.pipeline.specs import load
+from tokitai_cli.queries import left_open
 
 LOOSE = "- {metric: abs, limit: 0.5}"
 SPEC = """\
@@ -129,6 +131,60 @@ def test_a_profile_is_proposed_for_what_none_of_the_spec_tells(tmp_path: Path) -
     assert not [one for one in advice.advise(load(path)) if "no profile tells" in one.text]
 
 
+def test_a_proposed_profile_keeps_the_draws_that_arrays_need(tmp_path: Path) -> None:
+    zeros = SPEC.replace("value: 1}}", "value: 0}, inputs: {w: {kind: uniform, lo: 2, hi: 3}}}")
+    path = written(tmp_path, zeros.replace(LOOSE, "- {metric: bound}"))
+    (one,) = (one for one in advice.advise(load(path)) if "no profile tells" in one.text)
+    assert advice.apply(load(path), [one]) == (1, [])
+    profiles = load(path).spec.profiles
+    assert len(profiles) == 2
+    assert all(one.inputs == profiles["ones"].inputs for one in profiles.values())
+
+
+def test_outputs_that_are_mostly_no_numbers_are_told(tmp_path: Path) -> None:
+    spec = SPEC.replace("{draw: {kind: constant, value: 1}}", "{draw: normal}")
+    path = written(tmp_path, spec.replace(LOOSE, "- {metric: bound}"))
+    for file in ("formula.py", "scale.hip"):
+        text = (tmp_path / file).read_text()
+        text = text.replace('* inputs["w"]', '* np.sqrt(inputs["w"])').replace(
+            "* w[i]", "* sqrtf(w[i])"
+        )
+        (tmp_path / file).write_text(text)
+    (one,) = (one for one in advice.advise(load(path)) if "NaN" in one.text)
+    assert re.search(r"main: \d\d% of y is NaN or infinite on the profile ones", one.text)
+    evidence = run(path, tmp_path / "out", suite="quick")
+    assert evidence.verdict is Verdict.VERIFIED
+    assert any(
+        "NaN or infinity is right at more than a tenth" in one for one in left_open(evidence)
+    )
+    # A spec that says where they are means them.
+    meant = path.read_text().replace("cols]}\n    sc", 'cols], non_finite: "roots"}\n    sc')
+    path.write_text(meant)
+    assert not [one for one in advice.advise(load(path)) if "NaN" in one.text]
+    assert not [one for one in left_open(run(path, tmp_path / "b", suite="quick")) if "NaN" in one]
+
+
+LARGEST = """\
+import numpy as np
+
+
+def scale(params, inputs, scalars):
+    x = inputs["x"]
+    top = x.max(axis=-1)
+    return {"y": top + np.log(np.exp(x - top[:, None]).sum(axis=-1))}
+"""
+
+
+def test_a_profile_shows_a_maximum_that_is_not_taken_away(tmp_path: Path) -> None:
+    spec = SPEC.replace("shape: [rows, cols]}\n    sc", "shape: [rows]}\n    sc")
+    path = written(tmp_path, spec.replace("{kind: constant, value: 1}", "normal"))
+    (tmp_path / "formula.py").write_text(LARGEST)
+    kernel = re.sub(r"float sum = 0;.*}", "y[row] = x[row * cols];\n}", KERNEL, flags=re.DOTALL)
+    (tmp_path / "scale.hip").write_text(kernel)
+    advised = told(path)
+    assert re.search(r"no profile tells .*max.*; on (large|negative) the checks reject", advised)
+
+
 def test_a_flat_limit_is_needless_only_where_the_bound_is_within_it(tmp_path: Path) -> None:
     both = f"{LOOSE}\n      - {{metric: bound}}"
     found = advice.advise(load(written(tmp_path, SPEC.replace(LOOSE, both))))
@@ -143,8 +199,10 @@ def test_lines_are_added_and_all_others_stay(
     path = written(tmp_path)
     assert app.run(["advise", str(path)]) == 6
     assert path.read_text() == SPEC
-    assert "--apply adds the lines" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    gaps = int(re.findall(r"(\d+) gaps.*; --apply adds the lines", said)[0])
     assert app.run(["advise", str(path), "--apply"]) == 0
+    assert re.search(rf"\d of {gaps} gaps closed", capsys.readouterr().out)
     new = path.read_text()
     gone = [line for line in SPEC.splitlines() if line not in new.splitlines()]
     # The setting's own line, and the variant's list of profiles, which stands on one line.

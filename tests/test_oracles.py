@@ -484,7 +484,7 @@ def test_faults_of_user_oracles_are_named(function: str, words: str) -> None:
 
 def test_user_oracle_that_hangs_is_ended() -> None:
     start = time.monotonic()
-    with pytest.raises(OracleError, match=r"gave no answer in 1\.5 s and was ended"):
+    with pytest.raises(OracleError, match=r"gave no answer in 1\.5 s .*--timeout.*shorter axis"):
         ask(user_case("hangs"), timeout=1.5)
     assert time.monotonic() - start < 60
 

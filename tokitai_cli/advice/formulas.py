@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
+import numpy as np
 
 from tokitai_cli import compare
 from tokitai_cli.advice.edit import Advice, Edit
 from tokitai_cli.advice.score import cases_of, judged
 from tokitai_cli.evidence.changes import left_of
-from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.evidence.left_open import NON_FINITE
+from tokitai_cli.model.case import Case, LoadedSpec
+from tokitai_cli.model.draws import CANDIDATES
 from tokitai_cli.model.judged import ChangesRecord
 from tokitai_cli.model.spec import Check, Draw, Profile, Variant
+from tokitai_cli.pipeline.prepare import Prepared
 
-# Profiles that are tried for changes that no profile of the spec tells.
-_CANDIDATES: Mapping[str, tuple[Draw, str]] = {
-    "normal": (Draw(kind="normal"), "N(0,1)"),
-    "exact-int": (Draw(kind="exact-int"), "small integers, whose sums are exact"),
-    "log-uniform": (Draw(kind="log-uniform"), "magnitudes over many binades"),
-    "uniform": (Draw(kind="uniform", lo=0, hi=1), "one sign"),
-    "tiny": (Draw(kind="normal", scale=2.0**-10), "small values, beside which constants show"),
-    "wide": (Draw(kind="normal", scale=8), "large values, at which functions saturate"),
-    "one-large": (Draw(kind="one-large", scale=1), "one large value in each row"),
-    "cancelling": (Draw(kind="cancelling"), "large terms that nearly cancel"),
-}
 _SECONDS = 20.0
 _SHOWN = 3
 
@@ -39,6 +31,7 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         found: dict[str, list[ChangesRecord]] = {}
         wider: dict[int, list[bool]] = {}
         for case, ready, judgement in judged(cases_of(loaded, name), {}):
+            yield from _not_finite(case, ready)
             for one in _wrong(judgement):
                 found.setdefault(one.output, []).append(one)
             for index, check in enumerate(variant.checks):
@@ -51,6 +44,21 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         for index, said in wider.items():
             if all(said):
                 yield _needless(name, index, variant.checks[index])
+
+
+def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
+    """Outputs that are mostly no numbers, of a profile without NaN and infinities of its own."""
+    if any(one.nonfinite for one in ready.records):
+        return
+    for name, told in ready.expectations.items():
+        written = {**case.variant.outputs, **case.variant.inout}
+        if told.reference.size and not written[name].non_finite:
+            share = 1 - np.count_nonzero(np.isfinite(told.reference)) / told.reference.size
+            if share > NON_FINITE:
+                said = (
+                    f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite on the profile "
+                )
+                yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
 
 
 def _wrong(judgement: compare.Judgement) -> Iterator[ChangesRecord]:
@@ -116,20 +124,29 @@ def _told_by_candidates(
     start = time.monotonic()
     found: dict[str, set[tuple[str, str]]] = {}
     own = loaded.spec.variants[name].profiles
-    for key, (draw, told) in _CANDIDATES.items():
+    for key, (draw, told) in CANDIDATES.items():
         if time.monotonic() - start > _SECONDS:
             break
         known = loaded.spec.profiles.get(key)
         if known is not None and (not own or key in own):
             continue
         if known is None:
-            profile = Profile(draw=draw, help=told)
+            profile = Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
         spec = _with_profile(loaded, name, key, profile if known is None else known)
-        for _, _, judgement in judged(cases_of(spec, name, (key,)), {}):
+        for case, ready, judgement in judged(cases_of(spec, name, (key,)), {}):
+            if known is None and any(_not_finite(case, ready)):
+                continue
             found[key] = {
                 (one.output, words) for one in _wrong(judgement) for words in one.rejected
             } & wanted
     return found
+
+
+def _inputs(loaded: LoadedSpec, name: str) -> dict[str, Draw | str]:
+    """Draws that the variant's first profile with any has for single arrays: what they need to be."""
+    profiles = loaded.spec.variants[name].profiles or loaded.spec.profiles
+    every = (loaded.spec.profiles[one].inputs for one in profiles)
+    return next(filter(None, every), {})
 
 
 def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> LoadedSpec:
@@ -147,9 +164,9 @@ def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> 
 def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
     edits = []
     if key not in loaded.spec.profiles:
-        draw, told = _CANDIDATES[key]
-        given: Any = {k: v for k, v in msgspec.to_builtins(draw).items() if v is not None}
-        edits.append(Edit(("profiles", key), {"draw": given, "help": told}))
+        draw, told = CANDIDATES[key]
+        profile = Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
+        edits.append(Edit(("profiles", key), msgspec.to_builtins(profile)))
     if loaded.spec.variants[name].profiles:
         edits.append(Edit(("variants", name, "profiles"), key, appended=True))
     said = f"{name}: no profile tells {_shown(words)}; on {key} the checks reject "

@@ -14,6 +14,7 @@ from tokitai_cli.queries import LEFT_OPEN, magnitude
 
 _Place = tuple[str, str, str]
 _SHOWN = 6
+NON_FINITE = 0.1  # share of an output beyond which NaN and infinities are told
 _Pairs = list[tuple[CaseRecord, OutputRecord]]
 
 
@@ -46,6 +47,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
         "any value passes at {}, since the oracle's error is infinite there",
     )
     yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
+    yield from _not_finite(pairs)
     yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
@@ -75,6 +77,24 @@ def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) ->
         yield (
             f"{text.format(plural(sum(one for one, _ in found), 'element'))}, in {len(found)} of "
             f"{plural(len(pairs), 'case')}, at most {most} of {of} in one"
+        )
+
+
+def _not_finite(pairs: _Pairs) -> Iterator[str]:
+    """Outputs that are NaN or infinite at more than a tenth of their elements, of finite inputs."""
+    found = []
+    for case, one in pairs:
+        asked = bool(one.non_finite) or any(given.nonfinite for given in case.inputs)
+        if one.metrics is not None and one.sample is None and not asked:
+            finite = sum(one.metrics.ulp_histogram.values())
+            found.append((one.elements - finite - one.unwritten, one.elements, case.id))
+    many = [one for one in found if one[0] > one[1] * NON_FINITE]
+    if many:
+        most, of, case_id = max(many, key=lambda one: one[0] / one[1])
+        yield (
+            f"NaN or infinity is right at more than a tenth of the elements in "
+            f"{plural(len(many), 'case')} of finite inputs, at most {most} of {of} ({case_id}): "
+            "numbers are judged at the others alone"
         )
 
 

@@ -99,6 +99,20 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+# Profiles that may tell what a spec's own do not, and what they are for.
+CANDIDATES: Mapping[str, tuple[Draw, str]] = {
+    "normal": (Draw(kind="normal"), "N(0,1)"),
+    "exact-int": (Draw(kind="exact-int"), "small integers, whose sums are exact"),
+    "log-uniform": (Draw(kind="log-uniform"), "magnitudes over many binades"),
+    "uniform": (Draw(kind="uniform", lo=0, hi=1), "one sign"),
+    "tiny": (Draw(kind="normal", scale=2.0**-10), "small values, beside which constants show"),
+    "wide": (Draw(kind="normal", scale=8), "large values, at which functions saturate"),
+    "large": (Draw(kind="normal", scale=100), "values whose exponentials overflow"),
+    "negative": (Draw(kind="uniform", lo=-60000, hi=-50000), "all below what a maximum starts at"),
+    "ties": (Draw(kind="exact-int", scale=2), "few values, so that several are equal"),
+    "one-large": (Draw(kind="one-large", scale=1), "one large value in each row"),
+    "cancelling": (Draw(kind="cancelling"), "large terms that nearly cancel"),
+}
 _FUNCTION = Kind(group=Group.FUNCTION)
 
 

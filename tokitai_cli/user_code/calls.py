@@ -164,7 +164,8 @@ class _Forker:
         if code is None:
             how = self._fate()
         if not how:
-            return f"gave no answer in {timeout:g} s and was ended"
+            mend = "--timeout gives it longer, and a shorter axis less to do"
+            return f"gave no answer in {timeout:g} s and was ended; {mend}"
         return f"its process ended without an answer ({how})"
 
     def _ask(self, request: bytes) -> None:

@@ -28,12 +28,14 @@ def advise(
         if one.needless:
             typer.echo(f"  may go: {one.needless}")
     mendable = [one for one in found if one.edits]
+    left = len(found) - len(mendable)
+    without = f", {left} without a line to add" if left else ""
     if not apply:
         more = "; --apply adds the lines" if mendable else ""
-        typer.echo(f"{loaded.spec.op}: {plural(len(found), 'gap')}{more}")
+        typer.echo(f"{loaded.spec.op}: {plural(len(found), 'gap')}{without}{more}")
         return 6 if mendable else 0
     done, refused = advice.apply(loaded, found)
     for text in refused:
         typer.echo(text)
-    typer.echo(f"{loaded.path.name}: {done} of {plural(len(mendable), 'gap')} closed")
+    typer.echo(f"{loaded.path.name}: {done} of {plural(len(found), 'gap')} closed{without}")
     return 6 if refused else 0
