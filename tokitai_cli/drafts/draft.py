@@ -16,6 +16,7 @@ from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.flags import fault
 from tokitai_cli.kernel_source.host_types import template_argument
+from tokitai_cli.kernel_source.host_values import value_of
 from tokitai_cli.kernel_source.launches import (
     HostLaunch,
     arguments_at,
@@ -126,9 +127,23 @@ def _draft(
     constants = constants_of(program) | given
     body = spread(kernel.body, returned(program) | program.macros)
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
-    subject = Subject(plain, instance, guessed, leaves, launch, origin, constants)
+    source, reached = program.files[kernel.file].text, reached_text(program, kernel)
+    host = {} if origin.room else _of_host(program, kernel, launch, leaves)
+    subject = Subject(
+        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host
+    )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
+
+
+def _of_host(
+    program: Program, kernel: Kernel, launch: HostLaunch | None, leaves: Leaves
+) -> dict[str, float]:
+    """Numbers that the host passes, by the names of the spec."""
+    places = {one.name: leaves.places[one.name] for one in leaves.found if not one.pointers}
+    plain = {name: re.sub(r"\\s\*|\\", "", place) for name, place in places.items()}
+    told = {name: value_of(program, kernel, launch, place) for name, place in plain.items()}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _template_arguments(

@@ -41,7 +41,7 @@ def spread(body: str, macros: Mapping[str, Macro]) -> str:
     plain = body
     for _ in range(_NESTED):
         for call in reversed(list(re.finditer(r"\b([A-Za-z_]\w*)\s*\(", body))):
-            end = _closed(body, call.end() - 1) if call[1] in short else -1
+            end = closing(body, call.end() - 1) if call[1] in short else -1
             given = split(body[call.end() : end]) if end > 0 else []
             named = dict(zip(macros[call[1]].parameters, given, strict=False)) if given else {}
             if len(body) > _LONGEST:
@@ -55,7 +55,7 @@ def spread(body: str, macros: Mapping[str, Macro]) -> str:
 def scoped(body: str) -> str:
     """`body` with a name of its own for each variable of those that several loops or blocks declare."""
     loops = re.finditer(rf"\bfor\s*\(\s*{_WHOLE}(\w+)\s*=", body)
-    own = [(one.start(), one[1], _statement_end(body, one.start())) for one in loops]
+    own = [(one.start(), one[1], statement_end(body, one.start())) for one in loops]
     made = re.finditer(rf"(?<=[;{{}}])\s*{_WHOLE}(\w+)\s*(?:=|;)", body)
     own += [(one.start(), one[1], _block_end(body, one.end())) for one in made]
     names = [name for _, name, _ in own]
@@ -82,30 +82,30 @@ def _block_end(text: str, at: int) -> int:
 def conditions(text: str) -> Iterator[tuple[int, int, int]]:
     """Where each condition begins and ends, and where the statement ends that stands behind it."""
     for one in re.finditer(r"\b(?:if|for|while)\s*(?=\()", text):
-        if (head := _closed(text, one.end())) > 0:
-            yield one.start(), head, _statement_end(text, one.start())
+        if (head := closing(text, one.end())) > 0:
+            yield one.start(), head, statement_end(text, one.start())
 
 
-def _statement_end(text: str, at: int) -> int:
+def statement_end(text: str, at: int) -> int:
     """Where the statement that begins there ends, a loop's with what it repeats."""
     begun = re.compile(r"\s*(?:(?:for|while|if)\s*(?=\()|(?=\{))").match(text, at)
     if begun is None:
         return text.find(";", at) + 1 or len(text)
-    end = _closed(text, begun.end()) + 1
+    end = closing(text, begun.end()) + 1
     if end == 0 or text[begun.end()] == "{":
         return end or len(text)
-    return _statement_end(text, end)
+    return statement_end(text, end)
 
 
 def indices(body: str, array: str, first: bool = False) -> Iterator[str]:
     """What stands between the brackets behind the array's name; `first`: where the body begins."""
     start = r"\A" if first else r"(?<![\w.])"
     for match in re.finditer(rf"{start}{array}\s*\[", body):
-        if (end := _closed(body, match.end() - 1)) > 0:
+        if (end := closing(body, match.end() - 1)) > 0:
             yield body[match.end() : end]
 
 
-def _closed(text: str, opened: int) -> int:
+def closing(text: str, opened: int) -> int:
     """Where the bracket that opens there closes; -1 where it does not."""
     depth = 0
     for at in range(opened, len(text)):
@@ -125,7 +125,7 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
             rf"(?:\b(?:__ld\w+|atomic\w+|__builtin_nontemporal_load)\s*|\*\s*)\(\s*({array}\s*\+)"
         )
         for one in reversed(list(re.finditer(read, body))):
-            end = _closed(body, body.find("(", one.start()))
+            end = closing(body, body.find("(", one.start()))
             told = split(body[one.end() : end])[0] if end > one.end() else ""
             at = one.end() + body[one.end() : end].find(told)
             if told:
@@ -136,6 +136,7 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
             rest = re.sub(rf"(?<![\w.]){array}\s*\[", f"{array}[({moved[1]}) + ", rest)
             body = body[: moved.start()] + ";" + rest
     known = "|".join(map(re.escape, arrays))
+    body = _either(body, known)
     qualifiers = r"(?:const|__restrict__|restrict)?\s*"
     made = re.compile(
         rf"[\w:<>]+\s*\*\s*{qualifiers}(\w+)\s*=\s*(?:&\s*)?"
@@ -155,6 +156,24 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
     return body
 
 
+def _either(body: str, known: str) -> str:
+    """`body` with both arrays in place of a pointer to one or the other: `p = c ? x + i : y + j`."""
+    side = rf"(?:&\s*)?({known})\s*(?:[\[+]([^;:?]*))?"
+    made = re.compile(rf"[\w:<>]+\s*\*\s*(?:const\s+)?(\w+)\s*=[^;:?]*\?\s*{side}:\s*{side};")
+    while match := made.search(body):
+        alias, one, at, other, there = (part or "0" for part in match.groups())
+        rest = body[match.end() :]
+        for use in reversed(list(re.finditer(rf"(?<![\w.]){alias}\s*\[", rest))):
+            end = closing(rest, use.end() - 1)
+            index, behind = rest[use.end() : end], rest[end + 1 :]
+            both = [f"{name}[({to.rstrip().removesuffix(']')}) + {index}]"
+                    for name, to in ((one, at), (other, there))]  # fmt: skip
+            sign = " = " if re.match(r"\s*=(?!=)", behind) else " + "
+            rest = f"{rest[: use.start()]}{sign.join(both)}{behind}"
+        body = f"{body[: match.start()]};{rest}"
+    return body
+
+
 def flat(body: str, declared: str) -> str:
     """`body` with one index for each array that is `declared` with inner extents: `x[][n]`."""
     inner = r"((?:\s*\[[^\[\]]+\])+)"
@@ -165,7 +184,7 @@ def flat(body: str, declared: str) -> str:
         extents = re.findall(r"\[([^\[\]]+)\]", told)
         for at in reversed([one.start() for one in re.finditer(rf"(?<![\w.]){name}\s*\[", body)]):
             opened, parts = body.find("[", at), list[str]()
-            while len(parts) <= len(extents) and opened >= 0 and (end := _closed(body, opened)) > 0:
+            while len(parts) <= len(extents) and opened >= 0 and (end := closing(body, opened)) > 0:
                 parts.append(body[opened + 1 : end])
                 behind = re.compile(r"\s*\[").match(body, end + 1)
                 opened = behind.end() - 1 if behind else -1
@@ -183,7 +202,7 @@ def _in_numbers(body: str, array: str) -> str:
     made = rf"\(\s*\(\s*{kind}\)\s*{array}\s*\)|reinterpret_cast\s*<\s*{kind}>\s*\(\s*{array}\s*\)"
     cast = rf"(?:{made})\s*\["
     for one in reversed(list(re.finditer(cast, body))):
-        end, count = _closed(body, one.end() - 1), lanes(one[1] or one[2])
+        end, count = closing(body, one.end() - 1), lanes(one[1] or one[2])
         if end > 0:
             index = body[one.end() : end]
             told = f"{count} * ({index}) + {count - 1}" if count > 1 else index

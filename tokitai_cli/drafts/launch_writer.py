@@ -52,7 +52,8 @@ class Origin(NamedTuple):
 class Subject(NamedTuple):
     """A kernel and what is known of it. constants: those of its text.
 
-    instance: as a spec names it; guessed: its template's parameters whose arguments are guesses.
+    instance: as a spec names it; guessed: its template's parameters whose arguments are guesses. source:
+    text of its file; reached: of the kernel and all that it calls. host: numbers that the host passes.
     """
 
     kernel: Kernel
@@ -62,6 +63,9 @@ class Subject(NamedTuple):
     launch: HostLaunch | None
     origin: Origin
     constants: Mapping[str, str]
+    source: str
+    reached: str
+    host: Mapping[str, float]
 
 
 class LaunchWriter:
@@ -96,7 +100,7 @@ class LaunchWriter:
         block = self._block()
         grid = self._grid(block[0])
         lines = [
-            f"        grid: [{', '.join(map(quoted, grid[0]))}]{grid[1]}",
+            f"        grid: [{', '.join(map(quoted, self._started(grid[0])))}]{grid[1]}",
             f"        block: [{', '.join(map(quoted, block[0]))}]{block[1]}",
         ]
         if SHARED.search(self.kernel.body):
@@ -113,6 +117,9 @@ class LaunchWriter:
         if guessed:  # bytes for threads that the host does not start
             return f"{known} + {_SHARED}", "  # guess: bytes of shared memory"
         return known, ""
+
+    def _started(self, grid: list[str]) -> list[str]:
+        raise NotImplementedError
 
     def _block(self) -> tuple[list[str], str]:
         flat = re.search(r"threadIdx\s*\.\s*y", self.text.body) is None

@@ -136,6 +136,9 @@ class LikeWriter(Writer):
     def _own_sizes(self) -> list[Parameter]:
         return [one for one in self.sizes if one.name not in self.renamed]
 
+    def _read_comments(self, source: str) -> None:
+        pass  # the op has its own shapes
+
     def _add_rows(self) -> None:
         pass  # the op has its own
 
@@ -150,8 +153,11 @@ class LikeWriter(Writer):
         title = f"{self.kernel.name}: {self.like.op['title']}"
         return f"{_flow(title)}  {GUESS} as {self.like.name}"
 
-    def _told(self) -> str:
-        return f"{_flow(self.like.variant['formula'])}  {GUESS} as {self.like.name}"
+    def _told(self) -> list[str]:
+        return [f"    formula: {_flow(self.like.variant['formula'])}  {GUESS} as {self.like.name}"]
+
+    def _requires(self) -> list[str]:
+        return []  # the op has its own sizes
 
     def _params(self) -> list[str]:
         rows = [f"  {name}: {_flow(one)}" for name, one in self.like.params.items()]

@@ -25,7 +25,7 @@ _NUMBER_BYTES = 4
 _SIZE = 96  # of arrays where no size is told
 _UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
 _FEW = 4  # of a size that blocks count
-_AFFORDED = 12 << 20  # elements of all arrays in a first run
+AFFORDED = 12 << 20  # elements of all arrays in a first run
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
 _SHARED = re.compile(r"__shared__\s+[\w:<>]+\s+(\w+)\s*\[([^\]]+)\]")
@@ -55,12 +55,14 @@ class RoomWriter(LaunchWriter):
         values = self._values
         names = [one.name for one in self.sizes[:3]] or ["elements"]
         total = math.prod(values[name] for name in names)
-        held = math.prod(_count(one, values) for one in extents) if extents else total
+        held = math.prod(count(one, values) for one in extents) if extents else total
+        if len(extents) > 1 and not self.origin.room:
+            return []  # strides say more than the indices' bounds, in what is read before it runs
         reached = self._reach.elements(array)
         if reached is None:
             if not self.origin.room:
                 return []
-            reached = max(held, min(_ROOM, _AFFORDED // len(self.roles) // self._weight(array)))
+            reached = max(held, min(_ROOM, AFFORDED // len(self.roles) // self._weight(array)))
         if reached <= held:
             return []
         times = -(-min(reached, _MOST_ROOM // self._weight(array)) // total)
@@ -97,9 +99,7 @@ class RoomWriter(LaunchWriter):
         size = self._bytes(" ".join((array[1] or array[3]).split())) if array and name else ""
         if not name or not size.isdigit():
             return told, guess
-        more = (self._reach.elements(name, least=True) or 0) * int(size) - _count(
-            told, self._values
-        )
+        more = (self._reach.elements(name, least=True) or 0) * int(size) - count(told, self._values)
         room = "  # guess: room for what its indices may reach, where the host has {told}"
         return (f"{told} + {more}", room.format(told=told)) if more > 0 else (told, guess)
 
@@ -122,12 +122,14 @@ class RoomWriter(LaunchWriter):
         told = self._halved(told, threads, MOST_BLOCK)
         far = self._unbounded(self._reach_at(told))
         told = self._halved(told, launch, _UNBOUNDED_THREADS if far else MOST_THREADS)
-        return self._affordable(self._within(told)) or {"elements": self._whole or _SIZE}
+        told = self._affordable(self._within(told))
+        told = told if self.origin.room else self._fitted(told)
+        return told or {"elements": self._whole or _SIZE}
 
     def _halved(self, sizes: dict[str, int], of: str, most: int) -> dict[str, int]:
         """`sizes`, those that `of` is made of halved until it is no more than `most`."""
         told = dict(sizes)
-        while _count(of, told) > most:
+        while count(of, told) > most:
             counted = [one for one in expressions.names_in(of) if told.get(one, 0) > _FEW]
             largest = max(counted, key=lambda one: told[one], default="")
             half = self._fitting(largest, told[largest] // 2) if largest else 0
@@ -135,6 +137,23 @@ class RoomWriter(LaunchWriter):
                 break
             told[largest] = half
         return told
+
+    def _fitted(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """`sizes` with those raised that others have to fit in, or to divide."""
+        new = dict(sizes)
+        for small, large in self.text.within():
+            if new[large] < new[small]:
+                new[large] = self._fitting(large, new[small] + 7) if new[small] > 1 else 1
+        for total, most in self.text.spans():
+            new[total] = max(1, min(new[total], count(most, new)))
+        for name in [one for one in new if one.endswith("_q") and f"{one[:-1]}k" in new]:
+            if new[name] > new[f"{name[:-1]}k"]:  # as many keys as queries, or more
+                new[name], new[f"{name[:-1]}k"] = new[f"{name[:-1]}k"], new[name]
+        for many, few in self.text.divided():
+            if new[many] < new[few]:
+                new[many], new[few] = new[few], new[many]
+            new[many] = -(-new[many] // new[few]) * new[few]
+        return new
 
     def _within(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
@@ -160,7 +179,7 @@ class RoomWriter(LaunchWriter):
             less = {
                 name: self._fitting(name, min(n, max(_FEW, n // 2))) for name, n in sizes.items()
             }
-            if needed <= _AFFORDED or less == sizes:
+            if needed <= AFFORDED or less == sizes:
                 break
             sizes = less
         return sizes
@@ -176,7 +195,7 @@ class RoomWriter(LaunchWriter):
         started = math.prod(blocks) * threads
         return (
             super()._too_many(blocks, threads)
-            or self._needed(reach) > _AFFORDED
+            or self._needed(reach) > AFFORDED
             or (started > _UNBOUNDED_THREADS and self._unbounded(reach))
         )
 
@@ -201,13 +220,13 @@ class RoomWriter(LaunchWriter):
         block = self._block()[0]
         grid = blocks or self._grid(block)[0]
         values = {**sizes, **{one.name: 1 for one in self._numbers() if one.integer}}
-        values |= places("thread", [_count(one, sizes) for one in block])
-        values |= places("block", [_count(one, sizes) for one in grid])
+        values |= places("thread", [count(one, sizes) for one in block])
+        values |= places("block", [count(one, sizes) for one in grid])
         drawn: dict[str, int] = {}
         for one in self.parameters:
             told = re.search(r"(below|end|hi|value): \"?([^,}\"]+)", self._draw(one))
             if self.roles.get(one.name) in {"inputs", "inout"} and told:
-                drawn[one.name] = _count(told[2], sizes) - (told[1] == "below")
+                drawn[one.name] = count(told[2], sizes) - (told[1] == "below")
         return Reach(body or self.text.body, values, self.text.constants, drawn)
 
     def _fitting(self, size: str, value: int) -> int:
@@ -217,7 +236,7 @@ class RoomWriter(LaunchWriter):
         return max(step, value // step * step)
 
 
-def _count(extent: str, sizes: Mapping[str, int]) -> int:
+def count(extent: str, sizes: Mapping[str, int]) -> int:
     """An extent at those sizes; 0 where it has none there."""
     try:
         return max(0, expressions.evaluate(extent, {WARP: LANES, **sizes}))

@@ -5,44 +5,28 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.drafts.comments import known, shapes_in
 from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import free
-from tokitai_cli.drafts.room import RoomWriter
+from tokitai_cli.drafts.scalars import likely
+from tokitai_cli.drafts.suites import SuiteWriter
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
 
 _STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most
-_SCALARS = {
-    "eps": "1e-5",
-    "epsilon": "1e-5",
-    "lr": "1e-3",
-    "beta1": "0.9",
-    "beta2": "0.999",
-    "ignore_index": "-100",
-    "base": "10000",
-    "theta": "10000",
-    "weight_decay": "0.01",
-}
-_HEAD = re.compile(r"^(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$", re.I)  # of attention
-_BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
-# Second moments, variances and what is made of them.
-_NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
+_HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  # of attention
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(
     r"ignore|pad|seed|offset|flag|mode|steps?$|iter(?:ation)?s?$|repeats?$|ind(?:ex|ices)$|idx$",
     re.I,
 )
-# Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.
-# No shape but the first has two equal sizes.
-_EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2))
-_WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 
 
-class Writer(RoomWriter):
+class Writer(SuiteWriter):
     """Texts of one draft: spec.yaml and formula.py."""
 
     def __init__(self, subject: Subject) -> None:
@@ -50,6 +34,7 @@ class Writer(RoomWriter):
         self.kernel, self.leaves = subject.kernel, subject.leaves
         self.instance, self.launch = subject.instance, subject.launch
         self.constants, self.guessed = subject.constants, subject.guessed
+        self.reached, self.host = subject.reached, subject.host
         self.parameters = self.leaves.found
         self.sizes = [
             one
@@ -71,6 +56,8 @@ class Writer(RoomWriter):
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
             self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
+        if not self.origin.room:
+            self._read_comments(subject.source)
         self._add_rows()
         self._limits, self._multiples = self.text.limits(), self.text.multiples()
         filled = self.filled().items()
@@ -88,9 +75,10 @@ class Writer(RoomWriter):
             *self._params(),
             "variants:",
             "  main:",
-            f"    formula: {self._told()}",
+            *self._told(),
             f"    source: {quoted(self.origin.source)}",
         ]
+        lines += self._requires() if not self.origin.room else []
         for key, words in (("include", self.origin.include), ("flags", self.origin.flags)):
             lines += [f"    {key}: [{', '.join(map(quoted, words))}]"] if words else []
         for role in ("inputs", "outputs", "inout", "symbols"):
@@ -104,6 +92,9 @@ class Writer(RoomWriter):
         guess = f"  # guess: what {told} for" if self.guessed else ""
         lines += ["    launches:", f"      - kernel: {quoted(self.instance)}{guess}"]
         lines += self._launch()
+        if added := self._added():
+            said = f"the order in which {', '.join(added)} is added to is not fixed"
+            lines.append(f"    deterministic: false  {GUESS} {said}")
         lines += [f"    oracle: {{formula: formula.py:{self.function}}}", "    checks:"]
         lines += self._checks()
         unbound = [
@@ -128,14 +119,57 @@ class Writer(RoomWriter):
         name = next(one for one in ("rows", "blocks", "count") if one not in taken)
         if re.fullmatch(r"[A-Za-z]\w*", told) and free(told) not in taken:
             name = free(told)
+        self.text.add_rows(self._add_size(name))
+
+    def _read_comments(self, source: str) -> None:
+        """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""
+        owns = {name: re.sub(r"\\s\*|\\", "", place) for name, place in self.leaves.places.items()}
+        owns = {name: re.findall(r"\w+", place)[-1] for name, place in owns.items()}
+        sizes = {owns[one.name]: one.name for one in self.sizes if one.name in owns}
+        arrays = {name: owns[name] for name in self.text.arrays if name in owns}
+        numbers = {name: self.text.value(name) for name in self.constants}
+        for array, words in shapes_in(source, self.kernel, arrays).items():
+            told = known(words, sizes, numbers)
+            found = self.text.shape(array)
+            new = re.fullmatch(r"[A-Za-z]\w+", words[0]) and all(told[1:]) and told[1:]
+            if new and not told[0] and not self.text.outermost(array):
+                told[0] = sizes[words[0]] = self._add_size(words[0])
+            if len(found) == len(told):  # what the comment has no word for
+                told = [one or two for one, two in zip(told, found, strict=True)]
+            if all(told):
+                self.text.said[array] = told
+        for array, name in self.text.unsaid().items():
+            first = [one for one in self.text.rows.values() if one == name]
+            self.text.rows[array] = (first or [self._add_size(name)])[0]
+
+    def _add_size(self, name: str) -> str:
+        """A size that no argument of the kernel is, and what the spec calls it."""
+        taken = {one.name for one in (*self.parameters, *self.sizes)}
+        name = next(
+            one for one in (free(name), f"{name}_rows", f"{name}_count") if one not in taken
+        )
         self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
-        self.text.add_rows(name)
+        self.text.sizes.append(name)
+        return name
 
     def _title(self) -> str:
-        return f"{self.kernel.name}  {GAP} what it computes"
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.kernel.name).lower().split("_")
+        kept = [one for one in words if one not in {"", "kernel", "cuda", "hip", "gpu"}]
+        return (
+            f"{quoted(' '.join(kept) or self.kernel.name)}  {GUESS} its name says what it computes"
+        )
 
-    def _told(self) -> str:
-        return f'""  {GAP} for reports, such as y = x / sum(x)'
+    def _told(self) -> list[str]:
+        """The variant's formula in words, where it is known."""
+        return []
+
+    def _added(self) -> list[str]:
+        """Arrays of floats that are added to with atomics."""
+        return [
+            one.name for one in self.parameters
+            if one.pointers and one.dtypes and "float" in one.dtypes[0]
+            and re.search(rf"\b\w*[aA]tomic\w*\s*\(\s*&?\s*\(?{one.name}\b", self.text.body)
+        ]  # fmt: skip
 
     def formula(self) -> str:
         """Text of formula.py: a function that raises until its body is written."""
@@ -153,6 +187,11 @@ class Writer(RoomWriter):
         for role, names in (("inputs", read), ("params", sizes), ("scalars", scalars)):
             lines += [f'    {_local(name)} = {role}["{name}"]' for name in names]
         told = ", ".join(f'"{name}": ...' for name in written)
+        lines += [
+            f"    # {name} is added to: what it held is one more term of the sum"
+            for name in self._added()
+            if self.roles.get(name) == "inout"
+        ]
         lines += [
             f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
             f'    raise NotImplementedError("nobody has written yet what {self.kernel.name} computes")',
@@ -179,6 +218,7 @@ class Writer(RoomWriter):
     def _array(self, one: Parameter) -> str:
         dtype = one.dtypes[0] if one.dtypes else "float32"
         guess = "its shape" if one.dtypes else "its shape and dtype"
+        guess += ", its comment says so" if one.name in self.text.said else ""
         if one.kind == "structs":
             dtype, guess = "uint8", f"its shape, the last extent the bytes of a {one.type}"
         role = self.roles[one.name]
@@ -221,66 +261,25 @@ class Writer(RoomWriter):
 
     def _scalars(self) -> list[str]:
         mine = self._numbers()
-        lines = ["    scalars:"] if mine else []
-        for one in mine:
-            value = _SCALARS.get(one.name, "0.5" if "float" in one.dtypes[0] else "1")
-            if one.dtypes == ("bool",):
-                value = "true"
-            heads = [size.name for size in self.sizes if _HEAD.search(size.name)]
-            if heads and re.fullmatch(r"(?:sm_|softmax_|attn_)?scale", one.name):
-                value = f'"1 / sqrt({self._named(heads[-1])})"'
-            lines.append(
-                f"      {one.name}: {{dtype: {one.dtypes[0]}, value: {value}}}  # guess: its value"
-            )
-        return lines
+        return ["    scalars:"] * bool(mine) + [
+            f"      {one.name}: {{dtype: {one.dtypes[0]}, value: {value}}}  # guess: its value{whose}"
+            for one in mine
+            for value, whose in [self._value(one)]
+        ]
 
-    def _profiles(self) -> list[str]:
-        read = [p for p in self.parameters if self.roles.get(p.name, "outputs") != "outputs"]
-        drawn = [f"{one.name}: {told}" for one in read if (told := self._draw(one))]
-        lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"']
-        return lines + [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges"] * bool(drawn)
-
-    def _draw(self, one: Parameter) -> str:
-        """Draw of an array that is not N(0,1); empty for one that may be."""
-        if one.kind == "structs":
-            return "{kind: constant, value: 0}"  # whole numbers in it may be indices
-        dtype = one.dtypes[0] if one.dtypes else ""
-        squares = one.name == "v" and "m" in self.roles
-        if "float" in dtype:
-            whole = (
-                rf"\(\s*(?:unsigned\s+)?int\s*\)\s*\(?[^;]*(?<![\w.]){one.name}\s*\["  # an index
-            )
-            positive = squares or _NOT_BELOW_0.search(one.name) or re.search(whole, self._plain)
-            return "{kind: uniform}" if positive else ""
-        if "int" not in dtype:
-            return ""
-        if re.search("mask", one.name, re.I):
-            return "{kind: index-uniform, below: 2}"
-        if re.search(rf"[/%]\s*{one.name}\s*\[", self._plain):  # not by 0
-            return f"{{kind: uniform, lo: 1, hi: {self._last}}}"
-        if end := self.text.offsets_to(one.name):
-            return f"{{kind: offsets, end: {quoted(end)}}}"
-        if below := self.text.values_below(one.name):
-            return f"{{kind: index-uniform, below: {quoted(below)}}}"
-        if dtype in _BYTES:
-            return f"{{kind: uniform, lo: {_BYTES[dtype][0]}, hi: {_BYTES[dtype][1]}}}"
-        return f"{{kind: index-uniform, below: {100 if 'pos' in one.name else self._last}}}"
-
-    @property
-    def _last(self) -> str:
-        return self.sizes[-1].name if self.sizes else "elements"
-
-    def _suites(self) -> list[str]:
-        names = [one.name for one in self.sizes] or ["elements"]
-        more = _EXTENTS + _EXTENTS[-1:] * len(names)
-        lines = ["suites:", "  quick:"]
-        for index, why in enumerate(_WHY):
-            extents = [extent[index] for extent in more[: len(names)]][::-1]
-            pairs = zip(names, extents, strict=True)
-            told = ", ".join(f"{name}: {self._fitting(name, n)}" for name, n in pairs)
-            told = f"elements: {self._whole * (index + 1)}" if self._whole else told
-            lines.append(f"    - {{shape: {{{told}}}, why: {why}}}  {GUESS} its sizes")
-        return lines
+    def _value(self, one: Parameter) -> tuple[str, str]:
+        """A number's value as YAML, and where it is from."""
+        told = self.host.get(one.name)
+        if told:  # 0 would take a term away
+            return (f"{told:g}" if "float" in one.dtypes[0] else f"{int(told)}"), ", the host's"
+        if re.search(r"(?:^|_)(?:sm_|softmax_|attn_)?scale$", one.name):
+            fixed = [value for name, value in self.constants.items() if _HEAD.search(name)]
+            fixed = [number for value in fixed if (number := self.text.value(value))]
+            heads = [self._named(size.name) for size in self.sizes if _HEAD.search(size.name)]
+            if heads or fixed:
+                return f'"1 / sqrt({(heads or fixed)[-1]})"', ""
+        others = {other.name for other in self._numbers()}
+        return likely(one.name, one.dtypes[0], self.kernel.name, others), ""
 
 
 def _local(name: str) -> str:

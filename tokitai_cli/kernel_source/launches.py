@@ -76,6 +76,8 @@ def launches_of(program: Program) -> list[HostLaunch]:
 
 def resolved(text: str, names: Mapping[str, str]) -> str:
     """`text` with local names of the host put in, a few times over, and casts left out."""
+    space = r"(?<![\w.>:])(?:[A-Za-z_]\w*::)+(?=(\w+)\b(?!\s*[(:<]))"
+    text = re.sub(space, lambda match: "" if match[1] in names else match[0], text)
     for _ in range(5):
         new = re.sub(
             r"(?<![.\w>])[A-Za-z_]\w*(?!\w*\s*[(.])",
