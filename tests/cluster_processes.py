@@ -33,6 +33,14 @@ SECONDS = 120.0
 UNPACKED = Path(__file__).parent.parent / ".pytest_cache" / "unpacked"
 
 
+# Idle processes of Dask look at themselves a hundred times a second.
+_QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+}
+
+
 class Processes:
     """Starts processes with logs in `folder`; all of them, and their children, end with the block."""
 
@@ -46,7 +54,7 @@ class Processes:
         """Start a module of Python in a session of its own."""
         log = self.folder / f"log-{len(self.running)}.txt"
         UNPACKED.mkdir(parents=True, exist_ok=True)
-        own = {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(UNPACKED)}
+        own = {"OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(UNPACKED), **_QUIET}
         with log.open("wb") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", *map(str, words)],

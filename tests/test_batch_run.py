@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import yaml
 
-from tests.runs import KERNELS, derived_spec, tokitai
+from tests.runs import KERNELS, derived_spec, tokitai, tokitai_here
 from tests.support import slow
 from tokitai_cli import batch
 from tokitai_cli.batch.work.conduct import Conductor, expected_seconds
@@ -356,7 +356,9 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
     assert len(after) == 160
 
 
-def test_what_a_result_depends_on_makes_it_stale(tmp_path: Path) -> None:
+def test_what_a_result_depends_on_makes_it_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     specs, out = tmp_path / "specs", tmp_path / "out"
     source = tmp_path / "kernel.hip"
     shipped = Path(__file__).parent.parent / "kernels" / "gemm_bw.hip"
@@ -376,8 +378,8 @@ def test_what_a_result_depends_on_makes_it_stale(tmp_path: Path) -> None:
         "-q",
     ]
 
-    def kept(*more: str, env: dict[str, str] | None = None) -> int:
-        done = tokitai(*words, *more, env=env)
+    def kept(*more: str) -> int:
+        done = tokitai_here(*words, *more)
         assert done.returncode == 0, done.stderr + done.stdout
         return int(json.loads((out / "index.json").read_text(encoding="utf-8"))["kept"])
 
@@ -394,7 +396,8 @@ def test_what_a_result_depends_on_makes_it_stale(tmp_path: Path) -> None:
     compiler = tmp_path / "g++"
     compiler.write_text('#!/bin/sh\n# another compiler\nexec g++ "$@"\n', encoding="utf-8")
     compiler.chmod(0o755)
-    assert kept("--repeat", "3", env={"CXX": str(compiler)}) == 0
+    monkeypatch.setenv("CXX", str(compiler))
+    assert kept("--repeat", "3") == 0
 
 
 def test_failures_stop_a_batch_with_fail_fast(tmp_path: Path) -> None:
@@ -410,7 +413,7 @@ def test_failures_stop_a_batch_with_fail_fast(tmp_path: Path) -> None:
 
 def test_planned_event_tells_of_results_on_disk(collected: batch.Collected, tmp_path: Path) -> None:
     options = batch.batch_options(
-        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out")
+        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out"), jobs=1
     )
     events: list[object] = []
     batch.run(options, collected, events.append)
@@ -426,7 +429,7 @@ def test_a_spec_with_a_byte_order_mark_is_one_like_others(tmp_path: Path) -> Non
     path = small_spec(tmp_path / "specs")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     options = batch.batch_options(
-        [str(path)], device="cpu", out=str(tmp_path / "out"), profile=["normal"]
+        [str(path)], device="cpu", out=str(tmp_path / "out"), jobs=1, profile=["normal"]
     )
     outcome = batch.run(options, batch.collect(options), lambda event: None)
     assert outcome.index.verdict is Verdict.VERIFIED
@@ -471,7 +474,7 @@ def test_what_is_changed_under_a_batch_gives_no_result(tmp_path: Path, what: str
             variant["checks"] = [one for one in variant["checks"] if one["metric"] == "bound"]
         path.write_text(yaml.safe_dump(spec), encoding="utf-8")
     options = batch.batch_options(
-        [str(specs)], device="cpu", out=str(tmp_path / "o"), profile=["normal"]
+        [str(specs)], device="cpu", out=str(tmp_path / "o"), jobs=1, profile=["normal"]
     )
     collected = batch.collect(options)
     changed = oracle if what == "oracle" else source
@@ -495,7 +498,7 @@ def test_a_batch_that_is_killed_leaves_no_index_of_an_earlier_one(
     collected: batch.Collected, tmp_path: Path
 ) -> None:
     options = batch.batch_options(
-        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out")
+        [str(tmp_path / "specs")], device="cpu", out=str(tmp_path / "out"), jobs=1
     )
     outcome = batch.run(options, collected, lambda event: None)
     evidence = [options.out / name for one in outcome.index.specs for name in one.evidence]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.leftovers import Place
 from tests.runs import KERNELS, tokitai
+from tests.support import slow
 
 # What a kernel's process does, the verdict, and what the reason must say.
 FAULTS = {
@@ -203,17 +204,17 @@ echo | {compiler} -x c++ -c -o "$output" -
     ("body", "verdict", "code", "words"),
     [
         ("sys.exit(0)", "crashed", 5, "ended with exit code 0"),
-        ("os.write(response, b'x')", "crashed", 5, "in the middle of a frame (1 of 8 bytes)"),
-        ("frame(bytes(range(256)))", "crashed", 5, "broke the protocol"),
+        slow("os.write(response, b'x')", "crashed", 5, "in the middle of a frame (1 of 8 bytes)"),
+        slow("frame(bytes(range(256)))", "crashed", 5, "broke the protocol"),
         ("os.write(response, b'garbage!' * 100)", "crashed", 5, "broke the protocol"),
-        ("frame(b'tokitai-child 99 u64le')", "crashed", 5, "broke the protocol"),
+        slow("frame(b'tokitai-child 99 u64le')", "crashed", 5, "broke the protocol"),
         (
             "frame(b'tokitai-child 1 u64le\\nstatus=no-device\\nmessage=none here')",
             "inadmissible",
             3,
             "none here",
         ),
-        ("os.kill(os.getpid(), 11)", "crashed", 5, "SIGSEGV"),
+        slow("os.kill(os.getpid(), 11)", "crashed", 5, "SIGSEGV"),
     ],
 )
 def test_an_artifact_that_is_no_child_of_ours(

@@ -413,6 +413,7 @@ def test_case_28_numbers_are_read_as_meant(written: str, meant: float, tmp_path:
 # --- 23: the cache -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_case_23_every_change_builds_anew_and_damage_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

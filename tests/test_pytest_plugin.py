@@ -16,6 +16,7 @@ import pytest
 
 from tests.leftovers import Place, eventually
 from tests.runs import KERNELS, derived_spec
+from tests.support import slow
 from tests.test_child_faults import spec_in
 
 ROOT = Path(__file__).parent.parent
@@ -113,10 +114,10 @@ def test_a_failure_is_told_in_full_and_without_a_traceback(place: Path) -> None:
     ("words", "names"),
     [
         (["-m", "tokitai"], {CASE.format("plain", "normal"), CASE.format("last-term", "normal")}),
-        (["-m", "not tokitai"], {"test_own"}),
+        slow(["-m", "not tokitai"], {"test_own"}),
         (["-k", "plain and normal"], {CASE.format("plain", "normal")}),
-        (["-k", "own"], {"test_own"}),
-        (
+        slow(["-k", "own"], {"test_own"}),
+        slow(
             ["tests"],
             {"test_own", CASE.format("plain", "normal"), CASE.format("last-term", "normal")},
         ),
@@ -136,7 +137,7 @@ def test_a_case_is_run_by_its_node_id_alone(place: Path) -> None:
     assert found == {CASE.format("plain", "normal"): "passed"}
 
 
-@pytest.mark.parametrize("how", ["load", "loadgroup"])
+@pytest.mark.parametrize("how", ["load", slow("loadgroup")])
 def test_xdist_shares_the_cases_out(place: Path, how: str) -> None:
     found = outcomes(place, "--tokitai-specs", "specs", "-n", "2", "--dist", how)
     assert sorted(found.values()) == ["failure", "passed", "passed"]
@@ -163,7 +164,7 @@ def test_cases_that_are_judged_together_are_a_group_of_xdists(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("words", "collected"),
-    [([], True), (["tests"], False), (["specs"], True), (["tests", "specs"], True)],
+    [([], True), (["tests"], False), slow(["specs"], True), slow(["tests", "specs"], True)],
     ids=str,
 )
 def test_folders_of_the_configuration_are_collected_as_testpaths_are(
@@ -178,7 +179,11 @@ def test_folders_of_the_configuration_are_collected_as_testpaths_are(
 
 @pytest.mark.parametrize(
     "words",
-    [["."], [], ["tests"], [".", "specs"], ["tests", "--tokitai-specs", "specs/products.yaml"]],
+    [
+        [".", "specs"],
+        ["tests", "--tokitai-specs", "specs/products.yaml"],
+        *map(slow, (["."], [], ["tests"])),
+    ],
     ids=str,
 )
 def test_folders_that_overlap_hide_no_test_and_repeat_none(place: Path, words: list[str]) -> None:

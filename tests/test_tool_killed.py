@@ -13,6 +13,7 @@ import pytest
 
 from tests.leftovers import Place, eventually
 from tests.runs import tokitai
+from tests.support import slow
 from tests.test_child_faults import evidence_of, spec_in, strict, verify
 
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
@@ -60,7 +61,11 @@ def test_killed_while_it_compiles(tmp_path: Path) -> None:
     assert "rebuilt" not in done.stderr
 
 
-@pytest.mark.parametrize("how", SIGNALS, ids=lambda how: how.name)
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGKILL, slow(signal.SIGINT), slow(signal.SIGTERM)],
+    ids=lambda how: how.name,
+)
 def test_killed_while_a_kernel_runs(how: signal.Signals, tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")
     spec = spec_in(tmp_path, ["right", "waits", "right_again"])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runs import KERNELS, run
-from tests.support import make_result
+from tests.support import make_result, slow
 from tokitai_cli import compare, inputs, oracles, plan, spec
 from tokitai_cli.dtypes import numpy_dtype
 from tokitai_cli.model.case import Case, Role
@@ -33,6 +33,7 @@ VARIANTS = [
     for name, variant in spec.load(path).spec.variants.items()
     if isinstance(variant.given_oracle, str)
 ]
+LONG = {("layernorm", "fwd"), ("layernorm", "bwd"), ("softmax", "grad")}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -127,7 +128,9 @@ def section(op: str, variant: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(("op", "variant"), VARIANTS)
+@pytest.mark.parametrize(
+    ("op", "variant"), [slow(*one) if one in LONG else one for one in VARIANTS]
+)
 def test_the_page_says_what_each_check_rejects(op: str, variant: str) -> None:
     """Set TOKITAI_UPDATE_GOLDEN=1 to write the page anew, and read the difference."""
     page = PAGE.read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
 from tests.runs import run, tokitai
 from tests.spec_example import write_example
+from tests.support import slow
 from tokitai_cli import build, devices, kernel_server, plan, spec
 from tokitai_cli.errors import InadmissibleError
 from tokitai_cli.model.device import DeviceOptions
@@ -166,8 +167,8 @@ __global__ void vector_add(const float* a, const float* b, float* c, int n) {
     ("line", "words"),
     [
         ("", ""),
-        ("__device__ __hip_fp8_e4m3_fnuz none;", "CUDA has no FNUZ formats"),
-        ("#include <rocprim/rocprim.hpp>", "on cuda use hipCUB"),
+        slow("__device__ __hip_fp8_e4m3_fnuz none;", "CUDA has no FNUZ formats"),
+        slow("#include <rocprim/rocprim.hpp>", "on cuda use hipCUB"),
         (
             "__device__ int lane() { return __builtin_amdgcn_readlane(1, 2); }\n#define REACHED lane()",
             "an AMD GPU intrinsic",

@@ -66,7 +66,7 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("op", "asked"),
     [
-        ("gemm-bw", {"shapes": {"m": 16, "n": 24, "k": 32}}),
+        ("gemm-bw", {"shapes": {"m": 16, "n": 32, "k": 48}}),
         *(slow(op, {"suite": "quick"}) for op in ("gemm-bw", "embedding", "softmax", "layernorm")),
     ],
 )
