@@ -28,6 +28,9 @@ ALWAYS = re.compile(  # of C, C++ and HIP itself
     r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
     r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
 )
+_TORCH = re.compile(
+    r'[<"](?:torch|ATen|c10)/'
+)  # where it is not installed, ours has what kernels use
 # HIP's votes are macros on cuda, and CUDA's headers have functions of their own by these names.
 _VOTES = ("__any", "__all")
 _VOTES_OFF = "\n".join(f'#pragma push_macro("{name}")\n#undef {name}' for name in _VOTES)
@@ -179,6 +182,8 @@ def _includes(
                 taken = f"#include {name}"
                 if not name.startswith(("<hip", '"hip')):
                     taken = f"{_VOTES_OFF}\n{taken}\n{_VOTES_ON}"
+                if _TORCH.match(name):
+                    taken = f"{taken}\n#else\n#include <tokitai_torch.hpp>"
                 asked = f"#if __has_include({name})\n{taken}\n#endif\n#line {line}"
                 edits.append((begin, end, asked))
     return edits

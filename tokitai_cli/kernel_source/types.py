@@ -14,6 +14,8 @@ _FLOAT8 = {"e4m3": "e4m3fn", "e5m2": "e5m2", "e4m3_fnuz": "e4m3fnuz", "e5m2_fnuz
 ELEMENTS = {
     "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
     "_Float16": "float16", "__fp16": "float16", "hip_bfloat16": "bfloat16",
+    "at::Half": "float16", "c10::Half": "float16",
+    "at::BFloat16": "bfloat16", "c10::BFloat16": "bfloat16",
     "__hip_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
     "__bf16": "bfloat16", "bool": "bool", "char": "int8 uint8", "signed char": "int8",
     "unsigned char": _BYTE, "short": "int16", "unsigned short": "uint16 float16 bfloat16",
