@@ -217,8 +217,7 @@ SPECIAL = {
 }
 
 
-def _block(kernel: str, oracle: str, fault: str | int, launch: Tree, **arrays: Tree) -> Tree:
-    last = NUMBERS[fault] if isinstance(fault, str) else fault
+def _block(kernel: str, oracle: str, last: int, launch: Tree, **arrays: Tree) -> Tree:
     floats = any(array["dtype"].startswith("float") for array in arrays["outputs"].values())
     return {
         "source": str(KERNELS / "faulty_blocks.hip"),
@@ -233,70 +232,51 @@ def _array(dtype: str, *shape: str | int, **more: Any) -> Tree:
     return {"dtype": dtype, "shape": list(shape), **more}
 
 
-def _small() -> dict[str, Tree]:
-    """Variants of the small kernels, each right and with its fault."""
-    matrix = {"x": _array("float32", "rows", "columns")}
-    vector = {"x": _array("float32", "n")}
-    a_row = {"y": _array("float32", "rows")}
-    found: dict[str, Tree] = {}
-    for fault in ("right", "short-shuffle"):
-        launch = {"grid": ["rows"], "block": [64], "args": ["x", "y"]}
-        found[f"wave-sums-{fault}"] = _block(
-            "wave_sums", "row_sums", fault, launch,
-            inputs={"x": _array("float32", "rows", 64)}, outputs=a_row,
-        )  # fmt: skip
-    for fault in ("right", "no-barrier"):
-        same = _array("float32", "rows", 64)
-        launch = {"grid": ["rows // 4"], "block": [64], "args": ["x", "y"]}
-        found[f"scaled-rows-{fault}"] = _block(
-            "scaled_rows", "scaled_rows", fault, launch, inputs={"x": same}, outputs={"y": same}
-        )
-    for fault in ("right", "into-next-row"):
-        launch = {"grid": ["rows"], "block": [2], "args": ["x", "y", "rows", "columns"]}
-        found[f"paired-rows-{fault}"] = _block(
-            "paired_rows", "scaled_rows", fault, launch,
-            inputs=matrix, outputs={"y": _array("float32", "rows", "columns")},
-        )  # fmt: skip
-    for fault in ("right", "uncleared"):
-        draw = {"kind": "index-uniform", "below": 16}
-        launch = {"grid": [1], "block": [64], "args": ["x", "counts", "n"]}
-        found[f"histogram-{fault}"] = _block(
-            "histogram", "bins", fault, launch,
-            inputs={"x": _array("int32", "n", draw=draw)},
-            outputs={"counts": _array("int32", 16)},
-        )  # fmt: skip
-    for fault in ("right", "unset"):
-        draw = {"kind": "index-uniform", "below": 1000}
-        found[f"least-{fault}"] = _block(
-            "least", "least", fault, {"grid": [1], "block": [64], "args": ["x", "y", "n"]},
-            inputs={"x": _array("uint32", "n", draw=draw)}, outputs={"y": _array("uint32", 1)},
-        )  # fmt: skip
-    for fault in ("right", "drops-nan"):
-        launch = {"grid": ["ceil_div(rows, 64)"], "block": [64],
-                  "args": ["x", "y", "rows", "columns"]}  # fmt: skip
-        found[f"row-max-{fault}"] = _block(
-            "row_max", "row_max", fault, launch, inputs=matrix, outputs=a_row
-        )
-    for fault in ("right", "half-sum"):
-        launch = {"grid": ["ceil_div(columns, 64)"], "block": [64],
-                  "args": ["x", "y", "rows", "columns"]}  # fmt: skip
-        found[f"column-sum-{fault}"] = _block(
-            "column_sum", "column_sums", fault, launch,
-            inputs={"x": _array("float16", "rows", "columns")},
-            outputs={"y": _array("float16", "columns")},
-        )  # fmt: skip
-    flat = {"grid": ["ceil_div(n, 256)"], "block": [256], "args": ["x", "y", "n"]}
-    for fault in ("right", "tail"):
-        found[f"differences-{fault}"] = _block(
-            "differences", "differences", fault, flat,
-            inputs=vector, outputs={"y": _array("float32", "n")},
-        )  # fmt: skip
+def _launch(grid: str | int, block: int, *args: str) -> Tree:
+    return {"grid": [grid], "block": [block], "args": list(args)}
+
+
+_FLAT = _launch("ceil_div(n, 256)", 256, "x", "y", "n")
+_ROWS = ("x", "y", "rows", "columns")
+_WAVES = _array("float32", "rows", 64)
+_MATRIX = _array("float32", "rows", "columns")
+_VECTOR = _array("float32", "n")
+_A_ROW = _array("float32", "rows")
+_BELOW = {below: {"draw": {"kind": "index-uniform", "below": below}} for below in (16, 1000)}
+# Variant, its faults beside `right`, kernel, oracle, launch, x and the output.
+_SMALL: list[tuple[str, dict[str, int] | str, str, str, Tree, Tree, Tree]] = [
+    ("wave-sums", "short-shuffle", "wave_sums", "row_sums", _launch("rows", 64, "x", "y"),
+     _WAVES, {"y": _A_ROW}),
+    ("scaled-rows", "no-barrier", "scaled_rows", "scaled_rows",
+     _launch("rows // 4", 64, "x", "y"), _WAVES, {"y": _WAVES}),
+    ("paired-rows", "into-next-row", "paired_rows", "scaled_rows", _launch("rows", 2, *_ROWS),
+     _MATRIX, {"y": _MATRIX}),
+    ("histogram", "uncleared", "histogram", "bins", _launch(1, 64, "x", "counts", "n"),
+     _array("int32", "n", **_BELOW[16]), {"counts": _array("int32", 16)}),
+    ("least", "unset", "least", "least", _launch(1, 64, "x", "y", "n"),
+     _array("uint32", "n", **_BELOW[1000]), {"y": _array("uint32", 1)}),
+    ("row-max", "drops-nan", "row_max", "row_max", _launch("ceil_div(rows, 64)", 64, *_ROWS),
+     _MATRIX, {"y": _A_ROW}),
+    ("column-sum", "half-sum", "column_sum", "column_sums",
+     _launch("ceil_div(columns, 64)", 64, *_ROWS),
+     _array("float16", "rows", "columns"), {"y": _array("float16", "columns")}),
+    ("differences", "tail", "differences", "differences", _FLAT, _VECTOR, {"y": _VECTOR}),
     # The next element lies in the guard band; 33,280 bytes behind 8,192 lies nothing.
-    for name, beyond in {"right": 0, "behind": 1, "outside": 8320}.items():
-        found[f"warmed-up-{name}"] = _block(
-            "warmed_up", "copy", beyond, flat,
-            inputs=vector, outputs={"y": _array("float32", "n")},
-        )  # fmt: skip
+    ("warmed-up", {"right": 0, "behind": 1, "outside": 8320}, "warmed_up", "copy", _FLAT,
+     _VECTOR, {"y": _VECTOR}),
+]  # fmt: skip
+
+
+def _small() -> dict[str, Tree]:
+    """Variants of the small kernels, each right and with its faults."""
+    found: dict[str, Tree] = {}
+    for name, faults, kernel, oracle, launch, x, outputs in _SMALL:
+        numbers = (
+            {one: NUMBERS[one] for one in ("right", faults)} if isinstance(faults, str) else faults
+        )
+        for fault, last in numbers.items():
+            block = _block(kernel, oracle, last, launch, inputs={"x": x}, outputs=outputs)
+            found[f"{name}-{fault}"] = copy.deepcopy(block)
     return found
 
 

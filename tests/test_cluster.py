@@ -30,6 +30,7 @@ from tests.cluster_processes import (
     waiting,
 )
 from tests.spec_example import example, write_example
+from tests.support import slow
 from tokitai_cli import resources, spec
 from tokitai_cli.batch.select.cases import Collected
 from tokitai_cli.batch.work.queue import TaskQueue
@@ -515,6 +516,7 @@ def test_cases_of_a_worker_that_is_killed_run_elsewhere_once(started: Processes)
     assert {result.record.verdict for result in found.values()} == {Verdict.VERIFIED}
 
 
+@pytest.mark.slow
 def test_a_case_that_takes_every_worker_down_is_lost_and_the_others_are_not(
     started: Processes, tmp_path: Path
 ) -> None:
@@ -626,7 +628,7 @@ def test_a_worker_whose_tool_changed_refuses_the_task(small: Collected) -> None:
     assert "cannot take part: it has tokitai" in reply.refused
 
 
-@pytest.mark.parametrize("who", ["scheduler", "worker"])
+@pytest.mark.parametrize("who", ["scheduler", slow("worker")])
 def test_where_the_tool_is_not_installed_is_told(
     started: Processes, small: Collected, tmp_path: Path, who: str
 ) -> None:

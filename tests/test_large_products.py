@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from tests.runs import run, shipped_tree
+from tests.support import slow
 from tokitai_cli import resources
 from tokitai_cli.answers.asked import Asked
 from tokitai_cli.answers.products import product_of
@@ -106,7 +107,7 @@ SAMPLED = set(np.linspace(0, SIZES["m"] - 1, 128).astype(int).tolist())
 LEFT_OUT = sorted(set(range(SIZES["m"])) - SAMPLED)
 
 
-@pytest.mark.parametrize("row", [LEFT_OUT[0], LEFT_OUT[-1]])
+@pytest.mark.parametrize("row", [LEFT_OUT[0], slow(LEFT_OUT[-1])])
 def test_one_wrong_element_outside_of_the_sample_refutes(tmp_path: Path, row: int) -> None:
     fault = f"row == {row} && col == 700"
     path = spec(tmp_path, profiles=["exact-int", "normal"], fault=fault)

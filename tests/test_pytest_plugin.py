@@ -322,6 +322,7 @@ def test_no_case_at_all_is_an_error(place: Path, words: list[str], told: str) ->
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_a_worker_of_xdist_tells_it_by_a_test_that_fails(place: Path) -> None:
     words = ["--tokitai-specs", "specs", "--tokitai-suite", "nightly", "-n", "1"]
     done = run(place, *words)
@@ -333,7 +334,7 @@ def test_a_worker_of_xdist_tells_it_by_a_test_that_fails(place: Path) -> None:
 # --- processes, and the price of being installed
 
 
-@pytest.mark.parametrize("words", [[], ["-n", "1"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("words", [[], slow(["-n", "1"])], ids=["alone", "xdist"])
 def test_an_interrupt_leaves_no_process(words: list[str], tmp_path: Path) -> None:
     place = Place.under(tmp_path / "place")
     spec_in(place.work, ["waits"])

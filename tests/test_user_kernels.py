@@ -50,8 +50,13 @@ def arrays(dtype: str, *names: str, shape: str | int = "n") -> dict[str, Any]:
     return {name: {"dtype": dtype, "shape": [shape]} for name in names}
 
 
-def variants() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+Variants = dict[str, dict[str, Any]]
+INT32, SINGLE = arrays("int32", "x"), arrays("float32", "x")
+SYMBOLS = arrays("float32", "coefficients", shape=4) | arrays("int32", "offsets", shape=4)
+
+
+def _of_every_type() -> Variants:
+    found: Variants = {}
     for dtype, name in FLOATS.items():
         found[f"product-{dtype}"] = variant(
             f"product<{name}>",
@@ -73,7 +78,11 @@ def variants() -> dict[str, dict[str, Any]]:
             scalars={"a": {"dtype": dtype, "value": int(top) - 2}},
             args=["x", "y", "a", "n"],
         )
-    int32, small = arrays("int32", "x"), arrays("float32", "x")
+    return found
+
+
+def _of_every_kind() -> Variants:
+    found: Variants = {}
     found["inverted"] = variant(
         "inverted",
         "inverted",
@@ -87,15 +96,20 @@ def variants() -> dict[str, dict[str, Any]]:
         "accumulate",
         "accumulate",
         BOUND,
-        inputs=small,
+        inputs=SINGLE,
         inout=arrays("float32", "total"),
         args=["x", "total", "n"],
     )
+    return found
+
+
+def _of_several_blocks() -> Variants:
+    found: Variants = {}
     found["total"] = variant(
         "",
         "total",
         EXACT,
-        inputs=int32,
+        inputs=INT32,
         outputs=arrays("int32", "total", shape=1),
         workspaces={
             "partial": {
@@ -131,13 +145,18 @@ def variants() -> dict[str, dict[str, Any]]:
              "args": ["x", "y"]}
         ],
     )  # fmt: skip
+    return found
+
+
+def _of_settings_and_symbols() -> Variants:
+    found: Variants = {}
     for name, times in {"once": 1, "thrice": 3}.items():
         found[name] = variant(
             "multiplied",
             name,
             EXACT,
             defines={"TIMES": times},
-            inputs=int32,
+            inputs=INT32,
             outputs=arrays("int32", "y"),
             args=["x", "y", "n"],
         )
@@ -145,7 +164,7 @@ def variants() -> dict[str, dict[str, Any]]:
         "scale<float, 4>",
         "scale",
         BOUND,
-        inputs=small,
+        inputs=SINGLE,
         outputs=arrays("float32", "y"),
         scalars={"a": {"dtype": "float32", "value": 1.7}},
         grid=["ceil_div(n, 256)"],
@@ -156,7 +175,7 @@ def variants() -> dict[str, dict[str, Any]]:
         "looked_up",
         BOUND,
         outputs=arrays("float32", "y"),
-        symbols=arrays("float32", "coefficients", shape=4) | arrays("int32", "offsets", shape=4),
+        symbols=SYMBOLS,
         args=["y", "n"],
     )
     found["kept"] = variant(
@@ -167,9 +186,14 @@ def variants() -> dict[str, dict[str, Any]]:
         outputs=arrays("float32", "y")
         | {"remainders": {"dtype": "int32", "shape": [4], "symbol": "kept::remainders"}},
         inout={"counted": {"dtype": "uint64", "shape": [1], "symbol": "counted"}},
-        symbols=arrays("float32", "coefficients", shape=4) | arrays("int32", "offsets", shape=4),
+        symbols=SYMBOLS,
         args=["y", "n"],
     )  # fmt: skip
+    return found
+
+
+def _of_three() -> Variants:
+    found: Variants = {}
     for name, kernel, oracle in (
         ("three", "sum_of_three", "sum_of_three"),
         ("three-narrow", "sum_of_three_narrow", "sum_of_three"),
@@ -185,6 +209,17 @@ def variants() -> dict[str, dict[str, Any]]:
             args=["a", "b", "c", "y", "n"],
         )
     return found
+
+
+def variants() -> Variants:
+    """Variants by name, in the order of the spec."""
+    return {
+        **_of_every_type(),
+        **_of_every_kind(),
+        **_of_several_blocks(),
+        **_of_settings_and_symbols(),
+        **_of_three(),
+    }
 
 
 GOOD = [name for name in variants() if not name.startswith("three-")]
