@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs import KERNELS, run
+from tests.runs import KERNELS, run, tokitai
 from tokitai_cli import devices
 from tokitai_cli.model.device import DeviceOptions
 from tokitai_cli.model.verdict import Verdict
@@ -152,3 +152,24 @@ def test_kernels_of_a_pytorch_extension_are_verified(
     found = {case.variant: case.verdict for case in evidence.cases}
     wanted = dict.fromkeys(names, Verdict.VERIFIED)
     assert found == wanted, [case.reason for case in evidence.cases]
+
+
+def test_views_of_tensors_are_drafted_and_verified(tmp_path: Path) -> None:
+    shutil.copy(KERNELS / "torch_accessors.cu", tmp_path)
+    done = tokitai("new", tmp_path / "torch_accessors.cu", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    spec = tmp_path / "spec.yaml"
+    text = spec.read_text("utf-8")
+    for line in (
+        "parts_data: {dtype: float32, shape: [parts_0, 3, parts_2]}",
+        "weight_data: {dtype: float32, shape: [parts_2]}",
+        "out_data: {dtype: float32, shape: [parts_0, parts_2]}",
+        'sizes_: [parts_0, 3, parts_2], strides_: ["3 * parts_2", parts_2, 1]}',
+    ):
+        assert line in text
+    formula = tmp_path / "formula.py"
+    drafted = formula.read_text("utf-8").partition("    # fill in:")[0]
+    wanted = '{"out_data": parts_data[:, 0] * weight_data - parts_data[:, 2]}'
+    formula.write_text(f"{drafted}    return {wanted}\n", "utf-8")
+    evidence = run(spec, tmp_path / "out", suite="quick")
+    assert evidence.verdict is Verdict.VERIFIED, evidence.reason

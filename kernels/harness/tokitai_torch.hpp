@@ -176,6 +176,45 @@ struct numeric_limits {
     else return std::numeric_limits<T>::max();
   }
 };
+
+// Views of tensors that a launch passes by value: elements x[i][j] by sizes and strides.
+template <class T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <class T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict__;
+};
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
+struct TensorAccessor {
+  typename Traits<T>::PtrType data_;
+  const Index *sizes_, *strides_;
+  __host__ __device__ Index size(Index at) const { return sizes_[at]; }
+  __host__ __device__ Index stride(Index at) const { return strides_[at]; }
+  __host__ __device__ typename Traits<T>::PtrType data() const { return data_; }
+  __host__ __device__ decltype(auto) operator[](Index at) const {
+    if constexpr (N == 1)
+      return (data_[strides_[0] * at]);
+    else
+      return TensorAccessor<T, N - 1, Traits, Index>{data_ + strides_[0] * at, sizes_ + 1, strides_ + 1};
+  }
+};
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
+struct GenericPackedTensorAccessor {
+  typename Traits<T>::PtrType data_;
+  Index sizes_[N], strides_[N];
+  __host__ __device__ Index size(Index at) const { return sizes_[at]; }
+  __host__ __device__ Index stride(Index at) const { return strides_[at]; }
+  __host__ __device__ typename Traits<T>::PtrType data() const { return data_; }
+  __host__ __device__ decltype(auto) operator[](Index at) const {
+    return TensorAccessor<T, N, Traits, Index>{data_, sizes_, strides_}[at];
+  }
+};
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
 }  // namespace at
 
 namespace torch {

@@ -112,6 +112,7 @@ def _draft(
     leaves = Leaves(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"))
+    leaves.join_sizes(kernel.body)
     leaves.add_variables(variables, reached_text(program, kernel) if variables else "")
     reasons = leaves.reasons
     if kernel.open:

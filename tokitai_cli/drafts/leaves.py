@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tokitai_cli import expressions
+from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.errors import SpecError
-from tokitai_cli.kernel_source.layout import bytes_of, fields_of
+from tokitai_cli.kernel_source.layout import accessor_of, bytes_of, fields_of
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.types import ENUM, lanes
@@ -33,7 +34,8 @@ class Leaves:
     each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
     of the source, with extents and role. unsized: others that the kernel writes. unbound: those
     that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
-    holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
+    holds: lanes of a vector, bytes of a struct. words: values that the launch passes. accessors: those
+    of PyTorch's tensors.
     """
 
     def __init__(self, program: Program) -> None:
@@ -50,6 +52,7 @@ class Leaves:
         self.unbound: list[tuple[str, bool]] = []
         self.inner: dict[str, int] = {}
         self.words = 0
+        self.accessors: list[Accessor] = []
 
     def add_variables(self, known: Sequence[Variable], text: str) -> None:
         """Variables that a kernel reads by name, and those that it writes where it has no other output.
@@ -98,8 +101,22 @@ class Leaves:
         else:
             self._leaf(one, named.name, re.escape(one.name))
 
+    def join_sizes(self, body: str) -> None:
+        """Make one of the accessors' sizes that the kernel's text indexes by one name."""
+        for size, other in same_sizes(self.accessors, body).items():
+            for one in self.accessors:
+                one.sizes = [other if name == size else name for name in one.sizes]
+            self.structs = [re.sub(rf"\b{size}\b", other, line) for line in self.structs]
+            self.found = [one for one in self.found if one.name != size]
+            here = self.places.pop(size)
+            self.places[other] = (
+                f"(?:{self.places[other]}|{here})" if other in self.places else here
+            )
+
     def plain(self, body: str) -> str:
         """The kernel's text with arrays and numbers by their names here, those of structs too."""
+        for accessor in self.accessors:
+            body = accessor.flat(body)
         for name, place in self.places.items():
             body = re.sub(rf"(?<![\w.]){place}(?!\w)", name, body)
         return body
@@ -120,6 +137,8 @@ class Leaves:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
+        if accessor_of(type_name) is not None:
+            return self._accessor(fields, name, place)
         told = []
         for field, extent in fields:
             here = rf"{place}\s*\.\s*{re.escape(field.name)}"
@@ -142,6 +161,18 @@ class Leaves:
                 return None
             told.append(f"{field.name}: {value}")
         return f"{{{', '.join(told)}}}"
+
+    def _accessor(self, fields: list[tuple[Parameter, int]], name: str, place: str) -> str:
+        (data, _), (size, dims), _ = fields
+        name = name.rstrip("_")
+        sizes = [
+            self._leaf(size, f"{name}_{at}", rf"{place}\s*\.\s*size\(\s*{at}\s*\)")
+            for at in range(dims)
+        ]
+        accessor = Accessor(place, self._leaf(data, f"{name}_data", place), sizes)
+        self.accessors.append(accessor)
+        self.words += 1 + 2 * dims
+        return accessor.fields
 
     def _field(self, field: Parameter, name: str, place: str) -> str | None:
         """What fills a field of a struct; None where nothing can."""

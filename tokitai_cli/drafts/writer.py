@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.comments import known, shapes_in
 from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.launch_writer import Subject, quoted
@@ -56,6 +57,8 @@ class Writer(SuiteWriter):
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
             self.roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
+        self.text.said = {one.array: one.sizes for one in self.leaves.accessors}
+        self.text.axes |= blocks_of(self.leaves.accessors, self.kernel.body)
         if not self.origin.room:
             self._read_comments(subject.source)
         self._add_rows()
@@ -218,7 +221,10 @@ class Writer(SuiteWriter):
     def _array(self, one: Parameter) -> str:
         dtype = one.dtypes[0] if one.dtypes else "float32"
         guess = "its shape" if one.dtypes else "its shape and dtype"
-        guess += ", its comment says so" if one.name in self.text.said else ""
+        if any(one.name == other.array for other in self.leaves.accessors):
+            guess += ", with rows one behind the other"
+        elif one.name in self.text.said:
+            guess += ", its comment says so"
         if one.kind == "structs":
             dtype, guess = "uint8", f"its shape, the last extent the bytes of a {one.type}"
         role = self.roles[one.name]

@@ -13,6 +13,7 @@ from tokitai_cli.kernel_source.signatures import Parameter, parameter_of, templa
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import (
+    ACCESSOR,
     CLASSES,
     ELEMENTS,
     FUNCTOR,
@@ -46,6 +47,12 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
         ]
     if FUNCTOR.fullmatch(name):
         return []
+    if (accessor := accessor_of(name)) is not None:
+        element, dims, index = accessor
+        return [
+            (parameter_of(f"{element}* data_", "data_", Types(program)), 0),
+            *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
+        ]
     plain, _, given = name.removesuffix(">").partition("<")
     for path, pieces in program.pieces.items():
         for piece in pieces:
@@ -57,6 +64,16 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
                 known = all(one.name in bound for one in formal)
                 return _fields(program, piece.node, text, bound) if known else None
     return None
+
+
+def accessor_of(name: str) -> tuple[str, int, str] | None:
+    """Of one of PyTorch's tensor accessors: its element, its dimensions, the type of its sizes."""
+    match = ACCESSOR.fullmatch(name)
+    element, dims, *more = split(match[2]) if match is not None else ("", "")
+    if match is None or not dims.isdigit():
+        return None
+    told = {"32": "int32_t", "64": "int64_t"}.get(match[1]) or (more[1:] or ["int64_t"])[0]
+    return element, int(dims), told
 
 
 def _fields(

@@ -39,6 +39,10 @@ FUNCTOR = re.compile(
 )
 # Classes of headers that the tool has; bytes of those that are numbers.
 CLASSES = {"complex<float>": 8, "complex<double>": 16}
+# Of PyTorch: its views of tensors that are passed by value.
+ACCESSOR = re.compile(
+    r"(?:torch|at)\s*::\s*(?:Generic)?PackedTensorAccessor(32|64|)\s*<(.+)>", re.S
+)
 _STATE = re.compile(r"(?:hip|roc)rand_?[sS]tate\w*")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
@@ -122,6 +126,7 @@ class Types:
         if name in self._enums:
             return "numbers", ENUM
         head = re.split(r"[<: ]", name)[0]
-        if FUNCTOR.fullmatch(name) or _STATE.fullmatch(name) or of_header(name) in CLASSES:
+        known = any(one.fullmatch(name) for one in (FUNCTOR, _STATE, ACCESSOR))
+        if known or of_header(name) in CLASSES:
             return "struct", ()
         return ("struct" if head in self._classes or name in self._classes else "unknown"), ()

@@ -1,0 +1,78 @@
+"""Tensor accessors of PyTorch in drafts: an array each, and one size for all that one index counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+_INDEX = re.compile(r"\[([^\[\]]*)\]")
+
+
+class Accessor(msgspec.Struct):
+    """An accessor: how the kernel's text names it, its array, and its sizes from the outermost on."""
+
+    place: str
+    array: str
+    sizes: list[str]
+
+    @property
+    def fields(self) -> str:
+        """Its fields in a spec; rows lie one behind the other."""
+        strides = [" * ".join(self.sizes[at:]) for at in range(1, len(self.sizes))]
+        told = ", ".join([*(f'"{one}"' if "*" in one else one for one in strides), "1"])
+        return f"{{data_: {self.array}, sizes_: [{', '.join(self.sizes)}], strides_: [{told}]}}"
+
+    def flat(self, body: str) -> str:
+        """`body` with its elements by one index: `x[n][c]` is `array[(n) * size + c]`."""
+        return self._indexed.sub(self._element, body)
+
+    def indices(self, body: str) -> Iterator[list[str]]:
+        """Indices of each element that the text speaks of."""
+        for match in self._indexed.finditer(body):
+            yield [one.strip() for one in _INDEX.findall(match[1])]
+
+    @property
+    def _indexed(self) -> re.Pattern[str]:
+        every = rf"(?:\s*\[[^\[\]]*\]){{{len(self.sizes)}}}"
+        return re.compile(rf"(?<![\w.]){self.place}({every})")
+
+    def _element(self, match: re.Match[str]) -> str:
+        first, *others = _INDEX.findall(match[1])
+        for size, index in zip(self.sizes[1:], others, strict=True):
+            first = f"({first}) * {size} + {index}"
+        return f"{self.array}[{first}]"
+
+
+def same_sizes(accessors: Sequence[Accessor], body: str) -> dict[str, str]:
+    """Sizes that are one, each with the first of them: the same name indexes both.
+
+    One that numbers alone index is the number behind the largest.
+    """
+    first: dict[str, str] = {}
+    same: dict[str, str] = {}
+    by_number: dict[str, set[int]] = {}
+    for accessor in accessors:
+        for indices in accessor.indices(body):
+            for size, index in zip(accessor.sizes, indices, strict=True):
+                by_number.setdefault(size, set()).add(int(index) if index.isdecimal() else -1)
+                if re.fullmatch(r"[A-Za-z_]\w*", index):
+                    other = first.setdefault(index, same.get(size, size))
+                    if other != size:
+                        same.setdefault(size, other)
+    numbers = {size: max(found) + 1 for size, found in by_number.items() if min(found) >= 0}
+    return {size: str(number) for size, number in numbers.items()} | same
+
+
+def blocks_of(accessors: Sequence[Accessor], body: str) -> dict[str, str]:
+    """Sizes that blocks count, by the grid's axis: of what `blockIdx.y`, or a name for it, indexes."""
+    named = dict(re.findall(r"\b(\w+)\s*=\s*blockIdx\.([xyz])\s*[;,]", body))
+    found: dict[str, str] = {}
+    for accessor in accessors:
+        for indices in accessor.indices(body):
+            for size, index in zip(accessor.sizes, indices, strict=True):
+                told = re.fullmatch(r"blockIdx\.([xyz])", index)
+                if axis := told[1] if told else named.get(index):
+                    found.setdefault(axis, size)
+    return found
