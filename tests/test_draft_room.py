@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.drafts.kernel_text import spread
 from tokitai_cli.drafts.reach import Reach, places
+from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.text import macros_of
 from tokitai_cli.pipeline.find import drafts_of
 from tokitai_cli.pipeline.new import new

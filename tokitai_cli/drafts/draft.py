@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.drafts.kernel_text import flat, spread
+from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
@@ -23,6 +23,7 @@ from tokitai_cli.kernel_source.launches import (
     constants_of,
     launches_of,
 )
+from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
     TemplateParameter,

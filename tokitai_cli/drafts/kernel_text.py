@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tokitai_cli.kernel_source.text import Macro, split
+from tokitai_cli.kernel_source.macros import closing
+from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import lanes
 
 _CAST = re.compile(
@@ -17,8 +18,7 @@ _WHOLE = (
     r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
 )
 _DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
-_SHORT, _LONGEST = 300, 1 << 16  # letters of a macro, and of a body with macros put in
-_NESTED = 3  # macros within each other
+_ACCESS = re.compile(r"\b__(?:ld(?:g|ca|cg|cs|cv|lu)|st(?:cg|cs|wb|wt))\s*\(")
 _POINTERS = 4  # made from each array, one from another
 
 
@@ -28,28 +28,6 @@ def defined(body: str) -> Iterator[tuple[str, str]]:
         for part in split(one):
             if told := re.fullmatch(r"(\w+)\s*=\s*([^=]+)", " ".join(part.split())):
                 yield told[1], told[2]
-
-
-def spread(body: str, macros: Mapping[str, Macro]) -> str:
-    """`body` with expressions for the macros with arguments that stand for one."""
-    short = {
-        name: macro.bodies[0].strip()
-        for name, macro in macros.items()
-        if macro.parameters and len(set(macro.bodies)) == 1 and len(macro.bodies[0]) < _SHORT
-        and not re.search(r"[;{}#]", macro.bodies[0])
-    }  # fmt: skip
-    plain = body
-    for _ in range(_NESTED):
-        for call in reversed(list(re.finditer(r"\b([A-Za-z_]\w*)\s*\(", body))):
-            end = closing(body, call.end() - 1) if call[1] in short else -1
-            given = split(body[call.end() : end]) if end > 0 else []
-            named = dict(zip(macros[call[1]].parameters, given, strict=False)) if given else {}
-            if len(body) > _LONGEST:
-                return plain
-            if given and len(named) == len(given):
-                told = re.sub(r"\w+", lambda m, n=named: n.get(m[0], m[0]), short[call[1]])  # type: ignore[misc]
-                body = f"{body[: call.start()]}({told}){body[end + 1 :]}"
-    return body
 
 
 def scoped(body: str) -> str:
@@ -105,20 +83,9 @@ def indices(body: str, array: str, first: bool = False) -> Iterator[str]:
             yield body[match.end() : end]
 
 
-def closing(text: str, opened: int) -> int:
-    """Where the bracket that opens there closes; -1 where it does not."""
-    depth = 0
-    for at in range(opened, len(text)):
-        depth += text[at] in "([{"
-        depth -= text[at] in ")]}"
-        if depth == 0:
-            return at
-    return -1
-
-
 def without_pointers(body: str, arrays: Sequence[str]) -> str:
     """`body` without casts, and with arrays for pointers that are made from them or moved along."""
-    body = _CAST.sub("", body)
+    body = _by_functions(_CAST.sub("", body))
     for array in arrays:
         body = _in_numbers(body, array)
         read = (
@@ -153,6 +120,22 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
         rest = re.sub(rf"\*\s*{alias}\b(?!\s*[\[+])", f" {array}[{offset}]", rest)
         rest = re.sub(rf"(?<![\w.]){alias}\b(?!\s*[\[(])", f"{array} + ({offset})", rest)
         body = body[: match.start()] + ";" + rest
+    return body
+
+
+def _by_functions(body: str) -> str:
+    """Elements for what functions load and store: `__stcs(y + i, v)` is `y[i] = v`."""
+    for call in reversed(list(_ACCESS.finditer(body))):
+        end = closing(body, call.end() - 1)
+        given = split(body[call.end() : end]) if end > 0 else []
+        place = (
+            re.fullmatch(r"&?\s*(\w+)\s*(?:\+\s*(.+)|\[(.+)\])?", given[0], re.S) if given else None
+        )
+        if place is not None:
+            told = f"{place[1]}[{place[2] or place[3] or '0'}]" + "".join(
+                f" = {v}" for v in given[1:2]
+            )
+            body = f"{body[: call.start()]}{told}{body[end + 1 :]}"
     return body
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tokitai_cli.drafts.kernel_text import closing
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.drafts.room import RoomWriter
+from tokitai_cli.kernel_source.macros import closing
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.model.draws import CANDIDATES
 from tokitai_cli.spec.gaps import GUESS

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Mapping
 
-from tokitai_cli.drafts.kernel_text import closing
+from tokitai_cli.kernel_source.macros import closing
 
 Stride = tuple[str, ...]
 

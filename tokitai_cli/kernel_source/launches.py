@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import configurations, split
 
+_BEFORE = 20_000  # letters in front of a launch that are read for its names
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
 _NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
@@ -55,9 +57,12 @@ def launches_of(program: Program) -> list[HostLaunch]:
             named = _NAMED.search(callee)
             if named is None:
                 continue
-            names = constants | _locals(text[:begin])
+            names = constants | _locals(
+                spread(text[max(0, begin - _BEFORE) : begin], program.macros)
+            )
             names = {name: value for name, value in names.items() if name not in args}
-            grid, block, shared = (*configuration, "", "", "")[:3]
+            told = [spread(one, program.macros) for one in configuration]
+            grid, block, shared = (*told, "", "", "")[:3]
             found.append(
                 HostLaunch(
                     kernel=named["name"].rpartition("::")[2],
@@ -124,9 +129,8 @@ def arguments_at(text: str, opened: int) -> list[str]:
 
 def _locals(before: str) -> dict[str, str]:
     """What local names of the host hold in front of a launch: the last initial value or assignment."""
-    start = max(0, len(before) - 20_000)
-    found = dict.fromkeys(_ASKED.findall(before, start), "warp_size")
-    for statement in _GIVEN.finditer(before, start):
+    found = dict.fromkeys(_ASKED.findall(before), "warp_size")
+    for statement in _GIVEN.finditer(before):
         for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
             value = "" if match is None else " ".join((match[2] or match[3]).split())
             if match is None or _UNREADABLE.search(value):

@@ -18,6 +18,8 @@ def role_of(one: Parameter, body: str) -> str:
     for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
         before = body[max(0, match.start() - 40) : match.start()].rstrip()
         behind = _behind_index(body, match.end())
+        if behind is None and _is_null_test(before, body[match.end() : match.end() + 40]):
+            continue
         if behind is None:  # it is handed on, or moved along
             written = read = True
         elif re.match(r"\s*(?:=(?!=))", behind) and not before.endswith(("&", "++", "--")):
@@ -29,6 +31,15 @@ def role_of(one: Parameter, body: str) -> str:
     if written:
         return "inout" if read else "outputs"
     return "inputs"
+
+
+def _is_null_test(before: str, behind: str) -> bool:
+    """Whether a pointer between these texts is only asked whether it is there."""
+    compared = re.match(r"\s*[!=]=\s*(?:nullptr|NULL|0)\b", behind)
+    asked = re.search(r"\bif\s*\($|&&$|\|\|$|!$", before) and re.match(r"\s*(?:\)|&&|\|\|)", behind)
+    return bool(compared or asked or re.search(r"\b(?:nullptr|NULL)\s*[!=]=$", before)) or bool(
+        re.match(r"\s*\?", behind)
+    )
 
 
 def _behind_index(body: str, at: int) -> str | None:
