@@ -60,3 +60,47 @@ def test_elements_that_functions_load_and_store_are_read(tmp_path: Path) -> None
 )
 def test_a_test_for_null_reads_nothing(body: str, role: str) -> None:
     assert role_of(parameter_of("float* mean", "mean"), body) == role
+
+
+TILED = """
+#include <hip/hip_runtime.h>
+namespace tiny {
+template <typename OutT_>
+struct Args {
+  using OutT = OutT_;
+  const float* a;
+  OutT* d;
+  int m, n;
+};
+template <int M_, int N_>
+struct Tile {
+  static constexpr int M = M_;
+  static constexpr int N = N_;
+  static constexpr int kThreads = M_ * N_;
+};
+template <typename TileT, typename OutT>
+__global__ void scaled(const Args<OutT> p) {
+  const int row = blockIdx.y * TileT::M + threadIdx.x / TileT::N;
+  const int col = blockIdx.x * TileT::N + threadIdx.x % TileT::N;
+  if (row < p.m && col < p.n) p.d[row * p.n + col] = static_cast<OutT>(p.a[row * p.n + col]);
+}
+template <typename OutT>
+void run(const Args<OutT>& p) {
+  using T = Tile<8, 16>;
+  dim3 grid((p.n + T::N - 1) / T::N, (p.m + T::M - 1) / T::M);
+  scaled<T, OutT><<<grid, T::kThreads>>>(p);
+}
+template void run<float>(const Args<float>&);
+}  // namespace tiny
+"""
+
+
+def test_members_of_classes_that_template_arguments_name_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "tiled.hip").write_text(TILED, encoding="utf-8")
+    done = tokitai("new", tmp_path / "tiled.hip", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "spec.yaml").read_text("utf-8")
+    assert 'kernel: "tiny::scaled<tiny::Tile<8, 16>, float>"' in text
+    assert 'grid: ["(p_n + 16 - 1) // 16", "(p_m + 8 - 1) // 8"]' in text
+    assert "block: [128]" in text or 'block: ["8 * 16"]' in text
+    assert "p_d: {dtype: float32, shape: [p_m, p_n]}" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,9 @@ from tokitai_cli.kernel_source.launches import (
     constants_of,
     launches_of,
 )
+from tokitai_cli.kernel_source.layout import members_of
 from tokitai_cli.kernel_source.macros import spread
+from tokitai_cli.kernel_source.pieces import Piece
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
     TemplateParameter,
@@ -126,8 +128,12 @@ def _draft(
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "")
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
+    members = _members(program, given)
+    if launch is not None:
+        called = dict(zip(launch.template, arguments, strict=False))
+        launch = _with_members(launch, members | _members(program, called))
     constants = constants_of(program) | given
-    body = spread(kernel.body, returned(program) | program.macros)
+    body = spread(_put_in(kernel.body, members), returned(program) | program.macros)
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
     source, reached = program.files[kernel.file].text, reached_text(program, kernel)
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
@@ -136,6 +142,28 @@ def _draft(
     )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
+
+
+def _members(program: Program, types: Mapping[str, str]) -> dict[str, str]:
+    """Numbers of the classes that names stand for, as `Tile::BM`."""
+    return {
+        f"{name}::{member}": value
+        for name, told in types.items()
+        for member, value in members_of(program, told).items()
+    }
+
+
+def _with_members(launch: HostLaunch, members: Mapping[str, str]) -> HostLaunch:
+    return msgspec.structs.replace(
+        launch,
+        grid=[_put_in(one, members) for one in launch.grid],
+        block=[_put_in(one, members) for one in launch.block],
+        shared=_put_in(launch.shared, members),
+    )
+
+
+def _put_in(text: str, members: Mapping[str, str]) -> str:
+    return re.sub(r"\b\w+::\w+\b", lambda match: members.get(match[0], match[0]), text)
 
 
 def _of_host(
@@ -164,11 +192,23 @@ def _template_arguments(
         text = text or one.default
         words = set(re.findall(r"[A-Za-z_]\w*", text))
         if text and (_PLAIN_ARGUMENT.fullmatch(text) or (words and words <= known)):
-            found.append(text)
+            found.append(_qualified(text, pieces))
             continue
         found.append(_number(one, kernel) if one.type else _type(one, kernel))
         guessed.append(one.name)
     return found, guessed
+
+
+def _qualified(text: str, pieces: Sequence[Piece]) -> str:
+    """`text` with the namespaces of the program's classes in front of them."""
+    spaces = {
+        name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names
+    }
+    return re.sub(
+        r"(?<![\w:])[A-Za-z_]\w*",
+        lambda match: "::".join([*spaces.get(match[0], ()), match[0]]),
+        text,
+    )
 
 
 def _number(one: TemplateParameter, kernel: Kernel) -> str:

@@ -16,8 +16,9 @@ _BEFORE = 20_000  # letters in front of a launch that are read for its names
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
 _NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
-_GIVEN = re.compile(  # a declaration, or an assignment
-    r"\b(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?"
+_GIVEN = re.compile(  # a declaration that is no member of a class, or an assignment
+    r"\b(?<!static constexpr )(?<!static const )"
+    r"(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?"
     r"(?=(\w+\s*[=({,][^;]*);)|(?<=[;{}])\s*(?=(\w+\s*=[^;=]+);)"
 )
 _DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)

@@ -53,6 +53,23 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
             (parameter_of(f"{element}* data_", "data_", Types(program)), 0),
             *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
         ]
+    found = _class_of(program, name)
+    return None if found is None else _fields(program, *found)
+
+
+def members_of(program: Program, name: str) -> dict[str, str]:
+    """Numbers that a class, its template's arguments put in, has as static members."""
+    found = _class_of(program, name)
+    if found is None:
+        return {}
+    node, text, bound = found
+    told = {one[1]: one[2] for one in _VALUE.finditer(text[node.start_byte : node.end_byte])}
+    known = constants_of(program) | told | bound
+    return {one: str(number) for one, value in told.items() if (number := _count(value, known))}
+
+
+def _class_of(program: Program, name: str) -> tuple[Node, str, dict[str, str]] | None:
+    """The class, its file's text, and what its template's parameters stand for; None if not known."""
     plain, _, given = name.removesuffix(">").partition("<")
     for path, pieces in program.pieces.items():
         for piece in pieces:
@@ -62,7 +79,7 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
                 bound = {one.name: one.default for one in formal if one.default}
                 bound |= dict(zip((one.name for one in formal), split(given), strict=False))
                 known = all(one.name in bound for one in formal)
-                return _fields(program, piece.node, text, bound) if known else None
+                return (piece.node, text, bound) if known else None
     return None
 
 
@@ -96,13 +113,16 @@ def _fields(
     for member in body.named_children:
         whole = text[member.start_byte : member.end_byte].strip()
         if alias := _ALIAS.fullmatch(whole):
-            put[alias[1] or alias[4]] = (alias[2] or alias[3]).strip()
+            put[alias[1] or alias[4]] = _put_in(alias[2] or alias[3], put).strip()
         if value := _VALUE.fullmatch(whole):
             constants[value[1]] = value[2]
         for front, name, bare, extent in _members(member, text, constants):
-            told = re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: put.get(m[0], m[0]), front)
-            found.append((parameter_of(f"{told} {bare}", name, types), extent))
+            found.append((parameter_of(f"{_put_in(front, put)} {bare}", name, types), extent))
     return None if any(extent < 0 for _, extent in found) else found
+
+
+def _put_in(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), text)
 
 
 def _members(
