@@ -11,6 +11,7 @@ from tokitai_cli.kernel_source.signatures import Kernel
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.S)
 _LISTED = r"[(\[]\s*(\w[\w \t/*+()-]*(?:,[\w \t/*+()-]+)*?),?\s*[)\]]"
+_FILL = {"and", "shape", "shapes", "of", "size", "both", "are", "is"}
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -41,9 +42,9 @@ def shapes_in(text: str, kernel: Kernel, arrays: Mapping[str, str]) -> dict[str,
 
 def _named(comment: str, own: str, others: set[str]) -> Iterator[list[str]]:
     """What stands in brackets behind the array's name, or behind a list of names that it is in."""
-    between = r"(?!\s*[(\[])([^()\[\]\n;.]{0,40}?)"
+    between = r"(?![(\[])([^()\[\]\n;.]{0,40}?)"
     for told in re.finditer(rf"(?<![\w.]){own}\b{between}{_LISTED}", comment):
-        words = {*_WORD.findall(told[1])} - {"and"}
+        words = {*_WORD.findall(told[1])} - _FILL
         whose = not words & others or words <= others
         if whose and (extents := _extents(told[2])):
             yield extents

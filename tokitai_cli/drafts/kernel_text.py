@@ -9,7 +9,7 @@ from tokitai_cli.kernel_source.macros import closing
 from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.types import lanes
 
-_CAST = re.compile(
+CAST = re.compile(
     r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"
     r"|static_cast\s*<[^<>]*>"
 )
@@ -85,7 +85,7 @@ def indices(body: str, array: str, first: bool = False) -> Iterator[str]:
 
 def without_pointers(body: str, arrays: Sequence[str]) -> str:
     """`body` without casts, and with arrays for pointers that are made from them or moved along."""
-    body = _by_functions(_CAST.sub("", body))
+    body = _by_functions(CAST.sub("", body))
     for array in arrays:
         body = _in_numbers(body, array)
         read = (
@@ -142,9 +142,9 @@ def _by_functions(body: str) -> str:
 def _either(body: str, known: str) -> str:
     """`body` with both arrays in place of a pointer to one or the other: `p = c ? x + i : y + j`."""
     side = rf"(?:&\s*)?({known})\s*(?:[\[+]([^;:?]*))?"
-    made = re.compile(rf"[\w:<>]+\s*\*\s*(?:const\s+)?(\w+)\s*=[^;:?]*\?\s*{side}:\s*{side};")
+    made = re.compile(rf"[\w:<>]+\s*\*\s*(?:const\s+)?(\w+)\s*=([^;:?]*)\?\s*{side}:\s*{side};")
     while match := made.search(body):
-        alias, one, at, other, there = (part or "0" for part in match.groups())
+        alias, chosen, one, at, other, there = (part or "0" for part in match.groups())
         rest = body[match.end() :]
         for use in reversed(list(re.finditer(rf"(?<![\w.]){alias}\s*\[", rest))):
             end = closing(rest, use.end() - 1)
@@ -153,7 +153,7 @@ def _either(body: str, known: str) -> str:
                     for name, to in ((one, at), (other, there))]  # fmt: skip
             sign = " = " if re.match(r"\s*=(?!=)", behind) else " + "
             rest = f"{rest[: use.start()]}{sign.join(both)}{behind}"
-        body = f"{body[: match.start()]};{rest}"
+        body = f"{body[: match.start()]};({chosen});{rest}"
     return body
 
 

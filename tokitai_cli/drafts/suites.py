@@ -20,11 +20,13 @@ _EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1,
 _WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 # Sizes that are few, which the smallest extents are for.
 _FEW = re.compile(
-    r"(?:^|_)(?:b|bs|bsz|batch\w*|nh|nkv|n?_?(?:kv_?)?heads?(?:_\w+)?|groups?|experts?|layers?|seqs)$",
+    r"(?:^|_)(?:b|bs|bsz|batch\w*|nh|nkv|n?_?(?:kv_?)?heads?(?:_\w+)?|groups?|experts?|layers?|seqs|k[hw]|ksize|kernel_?\w*|taps)$",
     re.I,
 )
 _CENTRED = re.compile(r"\b(?:mean|mu|avg|average)\b|/\s*sum\b", re.I)
 _STEPS = (1, 37, 64, 67)  # of a recurrence
+# A value that is made of itself by a factor, or within a function, and how it is indexed.
+_CARRIED = re.compile(r"\b(\w+(\[\w+\])?)\s*=(?!=)[^;]*[*(]\s*\1\s*[-+*;,)]")
 _LARGEST = 4096  # that a size is raised to for a second block
 
 
@@ -67,7 +69,12 @@ class SuiteWriter(ProfileWriter):
         for loop in re.finditer(r"\bfor\s*\([^;]*;\s*([\w.]+)\s*<\s*(\w+)\s*;", self.text.body):
             size = next((one.name for one in self.sizes if one.name == loop[2]), "")
             inside = self.text.body[loop.start() : statement_end(self.text.body, loop.start())]
-            carried = re.search(r"\b(\w+(?:\[\w+\])?)\s*=(?!=)[^;]*[*(]\s*\1\s*[-+*;,)]", inside)
+            begun = inside.partition(";")[0]
+            carried = [
+                one
+                for one in _CARRIED.findall(inside)
+                if not re.search(rf"Idx|\b{loop[1]}\b", f"{one[1]} {begun.partition('=')[2]}")
+            ]
             written = any(
                 re.search(rf"\b{name}\s*\[[^\]]*\b{loop[1]}\b[^\]]*\]\s*=(?!=)", inside)
                 for name, role in self.roles.items() if role != "inputs"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli import expressions
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.comments import known, shapes_in
 from tokitai_cli.drafts.indexing import Indexing
+from tokitai_cli.drafts.kernel_text import CAST
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import free
 from tokitai_cli.drafts.scalars import likely
@@ -22,7 +24,7 @@ _HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(
-    r"ignore|pad|seed|offset|flag|mode|steps?$|iter(?:ation)?s?$|repeats?$|ind(?:ex|ices)$|idx$",
+    r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|ind(?:ex|ices)$|idx$",
     re.I,
 )
 
@@ -42,6 +44,8 @@ class Writer(SuiteWriter):
             for one in self.parameters
             if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
         ]
+        self.passed = {} if self.origin.room else self._passed()
+        self.sizes = [one for one in self.sizes if one.name not in self.passed]
         self.function = _word(self.kernel.name)
         fixed = self.leaves.variables
         arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
@@ -51,6 +55,7 @@ class Writer(SuiteWriter):
             [one.name for one in arrays],
             [one.name for one in self.sizes],
             subject.constants,
+            self.passed,
         )
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
@@ -124,6 +129,20 @@ class Writer(SuiteWriter):
             name = free(told)
         self.text.add_rows(self._add_size(name))
 
+    def _passed(self) -> dict[str, str]:
+        """Sizes that the host passes as products of others: the stride of a batch, m * k."""
+        found = {}
+        given = [CAST.sub("", one) for one in self.launch.args] if self.launch else []
+        for host, one in zip(given, self.leaves.args, strict=False):
+            told = self._expression(host) if re.search(r"\w\s*\*\s*\w", host) else ""
+            others = {size.name for size in self.sizes} - {one.name}
+            if told and one.integer and {*expressions.names_in(told)} <= others:
+                found[one.name] = told
+        return found
+
+    def _named(self, name: str) -> str:
+        return quoted(self.passed[name]) if name in self.passed else name
+
     def _read_comments(self, source: str) -> None:
         """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""
         owns = {name: re.sub(r"\\s\*|\\", "", place) for name, place in self.leaves.places.items()}
@@ -141,9 +160,10 @@ class Writer(SuiteWriter):
                 told = [one or two for one, two in zip(told, found, strict=True)]
             if all(told):
                 self.text.said[array] = told
+        made: dict[str, str] = {}
         for array, name in self.text.unsaid().items():
-            first = [one for one in self.text.rows.values() if one == name]
-            self.text.rows[array] = (first or [self._add_size(name)])[0]
+            made[name] = made.get(name) or self._add_size(name)
+            self.text.name_rows({array: made[name]})
 
     def _add_size(self, name: str) -> str:
         """A size that no argument of the kernel is, and what the spec calls it."""
@@ -263,7 +283,8 @@ class Writer(SuiteWriter):
 
     def _numbers(self) -> list[Parameter]:
         """Arguments by value that are no sizes."""
-        return [one for one in self.parameters if not one.pointers and one not in self.sizes]
+        known = {*self.passed, *(one.name for one in self.sizes)}
+        return [one for one in self.parameters if not one.pointers and one.name not in known]
 
     def _scalars(self) -> list[str]:
         mine = self._numbers()
@@ -275,9 +296,9 @@ class Writer(SuiteWriter):
 
     def _value(self, one: Parameter) -> tuple[str, str]:
         """A number's value as YAML, and where it is from."""
-        told = self.host.get(one.name)
-        if told:  # 0 would take a term away
-            return (f"{told:g}" if "float" in one.dtypes[0] else f"{int(told)}"), ", the host's"
+        told, real = self.host.get(one.name), "float" in one.dtypes[0]
+        if told or (told == 0 and not real):  # 0 would take a term away
+            return (f"{told:g}" if real else f"{int(told)}"), ", the host's"
         if re.search(r"(?:^|_)(?:sm_|softmax_|attn_)?scale$", one.name):
             fixed = [value for name, value in self.constants.items() if _HEAD.search(name)]
             fixed = [number for value in fixed if (number := self.text.value(value))]

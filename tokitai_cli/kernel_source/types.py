@@ -125,8 +125,12 @@ class Types:
             return "vector", tuple(ELEMENTS[single].split())
         if name in self._enums:
             return "numbers", ENUM
-        head = re.split(r"[<: ]", name)[0]
+        head = re.split(r"[< ]", name)[0]
         known = any(one.fullmatch(name) for one in (FUNCTOR, _STATE, ACCESSOR))
         if known or of_header(name) in CLASSES:
             return "struct", ()
-        return ("struct" if head in self._classes or name in self._classes else "unknown"), ()
+        return (
+            "struct"
+            if head.rpartition("::")[2] in self._classes or name in self._classes
+            else "unknown"
+        ), ()
