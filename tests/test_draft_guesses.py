@@ -134,7 +134,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
                      "cfg_lr: {dtype: float32, value: 0.05}  # guess",
                      "cfg_momentum: {dtype: float32, value: 0.8}  # guess: its value, the host's",
                      "cfg_weight_decay: {dtype: float32, value: 0.01}",
-                     "beta2: {dtype: float32, value: 0.99}",
+                     "beta2: {dtype: float32, value: 0.99}", "tiny:  # guess",
                      "eps: {dtype: float32, value: 1e-07}",
                      'grid: ["ceil_div(n, 256)"]  # guess: the host has']),
         ("batched", ["a: {dtype: float32, shape: [batch, m, k]}",

@@ -15,6 +15,7 @@ from tokitai_cli.model.draws import CANDIDATES
 from tokitai_cli.spec.gaps import GUESS
 
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
+_SMALL = "{kind: uniform, lo: 0, hi: 1e-12}"  # of what is not below 0, beside small values
 # Second moments, variances and what is made of them.
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
 _EXP = re.compile(r"\b(?:__)?h?exp(?:2|10)?f?\s*(?=\()")
@@ -40,15 +41,16 @@ class ProfileWriter(RoomWriter):
         read = [p for p in self.parameters if self.roles.get(p.name, "outputs") != "outputs"]
         drawn = [f"{one.name}: {told}" for one in read if (told := self._draw(one))]
         inputs = [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges"] * bool(drawn)
+        small = [one.replace("{kind: uniform}", _SMALL) for one in inputs]
         lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"', *inputs]
         for name, why in () if self.origin.room else self._telling():
             draw, words = CANDIDATES[name]
             numbers = [
-                f"{key}: {value:g}" if isinstance(value, int | float) else f"{key}: {value}"
+                f"{key}: {value:.12g}" if isinstance(value, int | float) else f"{key}: {value}"
                 for key, value in msgspec.to_builtins(draw).items()
             ]
             lines += [f"  {name}:  {GUESS} {why}", f"    draw: {{{', '.join(numbers)}}}"]
-            lines += [f'    help: "{words}"', *inputs]
+            lines += [f'    help: "{words}"', *(small if name == "tiny" else inputs)]
         return lines
 
     def _telling(self) -> Iterator[tuple[str, str]]:
@@ -61,6 +63,8 @@ class ProfileWriter(RoomWriter):
             )
         if loaded:
             yield "negative", "that it takes the largest of values, which may all be below 0"
+        if any(re.search(r"eps(?:ilon)?$", one.name, re.I) for one in self._numbers()):
+            yield "tiny", "that what is added to a root or below one shows beside small values"
         if self.finds_places:
             yield "ties", "that it gives the place of one of several equal values"
 

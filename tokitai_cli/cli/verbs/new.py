@@ -33,6 +33,7 @@ def new(
     """Write spec.yaml, formula.py and README.md for a kernel, with guesses and gaps marked."""
     import os
 
+    from tokitai_cli.model.text import plural
     from tokitai_cli.pipeline.new import new as written
     from tokitai_cli.spec.gaps import GAP, GUESS
 
@@ -43,8 +44,9 @@ def new(
     if line:
         typer.echo(f"for {out / 'README.md'}, which was there: {line}")
     text = draft.spec + draft.formula
-    typer.echo(f"{text.count(GUESS)} guesses to check ({GUESS} ...)")
-    typer.echo(f"{text.count(GAP)} gaps to fill in ({GAP} ...)")
+    guesses = text.count(GUESS)
+    typer.echo(f"{guesses} guess{'es' * (guesses != 1)} to check ({GUESS} ...)")
+    typer.echo(f"{plural(text.count(GAP), 'gap')} to fill in ({GAP} ...)")
     at = out / "spec.yaml"
     typer.echo(
         f"next: tokitai verify {at if out.parts else './spec.yaml'} --suite quick --device cpu"
