@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.drafts.kernel_text import flat
+from tokitai_cli.build import build
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.drafts.kernel_text import flat, without_pointers
+from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
 from tokitai_cli.model.found import Unread
-from tokitai_cli.pipeline.find import drafts_of
+from tokitai_cli.model.harness import HarnessRequest, kernel_entry
+from tokitai_cli.pipeline.find import drafts_of, write_drafts
 from tokitai_cli.spec.gaps import GAP
 
 PROGRAM = """\
@@ -131,4 +135,42 @@ def test_arrays_with_inner_extents_have_one_index() -> None:
     told = flat(body, "void f(float x[][4][5], float (*y)[7], int n)")
     assert told.replace(" ", "") == (
         "x[(((i+1)*(4)+(j))*(5)+(2))]=x[(((0)*(4)+(k))*(5)+(a[1]))]+y[3]+o.x[1];"
+    )
+
+
+SIGNATURES = """\
+\ufeff#include <hip/hip_runtime.h>
+typedef enum { A, C, G } base;
+typedef struct Node Node;
+struct Node { int value; float weight; };
+typedef struct { double at[3]; } *Place;
+struct Held { float* __restrict__ to; int n; };
+__global__ void coded(const base* s, int* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = s[0]; }
+__global__ void held(Held h) { if (threadIdx.x < h.n) h.to[threadIdx.x] = 1; }
+__global__ void nodes(Node* all, int n) { if (threadIdx.x < n) all[threadIdx.x].value = n; }
+__global__ void rows(float y[][4], int n) { if (threadIdx.x < n) y[threadIdx.x][3] = 1; }
+__global__ void placed(const Place p, double* y, int n) { if (threadIdx.x < n) y[0] = p->at[1]; }
+void host() { rows<<<1, 64>>>(y, 3); rows (y, 3); placed (p, y, 3); }
+"""
+
+
+def test_enums_typedefs_and_arrays_of_arrays_build(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(SIGNATURES, "utf-8")
+    found = drafts_of(tmp_path / "k.cu", place=tmp_path / "spec")
+    assert not isinstance(found, Unread)
+    assert [one.kernel.name for one in found[0] if one.reasons] == []
+    entries = []
+    for path in write_drafts(found[0], tmp_path):
+        for file in (path, path.parent / "formula.py"):
+            file.write_text(file.read_text("utf-8").replace(GAP, "#"), "utf-8")
+        (variant,) = spec.load(path).spec.variants.values()
+        entries.append(kernel_entry(variant, variant.launches[0], WARP_SIZES[0]))
+    request = HarnessRequest(tmp_path / "k.cu", tuple(entries), ())
+    assert build(request, CpuDevice().recipe(DeviceOptions(), {}, ())).path.exists()
+
+
+def test_values_behind_pointers_and_casts_have_an_index() -> None:
+    body = "a = __ldg(x + i * 2); atomicAdd(x + j, f(1, 2)); b = ((float4*)x)[k]; c = p->y;"
+    assert without_pointers(body, ["x", "p"]) == (
+        "a = x[i * 2]; atomicAdd(&x[j], f(1, 2)); b = x[4 * (k) + 3]; c = p[0].y;"
     )

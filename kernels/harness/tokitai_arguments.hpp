@@ -33,8 +33,14 @@ enum class DType {
 
 // Whether T can hold values of the dtype. The 16-bit floats are classes in HIP and CUDA, _Float16,
 // or their bits in an unsigned integer, and so are the 8-bit ones; int8 may be char, and bool an unsigned byte.
+// An enumeration is the integer that it stands on, of either sign.
 template <class T>
 constexpr bool holds(DType dtype) {
+  if constexpr (std::is_enum_v<T>) {
+    using Integer = std::underlying_type_t<T>;
+    if constexpr (!std::is_same_v<Integer, bool>)
+      return holds<std::make_signed_t<Integer>>(dtype) || holds<std::make_unsigned_t<Integer>>(dtype);
+  }
   constexpr bool integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   constexpr bool is_signed = integer && std::is_signed_v<T>;
   constexpr bool is_unsigned = integer && std::is_unsigned_v<T>;

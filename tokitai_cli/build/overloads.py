@@ -47,11 +47,10 @@ def _several(expr: str, texts: Sequence[str]) -> bool:
 
 
 def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
-    """Whether every function of that name is the same kernel, declared once or more."""
+    """Whether no other function has that name, nor the kernel a declaration beside its own."""
     last = expr.partition("<")[0].rpartition("::")[2].strip()
-    same = [one for pieces in whole.pieces.values() for one in pieces if last in one.names]
-    declared = all("__global__" in one.marks for one in same)
-    return declared and sum(one.name == last for one in kernels) == 1
+    declared = sum(last in one.names for pieces in whole.pieces.values() for one in pieces)
+    return declared == 1 and any(one.name == last for one in kernels)
 
 
 def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:

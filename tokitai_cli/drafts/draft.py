@@ -50,6 +50,7 @@ _PLAIN_ARGUMENT = re.compile(
 )
 
 
+_OF_LIBRARY = re.compile(r"(?:hipcub|cub|rocprim|thrust)::(?:\w+::)*\w+(?:<\w*>)?")
 _FUNCTORS = {1: "std::negate<>", 2: "std::plus<>"}  # by the arguments that they take
 _BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
 
@@ -191,7 +192,8 @@ def _template_arguments(
         text = template_argument(program, kernel, launch, index) if launch is not None else ""
         text = text or one.default
         words = set(re.findall(r"[A-Za-z_]\w*", text))
-        if text and (_PLAIN_ARGUMENT.fullmatch(text) or (words and words <= known)):
+        named = (words and words <= known) or _OF_LIBRARY.fullmatch(text)
+        if text and (_PLAIN_ARGUMENT.fullmatch(text) or named):
             found.append(_qualified(text, pieces))
             continue
         found.append(_number(one, kernel) if one.type else _type(one, kernel))

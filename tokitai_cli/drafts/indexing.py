@@ -50,6 +50,10 @@ class Indexing(Shapes):
                 for name in strides.get(stride, ()):
                     if self._loaded(name) == array:
                         return within.get(extent, extent)
+        for own in re.findall(rf"\b(\w+)\s*\[\s*{array}\s*\[", self.body):
+            declared = re.search(rf"\b[A-Za-z_]\w*\s+{own}\s*\[\s*(\w+)\s*\]", self.body)
+            if declared and (told := self.value(declared[1])):
+                return told
         return ""
 
     def within(self) -> list[tuple[str, str]]:

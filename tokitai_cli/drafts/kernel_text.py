@@ -87,7 +87,7 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
     """`body` without casts, and with arrays for pointers that are made from them or moved along."""
     body = _by_functions(CAST.sub("", body))
     for array in arrays:
-        body = _in_numbers(body, array)
+        body = _in_numbers(re.sub(rf"(?<![\w.]){array}\s*->", f"{array}[0].", body), array)
         read = (
             rf"(?:\b(?:__ld\w+|atomic\w+|__builtin_nontemporal_load)\s*|\*\s*)\(\s*({array}\s*\+)"
         )

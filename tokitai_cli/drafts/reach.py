@@ -238,7 +238,8 @@ def _versions(body: str) -> str:
         depth = list(itertools.accumulate((c == "{") - (c == "}") for c in between))
         made = body.find(";", again.end())  # what it is made of may be the value before
         told = body[again.end() : made]
-        stepped = told.count(")") > told.count("(")  # the end of a loop's head
+        open_ = itertools.accumulate((c == "(") - (c == ")") for c in told)
+        stepped = min(open_, default=0) < 0  # the end of a loop's head
         if first and min(depth) == 0 == depth[-1] and not stepped:
             rest = re.sub(rf"(?<![\w.]){name}\b", f"{name}_v{number:03d}", body[made:])
             value = f"{name} {again[2]} ({told})" if again[2] else told

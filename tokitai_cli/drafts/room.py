@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.blocks import LANES, WARP
+from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import (
     MOST_BLOCK,
     MOST_THREADS,
@@ -21,15 +22,19 @@ from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Parameter
 
-_NUMBER_BYTES = 4
+STRUCT_BYTES = 64  # of a struct where nothing says it
+_ALL_SHARED = 65536  # bytes of shared memory that a block can have
 _SIZE = 96  # of arrays where no size is told
 _UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
 _FEW = 4  # of a size that blocks count
 AFFORDED = 12 << 20  # elements of all arrays in a first run
+_MOST_STRUCT_BYTES = 1 << 26  # of an array of structs
 _ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
 
-_SHARED = re.compile(r"__shared__\s+[\w:<>]+\s+(\w+)\s*\[([^\]]+)\]")
-_VECTORS = re.compile(r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128")
+_SHARED = re.compile(r"__shared__\s+[\w:<>]+\s+(\w+)\s*((?:\[[^\[\]]+\]\s*)+)")
+_VECTORS = re.compile(
+    r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128|[vV]ec(?:_t|_type)?\s*(?:const\s*)?\*"
+)
 
 
 class RoomWriter(LaunchWriter):
@@ -58,14 +63,19 @@ class RoomWriter(LaunchWriter):
         held = math.prod(count(one, values) for one in extents) if extents else total
         if len(extents) > 1 and not self.origin.room:
             return []  # strides say more than the indices' bounds, in what is read before it runs
-        reached = self._reach.elements(array)
+        # Structs of unknown bytes may be larger than those that were guessed.
+        unknown = self._structs(array) and array not in self.leaves.inner
+        reached = None if unknown else self._reach.elements(array)
+        if reached is None and total * self._weight(array) > AFFORDED:  # large structs
+            return [str(max(1, AFFORDED // len(self.roles) // self._weight(array)))]
         if reached is None:
             if not self.origin.room:
                 return []
             reached = max(held, min(_ROOM, AFFORDED // len(self.roles) // self._weight(array)))
         if reached <= held:
             return []
-        times = -(-min(reached, _MOST_ROOM // self._weight(array)) // total)
+        most = _MOST_STRUCT_BYTES if self._structs(array) else _MOST_ROOM
+        times = -(-min(reached, most // self._weight(array)) // total)
         return [" * ".join([str(times), *names] if times > 1 else names)]
 
     def _block(self) -> tuple[list[str], str]:
@@ -73,8 +83,7 @@ class RoomWriter(LaunchWriter):
         block, guess = super()._block()
         if not guess or self.text.block or not all(map(str.isdigit, block)):
             return block, guess
-        told = _SHARED.findall(self.text.body)
-        body = _SHARED.sub("", self.text.body)
+        told, body = self._fixed_shared()
         names = [one.name for one in self.sizes]
         values = dict(zip(names, defaults(len(names)), strict=True))
         counts = [int(one) for one in block]
@@ -101,7 +110,8 @@ class RoomWriter(LaunchWriter):
             return told, guess
         more = (self._reach.elements(name, least=True) or 0) * int(size) - count(told, self._values)
         room = "  # guess: room for what its indices may reach, where the host has {told}"
-        return (f"{told} + {more}", room.format(told=told)) if more > 0 else (told, guess)
+        fits = 0 < more <= _ALL_SHARED - count(told, self._values)
+        return (f"{told} + {more}", room.format(told=told)) if fits else (told, guess)
 
     @functools.cached_property
     def _values(self) -> dict[str, int]:
@@ -155,12 +165,23 @@ class RoomWriter(LaunchWriter):
             new[many] = -(-new[many] // new[few]) * new[few]
         return new
 
+    def _fixed_shared(self) -> tuple[list[tuple[str, str]], str]:
+        """Shared arrays of fixed extents with their elements; the text without, one index for each."""
+        found = _SHARED.findall(self.text.body)
+        told = [
+            (name, re.sub(r"\]\s*\[", ") * (", f"({one.strip()[1:-1]})")) for name, one in found
+        ]
+        inner = ", ".join(
+            re.sub(r"\[[^\[\]]+\]", "[]", f"{name}{one}", count=1) for name, one in found
+        )
+        return told, flat(_SHARED.sub("", self.text.body), f"({inner})")
+
     def _within(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
-        told = _SHARED.findall(self.text.body)
+        told, body = self._fixed_shared()
         less = sizes
         while told:
-            reach = self._reach_at(less, body=_SHARED.sub("", self.text.body))
+            reach = self._reach_at(less, body=body)
             pairs = ((reach.elements(name, least=True), reach.top(extent)) for name, extent in told)
             if all(held is None or (need or 0) <= held for need, held in pairs):
                 return less
@@ -209,10 +230,13 @@ class RoomWriter(LaunchWriter):
         return sum((reach.elements(name) or 0) * self._weight(name) for name in arrays)
 
     def _weight(self, array: str) -> int:
-        """Numbers that an element of an array is as large as."""
-        inner = self.leaves.inner.get(array, 1)
-        structs = any(one.name == array and one.kind == "structs" for one in self.parameters)
-        return max(1, inner // _NUMBER_BYTES) if structs else inner
+        """What an element of an array counts as: lanes of a vector, bytes of a struct."""
+        if self._structs(array):
+            return self.leaves.inner.get(array, STRUCT_BYTES)
+        return self.leaves.inner.get(array, 1)
+
+    def _structs(self, array: str) -> bool:
+        return any(one.name == array and one.kind == "structs" for one in self.parameters)
 
     def _reach_at(
         self, sizes: Mapping[str, int], blocks: Sequence[str] = (), body: str = ""

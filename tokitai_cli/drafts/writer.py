@@ -12,13 +12,13 @@ from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.kernel_text import CAST
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import free
+from tokitai_cli.drafts.room import STRUCT_BYTES
 from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
 
-_STRUCT_BYTES = 64
 _DIMENSIONS = 8  # that an array of a spec has at most
 _HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  # of attention
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
@@ -255,7 +255,7 @@ class Writer(SuiteWriter):
             return f"      {one.name}: {{dtype: {dtype}, shape: {exact}{symbol}}}{guess}"
         also = "" if one.const else f", and that the kernel {_DOES[role]} it"
         before = "2, " if one.name in self.leaves.rows else ""
-        inner = str(self.leaves.inner.get(one.name, _STRUCT_BYTES if one.kind == "structs" else ""))
+        inner = str(self.leaves.inner.get(one.name, STRUCT_BYTES if one.kind == "structs" else ""))
         behind = f", {inner}" if inner else ""
         sizes = [size.name for size in self.sizes[:3]] or ["elements"]
         left = _DIMENSIONS - bool(before) - bool(behind)

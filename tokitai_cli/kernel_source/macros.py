@@ -30,7 +30,7 @@ def spread(body: str, macros: Mapping[str, Macro]) -> str:
             if given and len(named) == len(given):
                 told = re.sub(r"\w+", lambda m, n=named: n.get(m[0], m[0]), short[call[1]])  # type: ignore[misc]
                 body = f"{body[: call.start()]}({told}){body[end + 1 :]}"
-    return body
+    return re.sub(r"(?<![\w\])>])\(\s*([A-Za-z_]\w*)\s*\)(?=\s*(?:\[|\.|->))", r"\1", body)
 
 
 def closing(text: str, opened: int) -> int:

@@ -92,7 +92,8 @@ class Types:
                 rf"typedef\b(.*?)\b{name}\s*;", text.strip(), re.S
             )
             told = " ".join(match[1].split()) if match else "?"
-            self._aliases.setdefault(name, {})[told] = None
+            if told != f"struct {name}":  # of C, and no other name
+                self._aliases.setdefault(name, {})[told] = None
 
     def resolved(self, text: str, bound: Mapping[str, str]) -> str:
         """`text` with aliases, macros and the template arguments `bound` put in; "" where it is open."""
@@ -125,7 +126,7 @@ class Types:
             return "vector", tuple(ELEMENTS[single].split())
         if name in self._enums:
             return "numbers", ENUM
-        head = re.split(r"[< ]", name)[0]
+        head = re.split(r"[< ]", name)[0].rpartition("::")[2]
         known = any(one.fullmatch(name) for one in (FUNCTOR, _STATE, ACCESSOR))
         if known or of_header(name) in CLASSES:
             return "struct", ()
