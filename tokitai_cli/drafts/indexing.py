@@ -17,7 +17,12 @@ class Indexing(Shapes):
     @property
     def block(self) -> list[str]:
         """Threads of a block, where the text fixes them; empty where it does not."""
-        return block_of(re.sub(r"\s+", "", self.body), self.value)
+        body = self.body
+        for name, told in self.variables.items():
+            given = re.findall(rf"(?<![\w.]){name}\s*(?:\+\+|[-+*/%&|^]?=(?!=))", body)
+            if re.fullmatch(r"threadIdx\s*\.\s*[xyz]", told.strip()) and len(given) == 1:
+                body = re.sub(rf"(?<![\w.]){name}\b(?!\s*=)", told.strip(), body)
+        return block_of(re.sub(r"\s+", "", body), self.value)
 
     def grid(self, block: Sequence[str]) -> list[str]:
         """Blocks along each axis, by the sizes that they count; empty where one is not known."""

@@ -19,6 +19,10 @@ _SMALL = "{kind: uniform, lo: 0, hi: 1e-12}"  # of what is not below 0, beside s
 # Second moments, variances and what is made of them.
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
 _EXP = re.compile(r"\b(?:__)?h?exp(?:2|10)?f?\s*(?=\()")
+_ROOT, _MADE = (
+    re.compile(r"\b(?:__f)?r?sqrt(?:_rn)?f?\s*(?=\()"),
+    3,
+)  # steps from an element to a root
 _PLACE = r"\w+(?:\s*\[[^\[\];]*\])?"
 _MAXIMUM = re.compile(rf"({_PLACE})\s*=\s*(?:std::)?(?:f?maxf?|__hmax)\s*(\([^;]*\))\s*;")
 _COMPARED = re.compile(rf"({_PLACE})\s*([<>])=?\s*({_PLACE})")
@@ -73,7 +77,7 @@ class ProfileWriter(RoomWriter):
         """Whether it compares elements and writes whole numbers: the places of some of them."""
         whole = [one for one in self.parameters if one.dtypes and "int" in one.dtypes[0]]
         written = any(self.roles.get(one.name) in {"outputs", "inout"} for one in whole)
-        return written and any(self._replaced())
+        return written and any(self._replaced(self.reached))
 
     def _sums_exponentials(self) -> bool:
         text = self.reached
@@ -82,7 +86,8 @@ class ProfileWriter(RoomWriter):
             call = _EXP.match(text, one.end())
             if call and re.match(r"\s*[;,]", text[closing(text, call.end()) + 1 :]):
                 names.append(re.match(r"\w+", one[1])[0])  # type: ignore[index]
-        return any(re.search(rf"\+=[^;]*\b\w*{one}\w*\b", text) for one in names)
+        added = r"\+=[^;]*|\b(\w+)\s*=(?!=)[^;]*\b\1\b[^;]*\+[^;]*"
+        return any(re.search(rf"(?:{added})\b\w*{one}\w*\b", text) for one in names)
 
     def _largest(self) -> tuple[bool, bool]:
         """Whether the kernel takes a maximum, and whether of an array's own values."""
@@ -90,28 +95,48 @@ class ProfileWriter(RoomWriter):
             one[2] for one in _MAXIMUM.finditer(self.text.body)
             if re.search(rf"(?<![\w.]){re.escape(one[1])}(?!\w)", one[2])
         ]  # fmt: skip
-        found += [value for value, sign in self._replaced() if sign == ">"]
-        return bool(found), any(map(self._is_loaded, found))
+        found += [value for value, sign in self._replaced(self.text.body) if sign == ">"]
+        called = [value for value, sign in self._replaced(self.reached) if sign == ">"]
+        handed = re.search(rf"\b\w+\s*\([^;]*{self._element}", self.text.body)
+        loaded = any(map(self._is_loaded, found)) or bool(called and not found and handed)
+        return bool(found or called), loaded
 
-    def _replaced(self) -> Iterator[tuple[str, str]]:
+    @property
+    def _element(self) -> str:
+        return rf"(?<![\w.])(?:{'|'.join(map(re.escape, self.text.arrays))})\s*\["
+
+    @staticmethod
+    def _replaced(text: str) -> Iterator[tuple[str, str]]:
         """Values that are compared with the best until then and take its place, and how compared."""
-        for one in _COMPARED.finditer(self.text.body):
+        for one in _COMPARED.finditer(text):
             pairs = ((one[1], one[3], one[2]), (one[3], one[1], "<>"[one[2] == "<"]))
-            behind = self.text.body[one.end() : one.end() + 200]
+            behind = text[one.end() : one.end() + 200]
             for value, best, sign in pairs:
                 if re.search(rf"(?<![\w.]){re.escape(best)}\s*=\s*{re.escape(value)}\s*;", behind):
                     yield value, sign
 
     def _is_loaded(self, text: str) -> bool:
-        arrays = "|".join(map(re.escape, self.text.arrays))
-        element = rf"(?<![\w.])(?:{arrays})\s*\["
         made = [
             told
             for name in re.findall(r"[A-Za-z_]\w*", text)
             for told in re.findall(rf"\b{name}\s*=(?!=)([^;]*);", self.text.body)
             if not re.search(rf"\b{name}\s*\+=", self.text.body)
         ]
-        return any(re.search(element, one) for one in (text, *made))
+        return any(re.search(self._element, one) for one in (text, *made))
+
+    def _is_rooted(self, array: str) -> bool:
+        """Whether a root is taken of what becomes of an array in place, as of second moments."""
+        body = self.text.body
+        ends = ((one.end(), closing(body, one.end())) for one in _ROOT.finditer(body))
+        texts = [body[begin:end] for begin, end in ends if end > begin]
+        for _ in range(_MADE):
+            names = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*[\[(])", " ".join(texts)))
+            texts += [
+                told for name in names
+                for told in re.findall(rf"(?<![\w.]){name}\s*=(?!=)([^;]*);", body) if told not in texts
+            ]  # fmt: skip
+        element = rf"(?<![\w.]){array}\s*\["
+        return self.roles.get(array) == "inout" and any(re.search(element, one) for one in texts)
 
     def _draw(self, one: Parameter) -> str:
         """Draw of an array that is not N(0,1); empty for one that may be."""
@@ -154,5 +179,10 @@ class ProfileWriter(RoomWriter):
         if bytes_ and re.search("scale|inv|dequant", one.name, re.I):
             return "{kind: uniform, lo: 0.001, hi: 0.02}"
         squares = one.name == "v" and "m" in self.roles
-        positive = squares or _NOT_BELOW_0.search(one.name) or re.search(whole, self._plain)
+        positive = (
+            squares
+            or self._is_rooted(one.name)
+            or _NOT_BELOW_0.search(one.name)
+            or re.search(whole, self._plain)
+        )
         return "{kind: uniform}" if positive else ""

@@ -17,8 +17,8 @@ _LIKELY = (
     (r"labelsmoothing|smoothing|dropout\w*|pdrop", "0.1"),
     (r"negativeslope|slope", "0.01"),
     (r"(?:logits?)?softcap\w*", "30"),
-    (r"(?:bc|biascorrection)1", "0.1"),
-    (r"(?:bc|biascorrection)2", "0.001"),
+    (r"(?:bc|biascorrection)1|(?:beta|b)1correction", "0.1"),
+    (r"(?:bc|biascorrection)2|(?:beta|b)2correction", "0.001"),
     (r"(?:max)?(?:grad)?norm|clip\w*", "1.0"),
 )
 

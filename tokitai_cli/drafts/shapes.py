@@ -65,7 +65,8 @@ class Shapes(Terms):
         loaded = (
             next(filter(None, map(self._loaded, self._used[array][chain[-1]])), "") if chain else ""
         )
-        if numbers and not loaded and not self.outermost(array):
+        of_block = bool(chain) and any("blockIdx" in one for one in self._used[array][chain[-1]])
+        if numbers and not loaded and not of_block and not self.outermost(array):
             self._used[array] = self._strides(array, numbers=False)
             chain = chain_of(self._used[array])
         if not chain:  # what a part of an axis is a stride of says nothing
@@ -148,7 +149,7 @@ class Shapes(Terms):
     def _bounds(self, name: str, depth: int = DEPTH) -> list[str]:
         if axis := _COUNTED.fullmatch(name):
             told = getattr(self, "axes", {}).get(axis[1], "")
-            return product(told) if told else []
+            return product(told) if told else self._told.get(name, [])
         told = next(iter(self._compared(name)), None) or self._told.get(name, [])
         if told or not depth:
             return told

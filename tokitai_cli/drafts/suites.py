@@ -27,6 +27,8 @@ _CENTRED = re.compile(r"\b(?:mean|mu|avg|average)\b|/\s*sum\b", re.I)
 _STEPS = (1, 37, 64, 67)  # of a recurrence
 # A value that is made of itself by a factor, or within a function, and how it is indexed.
 _CARRIED = re.compile(r"\b(\w+(\[\w+\])?)\s*=(?!=)[^;]*[*(]\s*\1\s*[-+*;,)]")
+_PADS = (0, 7, 8, 5)  # of what a row lies behind the one before, beside its own length
+_HELD, _KEPT = 1 << 22, 3  # elements of a shape's arrays, and what a size is not cut below for that
 _LARGEST = 4096  # that a size is raised to for a second block
 
 
@@ -43,7 +45,8 @@ class SuiteWriter(ProfileWriter):
         return [f"    requires: [{', '.join(map(quoted, told))}]  {GUESS} by indices and divisions"]
 
     def _suites(self) -> list[str]:
-        names = sorted((one.name for one in self.sizes), key=lambda one: not _FEW.search(one))
+        rows = {large: small for small, large in self.text.within() if small in self._size_names()}
+        names = sorted(self._size_names() - rows.keys(), key=self._order)
         names = names or ["elements"]
         more = _EXTENTS + _EXTENTS[-1:] * len(names)
         lines = ["suites:", "  quick:"]
@@ -54,7 +57,10 @@ class SuiteWriter(ProfileWriter):
                 told |= dict.fromkeys(two, 2)
                 why = f"one of each, 2 of {' and '.join(two)}, whose answers may all be one at 1"
             told |= {name: min(told[name], _STEPS[index]) for name in self._steps()}
-            told = self._fitted({name: self._fitting(name, n) for name, n in told.items()})
+            told = self._held({name: self._fitting(name, n) for name, n in told.items()})
+            for large, small in rows.items():
+                told[large] = self._fitting(large, told.get(small, 1) + _PADS[index])
+            told = self._fitted(told)
             told = self._of_several_blocks(told) if index == len(_WHY) - 1 else told
             said = ", ".join(f"{one.name}: {told[one.name]}" for one in self.sizes)
             said = f"elements: {self._whole * (index + 1)}" if self._whole else said
@@ -62,6 +68,24 @@ class SuiteWriter(ProfileWriter):
             why = quoted(why) if "," in why else why
             lines.append(f"    - {{shape: {{{said}}}, why: {why}}}  {GUESS} its sizes")
         return lines
+
+    def _size_names(self) -> set[str]:
+        return {one.name for one in self.sizes}
+
+    def _order(self, name: str) -> tuple[bool, int]:
+        """Place among the sizes, those that are few in front."""
+        return not _FEW.search(name), [one.name for one in self.sizes].index(name)
+
+    def _held(self, shape: dict[str, int]) -> dict[str, int]:
+        """`shape` with its first sizes cut until the arrays are small enough for a quick run."""
+        held = dict(shape)
+        for name in shape:
+            while self._elements(held) > _HELD and held[name] > _KEPT:
+                less = self._fitting(name, max(_KEPT, held[name] // 2))
+                if less >= held[name]:
+                    break
+                held[name] = less
+        return held
 
     def _steps(self) -> list[str]:
         """Sizes that a loop goes over with a state that each step changes, as an oracle has to, too."""

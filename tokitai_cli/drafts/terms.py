@@ -96,19 +96,27 @@ class Terms:
         return parts
 
     def _strides(self, array: str, numbers: bool = True) -> dict[Stride, set[str]]:
-        """What indexes the array with each stride; of `numbers`, those that loops go up to."""
+        """What indexes the array with each stride; of `numbers`, those that loops go up to.
+
+        What a block's place is multiplied with is an extent of the block, but beside sizes where another
+        index has it as its stride.
+        """
         found: dict[Stride, set[str]] = {}
-        for index in indices(self.body, array):
-            for term in self._terms(index, DEPTH):
-                fixed = [one for one in term if numbers and self._counted(one)]
-                fixed = [] if any("Idx" in one for one in term) else fixed
-                parts = [part for one in term if self._is_size(one) for part in self._parts(one)]
-                strides = tuple(sorted([*fixed, *parts]))
-                names = [one for one in term if not self._is_size(one) and not self._is_number(one)]
-                if names:
-                    found.setdefault(strides, set()).update(names)
-                elif not term:
-                    found.setdefault((), set())
+        terms = [one for index in indices(self.body, array) for one in self._terms(index, DEPTH)]
+        placed = [any("Idx" in one for one in term) for term in terms]
+        inner = {one for term, of_block in zip(terms, placed, strict=True) for one in term
+                 if not of_block}  # fmt: skip
+        for term, of_block in zip(terms, placed, strict=True):
+            fixed = [one for one in term if numbers and self._counted(one)]
+            parts = [part for one in term if self._is_size(one) for part in self._parts(one)]
+            if of_block:
+                fixed = [one for one in fixed if parts and one in inner]
+            strides = tuple(sorted([*fixed, *parts]))
+            names = [one for one in term if not self._is_size(one) and not self._is_number(one)]
+            if names:
+                found.setdefault(strides, set()).update(names)
+            elif not term:
+                found.setdefault((), set())
         return found
 
     def _terms(self, text: str, depth: int) -> list[tuple[str, ...]]:

@@ -26,7 +26,8 @@ _READ = "dim3 ceil_div static_cast min max ceil ceilf sizeof int float double un
 _UNREADABLE = re.compile(rf"[\[\"]|\b(?!(?:{_READ.replace(' ', '|')})\b)\w+\s*\(")
 _ASKED = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
 _CAST = re.compile(
-    r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned(?:\s+int)?|int|size_t|long|std::size_t)\)"
+    r"\bstatic_cast\s*<[^<>]*>"
+    r"|\((?:std::)?(?:unsigned|size_t|(?:unsigned\s+)?(?:int|long|long\s+long)|u?int(?:32|64)_t)\)"
 )
 
 

@@ -1,0 +1,97 @@
+"""Drafts of kernels in the styles that newcomers brought: what their texts tell of sizes and draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runs import tokitai
+
+ATTENTION = """
+#define ROWS 32
+#define D 64
+__global__ void attend(float* Q, float* K, float* O, int N, int nh, float scale) {
+  int t = threadIdx.x;
+  int row = blockIdx.x * ROWS + t;
+  int off = (blockIdx.z * nh + blockIdx.y) * N * D;
+  float q[D], l = 0, m = -1e30f;
+  for (int i = 0; i < D; i++) q[i] = row < N ? Q[off + row * D + i] : 0;
+  for (int j = 0; j < N; j++) {
+    float s = 0;
+    for (int i = 0; i < D; i++) s += q[i] * K[off + j * D + i];
+    float mn = fmaxf(m, s * scale), a = expf(m - mn), p = expf(s * scale - mn);
+    l = l * a + p;
+    m = mn;
+  }
+  if (row < N) for (int i = 0; i < D; i++) O[off + row * D + i] = q[i] / l;
+}
+"""
+OPTIMIZER = """
+__global__ void step(float* w, const float* g, float* mom, float* vel, long count, float lr, float beta1,
+                     float beta2, float beta1_correction, float beta2_correction, float eps) {
+  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  float m = mom[i], v = vel[i];
+  m = beta1 * m + (1 - beta1) * g[i];
+  v = beta2 * v + (1 - beta2) * g[i] * g[i];
+  mom[i] = m;
+  vel[i] = v;
+  m /= beta1_correction;
+  v /= beta2_correction;
+  w[i] -= lr * m / (sqrtf(v) + eps);
+}
+void host(float* w, float* g, float* m, float* v, long n) {
+  const int blocks = (int)std::min<int64_t>(((int64_t)n + 127) / 128, 4096);
+  step<<<blocks, 128>>>(w, g, m, v, n, 1e-3f, 0.9f, 0.999f, c1(), c2(), 1e-8f);
+}
+"""
+LARGEST = """
+__device__ void better(float& v, int& k, float v2, int k2) {
+  if (v2 > v || (v2 == v && k2 < k)) { v = v2; k = k2; }
+}
+__global__ void places(const float* __restrict__ x, int* __restrict__ place, int cols) {
+  const float* p = x + (size_t)blockIdx.x * cols;
+  float v = -INFINITY;
+  int k = 0;
+  for (int c = threadIdx.x; c < cols; c += 32) better(v, k, p[c], c);
+  if (threadIdx.x == 0) place[blockIdx.x] = k;
+}
+"""
+STRIDED = """
+__global__ void copied(const float* x, float* y, int rows, int cols, int ldx, int ldy) {
+  int r = blockIdx.x, c = threadIdx.x;
+  if (r < rows && c < cols) y[r * ldy + c] = x[r * ldx + c];
+}
+"""
+
+
+def drafted(folder: Path, text: str) -> str:
+    source = folder / "kernel.cu"
+    source.write_text(f"#include <hip/hip_runtime.h>\n{text}", encoding="utf-8")
+    done = tokitai("new", source, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    return (folder / "spec.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (ATTENTION,
+         ["Q: {dtype: float32, shape: [rows, nh, N, 64]}",
+          "O: {dtype: float32, shape: [rows, nh, N, 64]}",
+          'grid: ["ceil_div(N, 32)", nh, rows]', "block: [32]", "  large:"]),
+        (OPTIMIZER,
+         ["inputs: {vel: {kind: uniform}}", "beta1_correction: {dtype: float32, value: 0.1}",
+          "beta2_correction: {dtype: float32, value: 0.001}",
+          'grid: ["min((count + 127) // 128, 4096)"]']),
+        (LARGEST, ["  negative:", "  ties:", "cols: 2}"]),
+        (STRIDED,
+         ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
+          'requires: ["cols <= ldx", "cols <= ldy"]']),
+    ],
+    ids=["attention", "optimizer", "largest", "strided"],
+)  # fmt: skip
+def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
+    spec = drafted(tmp_path, text)
+    assert [line for line in lines if line not in spec] == [], spec
