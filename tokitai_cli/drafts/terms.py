@@ -76,6 +76,11 @@ class Terms:
             )  # fmt: skip
         text = re.sub(r"(?<!/)/(?!/)", "//", text)
         text = re.sub(r">>\s*(\d)\b", lambda m: f"// {2 ** int(m[1])}", text)
+        own = {*self.sizes}  # a constant of that name is another
+        text = re.sub(
+            r"(?<![\w.])[A-Za-z_]\w*(?![\w.(\[])",
+            lambda m: m[0] if m[0] in own else self.value(m[0]) or m[0], text,
+        )  # fmt: skip
         return re.sub(r"^\(([^()]*)\)$", r"\1", text)
 
     def _factors(self, text: str) -> list[str]:
