@@ -183,6 +183,26 @@ def test_a_profile_shows_a_maximum_that_is_not_taken_away(tmp_path: Path) -> Non
     (tmp_path / "scale.hip").write_text(kernel)
     advised = told(path)
     assert re.search(r"no profile tells .*max.*; on (large|negative) the checks reject", advised)
+    assert "add at profiles: large" in advised
+    # What a formula is asked for is drawn, and not named.
+    drawn = path.read_text().replace("{draw: normal}", "{draw: {kind: uniform, lo: -200, hi: -90}}")
+    path.write_text(drawn)
+    assert "the formula takes" not in told(path)
+
+
+def test_ties_are_asked_for_where_places_are_given(tmp_path: Path) -> None:
+    spec = SPEC.replace("y: {dtype: float32, shape: [rows, cols]}\n    sc",
+                        "y: {dtype: int32, shape: [rows]}\n    sc")  # fmt: skip
+    spec = spec.replace("{kind: constant, value: 1}", "normal").replace(LOOSE, "- {metric: exact}")
+    path = written(tmp_path, spec)
+    (tmp_path / "formula.py").write_text(
+        "def scale(params, inputs, scalars):\n    return {'y': inputs['x'].argmax(axis=-1)}\n"
+    )
+    (tmp_path / "scale.hip").write_text(KERNEL.replace("float* y", "int* y"))
+    found = [one for one in advice.advise(load(path)) if "the formula" in one.text]
+    assert [one.edits[0].path[-1] for one in found] == ["negative", "ties"]
+    assert advice.apply(load(path), found) == (2, [])
+    assert not [one for one in advice.advise(load(path)) if "the formula" in one.text]
 
 
 def test_a_flat_limit_is_needless_only_where_the_bound_is_within_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tokitai_cli import compare
 from tokitai_cli.advice.edit import Advice, Edit
+from tokitai_cli.advice.kinds import KINDS, kinds_of, shown_by
 from tokitai_cli.advice.score import cases_of, judged
 from tokitai_cli.evidence.changes import left_of
 from tokitai_cli.evidence.left_open import NON_FINITE
@@ -30,8 +31,10 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
             continue
         found: dict[str, list[ChangesRecord]] = {}
         wider: dict[int, list[bool]] = {}
+        missing = kinds_of(loaded, name)
         for case, ready, judgement in judged(cases_of(loaded, name), {}):
             yield from _not_finite(case, ready)
+            missing -= shown_by(case, ready)
             for one in _wrong(judgement):
                 found.setdefault(one.output, []).append(one)
             for index, check in enumerate(variant.checks):
@@ -40,7 +43,10 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
                     wider.setdefault(index, []).append(told)
         yield from _of_checks(name, variant, found)
         untold = {output: set(left_of(records).untold) for output, records in found.items()}
-        yield from _of_profiles(loaded, name, untold)
+        proposed = list(_of_profiles(loaded, name, untold))
+        yield from proposed
+        missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
+        yield from _of_kinds(loaded, name, missing)
         for index, said in wider.items():
             if all(said):
                 yield _needless(name, index, variant.checks[index])
@@ -117,6 +123,15 @@ def _of_profiles(loaded: LoadedSpec, name: str, untold: Mapping[str, set[str]]) 
         yield Advice(f"{name}: no profile that was tried tells {_shown(words)}, which may be none")
 
 
+def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advice]:
+    """Profiles at which kernels of the formula's kind often fail, where it gives numbers there."""
+    for key in sorted(missing - loaded.spec.profiles.keys()):
+        told = _with_profile(loaded, name, key, _candidate(loaded, name, key))
+        every = list(judged(cases_of(told, name, (key,)), {}))
+        if every and not any(True for case, ready, _ in every for _ in _not_finite(case, ready)):
+            yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
+
+
 def _told_by_candidates(
     loaded: LoadedSpec, name: str, wanted: set[tuple[str, str]]
 ) -> dict[str, set[tuple[str, str]]]:
@@ -124,15 +139,14 @@ def _told_by_candidates(
     start = time.monotonic()
     found: dict[str, set[tuple[str, str]]] = {}
     own = loaded.spec.variants[name].profiles
-    for key, (draw, told) in CANDIDATES.items():
+    for key in CANDIDATES:
         if time.monotonic() - start > _SECONDS:
             break
         known = loaded.spec.profiles.get(key)
         if known is not None and (not own or key in own):
             continue
-        if known is None:
-            profile = Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
-        spec = _with_profile(loaded, name, key, profile if known is None else known)
+        profile = _candidate(loaded, name, key) if known is None else known
+        spec = _with_profile(loaded, name, key, profile)
         for case, ready, judgement in judged(cases_of(spec, name, (key,)), {}):
             if known is None and any(_not_finite(case, ready)):
                 continue
@@ -161,16 +175,25 @@ def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> 
     return msgspec.structs.replace(loaded, spec=spec)
 
 
-def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
+def _candidate(loaded: LoadedSpec, name: str, key: str) -> Profile:
+    draw, told = CANDIDATES[key]
+    return Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
+
+
+def _added(loaded: LoadedSpec, name: str, key: str) -> tuple[Edit, ...]:
+    """Edits by which a variant runs a candidate, or a profile of the spec's that it does not run yet."""
     edits = []
     if key not in loaded.spec.profiles:
-        draw, told = CANDIDATES[key]
-        profile = Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
-        edits.append(Edit(("profiles", key), msgspec.to_builtins(profile)))
+        profile = msgspec.to_builtins(_candidate(loaded, name, key))
+        edits.append(Edit(("profiles", key), profile))
     if loaded.spec.variants[name].profiles:
         edits.append(Edit(("variants", name, "profiles"), key, appended=True))
+    return tuple(edits)
+
+
+def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
     said = f"{name}: no profile tells {_shown(words)}; on {key} the checks reject "
-    return Advice(said + ("it" if len(words) == 1 else "them"), tuple(edits))
+    return Advice(said + ("it" if len(words) == 1 else "them"), _added(loaded, name, key))
 
 
 def _needless(name: str, index: int, check: Check) -> Advice:

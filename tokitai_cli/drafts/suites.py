@@ -23,6 +23,7 @@ _FEW = re.compile(
     r"(?:^|_)(?:b|bs|bsz|batch\w*|nh|nkv|n?_?(?:kv_?)?heads?(?:_\w+)?|groups?|experts?|layers?|seqs|k[hw]|ksize|kernel_?\w*|taps)$",
     re.I,
 )
+_PADDED, _TAPS = re.compile(r"pad|dilat", re.I), re.compile(r"(?:^|_)(?:r|s|f[hw]?)$", re.I)
 _CENTRED = re.compile(r"\b(?:mean|mu|avg|average)\b|/\s*sum\b", re.I)
 _STEPS = (1, 37, 64, 67)  # of a recurrence
 # A value that is made of itself by a factor, or within a function, and how it is indexed.
@@ -74,7 +75,9 @@ class SuiteWriter(ProfileWriter):
 
     def _order(self, name: str) -> tuple[bool, int]:
         """Place among the sizes, those that are few in front."""
-        return not _FEW.search(name), [one.name for one in self.sizes].index(name)
+        padded = any(_PADDED.search(one.name) for one in self.parameters)
+        few = _FEW.search(name) or (padded and _TAPS.search(name))
+        return not few, [one.name for one in self.sizes].index(name)
 
     def _held(self, shape: dict[str, int]) -> dict[str, int]:
         """`shape` with its first sizes cut until the arrays are small enough for a quick run."""
