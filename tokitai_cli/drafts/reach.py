@@ -8,6 +8,7 @@ that a bound may be larger than what is reached, and an index that cannot be rea
 from __future__ import annotations
 
 import ast
+import bisect
 import itertools
 import re
 import warnings
@@ -43,7 +44,8 @@ class Reach:
         self._packed = re.sub(r"\s+", "", self._body)
         self._scopes = list(conditions(self._body))
         self._here: tuple[int, ...] = ()  # where the conditions begin that the index stands behind
-        self._at = len(self._body)  # where the index stands
+        self._exits = [one.start() for one in _NEGATED.finditer(self._body)]
+        self._stage = len(self._exits)  # of them that stand in front of the index
         self._known: dict[tuple[str, int, tuple[int, ...]], int | None] = {}
         self._open: set[str] = set()
         self._made: dict[str, list[str]] = {}
@@ -67,9 +69,10 @@ class Reach:
         tops: set[int | None] = set()
         for at in every:
             text = next(indices(self._body[at:], array, first=True), None)
-            self._here, self._at = tuple(b for b, _, end in self._scopes if b <= at < end), at
+            self._here = tuple(b for b, _, end in self._scopes if b <= at < end)
+            self._stage = bisect.bisect(self._exits, at)
             tops.add(None if text is None else self.top(text))
-        self._here, self._at = (), len(self._body)
+        self._here, self._stage = (), len(self._exits)
         known = [one for one in tops if one is not None]
         return max(0, *known) + 1 if known and (least or len(known) == len(tops)) else None
 
@@ -168,7 +171,7 @@ class Reach:
             return None
         if name in self._values and "Idx" not in name:
             return self._values[name]
-        key = (name, self._at, self._here)
+        key = (name, self._stage, self._here)
         if key not in self._known:
             self._open.add(name)
             self._known[key] = self._variable(name)
@@ -205,7 +208,8 @@ class Reach:
         found += [
             f"({one[2]}) - {int(bool(one[1]))}"  # else it returns: told of what stands behind it
             for one in re.finditer(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", self._body)
-            if not re.fullmatch(r"\s*0\s*", one[2]) and one.start() < self._at
+            if not re.fullmatch(r"\s*0\s*", one[2])
+            and bisect.bisect(self._exits, one.start()) < self._stage
         ] if _NEGATED.search(self._body) else []  # fmt: skip
         found += [
             f"({one[1]}) - {int(not one[2])}"
