@@ -26,6 +26,7 @@ STRUCT_BYTES = 64  # of a struct where nothing says it
 _ALL_SHARED = 65536  # bytes of shared memory that a block can have
 _SIZE = 96  # of arrays where no size is told
 _UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
+_TOTAL = 67  # of what offsets cut into pieces, where a piece may hold it
 _FEW = 4  # of a size that blocks count
 AFFORDED = 12 << 20  # elements of all arrays in a first run
 _MOST_STRUCT_BYTES = 1 << 26  # of an array of structs
@@ -155,7 +156,7 @@ class RoomWriter(LaunchWriter):
             if new[large] < new[small]:
                 new[large] = self._fitting(large, new[small] + 7) if new[small] > 1 else 1
         for total, most in self.text.spans():
-            new[total] = max(1, min(new[total], count(most, new)))
+            new[total] = max(1, min(max(new[total], _TOTAL), count(most, new)))
         for name in [one for one in new if one.endswith("_q") and f"{one[:-1]}k" in new]:
             if new[name] > new[f"{name[:-1]}k"]:  # as many keys as queries, or more
                 new[name], new[f"{name[:-1]}k"] = new[f"{name[:-1]}k"], new[name]
