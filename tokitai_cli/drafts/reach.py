@@ -46,7 +46,8 @@ class Reach:
         self._here: tuple[int, ...] = ()  # where the conditions begin that the index stands behind
         self._exits = [one.start() for one in _NEGATED.finditer(self._body)]
         self._stage = len(self._exits)  # of them that stand in front of the index
-        self._known: dict[tuple[str, int, tuple[int, ...]], int | None] = {}
+        self._head = (0, 0)  # of the condition that the index is in, where parts are joined by ||
+        self._known: dict[tuple[str, int, tuple[int, int], tuple[int, ...]], int | None] = {}
         self._open: set[str] = set()
         self._made: dict[str, list[str]] = {}
         self._raised: set[str] = set(re.findall(r"([A-Za-z_]\w*)\s*\+\+", self._body))
@@ -71,8 +72,10 @@ class Reach:
             text = next(indices(self._body[at:], array, first=True), None)
             self._here = tuple(b for b, _, end in self._scopes if b <= at < end)
             self._stage = bisect.bisect(self._exits, at)
+            heads = ((b, h) for b, h, _ in self._scopes if b <= at < h and "||" in self._body[b:at])
+            self._head = next(heads, (0, 0))
             tops.add(None if text is None else self.top(text))
-        self._here, self._stage = (), len(self._exits)
+        self._here, self._stage, self._head = (), len(self._exits), (0, 0)
         known = [one for one in tops if one is not None]
         return max(0, *known) + 1 if known and (least or len(known) == len(tops)) else None
 
@@ -171,7 +174,7 @@ class Reach:
             return None
         if name in self._values and "Idx" not in name:
             return self._values[name]
-        key = (name, self._stage, self._here)
+        key = (name, self._stage, self._head, self._here)
         if key not in self._known:
             self._open.add(name)
             self._known[key] = self._variable(name)
@@ -209,7 +212,10 @@ class Reach:
             f"({one[2]}) - {int(bool(one[1]))}"  # else it returns: told of what stands behind it
             for one in re.finditer(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", self._body)
             if not re.fullmatch(r"\s*0\s*", one[2])
-            and bisect.bisect(self._exits, one.start()) < self._stage
+            and (
+                bisect.bisect(self._exits, one.start()) < self._stage
+                or self._head[0] <= one.start() < self._head[1]
+            )
         ] if _NEGATED.search(self._body) else []  # fmt: skip
         found += [
             f"({one[1]}) - {int(not one[2])}"
