@@ -64,6 +64,15 @@ __global__ void copied(const float* x, float* y, int rows, int cols, int ldx, in
   if (r < rows && c < cols) y[r * ldy + c] = x[r * ldx + c];
 }
 """
+CAPPED = """
+__global__ void few(const float* x, float* y, int n) {
+  float kept[8];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < n; ++k) kept[k] = x[k];
+  if (i < n) y[i] = kept[i];
+}
+void host(const float* x, float* y, int n) { few<<<(n + 255) / 256, 256>>>(x, y, n); }
+"""
 
 
 def drafted(folder: Path, text: str) -> str:
@@ -89,8 +98,9 @@ def drafted(folder: Path, text: str) -> str:
         (STRIDED,
          ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
           'requires: ["cols <= ldx", "cols <= ldy"]']),
+        (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
     ],
-    ids=["attention", "optimizer", "largest", "strided"],
+    ids=["attention", "optimizer", "largest", "strided", "capped"],
 )  # fmt: skip
 def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
     spec = drafted(tmp_path, text)

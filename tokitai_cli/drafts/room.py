@@ -46,6 +46,7 @@ class RoomWriter(LaunchWriter):
     origin: Origin
     _limits: Mapping[str, int]
     _multiples: Mapping[str, int]
+    _blocks: dict[int, tuple[list[str], str]]
 
     def _draw(self, one: Parameter) -> str:
         raise NotImplementedError
@@ -80,6 +81,12 @@ class RoomWriter(LaunchWriter):
         return [" * ".join([str(times), *names] if times > 1 else names)]
 
     def _block(self) -> tuple[list[str], str]:
+        """See `_small_block`; found once for each number of sizes, which grows with what is read."""
+        if len(self.sizes) not in self._blocks:
+            self._blocks[len(self.sizes)] = self._small_block()
+        return self._blocks[len(self.sizes)]
+
+    def _small_block(self) -> tuple[list[str], str]:
         """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
         block, guess = super()._block()
         if not guess or self.text.block or not all(map(str.isdigit, block)):

@@ -127,8 +127,10 @@ class SuiteWriter(ProfileWriter):
             (name,) = names
             before = new[name]
             while count(extent, new) == 1 < count(extent, {**new, name: _LARGEST}):
-                new[name] = self._fitting(name, new[name] + max(16, new[name] // 2)) + 1
-                new[name] = self._fitting(name, new[name])
+                more = self._fitting(name, new[name] + max(16, new[name] // 2)) + 1
+                if (more := self._fitting(name, more)) <= new[name]:
+                    break  # as large as the kernel takes it
+                new[name] = more
             if new[name] > before and self._elements(new) > AFFORDED:
                 new[name] = before
         return self._fitted(new)

@@ -38,6 +38,7 @@ class Writer(SuiteWriter):
         self.instance, self.launch = subject.instance, subject.launch
         self.constants, self.guessed = subject.constants, subject.guessed
         self.reached, self.host = subject.reached, subject.host
+        self._blocks = {}
         self.parameters = self.leaves.found
         self.sizes = [
             one
