@@ -33,7 +33,7 @@ enum class Operation : unsigned char {
 struct Site {
   const char* file;
   int line;
-  bool operator==(const Site& other) const {
+  TOKITAI_UNSANITIZED bool operator==(const Site& other) const {
     return line == other.line && (file == other.file || strcmp(file, other.file) == 0);
   }
 };
