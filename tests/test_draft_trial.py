@@ -73,6 +73,37 @@ __global__ void few(const float* x, float* y, int n) {
 }
 void host(const float* x, float* y, int n) { few<<<(n + 255) / 256, 256>>>(x, y, n); }
 """
+BATCHES = """
+__global__ void scaled(const float* x, float* y, int n, int dim, float a) {
+  int i = blockIdx.x * 32 + threadIdx.x;
+  int off = blockIdx.y * n * dim;
+  if (i < n) for (int d = 0; d < dim; d++) y[off + i * dim + d] = a * x[off + i * dim + d];
+}
+void host(const float* x, float* y, int b, int m, int n, int dim, float a) {
+  scaled<<<dim3((n + 31) / 32, GRID), 32>>>(x, y, n, dim, a);
+}
+"""
+COMMENTED = """
+// x, y are (B, rows, cols)
+// grid: (ceil(cols / TILE), B), block: TILE
+#define TILE 64
+__global__ void raised(const float* x, float* y, int rows, int cols) {
+  int c = blockIdx.x * TILE + threadIdx.x;
+  int at = blockIdx.y * rows * cols;
+  for (int r = 0; r < rows; r++) if (c < cols) y[at + r * cols + c] = x[at + r * cols + c] + 1;
+}
+"""
+SHARED = """
+__global__ void tiled(const float* x, float* y, int n, int k) {
+  __shared__ float t[32][33];
+  int j = threadIdx.x;
+  for (int c = 0; c < 33 && c < k; c++) t[j][c] = x[blockIdx.x * n * k + j * k + c];
+  __syncthreads();
+  float s = 0;
+  for (int c = 0; c < 33 && c < k; c++) s += t[j][c];
+  if (j < n) y[blockIdx.x * n + j] = s;
+}
+"""
 
 
 def drafted(folder: Path, text: str) -> str:
@@ -99,8 +130,21 @@ def drafted(folder: Path, text: str) -> str:
          ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
           'requires: ["cols <= ldx", "cols <= ldy"]']),
         (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
+        (BATCHES.replace("GRID", "b * m"),
+         ["  b: {", "  m: {", "x: {dtype: float32, shape: [b, m, n, dim]}",
+          'grid: ["(n + 31) // 32", "b * m"]\n']),
+        (BATCHES.replace("GRID", "2"), ["x: {dtype: float32, shape: [2, n, dim]}",
+                                        'grid: ["(n + 31) // 32", 2]\n']),
+        (BATCHES.replace("(n + 31) / 32, GRID", "tiles(n), b"),
+         ["shape: [b, n, dim]", 'grid: ["ceil_div(n, 32)", b]  # guess: x by the kernel\'s text, ']),
+        (COMMENTED,
+         ["x: {dtype: float32, shape: [B, rows, cols]}  # guess: its shape, its comment says so",
+          'grid: ["ceil_div(cols, 64)", B]  # guess: its comment says so',
+          "block: [64]  # guess: its comment says so"]),
+        (SHARED, ["block: [32]  # guess: by the kernel's text, there is no launch"]),
     ],
-    ids=["attention", "optimizer", "largest", "strided", "capped"],
+    ids=["attention", "optimizer", "largest", "strided", "capped", "batches", "two", "tiles",
+         "commented", "shared"],
 )  # fmt: skip
 def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
     spec = drafted(tmp_path, text)

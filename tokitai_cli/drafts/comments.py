@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from tokitai_cli import expressions
 from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.signatures import Kernel
+from tokitai_cli.kernel_source.text import split
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.S)
 _LISTED = r"[(\[]\s*(\w[\w \t/*+()-]*(?:,[\w \t/*+()-]+)*?),?\s*[)\]]"
-_FILL = {"and", "shape", "shapes", "of", "size", "both", "are", "is"}
+_FILL = {"and", "shape", "shapes", "of", "size", "both", "are", "is", "have", "has", "all", "each"}
+_LAUNCH = r"\b{}(?:dim|size)?\s*[:=]\s*(?:\(((?:[^()\n]|\([^()\n]*\))*)\)|([\w \t*/+-]+))"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -38,6 +40,18 @@ def shapes_in(text: str, kernel: Kernel, arrays: Mapping[str, str]) -> dict[str,
         if extents:
             found[name] = extents
     return found
+
+
+def launch_in(text: str, kernel: Kernel) -> tuple[list[str], list[str]]:
+    """Grid and block as comments between the kernel and what is in front of it say them.
+
+    Of `// grid: (ceil(n / 32), heads), block: 32` their extents; empty where no comment does.
+    """
+    front = "\n".join(text.split("\n")[: kernel.line - 1]).rpartition("\n}")[2]
+    said = "\n".join(one[0] for one in _COMMENT.finditer(front))
+    found = [re.search(_LAUNCH.format(key), said, re.I) for key in ("grid", "block")]
+    grid, block = (split(one[1] or one[2]) if one else [] for one in found)
+    return grid, block
 
 
 def _named(comment: str, own: str, others: set[str]) -> Iterator[list[str]]:

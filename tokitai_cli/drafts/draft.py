@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.drafts.comments import launch_in
 from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
@@ -22,6 +23,7 @@ from tokitai_cli.kernel_source.launches import (
     arguments_at,
     constants_of,
     launches_of,
+    resolved,
 )
 from tokitai_cli.kernel_source.layout import members_of
 from tokitai_cli.kernel_source.macros import spread
@@ -138,11 +140,23 @@ def _draft(
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
     source, reached = program.files[kernel.file].text, reached_text(program, kernel)
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
+    if launch is None and not origin.room:
+        launch = _commented(kernel, source, constants)
     subject = Subject(
         plain, instance, guessed, leaves, launch, origin, constants, source, reached, host
     )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula())
+
+
+def _commented(kernel: Kernel, source: str, constants: Mapping[str, str]) -> HostLaunch | None:
+    """The launch that comments beside the kernel say, None where they say none."""
+    grid, block = ([resolved(one, constants) for one in told] for told in launch_in(source, kernel))
+    if not grid + block:
+        return None
+    args = [one.name for one in kernel.parameters]
+    where = (kernel.line, kernel.file, 0, True)
+    return HostLaunch(kernel.name, [], grid, block, "0", args, *where)
 
 
 def _members(program: Program, types: Mapping[str, str]) -> dict[str, str]:

@@ -30,6 +30,8 @@ _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where no
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 _NAMED = "  # guess: what the host's variable holds"
 _UNSAID = "  # guess: the host's launch does not say it"
+_NO_LAUNCH = "  # guess: by the kernel's text, there is no launch"
+_COMMENTED = "  # guess: its comment says so"
 
 
 def defaults(count: int) -> list[int]:
@@ -76,6 +78,7 @@ class LaunchWriter:
     launch: HostLaunch | None
     constants: Mapping[str, str]
     sizes: list[Parameter]
+    sizes_of_host: dict[str, str]  # variables of its own in its grid, by what the spec calls them
     text: Indexing
 
     @property
@@ -147,7 +150,9 @@ class LaunchWriter:
         values = {**dict(zip(names, defaults(len(names)), strict=True)), WARP: LANES}
         with contextlib.suppress(SpecError):
             unfit = unfit or min(expressions.evaluate(one, values) for one in found[0]) < 1
-        return (otherwise, f"  # guess: the host has {', '.join(found[0])}") if unfit else found
+        if not unfit or found[0] == otherwise:
+            return found
+        return otherwise, f"  # guess: the host has {', '.join(found[0])}"
 
     def _cut(self, extents: list[str], threads: int) -> list[str]:
         """A grid of numbers, its largest extents halved until a first run can start all threads."""
@@ -173,13 +178,20 @@ class LaunchWriter:
         host = getattr(self.launch, key, ())
         found = [self._expression(one, named=key == "grid") for one in host]
         if found and all(found):
+            if self.launch and self.launch.commented:
+                return found, _COMMENTED
             return found, _NAMED if key == "grid" and self._named_here(host) else ""
+        if key == "grid" and any(found) and len(otherwise) == len(found):
+            merged = [one or other for one, other in zip(found, otherwise, strict=True)]
+            axis = found.index("")
+            said = f"{'xyz'[axis]} by the kernel's text, where the host has {host[axis]}"
+            return merged, f"  # guess: {said}"
         if key == "block" and any(found):
             beside = max(1, int(_BLOCK[0]) // int(_product([one for one in found if one])))
             words = [one for one, told in zip(host, found, strict=True) if not told]
             if len(words) == 1 and words[0].isidentifier():
                 return [one or str(beside) for one in found], _NAMED
-        return otherwise, _UNSAID
+        return otherwise, _UNSAID if host else _NO_LAUNCH
 
     def _variables(self) -> dict[str, str]:
         """Variables of the host's that are extents of its block, by the numbers that were guessed."""
@@ -202,6 +214,7 @@ class LaunchWriter:
         told = dict(zip(self.launch.args if self.launch else (), self.leaves.args, strict=False))
         sizes = {one.name for one in self.sizes}
         names = {host: one.name for host, one in told.items() if one.name in sizes}
+        names |= self.sizes_of_host
         for host, one in told.items():  # fields of a struct
             fields = rf"(?<![\w.]){re.escape(host)}\s*(?:\.|->)\s*(?=\w)"
             text = re.sub(fields, f"{one.name}_", text)
@@ -234,7 +247,10 @@ def _plain(text: str) -> str:
     text = re.sub(r"\b(\d+)\.0*[fF]?(?![\w.])", r"\1", text)
     text = re.sub(r"\(\s*(?:float|double)\s*\)|\b(?:float|double)(?=\s*\()|\b1\s*\*\s*", "", text)
     part = r"((?:[\w\s*+-]|\([\w\s*+-]*\))+)"
-    text = re.sub(rf"\bceilf?\s*\(\s*\(?{part}/{part}\)?\s*\)", r"ceil_div(\1, \2)", text)
+    text = re.sub(
+        rf"\bceilf?\s*\(\s*\(?{part}/{part}\)?\s*\)",
+        lambda m: f"ceil_div({m[1].strip()}, {m[2].strip()})", text,
+    )  # fmt: skip
     text = re.sub(r"<<\s*(\d+)\b", lambda m: f"* {2 ** min(31, int(m[1]))}", text)
     text = re.sub(r">>\s*(\d+)\b", lambda m: f"// {2 ** min(31, int(m[1]))}", text)
     side = r"\(?\s*([\w\s*+%-]+?)\s*\)?"

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.blocks import LANES, WARP
+from tokitai_cli.drafts.host_sizes import HostSizes
 from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import (
     MOST_BLOCK,
     MOST_THREADS,
     SHARED,
-    LaunchWriter,
-    Origin,
     defaults,
 )
 from tokitai_cli.drafts.reach import Reach, places
@@ -38,12 +37,10 @@ _VECTORS = re.compile(
 )
 
 
-class RoomWriter(LaunchWriter):
+class RoomWriter(HostSizes):
     """The part of a draft that says how large sizes and arrays are."""
 
-    parameters: list[Parameter]
     roles: dict[str, str]
-    origin: Origin
     _limits: Mapping[str, int]
     _multiples: Mapping[str, int]
     _blocks: dict[int, tuple[list[str], str]]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import keyword
 import re
 
-from tokitai_cli import expressions
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.comments import known, shapes_in
 from tokitai_cli.drafts.indexing import Indexing
-from tokitai_cli.drafts.kernel_text import CAST
 from tokitai_cli.drafts.launch_writer import Subject, quoted
-from tokitai_cli.drafts.leaves import free
 from tokitai_cli.drafts.room import STRUCT_BYTES
 from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
@@ -38,7 +35,7 @@ class Writer(SuiteWriter):
         self.instance, self.launch = subject.instance, subject.launch
         self.constants, self.guessed = subject.constants, subject.guessed
         self.reached, self.host = subject.reached, subject.host
-        self._blocks = {}
+        self._blocks, self.sizes_of_host = {}, {}
         self.parameters = self.leaves.found
         self.sizes = [
             one
@@ -115,35 +112,6 @@ class Writer(SuiteWriter):
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
 
-    def _add_rows(self) -> None:
-        """A new size where blocks count what no argument of the kernel says: the host knows it."""
-        unknown = ["xyz".index(axis) for axis, size in self.text.axes.items() if not size]
-        if not unknown or not self.sizes:
-            return
-        grid = self.launch.grid if self.launch is not None else ()
-        told = grid[unknown[0]] if unknown[0] < len(grid) else ""
-        if told and self._expression(told):
-            return  # the host's own expression says it
-        taken = {one.name for one in self.parameters}
-        name = next(one for one in ("rows", "blocks", "count") if one not in taken)
-        if re.fullmatch(r"[A-Za-z]\w*", told) and free(told) not in taken:
-            name = free(told)
-        self.text.add_rows(self._add_size(name))
-
-    def _passed(self) -> dict[str, str]:
-        """Sizes that the host passes as products of others: the stride of a batch, m * k."""
-        found = {}
-        given = [CAST.sub("", one) for one in self.launch.args] if self.launch else []
-        for host, one in zip(given, self.leaves.args, strict=False):
-            told = self._expression(host) if re.search(r"\w\s*\*\s*\w", host) else ""
-            others = {size.name for size in self.sizes} - {one.name}
-            if told and one.integer and {*expressions.names_in(told)} <= others:
-                found[one.name] = told
-        return found
-
-    def _named(self, name: str) -> str:
-        return quoted(self.passed[name]) if name in self.passed else name
-
     def _read_comments(self, source: str) -> None:
         """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""
         owns = {name: re.sub(r"\\s\*|\\", "", place) for name, place in self.leaves.places.items()}
@@ -154,7 +122,7 @@ class Writer(SuiteWriter):
         for array, words in shapes_in(source, self.kernel, arrays).items():
             told = known(words, sizes, numbers)
             found = self.text.shape(array)
-            new = re.fullmatch(r"[A-Za-z]\w+", words[0]) and all(told[1:]) and told[1:]
+            new = re.fullmatch(r"[A-Za-z]\w+|[A-Z]", words[0]) and all(told[1:]) and told[1:]
             if new and not told[0] and not self.text.outermost(array):
                 told[0] = sizes[words[0]] = self._add_size(words[0])
             if len(found) == len(told):  # what the comment has no word for
@@ -165,16 +133,6 @@ class Writer(SuiteWriter):
         for array, name in self.text.unsaid().items():
             made[name] = made.get(name) or self._add_size(name)
             self.text.name_rows({array: made[name]})
-
-    def _add_size(self, name: str) -> str:
-        """A size that no argument of the kernel is, and what the spec calls it."""
-        taken = {one.name for one in (*self.parameters, *self.sizes)}
-        name = next(
-            one for one in (free(name), f"{name}_rows", f"{name}_count") if one not in taken
-        )
-        self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
-        self.text.sizes.append(name)
-        return name
 
     def _title(self) -> str:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.kernel.name).lower().split("_")

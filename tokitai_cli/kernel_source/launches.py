@@ -34,7 +34,8 @@ _CAST = re.compile(
 class HostLaunch(msgspec.Struct, frozen=True):
     """One launch as the host writes it; grid and block are lists of expressions, what it names put in.
 
-    file, begin: where it stands, in the program's plain text.
+    file, begin: where it stands, in the program's plain text. commented: that a comment beside the
+    kernel says it, and no code.
     """
 
     kernel: str
@@ -46,6 +47,7 @@ class HostLaunch(msgspec.Struct, frozen=True):
     line: int
     file: Path
     begin: int
+    commented: bool = False
 
 
 def launches_of(program: Program) -> list[HostLaunch]:
