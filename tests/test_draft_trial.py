@@ -60,8 +60,8 @@ __global__ void places(const float* __restrict__ x, int* __restrict__ place, int
 """
 STRIDED = """
 __global__ void copied(const float* x, float* y, int rows, int cols, int ldx, int ldy) {
-  int r = blockIdx.x, c = threadIdx.x;
-  if (r < rows && c < cols) y[r * ldy + c] = x[r * ldx + c];
+  int r = blockIdx.x;
+  for (int c = threadIdx.x; r < rows && c < cols; c += blockDim.x) y[r * ldy + c] = x[r * ldx + c];
 }
 """
 CAPPED = """
@@ -128,7 +128,8 @@ def drafted(folder: Path, text: str) -> str:
         (LARGEST, ["  negative:", "  ties:", "cols: 2}"]),
         (STRIDED,
          ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
-          'requires: ["cols <= ldx", "cols <= ldy"]']),
+          'requires: ["cols <= ldx", "cols <= ldy"]', "    inout:\n      y: {",
+          "and that the kernel keeps what lies behind its rows"]),
         (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
         (BATCHES.replace("GRID", "b * m"),
          ["  b: {", "  m: {", "x: {dtype: float32, shape: [b, m, n, dim]}",
@@ -149,3 +150,15 @@ def drafted(folder: Path, text: str) -> str:
 def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
     spec = drafted(tmp_path, text)
     assert [line for line in lines if line not in spec] == [], spec
+
+
+def test_an_output_with_padded_rows_verifies_as_its_formula_says(tmp_path: Path) -> None:
+    drafted(tmp_path, STRIDED)
+    formula = tmp_path / "formula.py"
+    lines = formula.read_text("utf-8").splitlines()
+    hint = next(line for line in lines if "keeps what is behind its rows: " in line)
+    told = hint.partition("rows: ")[2].replace("new", "x[:, :cols]")
+    assert told == "np.concatenate([x[:, :cols], y[:, cols:]], axis=1)"
+    formula.write_text("\n".join([*lines[:-2], f'    return {{"y": {told}}}', ""]), "utf-8")
+    done = tokitai("verify", tmp_path / "spec.yaml", "--suite", "quick", "--device", "cpu")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tokitai_cli.drafts.blocks import block_of
 from tokitai_cli.drafts.shapes import Shapes
@@ -63,14 +63,24 @@ class Indexing(Shapes):
 
     def within(self) -> list[tuple[str, str]]:
         """Sizes that others, the strides of rows that they go over, are at least: vocab, stride."""
-        found: dict[tuple[str, str], None] = {}
-        for strides in self._used.values():
-            for below, above in itertools.pairwise(chain_of(strides)):
-                for large in without(above, below)[:1] if len(above) == len(below) + 1 else ():
-                    told = {one for name in strides.get(below, ()) for one in self._plainly(name)}
-                    if large in self.sizes and told and large not in told:
-                        found |= dict.fromkeys((small, large) for small in sorted(told))
-        return list(found)
+        every = [pair for array in self.arrays for pair in self._rows_within(array)]
+        return list(dict.fromkeys(every))
+
+    def padded(self, array: str) -> tuple[int, str]:
+        """The axis along which an array is longer than what is reached, and up to where; else empty."""
+        shape = self.shape(array)
+        for small, large in self._rows_within(array):
+            if shape.count(large) == 1:
+                return shape.index(large), small
+        return 0, ""
+
+    def _rows_within(self, array: str) -> Iterator[tuple[str, str]]:
+        strides = self._used[array]
+        for below, above in itertools.pairwise(chain_of(strides)):
+            for large in without(above, below)[:1] if len(above) == len(below) + 1 else ():
+                told = {one for name in strides.get(below, ()) for one in self._plainly(name)}
+                if large in self.sizes and told and large not in told:
+                    yield from ((small, large) for small in sorted(told))
 
     def _plainly(self, name: str) -> list[str]:
         """Sizes that the name is compared with, as they are."""

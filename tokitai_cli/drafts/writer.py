@@ -65,6 +65,8 @@ class Writer(SuiteWriter):
         if not self.origin.room:
             self._read_comments(subject.source)
         self._add_rows()
+        self._padded = {} if self.origin.room else self._keeping()
+        self.roles |= dict.fromkeys(self._padded, "inout")
         self._limits, self._multiples = self.text.limits(), self.text.multiples()
         filled = self.filled().items()
         self._multiples |= {name: n for name, n in filled if n <= self._limits.get(name, n)}
@@ -134,6 +136,16 @@ class Writer(SuiteWriter):
             made[name] = made.get(name) or self._add_size(name)
             self.text.name_rows({array: made[name]})
 
+    def _keeping(self) -> dict[str, str]:
+        """How numpy says what outputs with rows longer than what is written keep behind it."""
+        found = {}
+        for name in (one for one, role in self.roles.items() if role == "outputs"):
+            axis, end = self.text.padded(name) if name in self.text.arrays else (0, "")
+            if end:
+                kept = f"{_local(name)}[{':, ' * axis}{_local(end)}:]"
+                found[name] = f"np.concatenate([new, {kept}], axis={axis})"
+        return found
+
     def _title(self) -> str:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.kernel.name).lower().split("_")
         kept = [one for one in words if one not in {"", "kernel", "cuda", "hip", "gpu"}]
@@ -174,6 +186,8 @@ class Writer(SuiteWriter):
             for name in self._added()
             if self.roles.get(name) == "inout"
         ]
+        kept = self._padded.items()
+        lines += [f"    # {name} keeps what is behind its rows: {told}" for name, told in kept]
         lines += [
             f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
             f'    raise NotImplementedError("nobody has written yet what {self.kernel.name} computes")',
@@ -212,7 +226,10 @@ class Writer(SuiteWriter):
             symbol = f", symbol: {quoted(variable.qualified)}" if role != "symbols" else ""
             guess = f"  # guess: that the kernel {_DOES[role]} it" if symbol else ""
             return f"      {one.name}: {{dtype: {dtype}, shape: {exact}{symbol}}}{guess}"
-        also = "" if one.const else f", and that the kernel {_DOES[role]} it"
+        does = (
+            "keeps what lies behind its rows" if one.name in self._padded else f"{_DOES[role]} it"
+        )
+        also = "" if one.const else f", and that the kernel {does}"
         before = "2, " if one.name in self.leaves.rows else ""
         inner = str(self.leaves.inner.get(one.name, STRUCT_BYTES if one.kind == "structs" else ""))
         behind = f", {inner}" if inner else ""
