@@ -199,10 +199,20 @@ def test_ties_are_asked_for_where_places_are_given(tmp_path: Path) -> None:
         "def scale(params, inputs, scalars):\n    return {'y': inputs['x'].argmax(axis=-1)}\n"
     )
     (tmp_path / "scale.hip").write_text(KERNEL.replace("float* y", "int* y"))
-    found = [one for one in advice.advise(load(path)) if "the formula" in one.text]
-    assert [one.edits[0].path[-1] for one in found] == ["negative", "ties"]
+    found = [one for one in advice.advise(load(path)) if "profile tells" in one.text]
+    words = {one.edits[0].path[-1]: one.text for one in found}
+    assert "line 2, argmax: the last of equal values" in words["ties"]
+    assert "line 2, argmax: a start at 0" in words["negative"]
     assert advice.apply(load(path), found) == (2, [])
-    assert not [one for one in advice.advise(load(path)) if "the formula" in one.text]
+    assert not [one for one in advice.advise(load(path)) if "argmax" in one.text]
+
+
+def test_a_formula_without_a_change_to_try_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, SPEC.replace(LOOSE, "- {metric: bound}"))
+    (tmp_path / "formula.py").write_text(
+        "def scale(params, inputs, scalars):\n    return {'y': inputs['x'][:, ::-1]}\n"
+    )
+    assert "main: no change of the formula alters y: nothing scores its checks" in told(path)
 
 
 def test_a_flat_limit_is_needless_only_where_the_bound_is_within_it(tmp_path: Path) -> None:

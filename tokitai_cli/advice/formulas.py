@@ -30,20 +30,27 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         if not variant.by_formula:
             continue
         found: dict[str, list[ChangesRecord]] = {}
+        seen, changed = dict[str, None](), set[str]()
         wider: dict[int, list[bool]] = {}
         missing = kinds_of(loaded, name)
         for case, ready, judgement in judged(cases_of(loaded, name), {}):
             yield from _not_finite(case, ready)
             missing -= shown_by(case, ready)
+            seen |= dict.fromkeys({**case.variant.outputs, **case.variant.inout})
+            changed |= {one.output for one in judgement.changes}
             for one in _wrong(judgement):
                 found.setdefault(one.output, []).append(one)
             for index, check in enumerate(variant.checks):
                 told = compare.covered(case, check, ready.expectations)
                 if told is not None:
                     wider.setdefault(index, []).append(told)
+        for output in (one for one in seen if one not in changed):
+            yield Advice(
+                f"{name}: no change of the formula alters {output}: nothing scores its checks"
+            )
         yield from _of_checks(name, variant, found)
         untold = {output: set(left_of(records).untold) for output, records in found.items()}
-        proposed = list(_of_profiles(loaded, name, untold))
+        proposed = list(_of_profiles(loaded, name, untold, missing))
         yield from proposed
         missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
         yield from _of_kinds(loaded, name, missing)
@@ -105,14 +112,19 @@ def _of_checks(
         yield Advice(said, (Edit(("variants", name, "checks"), check, appended=True),))
 
 
-def _of_profiles(loaded: LoadedSpec, name: str, untold: Mapping[str, set[str]]) -> Iterator[Advice]:
-    """The profiles that tell most of what none of the spec's does, until none tells more."""
+def _of_profiles(
+    loaded: LoadedSpec, name: str, untold: Mapping[str, set[str]], asked: set[str]
+) -> Iterator[Advice]:
+    """The profiles that tell most of what none of the spec's does, until none tells more.
+
+    asked: of several that tell as much, these go first.
+    """
     left = {(output, words) for output, every in untold.items() for words in every}
     if not left:
         return
     told = _told_by_candidates(loaded, name, left)
     while told:
-        best = max(told, key=lambda one: len(told[one] & left))
+        best = max(told, key=lambda one: (len(told[one] & left), one in asked))
         seen = told.pop(best) & left
         if not seen:
             break

@@ -78,8 +78,10 @@ def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
     profiles, skipped = [], dict[str, str]()
     for case, _, judgement in judged(cases, skipped):
         profiles.append(case.profile)
+        for output in {**case.variant.outputs, **case.variant.inout}:
+            found.setdefault(output, [])
         for one in judgement.changes:
-            found.setdefault(one.output, []).append(one)
+            found[one.output].append(one)
     for output, records in found.items():
         left = left_of(records)
         yield Score(

@@ -12,6 +12,7 @@ from tokitai_cli.answers.changes import (
     EXTREMES,
     OF_SUMS,
     OPPOSITE,
+    PLACES,
     RATIONAL,
     SUMS,
     Array,
@@ -102,6 +103,8 @@ class Changeable(Moving):
         plain, named = [_bare(x) for x in args], {key: _bare(x) for key, x in kwargs.items()}
         if name in _REDUCING:
             result = self._reduced(name, function, plain, named)
+        elif name in PLACES:
+            result = _placed(self.tape.next(name), function, *plain, **named)
         elif name == "where" and len(plain) == 3:
             result = self._selected(*plain)
         else:
@@ -217,6 +220,21 @@ def _spread(
     total: Any = np.sum(squares, axis=axis, keepdims=keepdims)
     variance = total / float(squares.size / max(total.size, 1) - ddof)
     return np.sqrt(variance) if function.__name__ == "std" else variance
+
+
+def _placed(
+    kind: str | None, function: Callable[..., Any], a: Any, axis: Any = None, **kwargs: Any
+) -> Any:
+    """Places of the largest or smallest elements, with a fault of a kernel that looks for them."""
+    array = np.asarray(a)
+    if kind == "latter":
+        count = array.size if axis is None else array.shape[axis]
+        return count - 1 - function(np.flip(array, axis), axis, **kwargs)
+    if kind == "absolute":
+        array = np.abs(array)
+    if kind == "zero":
+        array = (np.maximum if function is np.argmax else np.minimum)(array, 0)
+    return function(array, axis, **kwargs)
 
 
 def _blurred(result: Any, kind: str | None) -> Any:

@@ -19,8 +19,10 @@ Array = NDArray[Any]
 Call = Callable[[Callable[[Any], Any]], Mapping[str, Any]]
 
 SUMS = ("sum", "mean", "matmul", "einsum", "dot", "cumsum", "add.at")
+PLACES = ("argmax", "argmin")
 # Of these and sums alone float32 may make no error.
 RATIONAL = (
+    *PLACES,
     "sum",
     "matmul",
     "einsum",
@@ -47,6 +49,11 @@ OF_SUMS = {
 # The kinds that stand for a term that a kernel loses.
 DROPPING = ("last", "heaviest")
 OF_EXTREMES = {"summed": "a sum in its place", "last": "the last element dropped"}
+OF_PLACES = {
+    "latter": "the last of equal values",
+    "absolute": "of the absolute values",
+    "zero": "a start at 0",
+}
 OF_PAIRS = {
     "left": "the first operand alone",
     "right": "the second operand alone",
@@ -87,6 +94,8 @@ class Operation(NamedTuple):
             return {**OF_SUMS, **OF_ALL}
         if self.name in EXTREMES:
             return {**OF_EXTREMES, **OF_ALL}
+        if self.name in PLACES:
+            return OF_PLACES
         pairs = OF_PAIRS if self.name in OPPOSITE else OF_SIDES if self.name == "where" else {}
         return {**pairs, **OF_ALL}
 

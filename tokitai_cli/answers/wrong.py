@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokitai_cli.answers import changeable
 from tokitai_cli.answers import rows as rows_of
 from tokitai_cli.answers.asked import Asked, Wanted
-from tokitai_cli.answers.changes import DROPPING, Recorded
+from tokitai_cli.answers.changes import DROPPING, PLACES, Recorded
 from tokitai_cli.formula.known import ClaimError
 
 Parts = dict[str, Any]
@@ -71,13 +71,15 @@ def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: 
             outputs = changeable.outputs(asked.in_double, change)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
-        for name, values in outputs.items():
-            if name not in found:
-                continue
-            right = found[name]["reference"]
-            right = right if rows is None else right[rows]
-            if right.shape == values.shape and not _same(right, values):
-                found[name].setdefault("changes", {})[change.words] = _as_output(values, right)
+        right = {name: parts["reference"] for name, parts in found.items() if name in outputs}
+        right = {name: one if rows is None else one[rows] for name, one in right.items()}
+        same = {name for name, one in right.items() if _same(one, outputs[name])}
+        # A place that nothing alters is told of: no row has what would, such as equal values.
+        told = change.operation.name in PLACES and len(same) == len(right)
+        for name, one in right.items():
+            values, whole = outputs[name], one.dtype.kind in "iu"
+            if one.shape == values.shape and (name not in same or (told and whole)):
+                found[name].setdefault("changes", {})[change.words] = _as_output(values, one)
 
 
 def sampled(
