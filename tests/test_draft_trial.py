@@ -74,13 +74,15 @@ __global__ void few(const float* x, float* y, int n) {
 void host(const float* x, float* y, int n) { few<<<(n + 255) / 256, 256>>>(x, y, n); }
 """
 BATCHES = """
+int cdiv(int a, int b) { return (a + b - 1) / b; }
 __global__ void scaled(const float* x, float* y, int n, int dim, float a) {
   int i = blockIdx.x * 32 + threadIdx.x;
   int off = blockIdx.y * n * dim;
   if (i < n) for (int d = 0; d < dim; d++) y[off + i * dim + d] = a * x[off + i * dim + d];
 }
 void host(const float* x, float* y, int b, int m, int n, int dim, float a) {
-  scaled<<<dim3((n + 31) / 32, GRID), 32>>>(x, y, n, dim, a);
+  dim3 grid(GRID);
+  scaled<<<grid, 32>>>(x, y, n, dim, a);
 }
 """
 COMMENTED = """
@@ -131,13 +133,15 @@ def drafted(folder: Path, text: str) -> str:
           'requires: ["cols <= ldx", "cols <= ldy"]', "    inout:\n      y: {",
           "and that the kernel keeps what lies behind its rows"]),
         (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
-        (BATCHES.replace("GRID", "b * m"),
+        (BATCHES.replace("GRID", "(n + 31) / 32, b * m"),
          ["  b: {", "  m: {", "x: {dtype: float32, shape: [b, m, n, dim]}",
           'grid: ["(n + 31) // 32", "b * m"]\n']),
-        (BATCHES.replace("GRID", "2"), ["x: {dtype: float32, shape: [2, n, dim]}",
-                                        'grid: ["(n + 31) // 32", 2]\n']),
-        (BATCHES.replace("(n + 31) / 32, GRID", "tiles(n), b"),
+        (BATCHES.replace("GRID", "(n + 31) / 32, 2"),
+         ["x: {dtype: float32, shape: [2, n, dim]}", 'grid: ["(n + 31) // 32", 2]\n']),
+        (BATCHES.replace("GRID", "tiles(n), b"),
          ["shape: [b, n, dim]", 'grid: ["ceil_div(n, 32)", b]  # guess: x by the kernel\'s text, ']),
+        (BATCHES.replace("GRID", "cdiv(n, 32), b"),
+         ["shape: [b, n, dim]", 'grid: ["((n + 32 - 1) // 32)", b]\n']),
         (COMMENTED,
          ["x: {dtype: float32, shape: [B, rows, cols]}  # guess: its shape, its comment says so",
           'grid: ["ceil_div(cols, 64)", B]  # guess: its comment says so',
@@ -145,7 +149,7 @@ def drafted(folder: Path, text: str) -> str:
         (SHARED, ["block: [32]  # guess: by the kernel's text, there is no launch"]),
     ],
     ids=["attention", "optimizer", "largest", "strided", "capped", "batches", "two", "tiles",
-         "commented", "shared"],
+         "helper", "commented", "shared"],
 )  # fmt: skip
 def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
     spec = drafted(tmp_path, text)

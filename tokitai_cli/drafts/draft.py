@@ -83,7 +83,7 @@ def drafts(
     program was read with. like: a shipped op's variant that formula, profiles and suites are taken from.
     room: see `Origin`.
     """
-    launches = launches_of(program)
+    launches = launches_of(program, None if room else returned(program))
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
     given = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]

@@ -10,7 +10,7 @@ import msgspec
 
 from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import configurations, split
+from tokitai_cli.kernel_source.text import Macro, configurations, split
 
 _BEFORE = 20_000  # letters in front of a launch that are read for its names
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
@@ -50,9 +50,13 @@ class HostLaunch(msgspec.Struct, frozen=True):
     commented: bool = False
 
 
-def launches_of(program: Program) -> list[HostLaunch]:
-    """All launches that the program's files hold, in their order."""
+def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) -> list[HostLaunch]:
+    """All launches that the program's files hold, in their order.
+
+    functions: those whose expressions stand in their place, as `variables.returned` has them.
+    """
     found: list[HostLaunch] = []
+    macros = {**(functions or {}), **program.macros}
     for path in program.files:
         text = program.texts[path].plain
         line = program.texts[path].line
@@ -61,11 +65,9 @@ def launches_of(program: Program) -> list[HostLaunch]:
             named = _NAMED.search(callee)
             if named is None:
                 continue
-            names = constants | _locals(
-                spread(text[max(0, begin - _BEFORE) : begin], program.macros)
-            )
+            names = constants | _locals(spread(text[max(0, begin - _BEFORE) : begin], macros))
             names = {name: value for name, value in names.items() if name not in args}
-            told = [spread(one, program.macros) for one in configuration]
+            told = [spread(one, macros) for one in configuration]
             grid, block, shared = (*told, "", "", "")[:3]
             found.append(
                 HostLaunch(
@@ -137,7 +139,8 @@ def _locals(before: str) -> dict[str, str]:
     for statement in _GIVEN.finditer(before):
         for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
             value = "" if match is None else " ".join((match[2] or match[3]).split())
-            if match is None or _UNREADABLE.search(value):
+            # Of a dim3 each extent is read for itself.
+            if match is None or (_UNREADABLE.search(value) and not statement[0].startswith("dim3")):
                 continue
             if not re.search(rf"\b{match[1]}\b", value):
                 found[match[1]] = value
