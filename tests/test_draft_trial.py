@@ -142,6 +142,8 @@ def drafted(folder: Path, text: str) -> str:
          ["shape: [b, n, dim]", 'grid: ["ceil_div(n, 32)", b]  # guess: x by the kernel\'s text, ']),
         (BATCHES.replace("GRID", "cdiv(n, 32), b"),
          ["shape: [b, n, dim]", 'grid: ["((n + 32 - 1) // 32)", b]\n']),
+        (BATCHES.replace("GRID", "(n + 31) / 32, b, m").replace(
+            "blockIdx.y *", "(blockIdx.z * gridDim.y + blockIdx.y) *"), ["shape: [m, b, n, dim]"]),
         (COMMENTED,
          ["x: {dtype: float32, shape: [B, rows, cols]}  # guess: its shape, its comment says so",
           'grid: ["ceil_div(cols, 64)", B]  # guess: its comment says so',
@@ -149,7 +151,7 @@ def drafted(folder: Path, text: str) -> str:
         (SHARED, ["block: [32]  # guess: by the kernel's text, there is no launch"]),
     ],
     ids=["attention", "optimizer", "largest", "strided", "capped", "batches", "two", "tiles",
-         "helper", "commented", "shared"],
+         "helper", "axes", "commented", "shared"],
 )  # fmt: skip
 def test_a_newcomers_kernel_is_drafted(text: str, lines: list[str], tmp_path: Path) -> None:
     spec = drafted(tmp_path, text)

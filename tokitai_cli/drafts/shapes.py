@@ -46,11 +46,29 @@ class Shapes(Terms):
         }
         self.said: dict[str, list[str]] = {}
         self.rows: dict[str, str] = {}
-        self._used = {name: self._strides(name) for name in arrays}
+        self._used: dict[str, dict[Stride, set[str]]] = {}
         self._told: dict[str, list[str]] = {}
+        self._read()
+        self.axes = {axis: self._axis(axis) for axis in _axes(self.body)}
+
+    def _read(self) -> None:
+        """Take the indices of the body apart, and learn what their names go over."""
+        self._used = {name: self._strides(name) for name in self.arrays}
         for strides in self._used.values():
             self._learn(strides)
-        self.axes = {axis: self._axis(axis) for axis in _axes(self.body)}
+
+    def put_grid(self, extents: Mapping[str, str]) -> None:
+        """Sizes in place of `gridDim`, by axes, where blocks count nothing but them.
+
+        An axis along which the kernel steps may have any number of blocks, and is left.
+        """
+        for axis, told in extents.items():
+            here, size = rf"\bgridDim\s*\.\s*{axis}\b", apart(told)
+            if re.search(rf"\+=[^;{{]*{here}", self.body):
+                continue
+            self.body = re.sub(here, size, self.body)
+            self.variables = {n: re.sub(here, size, one) for n, one in self.variables.items()}
+        self._read()
 
     def add_rows(self, name: str) -> None:
         """A size of the host's alone, which the blocks count that nothing else tells the size of."""

@@ -65,6 +65,9 @@ class Writer(SuiteWriter):
         if not self.origin.room:
             self._read_comments(subject.source)
         self._add_rows()
+        if not self.origin.room and "gridDim" in self.text.body:
+            counted = zip("xyz", self.text.grid(["1"]), strict=False)
+            self.text.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
         self._padded = {} if self.origin.room else self._keeping()
         self.roles |= dict.fromkeys(self._padded, "inout")
         self._limits, self._multiples = self.text.limits(), self.text.multiples()
