@@ -251,12 +251,19 @@ class RoomWriter(HostSizes):
         values = {**sizes, **{one.name: 1 for one in self._numbers() if one.integer}}
         values |= places("thread", [count(one, sizes) for one in block])
         values |= places("block", [count(one, sizes) for one in grid])
-        drawn: dict[str, int] = {}
-        for one in self.parameters:
-            told = re.search(r"(below|end|hi|value): \"?([^,}\"]+)", self._draw(one))
-            if self.roles.get(one.name) in {"inputs", "inout"} and told:
-                drawn[one.name] = count(told[2], sizes) - (told[1] == "below")
+        drawn = {name: count(end, sizes) - less for name, (end, less) in self._drawn.items()}
         return Reach(body or self.text.body, values, self.text.constants, drawn)
+
+    @functools.cached_property
+    def _drawn(self) -> dict[str, tuple[str, bool]]:
+        """The end of what arrays that are read are drawn up to, and whether they stay below it."""
+        read = [one for one in self.parameters if self.roles.get(one.name) in {"inputs", "inout"}]
+        ends = (re.search(r"(below|end|hi|value): \"?([^,}\"]+)", self._draw(one)) for one in read)
+        return {
+            one.name: (end[2], end[1] == "below")
+            for one, end in zip(read, ends, strict=True)
+            if end
+        }
 
     def _fitting(self, size: str, value: int) -> int:
         """About `value`, as the kernel takes it: a multiple, and no more than its own arrays hold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -137,8 +138,11 @@ class SuiteWriter(ProfileWriter):
 
     def _elements(self, shape: Mapping[str, int]) -> int:
         """Elements of all arrays."""
-        every = (self.text.shape(name) for name in self.text.arrays)
-        return sum(math.prod(count(one, shape) for one in extents) for extents in every)
+        return sum(math.prod(count(one, shape) for one in extents) for extents in self._extents_of)
+
+    @functools.cached_property
+    def _extents_of(self) -> list[list[str]]:
+        return [self.text.shape(name) for name in self.text.arrays]
 
     def _started(self, grid: list[str]) -> list[str]:
         """The grid with a block at least along each axis, where the smallest shape would have none."""
