@@ -9,7 +9,7 @@ import pytest
 from tokitai_cli import spec
 from tokitai_cli.build import build
 from tokitai_cli.devices.cpu import CpuDevice
-from tokitai_cli.drafts.kernel_text import flat, without_pointers
+from tokitai_cli.indices.kernel_text import flat, without_pointers
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
 from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, kernel_entry

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.drafts.kernel_text import scoped
-from tokitai_cli.drafts.reach import Reach, places
+from tokitai_cli.indices.kernel_text import scoped
+from tokitai_cli.indices.reach import Reach, places
 from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.text import macros_of
 from tokitai_cli.pipeline.find import drafts_of

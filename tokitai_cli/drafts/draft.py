@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.drafts.comments import launch_in
-from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.flags import fault
+from tokitai_cli.indices.comments import launch_in
+from tokitai_cli.indices.kernel_text import flat
 from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.host_values import value_of
 from tokitai_cli.kernel_source.launches import (

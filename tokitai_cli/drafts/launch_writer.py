@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.blocks import LANES, WARP
-from tokitai_cli.drafts.indexing import Indexing
-from tokitai_cli.drafts.kernel_text import unguarded
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.errors import SpecError
+from tokitai_cli.indices.blocks import LANES, WARP
+from tokitai_cli.indices.indexing import Indexing
+from tokitai_cli.indices.kernel_text import unguarded
 from tokitai_cli.kernel_source.launches import HostLaunch
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter
 from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR

@@ -8,17 +8,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.blocks import LANES, WARP
 from tokitai_cli.drafts.host_sizes import HostSizes
-from tokitai_cli.drafts.kernel_text import flat
 from tokitai_cli.drafts.launch_writer import (
     MOST_BLOCK,
     MOST_THREADS,
     SHARED,
     defaults,
 )
-from tokitai_cli.drafts.reach import Reach, places
 from tokitai_cli.errors import SpecError
+from tokitai_cli.indices.blocks import LANES, WARP
+from tokitai_cli.indices.kernel_text import flat
+from tokitai_cli.indices.reach import Reach, places
 from tokitai_cli.kernel_source.signatures import Parameter
 
 STRUCT_BYTES = 64  # of a struct where nothing says it

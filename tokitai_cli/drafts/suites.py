@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.kernel_text import statement_end
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.drafts.profiles import ProfileWriter
 from tokitai_cli.drafts.room import AFFORDED, count
 from tokitai_cli.errors import SpecError
+from tokitai_cli.indices.kernel_text import statement_end
 from tokitai_cli.spec.gaps import GUESS
 
 # Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.

@@ -6,12 +6,12 @@ import keyword
 import re
 
 from tokitai_cli.drafts.accessors import blocks_of
-from tokitai_cli.drafts.comments import known, shapes_in
-from tokitai_cli.drafts.indexing import Indexing
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.room import STRUCT_BYTES
 from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
+from tokitai_cli.indices.comments import known, shapes_in
+from tokitai_cli.indices.indexing import Indexing
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS

@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli import expressions
-from tokitai_cli.drafts.kernel_text import defined, indices, scoped, without_pointers
-from tokitai_cli.drafts.strides import Stride, apart, product
 from tokitai_cli.errors import SpecError
+from tokitai_cli.indices.kernel_text import defined, indices, scoped, without_pointers
+from tokitai_cli.indices.strides import Stride, apart, product
 
 DEPTH = 4  # of definitions put in
 

@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 
-from tokitai_cli.drafts.kernel_text import conditions, indices
+from tokitai_cli.indices.kernel_text import conditions, indices
 from tokitai_cli.kernel_source.text import split
 
 _MOST = 1 << 40

@@ -11,9 +11,9 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from tokitai_cli.drafts.kernel_text import defined, indices
-from tokitai_cli.drafts.strides import Stride, apart, chain_of, product, quotient, without
-from tokitai_cli.drafts.terms import DEPTH, Terms
+from tokitai_cli.indices.kernel_text import defined, indices
+from tokitai_cli.indices.strides import Stride, apart, chain_of, product, quotient, without
+from tokitai_cli.indices.terms import DEPTH, Terms
 
 _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)

@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli.drafts.blocks import block_of
-from tokitai_cli.drafts.shapes import Shapes
-from tokitai_cli.drafts.strides import chain_of, quotient, without
+from tokitai_cli.indices.blocks import block_of
+from tokitai_cli.indices.shapes import Shapes
+from tokitai_cli.indices.strides import chain_of, quotient, without
 
 
 class Indexing(Shapes):
