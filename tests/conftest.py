@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import re
 import secrets
@@ -97,11 +98,17 @@ def build_cache() -> Iterator[Path]:
         yield BUILDS
 
 
+@functools.cache
+def has_gpu() -> bool:
+    """Whether this machine has one: asked once, for nvidia-smi takes its time."""
+    return bool(nvidia.gpus()[0])
+
+
 @pytest.fixture(scope="module", autouse=True)
 def no_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
     """A GPU of this machine is there for the tests marked `gpu` alone: `auto` is cpu in all others."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("gpu") is None and nvidia.gpus()[0]:
+        if request.node.get_closest_marker("gpu") is None and has_gpu():
             patch.setenv(nvidia.VISIBLE, "")
         yield
 
