@@ -8,179 +8,57 @@ are written into DIR. Each translation unit (HeCBench: what its Makefiles compil
 own steps: kernels taken out of host code, compiled, linked with the unit that serves them. The
 compiler is told not to optimise. Results are kept in DIR/results.jsonl, so that a run can go on.
 
-With --bind N it takes N units at random, builds each kernel that `tokitai find` can bind by the spec
-that find drafts for it, and runs it once at the sizes that are guessed there.
+With --bind N it takes N units at random (all where there are fewer), builds each kernel that `tokitai
+find` can bind by the spec that find drafts for it, and runs it at the sizes that are guessed there, as
+`find --run` does: where it does not come to its end the draft is changed by how it ended.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
 import json
 import os
 import random
 import re
-import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from numpy.typing import NDArray
 
+from bench.corpus_units import Unit, extract, units
 from tokitai_cli.build import Artifact, build
 from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.errors import TokitaiError
-from tokitai_cli.inputs import draw
 from tokitai_cli.kernel_server import Server
 from tokitai_cli.model.buffers import symbols_of
-from tokitai_cli.model.case import LoadedSpec
+from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
 from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
 from tokitai_cli.model.spec import Variant
-from tokitai_cli.pipeline.find import drafts_of, write_drafts
-from tokitai_cli.plan import Selection, memory_bytes, plan
-from tokitai_cli.spec import load
-from tokitai_cli.spec.gaps import GAP
+from tokitai_cli.pipeline.find import drafts_of
+from tokitai_cli.trial.attempt import Ended, loaded_draft
+from tokitai_cli.trial.attempt import attempt as run_draft
+from tokitai_cli.trial.settle import settle
 
-SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".hip", ".C")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.M)
-_MOST_BYTES, _RUN_SECONDS = 1 << 30, 20.0
+_RUN_SECONDS = 5.0
 _QUOTED = re.compile(r"['\u2018`][^'\u2019]*['\u2019]")
 
 
-class Unit(msgspec.Struct, frozen=True):
-    """A source with the include folders, macros and standard that its program compiles it with."""
-
-    name: str
-    source: Path
-    flags: tuple[str, ...]
-
-
-def extract(git: Path, folder: Path, prefix: str) -> None:
-    """Write the files of HEAD below `prefix` into `folder`, but for those that the git lacks."""
-    if (folder / ".done").exists():
-        return
-    git_words = ["git", "-C", str(git)]
-    listing = subprocess.run(
-        [*git_words, "ls-tree", "-r", "-z", "HEAD"], capture_output=True, check=True
-    )
-    with subprocess.Popen(
-        [*git_words, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as batch:
-        assert batch.stdin is not None
-        assert batch.stdout is not None
-        for entry in filter(None, listing.stdout.split(b"\0")):
-            meta, _, path = entry.partition(b"\t")
-            mode, kind, digest = meta.split()
-            name = os.fsdecode(path)
-            if kind != b"blob" or mode == b"120000" or not name.startswith(prefix):
-                continue
-            batch.stdin.write(digest + b"\n")
-            batch.stdin.flush()
-            head = batch.stdout.readline().split()
-            if len(head) == 3:
-                data = batch.stdout.read(int(head[2]) + 1)[:-1]
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(data)
-        batch.stdin.close()
-    (folder / ".done").touch()
-
-
-def _text(path: Path) -> str:
-    return path.read_text("utf-8", "replace")
-
-
-def holds_kernels(source: Path, folders: tuple[Path, ...], root: Path) -> bool:
-    """Whether `__global__` stands in `source` or in what it includes from below `root`."""
-    seen: set[Path] = set()
-    waiting = [source]
-    while waiting:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        text = _text(path)
-        if "__global__" in text:
-            return True
-        for name in _INCLUDE.findall(text):
-            places = (Path(os.path.normpath(one / name)) for one in (path.parent, *folders))
-            waiting += [one for one in places if one.is_relative_to(root) and one.is_file()][:1]
-    return False
-
-
-def _made(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Sources that `make` would compile in `folder`, with their flags; nothing is run."""
-    try:
-        done = subprocess.run(
-            ["make", "-n", "-B", "-k"], cwd=folder, capture_output=True, timeout=20, check=False,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for line in done.stdout.decode("utf-8", "replace").replace("\\\n", " ").splitlines():
-        words: list[str] = []
-        with contextlib.suppress(ValueError):
-            words = shlex.split(line.replace("-I ", "-I"))
-        flags: dict[str, None] = {}
-        for word in words:
-            if word.startswith("-I"):
-                flags["-I" + os.path.normpath(folder / word[2:])] = None
-            elif re.match(r"-D\w|-std=(?:c|gnu)\+\+", word):
-                flags[word] = None
-        for word in words:
-            if word.endswith(SOURCES) and not word.startswith("-"):
-                yield Path(os.path.normpath(folder / word)), tuple(flags)
-
-
-def hecbench(root: Path) -> Iterator[Unit]:
-    """Units of HeCBench's HIP programs."""
-    for program in sorted((root / "src").glob("*-hip")):
-        found: dict[Path, tuple[str, ...]] = {}
-        for makefile in (program / "Makefile", *sorted(program.glob("*/Makefile"))):
-            if makefile.is_file():
-                for source, flags in _made(makefile.parent):
-                    if source.is_file() and source.is_relative_to(root):
-                        found.setdefault(source, flags)
-        for source, flags in found.items():
-            yield Unit(str(source.relative_to(root)), source, flags)
-
-
-def rocm_examples(root: Path) -> Iterator[Unit]:
-    """Units of ROCm's examples."""
-    for source in sorted(root.rglob("*.hip")):
-        near = (source.parent / "include", source.parent.parent / "include")
-        folders = [f"-I{one}" for one in (root / "Common", root / "External", *near)]
-        if re.search(r"std::(span|ranges)", _text(source)):
-            folders.append("-std=c++20")
-        yield Unit(str(source.relative_to(root)), source, tuple(folders))
-
-
-def units(roots: tuple[Path, Path]) -> list[Unit]:
-    """Every unit of both repositories that holds kernels."""
-    found = [
-        (root, one)
-        for root, of in zip(roots, (hecbench, rocm_examples), strict=True)
-        for one in of(root)
-    ]
-    return [
-        one
-        for root, one in found
-        if holds_kernels(
-            one.source, tuple(Path(f[2:]) for f in one.flags if f.startswith("-I")), root
-        )
-    ]
-
-
 class Bound(msgspec.Struct):
-    """One kernel: its draft's spec and entry where it has one, what stops its build, and its run."""
+    """One kernel: its draft and entry where it has one, what stops its build, and how its run ended."""
 
-    loaded: LoadedSpec | None = None
+    draft: Draft
+    variant: Variant | None = None
     entry: KernelEntry | None = None
     errors: list[str] = []
+    first: str = ""
     ended: str = ""
 
 
@@ -200,68 +78,72 @@ def attempt(
 
 
 def bound(unit: Unit, folder: Path) -> list[Bound]:
-    """Each kernel of a unit built by its drafted spec, and run once at the draft's own sizes."""
+    """Each kernel of a unit built by its drafted spec, and run at the draft's own sizes."""
     include = tuple(Path(flag[2:]) for flag in unit.flags if flag.startswith("-I"))
     macros = (flag[2:].partition("=") for flag in unit.flags if flag.startswith("-D"))
     defines = {name: value for name, _, value in macros}
-    found = drafts_of(unit.source, include, folder / "spec", defines=defines)
+    folder.mkdir(parents=True)
+    found = drafts_of(unit.source, include, folder, defines=defines)
     if isinstance(found, Unread):
         return []
-    kernels = [Bound(errors=["no draft"]) for one in found[0] if not one.spec]
-    drafted: list[Bound] = []
-    for path in write_drafts([one for one in found[0] if one.spec], folder):
-        for file in (path, path.parent / "formula.py"):
-            file.write_text(file.read_text("utf-8").replace(GAP, "# filled in:"), "utf-8")
+    kernels = [Bound(one) for one in found[0]]
+    for one in kernels:
+        if not one.draft.spec:
+            one.errors = ["no draft"]
+            continue
         try:
-            loaded = load(path)
-            (variant,) = loaded.spec.variants.values()
-            (launch,) = variant.launches
-            drafted.append(Bound(loaded, kernel_entry(variant, launch, WARP_SIZES[0])))
+            loaded = loaded_draft(one.draft, folder)
+            (one.variant,) = loaded.spec.variants.values()
+            (launch,) = one.variant.launches
+            one.entry = kernel_entry(one.variant, launch, WARP_SIZES[0])
         except TokitaiError as error:
-            kernels.append(Bound(errors=[str(error)]))
-    with_symbols = [one for one in drafted if symbols_of(_variant(one))]
+            one.errors = [str(error)]
+    drafted = [one for one in kernels if one.variant is not None]
+    with_symbols = [one for one in drafted if one.variant and symbols_of(one.variant)]
     plain = [one for one in drafted if one not in with_symbols]
     for group in (plain, *([one] for one in with_symbols)):
-        if _build_and_run(unit, group):
+        if _build_and_run(unit, group, folder):
             for one in group if len(group) > 1 else ():
-                _build_and_run(unit, [one])
-    return [*kernels, *drafted]
+                _build_and_run(unit, [one], folder)
+    return kernels
 
 
-def _variant(one: Bound) -> Variant:
-    assert one.loaded is not None
-    return next(iter(one.loaded.spec.variants.values()))
-
-
-def _build_and_run(unit: Unit, group: list[Bound]) -> list[str]:
+def _build_and_run(unit: Unit, group: list[Bound], folder: Path) -> list[str]:
     """Build kernels together and run each; what stops the build, of all of them."""
-    if not group:
+    if not group or group[0].variant is None:
         return []
     entries = tuple(dict.fromkeys(one.entry for one in group if one.entry is not None))
-    held = symbols_of(_variant(group[0]))
+    held = symbols_of(group[0].variant)
     symbols = tuple((name, buffer.dtype) for name, buffer in held.items())
     artifact, errors = attempt(unit, entries, symbols)
     for one in group:
         one.errors = errors
-        one.ended = _run(artifact, one) if artifact is not None else ""
+        if artifact is not None:
+            runner = _Runner(artifact, folder)
+            one.ended = settle(one.draft, runner).ended.why
+            one.first = runner.first
     return errors
 
 
-def _run(artifact: Artifact, one: Bound) -> str:
-    """What ended the one case of a draft, empty where the kernels came to their end."""
-    assert one.loaded is not None
-    device, options = CpuDevice(), DeviceOptions(threads=1)
-    command = device.launch_command(artifact.path, options)
-    try:
-        (case,) = plan(one.loaded, Selection()).cases
-        if memory_bytes(case, 1) > _MOST_BYTES:
-            return "the guessed sizes are too large to be run"
-        arrays = {name: drawn.array for name, drawn in draw(case).items()}
-        with Server(command, device.launch_environment(options), artifact.request) as server:
+class _Runner:
+    """Runs drafts of one kernel by the artifact that serves it."""
+
+    def __init__(self, artifact: Artifact, folder: Path) -> None:
+        self._artifact, self._folder, self.first = artifact, folder, ""
+        self._runs = 0
+
+    def __call__(self, draft: Draft) -> Ended:
+        ended = run_draft(draft, self._folder, self._serve)
+        self.first = self.first if self._runs else ended.why
+        self._runs += 1
+        return ended
+
+    def _serve(self, case: Case, arrays: Mapping[str, NDArray[Any]]) -> None:
+        device, options = CpuDevice(), DeviceOptions(threads=1)
+        command = device.launch_command(self._artifact.path, options)
+        environment = device.launch_environment(options)
+        with Server(command, environment, self._artifact.request) as server:
             server.run(case, arrays, repetitions=1, timeout=_RUN_SECONDS)
-    except (TokitaiError, ValueError) as error:
-        return str(error).splitlines()[0]
-    return ""
 
 
 def bind(chosen: list[Unit], work: Path) -> None:
@@ -272,20 +154,23 @@ def bind(chosen: list[Unit], work: Path) -> None:
         for one in here:
             ended = re.sub(r"0x[0-9a-f]+, ?", "", one.ended)[:130]
             told = reason(one.errors) if one.errors else ended
-            name = one.entry.expr if one.entry else ""
+            name = one.entry.expr if one.entry else one.draft.kernel.name
             if told:
                 sys.stdout.write(f"      {unit.name} {name}: {told}\n")
+            elif one.first:
+                sys.stdout.write(f"   ok {unit.name} {name}: {one.first[:130]}\n")
         every += here
         sys.stdout.flush()
         sys.stderr.write(f"\r{number + 1}/{len(chosen)} {unit.name[:70]:70}")
     count = len(every)
     drafted = sum(one.errors != ["no draft"] for one in every)
     built = sum(not one.errors for one in every)
+    plain = sum(not one.errors and not one.first for one in every)
     ran = sum(not one.errors and not one.ended for one in every)
+    shares = [f"{one} ({100 * one / max(1, count):.1f} %)" for one in (built, plain, ran)]
     sys.stdout.write(
-        f"{len(chosen)} units: {count} kernels, {drafted} with a draft, {built} of them build"
-        f" ({100 * built / max(1, count):.1f} % of the kernels), {ran} of these run to their end"
-        f" at the guessed sizes ({100 * ran / max(1, built):.1f} %)\n"
+        f"{len(chosen)} units: {count} kernels, {drafted} with a draft, {shares[0]} build,"
+        f" {shares[1]} run to their end at once, {shares[2]} after changes by how they ended\n"
     )
 
 
@@ -332,7 +217,8 @@ def main() -> None:
     extract(options.hecbench, roots[0], "src/")
     extract(options.rocm_examples, roots[1], "")
     if options.bind:
-        found = random.Random(options.seed).sample(units(roots), options.bind)  # noqa: S311
+        every = units(roots)
+        found = random.Random(options.seed).sample(every, min(options.bind, len(every)))  # noqa: S311
         shutil.rmtree(work / "drafts", ignore_errors=True)
         bind(found, work)
         return

@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "drafts": GROUND | {"indices", "spec"},
     "pipeline": GROUND | STAGES | {"report", "drafts"},
     "mutation": GROUND | STAGES | {"pipeline"},
+    "trial": GROUND | STAGES | {"drafts", "pipeline"},
     "advice": GROUND | STAGES | {"pipeline"},
     "results": GROUND | {"evidence"},
     "batch": GROUND | STAGES | {"pipeline", "report", "results"},
@@ -48,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": GROUND
     | STAGES
     | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "advice", "gfx"}
-    | {"every_op"},
+    | {"every_op", "trial"},
 }
 HOMES = {
     "typer": {"cli"},

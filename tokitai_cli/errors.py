@@ -115,10 +115,21 @@ class ChildError(TokitaiError):
     """The process that serves kernels failed while it had a request."""
 
 
+DYNAMIC_SHARED = "dynamic shared memory"
+
+
 class ChildCrashedError(ChildError):
-    """The child died by itself or broke the protocol."""
+    """The child died by itself or broke the protocol.
+
+    array: past whose end a kernel went, DYNAMIC_SHARED or a buffer of the case; empty where it is not
+    known. past: bytes beyond that end.
+    """
 
     exit_code = 5
+
+    def __init__(self, message: str, *, mend: str = "", array: str = "", past: int = 0) -> None:
+        super().__init__(message, mend=mend)
+        self.array, self.past = array, past
 
 
 class ChildTimeoutError(ChildError):

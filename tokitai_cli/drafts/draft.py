@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
+from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.flags import fault
 from tokitai_cli.indices.comments import launch_in
@@ -60,7 +63,7 @@ _BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true"
 class Draft(msgspec.Struct, frozen=True):
     """What could be made of a kernel. `reasons` say why it cannot be bound; the texts are empty then.
 
-    instance: the kernel, as a spec names it.
+    instance: the kernel, as a spec names it. again: the draft that allows for what a run has shown.
     """
 
     kernel: Kernel
@@ -68,6 +71,7 @@ class Draft(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
     spec: str
     formula: str
+    again: Callable[[Seen], Draft]
 
 
 def drafts(
@@ -97,19 +101,26 @@ def drafts(
         named = [one for one in kernels if one.qualified == kernel.qualified]
         overloaded = any(one.parameters != kernel.parameters for one in named)
         launch = fitting[0] if fitting else None
-        found.append(_draft(program, kernel, launch, origin, like, overloaded, variables))
+        asked = _Asked(program, kernel, launch, origin, like, overloaded, variables)
+        found.append(_draft(asked, NOTHING))
     return found
 
 
-def _draft(
-    program: Program,
-    kernel: Kernel,
-    launch: HostLaunch | None,
-    origin: Origin,
-    like: Model | None,
-    overloaded: bool,
-    variables: Sequence[Variable],
-) -> Draft:
+class _Asked(NamedTuple):
+    """A kernel that a draft is asked for. overloaded: whether another one has its name."""
+
+    program: Program
+    kernel: Kernel
+    launch: HostLaunch | None
+    origin: Origin
+    like: Model | None
+    overloaded: bool
+    variables: Sequence[Variable]
+
+
+def _draft(asked: _Asked, seen: Seen) -> Draft:
+    program, kernel, launch, origin, like, overloaded, variables = asked
+    origin, again = origin._replace(seen=seen), functools.partial(_draft, asked)
     arguments, guessed = _template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
@@ -129,7 +140,7 @@ def _draft(
         told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
         reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
     if reasons:
-        return Draft(kernel, instance, tuple(reasons), "", "")
+        return Draft(kernel, instance, tuple(reasons), "", "", again)
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     members = _members(program, given)
     if launch is not None:
@@ -146,7 +157,7 @@ def _draft(
         plain, instance, guessed, leaves, launch, origin, constants, source, reached, host
     )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
-    return Draft(kernel, instance, (), writer.spec(), writer.formula())
+    return Draft(kernel, instance, (), writer.spec(), writer.formula(), again)
 
 
 def _commented(kernel: Kernel, source: str, constants: Mapping[str, str]) -> HostLaunch | None:

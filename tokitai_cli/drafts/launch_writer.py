@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.leaves import Leaves
+from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.errors import SpecError
 from tokitai_cli.indices.blocks import LANES, WARP
 from tokitai_cli.indices.indexing import Indexing
@@ -43,12 +44,14 @@ class Origin(NamedTuple):
     """Where a kernel comes from: its source and folders of headers from the spec on, and flags.
 
     room: whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
+    seen: what an earlier run asked for.
     """
 
     source: str
     include: Sequence[str]
     flags: Sequence[str]
     room: bool
+    seen: Seen = NOTHING
 
 
 class Subject(NamedTuple):
@@ -76,6 +79,7 @@ class LaunchWriter:
     kernel: Kernel
     leaves: Leaves
     launch: HostLaunch | None
+    origin: Origin
     constants: Mapping[str, str]
     sizes: list[Parameter]
     sizes_of_host: dict[str, str]  # variables of its own in its grid, by what the spec calls them
@@ -106,7 +110,7 @@ class LaunchWriter:
             f"        grid: [{', '.join(map(quoted, self._started(grid[0])))}]{grid[1]}",
             f"        block: [{', '.join(map(quoted, block[0]))}]{block[1]}",
         ]
-        if SHARED.search(self.kernel.body):
+        if SHARED.search(self.kernel.body) or self.origin.seen.shared:
             shared, guess = self._shared(bool(block[1]))
             lines.append(f"        shared: {quoted(shared)}{guess}")
         args = ", ".join(self._named(one.name) for one in self.leaves.args)

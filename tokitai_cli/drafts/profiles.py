@@ -44,7 +44,10 @@ class ProfileWriter(RoomWriter):
     def _profiles(self) -> list[str]:
         read = [p for p in self.parameters if self.roles.get(p.name, "outputs") != "outputs"]
         drawn = [f"{one.name}: {told}" for one in read if (told := self._draw(one))]
-        inputs = [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges"] * bool(drawn)
+        also = "; with other whole numbers it did not come to its end" * bool(
+            self.origin.seen.whole
+        )
+        inputs = [f"    inputs: {{{', '.join(drawn)}}}  # guess: ranges{also}"] * bool(drawn)
         small = [one.replace("{kind: uniform}", _SMALL) for one in inputs]
         lines = ["profiles:", "  normal:", "    draw: normal", '    help: "N(0,1)"', *inputs]
         for name, why in () if self.origin.room else self._telling():
@@ -145,8 +148,10 @@ class ProfileWriter(RoomWriter):
         dtype = one.dtypes[0] if one.dtypes else ""
         if "float" in dtype:
             return self._of_floats(one)
-        if "int" not in dtype:
-            return ""
+        return self.origin.seen.whole or self._of_whole(one, dtype) if "int" in dtype else ""
+
+    def _of_whole(self, one: Parameter, dtype: str) -> str:
+        """Draw of whole numbers: indices, offsets, divisors, what their type holds."""
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
         if re.search(rf"[/%]\s*{one.name}\s*\[", self._plain):  # not by 0

@@ -60,6 +60,9 @@ class RoomWriter(HostSizes):
         names = [one.name for one in self.sizes[:3]] or ["elements"]
         total = math.prod(values[name] for name in names)
         held = math.prod(count(one, values) for one in extents) if extents else total
+        if seen := self.origin.seen.elements.get(array):
+            per = self._weight(array) * (2 if array in self.leaves.rows else 1)
+            return self._extent(array, max(held, -(-seen // per)), total, names)
         if len(extents) > 1 and not self.origin.room:
             return []  # strides say more than the indices' bounds, in what is read before it runs
         # Structs of unknown bytes may be larger than those that were guessed.
@@ -73,6 +76,10 @@ class RoomWriter(HostSizes):
             reached = max(held, min(_ROOM, AFFORDED // len(self.roles) // self._weight(array)))
         if reached <= held:
             return []
+        return self._extent(array, reached, total, names)
+
+    def _extent(self, array: str, reached: int, total: int, names: list[str]) -> list[str]:
+        """As many times the product of the sizes as hold so many elements."""
         most = _MOST_STRUCT_BYTES if self._structs(array) else _MOST_ROOM
         times = -(-min(reached, most // self._weight(array)) // total)
         return [" * ".join([str(times), *names] if times > 1 else names)]
@@ -111,11 +118,12 @@ class RoomWriter(HostSizes):
         array = SHARED.search(self.kernel.body)
         name = (array[2] or array[4]) if array else None
         size = self._bytes(" ".join((array[1] or array[3]).split())) if array and name else ""
-        if not name or not size.isdigit():
-            return told, guess
-        more = (self._reach.elements(name, least=True) or 0) * int(size) - count(told, self._values)
+        held, more = count(told, self._values), self.origin.seen.shared
+        if name and size.isdigit():
+            reached = (self._reach.elements(name, least=True) or 0) * int(size)
+            more += max(0, reached - held)
         room = "  # guess: room for what its indices may reach, where the host has {told}"
-        fits = 0 < more <= _ALL_SHARED - count(told, self._values)
+        fits = 0 < more <= _ALL_SHARED - held
         return (f"{told} + {more}", room.format(told=told)) if fits else (told, guess)
 
     @functools.cached_property
@@ -138,6 +146,8 @@ class RoomWriter(HostSizes):
         far = self._unbounded(self._reach_at(told))
         told = self._halved(told, launch, _UNBOUNDED_THREADS if far else MOST_THREADS)
         told = self._affordable(self._within(told))
+        for _ in range(self.origin.seen.halvings):
+            told = {name: self._fitting(name, max(1, n // 2)) for name, n in told.items()}
         told = told if self.origin.room else self._fitted(told)
         return told or {"elements": self._whole or _SIZE}
 

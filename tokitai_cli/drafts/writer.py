@@ -242,7 +242,8 @@ class Writer(SuiteWriter):
         room = self._room(one.name, extents)
         if room:
             said = f", where its strides say [{', '.join(extents)}]" if extents else ""
-            guess += f" (room for what its indices may reach{said})"
+            reach = "reached in a run" if one.name in self.origin.seen.elements else "may reach"
+            guess += f" (room for what its indices {reach}{said})"
         told = ", ".join(map(quoted, room or extents or sizes))
         shape = f"[{before}{told}{behind}]"
         return f"      {one.name}: {{dtype: {dtype}, shape: {shape}}}  # guess: {guess}{also}"

@@ -20,7 +20,7 @@ from tokitai_cli.errors import (
     NotRunError,
 )
 from tokitai_cli.fills import fills_of
-from tokitai_cli.kernel_server import findings, frames
+from tokitai_cli.kernel_server import findings, frames, overrun
 from tokitai_cli.kernel_server.frames import Answer, GarbageError, Hello
 from tokitai_cli.kernel_server.layout import Layout, lay_out
 from tokitai_cli.kernel_server.memory import Memory, size_text
@@ -271,7 +271,9 @@ class Server:
             frames.STATUS_BARRIER: "the kernel cannot go on",
             frames.STATUS_FAULT: "the kernel crashed",
         }.get(answer.status, "the runtime reports an error")
-        raise ChildCrashedError(f"{what}: {message}{self._log_tail()}")
+        message = overrun.named(message, layout)
+        array, past = overrun.past_end(message)
+        raise ChildCrashedError(f"{what}: {message}{self._log_tail()}", array=array, past=past)
 
     def _crash(self, message: str, detail: str = "") -> NoReturn:
         """Raise ChildCrashedError; without a `message`, it is how the child ended."""

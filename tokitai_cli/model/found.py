@@ -21,6 +21,8 @@ class FoundKernel(msgspec.Struct, frozen=True):
     """A kernel where it stands, and what a spec could pass to it.
 
     instance: the kernel as a spec names it. reasons: why the tool cannot bind it, empty where it can.
+    ended: why its draft did not come to its end in a run, empty where it did; None without a run. runs:
+    how often it was run, the draft changed each time.
     """
 
     file: str
@@ -31,6 +33,8 @@ class FoundKernel(msgspec.Struct, frozen=True):
     parameters: list[FoundParameter]
     bindable: bool
     reasons: tuple[str, ...]
+    ended: str | None = None
+    runs: int = 0
 
 
 class Unread(msgspec.Struct, frozen=True):

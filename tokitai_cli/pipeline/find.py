@@ -83,8 +83,8 @@ def drafts_of(
         return Unread(str(file), f"could not be parsed: {type(error).__name__}")
 
 
-def told(draft: Draft) -> FoundKernel:
-    """A draft as plain data."""
+def told(draft: Draft, ended: str | None = None, runs: int = 0) -> FoundKernel:
+    """A draft, and what came of its runs, as plain data."""
     kernel = draft.kernel
     return FoundKernel(
         file=str(kernel.file),
@@ -95,6 +95,8 @@ def told(draft: Draft) -> FoundKernel:
         parameters=[FoundParameter(**msgspec.structs.asdict(one)) for one in kernel.parameters],
         bindable=not draft.reasons,
         reasons=draft.reasons,
+        ended=ended,
+        runs=runs,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +47,16 @@ def find(
         Path | None,
         typer.Option(metavar="DIR", help="Write a draft of a spec for each kernel below DIR."),
     ] = None,
+    run: Annotated[
+        bool,
+        typer.Option(
+            "--run",
+            help="Run each draft once on the cpu device, changed until its kernel comes to its end.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Of a kernel with --run.", min=0.1)
+    ] = 10.0,
     json: Json = False,
 ) -> int:
     """List the kernels of a source tree: signature, what the tool can bind, what not and why."""
@@ -52,13 +64,22 @@ def find(
 
     from tokitai_cli import console
     from tokitai_cli.pipeline.find import find_kernels, told, write_drafts
+    from tokitai_cli.trial import tree
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
-    found = list(find_kernels(path, folders, write, macros(define)))
-    drafts = [draft for one in found if isinstance(one, list) for draft in one]
-    unread = [one for one in found if not isinstance(one, list)]
-    kernels = [told(one) for one in drafts]
-    written = write_drafts([one for one in drafts if one.spec], write) if write else []
+    with contextlib.ExitStack() as stack:
+        # A draft's paths begin at a folder of its own, which its runs need as well.
+        trial = stack.enter_context(tree.folder_in(write)) if run else None
+        place = write or (trial and trial.parent)
+        found = list(find_kernels(path, folders, place, macros(define)))
+        drafts = [draft for one in found if isinstance(one, list) for draft in one]
+        unread = [one for one in found if not isinstance(one, list)]
+        if trial is not None:
+            settled = list(tree.settled(drafts, trial, timeout, sys.stderr.write))
+        else:
+            settled = [(one, told(one)) for one in drafts]
+    kernels = [kernel for _, kernel in settled]
+    written = write_drafts([one for one, _ in settled if one.spec], write) if write else []
     if json:
         import msgspec
 
