@@ -16,7 +16,7 @@ from tokitai_cli.errors import DYNAMIC_SHARED
 from tokitai_cli.trial.attempt import Ended, Runner
 
 _MOST_RUNS = 12
-_MARGIN = 2  # times what was reached: other threads reach further
+_MARGINS = (2, 1.5, 1.2)  # times what was reached, as far as it fits: other threads reach further
 _MOST_GROWN = 1 << 24  # elements of an array, beyond which it is what was drawn that led there
 # What whole numbers that are read may have to be: places, each its own; nothing; something.
 _WHOLE = tuple(f"{{kind: {one}}}" for one in ("arange", "constant, value: 0", "constant, value: 1"))
@@ -52,9 +52,10 @@ def _changes(seen: Seen, ended: Ended) -> Iterator[Seen]:
     """What may be mended next, the likeliest first."""
     change = msgspec.structs.replace
     if ended.array == DYNAMIC_SHARED:
-        yield change(seen, shared=_MARGIN * (seen.shared + ended.reached))
+        more = seen.shared + ended.reached
+        yield from (change(seen, shared=int(times * more)) for times in _MARGINS)
     elif ended.array and ended.reached < _MOST_GROWN:
-        elements = {**seen.elements, ended.array: _MARGIN * ended.reached}
+        elements = {**seen.elements, ended.array: int(_MARGINS[0] * ended.reached)}
         yield change(seen, elements=elements)
     if not ended.large:
         tried = _WHOLE.index(seen.whole) + 1 if seen.whole in _WHOLE else 0
