@@ -284,6 +284,13 @@ def test_special_values_are_sparse_and_all_there() -> None:
     assert not np.signbit(zeros).all()
 
 
+def test_a_constant_of_64_bits_is_exact() -> None:
+    draw = {"kind": "constant", "value": "2 ** 64 - 1"}
+    assert set(one_input("uint64", draw).array.flat) == {2**64 - 1}
+    with pytest.raises(SpecError, match=r"is no int64"):
+        one_input("int64", draw)
+
+
 def test_constant() -> None:
     assert set(floats(one_input("float32", {"kind": "constant", "value": 1.5}))) == {1.5}
     assert np.isposinf(floats(one_input("float16", {"kind": "constant", "value": np.inf}))).all()

@@ -36,6 +36,11 @@ __global__ void k(const float* x, float* y, int n) {
   while (parent[p] != p) p = parent[p];
   root[i] = p;
 }""",
+    "table": """__global__ void k(unsigned long long* key, int n) {
+  int i = threadIdx.x;
+  for (int at = i; i < n; at = (at + 1) % n)
+    if (atomicCAS(&key[at], ~0ull, (unsigned long long)i) == ~0ull) break;
+}""",
     "shared": """__global__ void k(const float* x, float* y, int n) {
   extern __shared__ char bytes[];
   float* row = (float*)bytes;
@@ -81,6 +86,12 @@ def test_whole_numbers_are_drawn_so_that_loops_end(tmp_path: Path) -> None:
     assert not found.ended.why
     assert "inputs: {parent: {kind: arange}}" in found.draft.spec
     assert "with other whole numbers it did not come to its end" in found.draft.spec
+
+
+def test_a_table_may_have_to_start_empty(tmp_path: Path) -> None:
+    found = settled(tmp_path, "table", seconds=2.0)
+    assert not found.ended.why
+    assert 'key: {kind: constant, value: "2 ** 64 - 1"}' in found.draft.spec
 
 
 def test_dynamic_shared_memory_grows(tmp_path: Path) -> None:

@@ -148,10 +148,13 @@ class ProfileWriter(RoomWriter):
         dtype = one.dtypes[0] if one.dtypes else ""
         if "float" in dtype:
             return self._of_floats(one)
-        return self.origin.seen.whole or self._of_whole(one, dtype) if "int" in dtype else ""
+        return self._of_whole(one, dtype) if "int" in dtype else ""
 
     def _of_whole(self, one: Parameter, dtype: str) -> str:
-        """Draw of whole numbers: indices, offsets, divisors, what their type holds."""
+        """Draw of whole numbers: what a run asked for, indices, offsets, what their type holds."""
+        if whole := self.origin.seen.whole:
+            bits = int(re.findall(r"\d+", dtype)[0])
+            return whole.replace("-1", f'"2 ** {bits} - 1"') if dtype.startswith("u") else whole
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
         if re.search(rf"[/%]\s*{one.name}\s*\[", self._plain):  # not by 0

@@ -8,7 +8,13 @@ from tokitai_cli.expressions.parser import (
     is_comparison,
     names_in,
 )
-from tokitai_cli.expressions.values import MAX_VALUE, evaluate, evaluate_real, holds
+from tokitai_cli.expressions.values import (
+    MAX_VALUE,
+    evaluate,
+    evaluate_exactly,
+    evaluate_real,
+    holds,
+)
 
 __all__ = [
     "FUNCTIONS",
@@ -17,6 +23,7 @@ __all__ = [
     "MAX_LENGTH",
     "MAX_VALUE",
     "evaluate",
+    "evaluate_exactly",
     "evaluate_real",
     "holds",
     "is_comparison",

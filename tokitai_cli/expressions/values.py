@@ -57,18 +57,26 @@ def evaluate(text: str | int, names: Mapping[str, int]) -> int:
 def evaluate_real(text: str | float, names: Mapping[str, int]) -> float:
     """Value of a real expression: a fraction that is rounded once; a number is returned as it is.
 
-    A root that is no fraction is rounded to float64. Raises SpecError as `evaluate` does, and for what
-    float64 cannot hold.
+    Raises SpecError as `evaluate_exactly` does, and for what float64 cannot hold.
+    """
+    try:
+        return float(evaluate_exactly(text, names))
+    except OverflowError:
+        raise SpecError(f"`{text}` is too large for a float64") from None
+
+
+def evaluate_exactly(text: str | float, names: Mapping[str, int]) -> float | Fraction:
+    """Value of a real expression as int or fraction; a number is returned as it is.
+
+    A root that is no fraction is rounded to float64. Raises SpecError as `evaluate` does.
     """
     if not isinstance(text, str):
         return text
     node = parse(text, real=True)
     if node.truth:
         raise SpecError(f"`{text}` is a comparison where a number belongs", mend="write a number")
-    try:
-        return float(_number(node, names, text))
-    except OverflowError:
-        raise SpecError(f"`{text}` is too large for a float64") from None
+    found: int | Fraction = _number(node, names, text)
+    return found
 
 
 def holds(text: str, names: Mapping[str, int]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def integer_fill(request: ArrayRequest) -> tuple[Fill, str]:
         return (lambda raw: (raw & np.uint64(1)).astype(np.bool_)), "random bits"
     limits = np.iinfo(dtype)
     if kind == "constant":
-        value = int(_whole(request, request.setting("value"), limits))
+        value = int(_whole(request, request.exact("value"), limits))
         return (lambda raw: np.full(raw.shape, value)), f"constant(value={value})"
     if kind in {"exact-int", "exact-int-ramp"}:
         if limits.min == 0:
@@ -59,10 +60,12 @@ def _range(request: ArrayRequest, limits: np.iinfo[Any]) -> tuple[Fill, str]:
     return (lambda raw: lo + below(raw, hi - lo + 1)), f"uniform integers(lo={lo}, hi={hi})"
 
 
-def _whole(request: ArrayRequest, value: float, limits: np.iinfo[Any]) -> float:
+def _whole(
+    request: ArrayRequest, value: float | Fraction, limits: np.iinfo[Any]
+) -> float | Fraction:
     if not math.isfinite(value) or value != int(value) or not limits.min <= value <= limits.max:
         raise request.refuse(
-            f"{value:g} is no {request.plan.dtype}",
+            f"{float(value):g} is no {request.plan.dtype}",
             f"give a whole number from {limits.min} to {limits.max}",
         )
     return value

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import msgspec
 import numpy as np
 
 from tokitai_cli.dtypes import FORMATS, FloatFormat
 from tokitai_cli.errors import Location, NotRunError, SpecError
-from tokitai_cli.expressions import evaluate, evaluate_real
+from tokitai_cli.expressions import evaluate, evaluate_exactly, evaluate_real
 from tokitai_cli.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.model.case import BufferPlan, Case
 from tokitai_cli.model.draws import setting
@@ -74,6 +75,13 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         if name == "scale" and value <= 0:
             raise self.refuse(f"a scale of {value:g}", "it is positive at every shape")
         return value
+
+    def exact(self, name: str) -> float | Fraction:
+        """Return a setting that an expression gives exactly, as 64-bit integers ask for it."""
+        try:
+            return evaluate_exactly(setting(self.draw, name), self.case.shape)
+        except SpecError as error:
+            raise self.refuse(f"{name}: {error.message}", error.mend) from None
 
     def whole(self, name: str) -> int:
         """Return a setting that is an expression of integers, at the case's shape."""

@@ -18,9 +18,9 @@ from tokitai_cli.trial.attempt import Ended, Runner
 _MOST_RUNS = 12
 _MARGINS = (2, 1.5, 1.2)  # times what was reached, as far as it fits: other threads reach further
 _MOST_GROWN = 1 << 24  # elements of an array, beyond which it is what was drawn that led there
-# What whole numbers that are read may have to be: places, each its own; nothing; something.
-_WHOLE = tuple(f"{{kind: {one}}}" for one in ("arange", "constant, value: 0", "constant, value: 1"))
-_HALVINGS = (2, 4, 6)
+# What whole numbers that are read may have to be: places, each its own; nothing; no place; something.
+_WHOLE = ("{kind: arange}", *(f"{{kind: constant, value: {one}}}" for one in (0, -1, 1)))
+_HALVINGS = (3, 6)
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ def settle(draft: Draft, run: Runner) -> Settled:
     """Run a draft; where it does not come to its end, change it and run it again, a few times."""
     first = ended = run(draft)
     now, seen, runs, tried = draft, NOTHING, 1, {draft.spec}
-    while ended.why and not ended.before and runs < _MOST_RUNS:
+    while ended.why and not first.before and runs < _MOST_RUNS:
         for new in _changes(seen, ended):
             other = draft.again(new)
             if other.spec not in tried:
