@@ -15,6 +15,7 @@ from tokitai_cli.model.draws import CANDIDATES
 from tokitai_cli.spec.gaps import GUESS
 
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
+_OF_PLACES = 32  # bits of a whole number that may be a place in an array
 _SMALL = "{kind: uniform, lo: 0, hi: 1e-12}"  # of what is not below 0, beside small values
 # Second moments, variances and what is made of them.
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
@@ -152,8 +153,9 @@ class ProfileWriter(RoomWriter):
 
     def _of_whole(self, one: Parameter, dtype: str) -> str:
         """Draw of whole numbers: what a run asked for, indices, offsets, what their type holds."""
-        if whole := self.origin.seen.whole:
-            bits = int(re.findall(r"\d+", dtype)[0])
+        bits = int(re.findall(r"\d+", dtype)[0])
+        whole = self.origin.seen.whole
+        if whole and (bits >= _OF_PLACES or "arange" not in whole):
             return whole.replace("-1", f'"2 ** {bits} - 1"') if dtype.startswith("u") else whole
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"

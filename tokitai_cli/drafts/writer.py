@@ -21,7 +21,7 @@ _HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(
-    r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|ind(?:ex|ices)$|idx$",
+    r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|bits?$|ind(?:ex|ices)$|idx$",
     re.I,
 )
 
