@@ -105,9 +105,6 @@ def test_steps_that_cannot_be_made(tmp_path: Path, count: str, words: str) -> No
 @pytest.mark.parametrize(
     ("old", "new", "verdict", "words"),
     [
-        ("alpha: alpha\n", "alfa: alpha\n", Verdict.BUILD_FAILED, "no member named 'alfa'"),
-        ("        n: n\n", "        n: alpha\n", Verdict.BUILD_FAILED,
-         "passes a float32, the kernel's field"),
         ("[1, 0]", "[1, 0, 2]", Verdict.BUILD_FAILED,
          "gives 3 values, the kernel's field is no array"),
         ("        alpha: alpha\n        strides: {step: [1, 0], beta: beta}\n",
@@ -139,13 +136,13 @@ def test_more_values_than_a_launch_may_pass_are_told(tmp_path: Path) -> None:
     text = (KERNELS.parents[1] / "kernels" / "harness" / "tokitai_program.hpp").read_text()
     assert f"argument_limit = {MAX_WORDS};" in text
     many = GOOD.replace("step: [1, 0]", f"step: [{', '.join(['1'] * MAX_WORDS)}]")
-    with pytest.raises(SpecError, match=rf"args: the launch passes {MAX_WORDS + 13} values"):
+    with pytest.raises(SpecError, match=rf"args: the launch passes {MAX_WORDS + 15} values"):
         spec_stage.load(written(tmp_path, many))
     source = tmp_path / "k.hip"
     source.write_text(
-        f"struct S {{ int a[{MAX_WORDS - 1}]; float b; }};\n"
+        f"struct S {{ int a[{MAX_WORDS - 2}]; float b; }};\n"
         "__global__ void k(S s, float* y) { *y = s.b; }\n"
-        f"struct T {{ int a[{MAX_WORDS - 2}]; float b; }};\n"
+        f"struct T {{ int a[{MAX_WORDS - 3}]; float b; }};\n"
         "__global__ void l(T s, float* y) { *y = s.b; }\n"
     )
     first, second = drafts(program(source, []))

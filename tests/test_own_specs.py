@@ -80,7 +80,7 @@ def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) 
     assert argument_verdicts(evidence) == {
         VERIFIED: {
             *("struct", "functors", "list", "batch", "sort", "spread"),
-            *("overload", "overload-fit", "default"),
+            *("pointed", "overload", "overload-fit", "default"),
         },
         REFUTED: {
             *(
@@ -90,13 +90,14 @@ def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) 
                     "functors",
                     "list",
                     "batch",
+                    "pointed",
                     "sort",
                     "spread",
                     "overload",
                     "default",
                 )
             ),
-            "list-written",
+            *("list-written", "pointed-written", "pointed-written-behind"),
         },
     }
     cases = {case.variant: case for case in evidence.cases}
@@ -111,6 +112,16 @@ def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) 
         "weight=0.5", "half=0.5", "weight=0.3333333432674408",
     ]  # fmt: skip
     assert "xs[2]" in cases["list-written"].reason
+    assert cases["pointed"].launches[2].args == [
+        "x",
+        "groups={.count=100, .step=1, .scales.factors=factors, .scales.bias=0.5, "
+        ".sums[0]=sums, .sums[1]=last}",
+    ]
+    written = cases["pointed-written"].findings[0]
+    assert (written.kind, written.location) == ("input-changed", "groups.scales.bias")
+    behind = cases["pointed-written-behind"].findings[0]
+    assert (behind.kind, behind.location) == ("out-of-bounds-write", "groups")
+    assert "byte 44 of the struct or beside it changed" in behind.message
     (tmp_path / "long").mkdir()
     long = ran("arguments", tmp_path / "long", variant=["spread"], shapes={"steps": [100]})
     assert [one.left_out for one in long.cases[0].launches] == [*[0] * 31, 136, *[0] * 32]

@@ -112,6 +112,55 @@ def test_what_cannot_fit_is_an_error_at_its_key(
     assert caught.value.exit_code == 2
 
 
+STRUCTS = """\
+#include <hip/hip_runtime.h>
+struct Inner { const float* x; };
+struct Outer { Inner inner; float* y; const float* kept; int n; };
+struct Mixed { union { float f; int i; }; float* y; };
+__global__ void by_pointer(Outer* outer) {}
+__global__ void by_value(Outer outer) {}
+__global__ void mixed(Mixed* outer) {}
+__global__ void number(int outer) {}
+"""
+FIELDS = "inner: {x: x}, y: y, kept: x, n: n"
+
+
+@pytest.mark.parametrize("kernel", ["by_pointer", "by_value"])
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (FIELDS, ""),
+        ("inner: {x: x}, y: y, kept: x, m: n", r"main\.structs\.outer\.m: `Outer` has no field `m`"),
+        ("inner: {z: x}, y: y, kept: x, n: n", r"outer\.inner\.z: `Inner` has no .*known: x"),
+        ("inner: {x: x}, y: n, kept: y, n: n", r"outer\.y: the spec puts `n`, an integer there; the "
+         r"field of `Outer` is `float\* y`"),
+        ("inner: {x: x}, y: x, kept: y, n: n", r"outputs\.y: no kernel can write `y`: the parameter "
+         r"is `const float\* kept`"),
+    ],
+)  # fmt: skip
+def test_fields_of_structs_are_held_against_the_source(
+    tmp_path: Path, kernel: str, fields: str, told: str
+) -> None:
+    def with_struct(kernel: str, fields: str) -> None:
+        text = SPEC.format(kernel=kernel, args="outer", dtype="float32", scalars="")
+        text = text.replace("    launches:", f"    structs: {{outer: {{{fields}}}}}\n    launches:")
+        (tmp_path / "spec.yaml").write_text(text)
+        spec.load(tmp_path / "spec.yaml")
+
+    (tmp_path / "k.hip").write_text(STRUCTS)
+    (tmp_path / "o.py").write_text("def f(params, inputs, scalars): ...\n")
+    if told:
+        with pytest.raises(SpecError, match=told) as caught:
+            with_struct(kernel, fields)
+        assert caught.value.where is not None
+        assert caught.value.where.line
+    else:
+        with_struct(kernel, fields)
+        with_struct("mixed", "i: n, y: y, f: x")  # the members of a union: the compiler's to judge
+        with pytest.raises(SpecError, match=r"`outer`, a struct; .*`int outer`"):
+            with_struct("number", fields)
+
+
 def test_headers_of_hip_declare_no_kernel(tmp_path: Path) -> None:
     (tmp_path / "k.hip").write_text("#include <hip/hip_cooperative_groups.h>\n" + SOURCE)
     (tmp_path / "o.py").write_text("def f(params, inputs, scalars): ...\n")

@@ -127,14 +127,14 @@ constexpr bool takes_integer() {
 template <class P>
 constexpr Parameter parameter(Argument kind, const char* place) {
   if constexpr (std::is_same_v<P, bool>) {
-    return {kind, place, 0, 1};
+    return {kind, place, 0, 1, 0, 0, nullptr};
   } else if constexpr (std::is_integral_v<P>) {
     constexpr int bits = int(sizeof(P) * CHAR_BIT);
-    if (std::is_unsigned_v<P>) return {kind, place, 0, ~Word(0) >> (64 - bits)};
+    if (std::is_unsigned_v<P>) return {kind, place, 0, ~Word(0) >> (64 - bits), 0, 0, nullptr};
     const Word highest = ~Word(0) >> (65 - bits);
-    return {kind, place, -int64_t(highest) - 1, highest};
+    return {kind, place, -int64_t(highest) - 1, highest, 0, 0, nullptr};
   } else {
-    return {kind, place, INT64_MIN, ~Word(0)};
+    return {kind, place, INT64_MIN, ~Word(0), 0, 0, nullptr};
   }
 }
 
@@ -160,8 +160,8 @@ inline P argument_from(Word word) {
   return value;
 }
 
-// How a parameter is made of words: a plain one is one word, a struct has one for each place, as generated
-// makers say. No macro of the source can touch these names.
+// How a parameter is made of words: a plain one is one word, a struct has one for where it lies and one for each
+// place, as generated makers say. No macro of the source can touch these names.
 struct Plain {
   static constexpr unsigned tokitai_length = 1;
 };
@@ -194,14 +194,42 @@ constexpr bool has_more_than() {
     return false;
 }
 
+// What a kernel takes as a struct: the parameter's type, or what it points to.
+template <class P>
+struct StructOf {
+  using type = P;
+};
+template <class T>
+struct StructOf<T*> {
+  using type = std::remove_cv_t<T>;
+};
+
 // A struct that is filled place by place.
 template <class P>
 struct Room {
   static_assert(std::is_trivially_copy_constructible_v<P> && std::is_trivially_destructible_v<P>,
-                "a struct is passed by value as its bytes: it must be trivially copyable");
+                "a struct is passed as its bytes: it must be trivially copyable");
   alignas(P) unsigned char bytes[sizeof(P)] = {};
   P& tokitai_value() { return *reinterpret_cast<P*>(bytes); }
 };
+
+template <class T, class Maker>
+void make_struct(unsigned char* to, const Word* words) {
+  Room<T> room;
+  Maker::tokitai_fill(room.tokitai_value(), words);
+  memcpy(to, room.bytes, sizeof(T));
+}
+
+// The word of a struct, in front of those of its places.
+template <class P, class Maker>
+constexpr Parameter structure(const char* place) {
+  using T = typename StructOf<P>::type;
+  if constexpr (std::is_pointer_v<P>)
+    return {Argument::structure, place,      0, 0, unsigned(sizeof(T)), Maker::tokitai_length - 1,
+            &make_struct<T, Maker>};
+  else
+    return {Argument::structure, place, 0, 0, 0, 0, nullptr};
+}
 
 template <auto function>
 struct KernelTraits {

@@ -6,7 +6,7 @@
 
 namespace tokitai {
 
-enum class Kind : Word { input, output, inout, workspace, symbol, list };
+enum class Kind : Word { input, output, inout, workspace, symbol, list, structure };
 // kept: what stands in the region, in front of the first repetition.
 enum class Fill : Word { nothing, pattern, zero, content, zero_once, kept };
 enum class Status : Word {
@@ -31,6 +31,9 @@ struct Buffer {
   Word content, region, stride, front, back;
   Word start;  // byte of the fill that the payload begins with
   const Word* targets;  // of a list: what each pointer leads to, index of a buffer and byte of its payload
+  unsigned char* room;     // of a struct that a kernel takes by a pointer: what was laid there, struct_limit bytes
+  const Parameter* made;   // by whose `make`
+  bool is_laid;            // in the present repetition
   bool in_symbol;          // of that kind, or a result that is no argument
   unsigned symbol;         // which of the harness's symbols then
   // Set by the device.
@@ -46,8 +49,8 @@ struct Buffer {
   bool is_result() const {
     return kind == Kind::output || kind == Kind::inout || kind == Kind::workspace;
   }
-  bool is_read_only() const { return kind == Kind::input || kind == Kind::list; }
-  bool has_content() const { return kind != Kind::output && kind != Kind::workspace; }
+  bool is_read_only() const { return kind == Kind::input || kind == Kind::list || room; }
+  bool has_content() const { return is_read_only() || kind == Kind::inout || kind == Kind::symbol; }
 };
 
 struct Launch {
@@ -66,6 +69,7 @@ struct Case {
   Array<Repetition> repetitions;
   Array<Buffer> buffers;
   Array<Launch> launches;
+  Array<unsigned char> rooms;
   Array<Word> nanoseconds;
   Word repetitions_done = 0;
   bool begun = false;  // a repetition or warm-up was prepared
@@ -116,8 +120,10 @@ inline bool lies_inside(const Case& request, Word offset, Word bytes, Word front
 }
 
 inline bool buffer_is_sound(const Case& request, const Buffer& buffer) {
-  if (Word(buffer.kind) > Word(Kind::list) || Word(buffer.fill) > Word(Fill::kept)) return false;
-  if (buffer.has_content() &&
+  if (Word(buffer.kind) > Word(Kind::structure) || Word(buffer.fill) > Word(Fill::kept)) return false;
+  const bool is_struct = buffer.kind == Kind::structure;
+  if (is_struct && buffer.bytes != struct_limit) return false;
+  if ((buffer.has_content() || is_struct) &&
       !lies_inside(request, buffer.content, buffer.bytes, buffer.front, buffer.back))
     return false;
   if (buffer.fill == Fill::content && !buffer.has_content()) return false;
@@ -141,9 +147,11 @@ inline bool launch_is_sound(const Program& program, const Case& request, const L
   for (unsigned i = 0; i < launch.argument_count; i++) {
     const Word kind = launch.arguments[2 * i], value = launch.arguments[2 * i + 1];
     if (kind != Word(kernel.parameters[i].kind)) return false;
-    if (kind == Word(Argument::buffer) &&
-        (value >= request.buffers.count || request.buffers[value].in_symbol))
-      return false;
+    if (kind != Word(Argument::buffer) && kind != Word(Argument::structure)) continue;
+    if (value >= request.buffers.count || request.buffers[value].in_symbol) return false;
+    const bool is_struct = request.buffers[value].kind == Kind::structure;
+    if (is_struct != (kind == Word(Argument::structure))) return false;
+    if (is_struct && launch.argument_count - i - 1 < kernel.parameters[i].fields) return false;
   }
   return true;
 }
@@ -156,7 +164,7 @@ inline bool list_is_sound(const Case& request, const Buffer& list) {
     const Word index = list.targets[i] >> target_bits;
     if (index >= request.buffers.count) return false;
     const Buffer& buffer = request.buffers[index];
-    if (buffer.in_symbol || buffer.kind == Kind::list ||
+    if (buffer.in_symbol || buffer.kind >= Kind::list ||
         (list.targets[i] & target_byte) > buffer.bytes)
       return false;
   }
@@ -169,6 +177,94 @@ inline void point(const Case& request, const Buffer& list, Word* pointers) {
   for (Word i = 0; i < list.bytes / sizeof(Word); i++)
     pointers[i] = reinterpret_cast<Word>(request.buffers[list.targets[i] >> target_bits].pointer +
                                          (list.targets[i] & target_byte));
+}
+
+// The words of a launch as its kernel gets them, buffers by their addresses in the present repetition.
+inline void point_words(const Case& request, const KernelEntry& kernel, const Launch& launch, Word* words) {
+  for (unsigned i = 0; i < launch.argument_count; i++) {
+    const Argument kind = kernel.parameters[i].kind;
+    const Word value = launch.arguments[2 * i + 1];
+    const bool is_buffer = kind == Argument::buffer || kind == Argument::structure;
+    words[i] = is_buffer ? reinterpret_cast<Word>(request.buffers[value].pointer) : value;
+  }
+}
+
+// Structs that a launch's kernel takes by a pointer, as they are to be in the present repetition:
+// visit(buffer, its room of struct_limit bytes, by what it was made), until one gives false.
+template <class Visit>
+inline bool each_struct(const Program& program, Case& request, const Launch& launch, Visit visit) {
+  const KernelEntry& kernel = program.kernels[launch.kernel];
+  Word words[argument_limit + 1];
+  point_words(request, kernel, launch, words);
+  for (unsigned i = 0; i < launch.argument_count; i++) {
+    const Parameter& parameter = kernel.parameters[i];
+    if (!parameter.bytes) continue;
+    unsigned char room[struct_limit];
+    memset(room, guard_fill, sizeof room);
+    parameter.make(room, words + i + 1);
+    if (!visit(request.buffers[launch.arguments[2 * i + 1]], room, parameter)) return false;
+  }
+  return true;
+}
+
+// Lays the structs of a launch where they are not yet as they are to be, once what was there has been compared.
+// write(buffer): puts its room where the kernel sees it, and into the content.
+template <class Device, class Write>
+inline bool lay_structs(Device& device, const Program& program, Case& request, const Launch& launch,
+                        bool only_first, Write write) {
+  return each_struct(
+      program, request, launch, [&](Buffer& buffer, const unsigned char* room, const Parameter& parameter) {
+        if (buffer.is_laid && (only_first || memcmp(buffer.room, room, struct_limit) == 0)) return true;
+        if (buffer.is_laid && !device.compare_input(request, buffer)) return false;
+        memcpy(buffer.room, room, struct_limit);
+        buffer.is_laid = true;
+        buffer.made = &parameter;
+        return write(buffer);
+      });
+}
+
+// A repetition begins: what the last one left in structs is compared, and those of its launches are laid.
+template <class Device, class Write>
+inline bool lay_first_structs(Device& device, const Program& program, Case& request, Write write) {
+  for (Buffer& buffer : request.buffers) {
+    if (buffer.is_laid && !device.compare_input(request, buffer)) return false;
+    buffer.is_laid = false;
+  }
+  for (const Launch& launch : request.launches)
+    if (!lay_structs(device, program, request, launch, true, write)) return false;
+  return true;
+}
+
+// Number of the field that has a byte of a struct, from 1; 0 for none.
+inline Word field_at(const Parameter& parameter, Word offset) {
+  unsigned char plain[struct_limit] = {}, other[struct_limit] = {};
+  Word words[argument_limit] = {};
+  parameter.make(plain, words);
+  for (unsigned field = 0; field < parameter.fields; field++) {
+    words[field] = ~Word(0);
+    parameter.make(other, words);
+    words[field] = 0;
+    if (plain[offset] != other[offset]) return field + 1;
+  }
+  return 0;
+}
+
+// Room for each struct that a kernel takes by a pointer. Its payload has the size that the kernel's compiler knows,
+// the rest counts as guard.
+inline void make_rooms(const Program& program, Case& request) {
+  for (const Launch& launch : request.launches)
+    for (unsigned i = 0; i < launch.argument_count; i++) {
+      const Parameter& parameter = program.kernels[launch.kernel].parameters[i];
+      if (!parameter.bytes) continue;
+      const Word index = launch.arguments[2 * i + 1];
+      Buffer& buffer = request.buffers[index];
+      if (buffer.room && buffer.bytes >= parameter.bytes) continue;
+      const Word whole = buffer.bytes + buffer.back;
+      if (!request.rooms.count) request.rooms.allocate(request.buffers.count * struct_limit);
+      buffer.room = request.rooms.items + index * struct_limit;
+      buffer.bytes = parameter.bytes;
+      buffer.back = whole - buffer.bytes;
+    }
 }
 
 inline void parse_buffers(WordReader& words, const Program& program, Case& request) {
@@ -238,6 +334,7 @@ inline bool parse_case(const Word* frame, size_t count, const Program& program, 
   }
   parse_buffers(words, program, request);
   if (words.ok) parse_launches(words, program, request);
+  if (words.ok) make_rooms(program, request);
   return words.ok && words.left == 0;
 }
 

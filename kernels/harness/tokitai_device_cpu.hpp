@@ -144,7 +144,7 @@ class Device : public Regions {
     if (went) watch_outputs(request);
 #endif
 #ifdef TOKITAI_WATCHED
-    if (!went) watch_failure(work);
+    if (!went && work.failed) watch_failure(work);
     if (!went) return request.fail(status_of(work.why), "%s", work.failure);
     nanoseconds = now() - begin;
     return true;
@@ -265,31 +265,20 @@ class Device : public Regions {
   }
 
   // Runs the launches one after another, as `work` says; false where one of them failed.
-  bool launch_all(const Program& program, Case& request, size_t repetition, Work& work) const {
+  bool launch_all(const Program& program, Case& request, size_t repetition, Work& work) {
     work.fill = fill_of(repetition);
     work.seed = request.repetitions[repetition].seed;
     bool went = true;
-#ifdef TOKITAI_WATCH_ADDRESS
-    poison_around(request, true);
-#endif
     for (size_t i = 0; went && i < request.launches.count; i++)
-      went = start_launch(program, request, request.launches[i], work);
-#ifdef TOKITAI_WATCH_ADDRESS
-    poison_around(request, false);
-#endif
+      went = lay(program, request, request.launches[i]) &&
+             start_launch(program, request, request.launches[i], work);
     return went;
   }
 
-  static bool start_launch(const Program& program, Case& request, const Launch& launch,
-                           Work& work) {
+  static bool start_launch(const Program& program, Case& request, const Launch& launch, Work& work) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
     Word words[argument_limit];
-    for (unsigned i = 0; i < launch.argument_count; i++) {
-      const Word value = launch.arguments[2 * i + 1];
-      words[i] = kernel.parameters[i].kind == Argument::buffer
-                     ? reinterpret_cast<Word>(request.buffers[value].pointer)
-                     : value;
-    }
+    point_words(request, kernel, launch, words);
     work.kernel = kernel.name;
     work.all_threads = kernel.device->all_threads;
     work.one_thread = kernel.device->one_thread;
@@ -302,12 +291,18 @@ class Device : public Regions {
 #elif defined(TOKITAI_WATCHED)
     watch_shared(work.dynamic_bytes);
 #endif
+#ifdef TOKITAI_WATCH_ADDRESS
+    poison_around(request, true);
+#endif
 #ifdef TOKITAI_WATCHED
     watch.running = true;
 #endif
     tokitai::launch(work);
 #ifdef TOKITAI_WATCHED
     watch.running = false;
+#endif
+#ifdef TOKITAI_WATCH_ADDRESS
+    poison_around(request, false);
 #endif
     return !work.failed;
   }

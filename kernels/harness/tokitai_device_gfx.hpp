@@ -156,9 +156,9 @@ class Device : public Regions {
     using gfx::Source;
     switch (slot.source) {
       case Source::word: {
-        const Word value = launch.arguments[2 * slot.index + 1];
-        const bool is_buffer = kernel.parameters[slot.index].kind == Argument::buffer;
-        return is_buffer ? reinterpret_cast<Word>(request.buffers[value].pointer) : value;
+        Word words[argument_limit];
+        point_words(request, kernel, launch, words);
+        return words[slot.index];
       }
       case Source::block_count_x: return launch.grid[0];
       case Source::block_count_y: return launch.grid[1];
@@ -178,6 +178,7 @@ class Device : public Regions {
   bool start_launch(const Program& program, Case& request, const Launch& launch, size_t repetition) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
     const DeviceKernel& code = *kernel.device;
+    if (!lay(program, request, launch)) return false;
     static gfx::Launch made;
     made = {};
     made.kernel = &code;

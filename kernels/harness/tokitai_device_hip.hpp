@@ -107,7 +107,7 @@ class Device {
       needed_ += block_bytes(buffer) * (int(buffer.has_content()) + int(buffer.is_result()));
     for (Buffer& buffer : request.buffers) {
       if (buffer.in_symbol && !check_symbol(program, request, buffer)) return false;
-      if (buffer.kind == Kind::symbol) continue;
+      if (buffer.kind == Kind::symbol || (buffer.kind == Kind::structure && !buffer.room)) continue;
       if (buffer.has_content()) {
         buffer.kept = allocate(request, buffer, 0);
         if (!buffer.kept ||
@@ -149,7 +149,9 @@ class Device {
       if (!copy(request, buffer.pointer, content, buffer.bytes, hipMemcpyHostToDevice)) return false;
     }
     request.begun = true;
-    return check(request, TOKITAI_CALL(hipDeviceSynchronize));
+    return lay_first_structs(*this, program, request,
+                             [this, &request](Buffer& buffer) { return write_struct(request, buffer); }) &&
+           check(request, TOKITAI_CALL(hipDeviceSynchronize));
   }
 
   // The time is that between two events around the whole sequence, as the device tells it.
@@ -186,6 +188,7 @@ class Device {
   // Counts the bytes of an input, guards included, that are not as in the file any more.
   bool compare_input(Case& request, Buffer& buffer) {
     constexpr size_t chunk = size_t(16) << 20;
+    if (buffer.bytes_changed) return true;
     const size_t bytes = block_bytes(buffer);
     Array<unsigned char> now;
     now.allocate(bytes < chunk ? bytes : chunk);
@@ -425,15 +428,18 @@ class Device {
     return true;
   }
 
-  bool start_launch(const Program& program, Case& request, const Launch& launch) const {
+  bool write_struct(Case& request, const Buffer& buffer) const {
+    memcpy(file_ + buffer.content, buffer.room, buffer.bytes);
+    return copy(request, buffer.pointer, buffer.room, buffer.bytes, hipMemcpyHostToDevice);
+  }
+
+  bool start_launch(const Program& program, Case& request, const Launch& launch) {
     const KernelEntry& kernel = program.kernels[launch.kernel];
+    if (!lay_structs(*this, program, request, launch, false,
+                     [this, &request](Buffer& buffer) { return write_struct(request, buffer); }))
+      return false;
     Word words[argument_limit];
-    for (unsigned i = 0; i < launch.argument_count; i++) {
-      const Word value = launch.arguments[2 * i + 1];
-      words[i] = kernel.parameters[i].kind == Argument::buffer
-                     ? reinterpret_cast<Word>(request.buffers[value].pointer)
-                     : value;
-    }
+    point_words(request, kernel, launch, words);
     Word largest = launch.shared_bytes;
     for (unsigned d = 0; d < 3; d++) {
       if (launch.grid[d] > largest) largest = launch.grid[d];

@@ -60,8 +60,12 @@ inline bool run_case(Device& device, const Program& program, Case& request) {
   if (!arguments_fit(program, request) || !device.open(program, request) ||
       !run_repetitions(device, program, request))
     return false;
-  for (Buffer& buffer : request.buffers)
+  for (Buffer& buffer : request.buffers) {
     if (buffer.is_read_only() && !device.compare_input(request, buffer)) return false;
+    const int64_t at = buffer.first_changed;
+    if (buffer.made && buffer.bytes_changed && at >= 0 && at < int64_t(buffer.bytes))
+      buffer.first_changed |= int64_t(field_at(*buffer.made, Word(at)) << 32);
+  }
   return true;
 }
 

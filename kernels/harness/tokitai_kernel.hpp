@@ -79,7 +79,11 @@ __host__ __device__
     tokitai_some();
 
 template <class P>
+using tokitai_struct = typename tokitai::StructOf<P>::type;
+template <class P>
 constexpr bool tokitai_is_struct = std::is_class_v<P>;
+template <class T>
+constexpr bool tokitai_struct_fits = sizeof(T) <= tokitai::struct_limit;
 template <class P, unsigned count>
 constexpr bool tokitai_has_more_than = tokitai::has_more_than<P, count>();
 template <class T>
@@ -110,6 +114,11 @@ constexpr bool tokitai_symbol_holds(tokitai::DType dtype) {
   return tokitai::ElementsHold<std::remove_cv_t<std::remove_all_extents_t<T>>>::of(dtype);
 }
 
+template <class P, class Maker>
+constexpr tokitai::Parameter tokitai_structure(const char* place) {
+  return tokitai::structure<P, Maker>(place);
+}
+
 using tokitai_word = tokitai::Word;
 using tokitai_plain = tokitai::Plain;
 using tokitai_parameter = tokitai::Parameter;
@@ -120,6 +129,18 @@ template <class T>
 inline void tokitai_put(T& place, tokitai_word word) {
   const tokitai_bare<T> value = tokitai::argument_from<tokitai_bare<T>>(word);
   memcpy(const_cast<tokitai_bare<T>*>(&place), &value, sizeof value);
+}
+
+// A struct as the kernel takes it: made of its words behind the first, which says where it lies.
+template <class Maker, class P>
+inline P tokitai_taken(const tokitai_word* words) {
+  if constexpr (std::is_pointer_v<P>) {
+    return tokitai::argument_from<P>(*words);
+  } else {
+    tokitai_room<P> made;
+    Maker::tokitai_fill(made.tokitai_value(), words + 1);
+    return made.tokitai_value();
+  }
 }
 
 template <class P>

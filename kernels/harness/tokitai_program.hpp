@@ -7,16 +7,22 @@ namespace tokitai {
 
 using Word = uint64_t;
 
-enum class Argument : Word { buffer, scalar, integer };
+enum class Argument : Word { buffer, scalar, integer, structure };
 constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
 constexpr unsigned payload_alignment = 4096;
 
+constexpr unsigned struct_limit = 4096;  // bytes of a struct that a kernel takes by a pointer
+
 // One word of a kernel's signature as the harness was generated for it: a parameter, or a place in a struct.
+// The fields of a struct follow its own word.
 struct Parameter {
   Argument kind;
   const char* place;  // "2", or "2.inner.n" in a struct
   int64_t lowest;  // range of the kernel's own type, for an integer
   Word highest;
+  // Of a struct that the kernel takes by a pointer: its bytes, its fields, and how it is made of their words.
+  unsigned bytes, fields;
+  void (*make)(unsigned char* to, const Word* words);
 };
 
 struct KernelEntry {

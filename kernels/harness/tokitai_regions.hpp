@@ -64,11 +64,17 @@ class Regions {
     for (Buffer& buffer : request.buffers) {
       if (buffer.kind != Kind::list) continue;
       point(request, buffer, reinterpret_cast<Word*>(buffer.pointer));
-      if (pwrite(memory_, buffer.pointer, buffer.bytes, off_t(buffer.content)) != ssize_t(buffer.bytes))
-        return request.fail(Status::runtime_error, "a list cannot be written: %s", strerror(errno));
+      if (!write_content(request, buffer)) return false;
     }
     request.begun = true;
-    return true;
+    return lay_first_structs(*this, program, request,
+                             [this, &request](Buffer& buffer) { return write_struct(request, buffer); });
+  }
+
+  // Brings the structs of a launch into the state that its arguments say.
+  bool lay(const Program& program, Case& request, const Launch& launch) {
+    return lay_structs(*this, program, request, launch, false,
+                       [this, &request](Buffer& buffer) { return write_struct(request, buffer); });
   }
 
   // The results already lie where the tool looks for them, but for those in symbols.
@@ -81,7 +87,9 @@ class Regions {
 
   // Counts the bytes of an input, guards included, that are not as in the file any more.
   bool compare_input(Case& request, Buffer& buffer) {
+    if (buffer.bytes_changed) return true;
     const unsigned char* now = buffer.kept;
+    unmap(buffer, 1);
     const unsigned char* then = map(request, buffer, 1, buffer.content, PROT_READ, MAP_SHARED);
     if (!then) return false;
     const size_t bytes = buffer.front + buffer.bytes + buffer.back;
@@ -152,6 +160,18 @@ class Regions {
   }
 
  private:
+  // What the child knows by itself of a content: a list's pointers, a struct.
+  bool write_content(Case& request, const Buffer& buffer) const {
+    if (pwrite(memory_, buffer.pointer, buffer.bytes, off_t(buffer.content)) == ssize_t(buffer.bytes))
+      return true;
+    return request.fail(Status::runtime_error, "a list or struct cannot be written: %s", strerror(errno));
+  }
+
+  bool write_struct(Case& request, const Buffer& buffer) const {
+    memcpy(buffer.pointer, buffer.room, buffer.bytes);
+    return write_content(request, buffer);
+  }
+
   int memory_ = -1;
   size_t page_ = 4096;
   Array<unsigned char> fills_;  // of all repetitions, one after another

@@ -6,7 +6,7 @@
 
 #define TOKITAI_TABLE extern "C" __device__ __attribute__((used)) const
 
-// kind: of tokitai_passed. parameter: its number. offset, bytes: of the word in the parameter.
+// kind: of tokitai_passed, or 4 for a struct, which `highest` has the bytes of where a pointer leads to it. parameter: its number. offset, bytes: of the word in the parameter.
 struct tokitai_row {
   unsigned kind, parameter, offset, bytes;
   long long lowest;
@@ -26,4 +26,9 @@ template <class P>
 constexpr tokitai_row tokitai_row_of(unsigned kind, unsigned parameter, unsigned offset) {
   const tokitai::Parameter range = tokitai::parameter<P>(tokitai::Argument::integer, "");
   return {kind, parameter, offset, sizeof(P), range.lowest, range.highest};
+}
+template <class P>
+constexpr tokitai_row tokitai_row_of_struct(unsigned parameter) {
+  constexpr bool pointer = std::is_pointer_v<P>;
+  return {4, parameter, 0, pointer ? sizeof(P) : 0, 0, pointer ? sizeof(typename tokitai::StructOf<P>::type) : 0};
 }

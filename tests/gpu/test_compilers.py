@@ -13,7 +13,7 @@ import pytest
 from tests import test_user_kernels as users
 from tests import test_wrong_kernels as wrongs
 from tests.gpu import faults
-from tests.runs import run, tokitai
+from tests.runs import KERNELS, run, tokitai
 from tests.spec_example import write_example
 from tests.support import slow
 from tokitai_cli import build, devices, kernel_server, plan, spec
@@ -82,6 +82,12 @@ def test_shipped_kernels_compile_and_tell_what_they_need(
         assert any("clang" in path for path in record.compiler.wraps)  # type: ignore[union-attr]
     if op == "layernorm":
         assert found["layernorm_bw_grad_kernel: shared bytes"] == "4096"
+
+
+def test_structs_behind_pointers_compile(target: tuple[str, str], tmp_path: Path) -> None:
+    path = KERNELS / "own" / "arguments" / "spec.yaml"
+    record = built(path, target, tmp_path, variant=["pointed"])
+    assert any("looked_at" in fact.name for fact in record.code_object)
 
 
 def _has_bfloat16(record: BuildRecord) -> bool:

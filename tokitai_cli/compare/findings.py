@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tokitai_cli.checks.values import elements_text, index_of, shown, shown_index, shown_short
 from tokitai_cli.dtypes import DTYPES
+from tokitai_cli.model.buffers import leaves_of
 from tokitai_cli.model.case import (
     BufferPlan,
     Case,
     GuardDamage,
     InputDamage,
+    Role,
     RunResult,
 )
 from tokitai_cli.model.judged import CheckRecord, FindingRecord, PatternRecord
@@ -28,7 +30,12 @@ def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
         key = (damage.buffer, damage.side)
         if key not in found:
             found[key] = _guard(plans[damage.buffer], damage, kernels)
-    inputs = [_input(plans[damage.buffer], damage, kernels) for damage in result.inputs_changed]
+    inputs = [
+        _field(case, damage, kernels)
+        if plans[damage.buffer].role is Role.STRUCT
+        else _input(plans[damage.buffer], damage, kernels)
+        for damage in result.inputs_changed
+    ]
     return [*found.values(), *inputs, *result.findings]
 
 
@@ -67,6 +74,25 @@ def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord
         message=message,
         kernel=kernels,
         location=f"{plan.name}{place}",
+        threads="",
+    )
+
+
+def _field(case: Case, damage: InputDamage, kernels: str) -> FindingRecord:
+    """A struct that a kernel takes by a pointer: its fields are the host's, not the kernel's."""
+    name = damage.buffer
+    if damage.field is not None:
+        places = [place for place, _ in leaves_of(case.variant.structs[name])]
+        name += places[damage.field]
+    inside = damage.field is not None
+    what = "field changed" if inside else f"byte {damage.offset} of the struct or beside it changed"
+    changed = plural(damage.bytes_changed, "byte")
+    return FindingRecord(
+        tool=INPUT_TOOL,
+        kind="input-changed" if inside else "out-of-bounds-write",
+        message=f"{name}: {what} while the kernel ran: at least {changed} changed",
+        kernel=kernels,
+        location=name,
         threads="",
     )
 

@@ -17,7 +17,7 @@ from tokitai_cli.model.device import Fact
 from tokitai_cli.model.harness import HarnessRequest, KernelArg
 
 # Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order.
-_PASSED = ("buffer", "buffer", "scalar", "integer")
+_PASSED = ("buffer", "buffer", "scalar", "integer", "structure")
 _WRITABLE = 2
 _FUNCTIONS = Fact(
     "device functions",
@@ -116,12 +116,18 @@ def _words(
     places = [
         f"{number}{at}"
         for number, arg in enumerate(args)
-        for at, _ in (arg.fields if arg.kind == "struct" else (("", arg),))
+        for at, _ in (("", arg),) * (arg.kind != "struct" or bool(arg.fields)) + arg.fields
     ]
+    held: dict[int, int] = {}  # bytes of a struct behind a pointer, by its parameter
     for row, place in zip(rows, places, strict=True):
-        offset = kernel.args[row.parameter].offset + row.offset
-        kind = _PASSED[row.kind]
-        yield Word(kind, place, offset, row.size, row.lowest, row.highest)
+        kind, begin = _PASSED[row.kind], kernel.args[row.parameter].offset
+        if kind == "structure":
+            held[row.parameter] = row.highest
+            yield Word(kind, place, begin, row.size, 0, 0, row.highest)
+            continue
+        inside = bool(held.get(row.parameter))
+        offset = row.offset + (0 if inside else begin)
+        yield Word(kind, place, offset, row.size, row.lowest, row.highest, inside=inside)
 
 
 def _places(code: CodeObject) -> Callable[[Instruction], tuple[str, str, int]]:

@@ -86,7 +86,7 @@ class Leaves:
         enumerator = one.kind == "scalar" and one.dtypes == ENUM
         named = msgspec.structs.replace(one, name="0" if enumerator else free(one.name))
         self.args.append(named)
-        self.words += one.kind != "struct"
+        self.words += 1
         if enumerator:
             return
         if one.kind == "struct":

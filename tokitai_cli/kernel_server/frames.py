@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tokitai_cli.kernel_server.layout import Layout
-from tokitai_cli.model.case import BufferArg, Case, ScalarValue
+from tokitai_cli.model.case import BufferArg, Case, Role, ScalarValue
 from tokitai_cli.model.device import Fact
 from tokitai_cli.model.harness import HarnessRequest
 
@@ -18,7 +18,7 @@ MAX_FRAME = 1 << 20
 LENGTH = struct.Struct("<Q")
 _WRITER = re.compile(r"(\d{1,9}) (\d{1,9}) ([^\n]+)")
 _RUN = 1
-_ARG_BUFFER, _ARG_BITS, _ARG_INTEGER = 0, 1, 2
+_ARG_BUFFER, _ARG_BITS, _ARG_INTEGER, _ARG_STRUCT = 0, 1, 2, 3
 # Of blocks, warps and threads.
 _REVERSE = 2**64 - 1
 STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
@@ -103,13 +103,17 @@ def run_request(
         words += [kernels[launch.index], *launch.grid, *launch.block]
         words += [launch.shared_bytes, len(launch.leaves)]
         for arg in launch.leaves:
-            words += _arg_words(arg, positions)
+            words += _arg_words(arg, positions, layout)
     return struct.pack(f"<{len(words)}Q", *words)
 
 
-def _arg_words(arg: BufferArg | ScalarValue, positions: dict[str, int]) -> tuple[int, int]:
+def _arg_words(
+    arg: BufferArg | ScalarValue, positions: dict[str, int], layout: Layout
+) -> tuple[int, int]:
     if isinstance(arg, BufferArg):
-        return _ARG_BUFFER, positions[arg.buffer]
+        at = positions[arg.buffer]
+        is_struct = layout.buffers[at].plan.role is Role.STRUCT
+        return _ARG_STRUCT if is_struct else _ARG_BUFFER, at
     kind = _ARG_BITS if arg.dtype else _ARG_INTEGER
     return kind, int.from_bytes(arg.bits.ljust(8, b"\0"), "little")
 

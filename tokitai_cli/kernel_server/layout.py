@@ -17,6 +17,7 @@ _KINDS = {
     Role.WORKSPACE: 3,
     Role.SYMBOL: 4,
     Role.LIST: 5,
+    Role.STRUCT: 6,
 }
 _IN_SYMBOL = 1 << 8  # beside the kind of a result: it lies in a symbol
 _FILL_NOTHING, _FILL_CONTENT = 0, 3
@@ -89,7 +90,7 @@ def lay_out(case: Case, repetitions: int, kept: Collection[str] = ()) -> Layout:
         back = -plan.nbytes % PAGE + PAGE
         block = PAGE + plan.nbytes + back
         content = region = stride = 0
-        if plan.role in (Role.INPUT, Role.INOUT, Role.SYMBOL, Role.LIST):
+        if plan.role is Role.INOUT or _fill(plan) == _FILL_NOTHING:
             content = end + PAGE
             end += block
         if plan.role in (Role.OUTPUT, Role.INOUT, Role.WORKSPACE):
@@ -107,6 +108,6 @@ def lay_out(case: Case, repetitions: int, kept: Collection[str] = ()) -> Layout:
 def _fill(plan: BufferPlan) -> int:
     if plan.role is Role.INOUT:
         return _FILL_CONTENT
-    if plan.role in (Role.INPUT, Role.SYMBOL, Role.LIST):
+    if plan.role in (Role.INPUT, Role.SYMBOL, Role.LIST, Role.STRUCT):
         return _FILL_NOTHING
     return _FILLS[plan.init]

@@ -65,7 +65,9 @@ class Memory:
                 back = np.resize(values, buffer.back // values.itemsize)
                 self._bytes[buffer.content - buffer.front : buffer.content] = front.view(np.uint8)
                 self._bytes[end : end + buffer.back] = back.view(np.uint8)
-                if buffer.plan.role is not Role.LIST:  # whose pointers the child knows
+                if buffer.plan.role is Role.STRUCT:  # the child knows what is there, and its size
+                    self._bytes[buffer.content : end] = GUARD
+                elif buffer.plan.role is not Role.LIST:  # whose pointers the child knows
                     array = arrays[buffer.plan.name]
                     _check_array(buffer.plan, array)
                     self.array(buffer.plan, buffer.content)[...] = array

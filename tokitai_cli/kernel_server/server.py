@@ -24,7 +24,7 @@ from tokitai_cli.kernel_server import findings, frames, overrun
 from tokitai_cli.kernel_server.frames import Answer, GarbageError, Hello
 from tokitai_cli.kernel_server.layout import Layout, lay_out
 from tokitai_cli.kernel_server.memory import Memory, size_text
-from tokitai_cli.model.case import Case, GuardDamage, InputDamage, Role, RunResult
+from tokitai_cli.model.case import BufferPlan, Case, GuardDamage, InputDamage, Role, RunResult
 from tokitai_cli.model.harness import HarnessRequest
 from tokitai_cli.model.text import visible
 from tokitai_cli.process import Captured, Child, signal_name
@@ -321,10 +321,17 @@ class Server:
 def _changed(layout: Layout, answer: Answer) -> tuple[InputDamage, ...]:
     """Inputs that the kernels wrote to."""
     return tuple(
-        InputDamage(buffer.plan.name, offset, count)
+        _damage(buffer.plan, count, offset)
         for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
-        if buffer.plan.role in (Role.INPUT, Role.LIST) and count
+        if buffer.plan.role in (Role.INPUT, Role.LIST, Role.STRUCT) and count
     )
+
+
+def _damage(plan: BufferPlan, count: int, offset: int) -> InputDamage:
+    if plan.role is not Role.STRUCT or offset < 0:
+        return InputDamage(plan.name, offset, count)
+    number, offset = divmod(offset, 1 << 32)
+    return InputDamage(plan.name, offset, count, number - 1 if number else None)
 
 
 def _with_writer(

@@ -57,6 +57,25 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
     return None if found is None else _fields(program, *found)
 
 
+def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
+    """Fields of a struct by name; None where its text leaves any doubt which it has."""
+    plain = name.partition("<")[0].strip().rpartition("::")[2]
+    classes = [
+        (path, piece)
+        for path, pieces in program.pieces.items()
+        for piece in pieces
+        if piece.kind == "class" and plain in piece.names
+    ]
+    for path, piece in classes:
+        source = program.texts[path]
+        parted = any(piece.begin <= one.begin < piece.end for one in source.directives)
+        pointers = re.search(r"\(\s*\*", source.plain[piece.begin : piece.end])  # to functions
+        if len(classes) > 1 or parted or pointers:
+            return None
+    fields = fields_of(program, name)
+    return None if not fields else {field.name: field for field, _ in fields}
+
+
 def members_of(program: Program, name: str) -> dict[str, str]:
     """Numbers that a class, its template's arguments put in, has as static members."""
     found = _class_of(program, name)
@@ -132,6 +151,8 @@ def _members(
     declarators = member.children_by_field_name("declarator")
     functions = any(one.type == "function_declarator" for one in declarators)
     front = text[member.start_byte : declarators[0].start_byte] if declarators else ""
+    if not declarators and re.match(r"(?:union|struct|class)\s*\{", text[member.start_byte :]):
+        yield "", "", "", -1  # its members are the outer one's
     if member.type != "field_declaration" or functions or re.search(r"\bstatic\b", front):
         return
     for one in declarators:

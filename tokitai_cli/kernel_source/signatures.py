@@ -64,7 +64,7 @@ class Parameter(msgspec.Struct, frozen=True):
         return {
             "buffer": self.kind in {"unknown", "structs"} or array,
             "list": self.pointers > 1 or self.kind in {"unknown", "struct"},
-            "struct": self.kind != "array",
+            "struct": self.kind in {"struct", "structs", "unknown"},
         }.get(kind, scalar)
 
 

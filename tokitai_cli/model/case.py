@@ -32,6 +32,7 @@ class Role(enum.StrEnum):
     WORKSPACE = "workspace"
     SYMBOL = "symbol"
     LIST = "list"
+    STRUCT = "struct"
 
 
 class LoadedSpec(msgspec.Struct, frozen=True):
@@ -104,7 +105,11 @@ class ScalarValue(msgspec.Struct, frozen=True):
 
 
 class StructArg(msgspec.Struct, frozen=True):
-    """A launch argument that is a struct by value: its places (".n", ".dims[1]") with what they hold."""
+    """A launch argument that is a struct: its places (".n", ".dims[1]") with what they hold.
+
+    The kernel takes it by value or by a pointer, which its compiler knows; then the buffer of the
+    struct's name is where it lies.
+    """
 
     name: str
     fields: tuple[tuple[str, BufferArg | ScalarValue], ...]
@@ -126,13 +131,14 @@ class LaunchPlan(msgspec.Struct, frozen=True):
 
     @property
     def leaves(self) -> tuple[BufferArg | ScalarValue, ...]:
-        """Arguments as they are passed one by one: those of a struct in its place."""
+        """Arguments as they are passed one by one: a struct's own buffer, and its fields behind it."""
         parts = ((one,) if not isinstance(one, StructArg) else _held(one) for one in self.args)
         return tuple(itertools.chain.from_iterable(parts))
 
 
 def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
-    return tuple(value for _, value in struct.fields)
+    room = (BufferArg(struct.name),) if struct.fields else ()
+    return (*room, *(value for _, value in struct.fields))
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -321,11 +327,15 @@ class GuardDamage(msgspec.Struct, frozen=True):
 
 
 class InputDamage(msgspec.Struct, frozen=True):
-    """An input that changed while the kernel ran; `offset` in bytes of the payload."""
+    """An input that changed while the kernel ran; `offset` in bytes of the payload.
+
+    field: number of the field, of a struct in device memory; None where no field is there.
+    """
 
     buffer: str
     offset: int
     bytes_changed: int
+    field: int | None = None
 
 
 class RunResult(msgspec.Struct, frozen=True):

@@ -19,7 +19,8 @@ class KernelArg(msgspec.Struct, frozen=True):
     """One parameter as it is passed: `dtype` is that of the elements or of the value.
 
     kind: buffer (a device pointer), list (a pointer to such pointers), scalar (by value, in `dtype`),
-    integer (by value, in the kernel's own type; `dtype` is empty), struct (by value, place by place).
+    integer (by value, in the kernel's own type; `dtype` is empty), struct (place by place, by value or
+    by a pointer as the kernel has it).
     """
 
     kind: Literal["buffer", "list", "scalar", "integer", "struct"]
@@ -34,7 +35,8 @@ class KernelEntry(msgspec.Struct, frozen=True):
     args: tuple[KernelArg, ...]
 
 
-MAX_WORDS = 128  # arguments of a launch, those in structs too: argument_limit of the harness
+MAX_WORDS = 128  # arguments of a launch, structs and their fields: argument_limit of the harness
+STRUCT_BYTES = 4096  # that a struct behind a pointer has at most: struct_limit of the harness
 
 
 class HarnessRequest(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from tokitai_cli.model.case import (
     StructArg,
 )
 from tokitai_cli.model.device import WARP_SIZES
+from tokitai_cli.model.harness import STRUCT_BYTES
 from tokitai_cli.model.spec import WARP_SIZE, Buffer, Expression, Launch, ScalarArg, Variant
 from tokitai_cli.plan.scalars import pack
 
@@ -66,7 +67,7 @@ class Filler(msgspec.Struct, frozen=True):
         return self.loaded.spec.variants[self.variant_name]
 
     def buffers(self) -> tuple[BufferPlan, ...]:
-        """Buffers of all roles: inputs, outputs, inout, workspaces, symbols."""
+        """Buffers of all roles: inputs, outputs, inout, workspaces, symbols, lists, structs."""
         plans = []
         for role, key in _ROLES.items():
             for name, buffer in getattr(self.variant, key).items():
@@ -82,7 +83,12 @@ class Filler(msgspec.Struct, frozen=True):
                 init = buffer.init
                 plan = BufferPlan(name, role, dtype, extents, init, constant, symbol=symbol)
                 plans.append(plan)
-        return (*plans, *self.lists({plan.name: plan for plan in plans}))
+        structs = (
+            BufferPlan(name, Role.STRUCT, "uint8", (STRUCT_BYTES,))
+            for name, fields in self.variant.structs.items()
+            if fields
+        )
+        return (*plans, *self.lists({plan.name: plan for plan in plans}), *structs)
 
     def lists(self, plans: Mapping[str, BufferPlan]) -> Iterator[BufferPlan]:
         """Arrays of pointers: to arrays, or to the slices of one along its first axis."""

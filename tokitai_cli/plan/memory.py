@@ -23,7 +23,7 @@ def memory_bytes(case: Case, repetitions: int) -> int:
 
     A GPU's memory is counted by its driver, not here; there it is the content plus one result region.
     """
-    content = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL, Role.LIST)
+    content = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL, Role.LIST, Role.STRUCT)
     results = case.buffers_of(Role.OUTPUT, Role.INOUT, Role.WORKSPACE)
     judged = case.buffers_of(Role.OUTPUT, Role.INOUT)
     file_bytes = sum(map(_region, content)) + repetitions * sum(map(_region, results))

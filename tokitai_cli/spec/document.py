@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,8 @@ def dotted(path: KeyPath) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f"{'.' if text else ''}{step}"
     return text
+
+
+def keys_of(place: str) -> KeyPath:
+    """Keys of a place that stands as an expression says it: ".dims[1]"."""
+    return tuple(int(key) if key.isdigit() else key for key in re.findall(r"\w+", place))

@@ -10,7 +10,7 @@ from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.model.harness import MAX_WORDS
 from tokitai_cli.model.spec import WARP_SIZE, Buffer, Expression, Launch, Spec, Variant
-from tokitai_cli.spec.document import Document, KeyPath
+from tokitai_cli.spec.document import Document, KeyPath, keys_of
 from tokitai_cli.spec.symbols import check_expression, check_known, check_real
 
 ROLES = ("inputs", "outputs", "inout", "workspaces", "symbols")
@@ -71,8 +71,7 @@ def _check_struct(
 ) -> None:
     names = {*spec.params, WARP_SIZE, *_steps(variant, name)}
     for at, value in leaves_of(variant.structs[name]):
-        keys = [int(key) if key.isdigit() else key for key in re.findall(r"\w+", at)]
-        here = (*path, *keys)
+        here = (*path, *keys_of(at))
         if value in variant.structs:
             mend = "write its fields here"
             raise document.fault(here, f"`{value}` is a struct of its own", mend)
@@ -119,9 +118,10 @@ def _check_launch(
     check_expression(document, (*path, "shared"), launch.shared, names)
     for index, argument in enumerate(launch.args):
         _check_argument(document, (*path, "args", index), names, variant, argument)
-    words = sum(len(list(leaves_of(variant.structs.get(str(one), {})))) or 1 for one in launch.args)
+    fields = [list(leaves_of(variant.structs.get(str(one), {}))) for one in launch.args]
+    words = len(fields) + sum(map(len, fields))
     if words > MAX_WORDS:
-        message = f"the launch passes {words} values, those in structs too; {MAX_WORDS} at most"
+        message = f"the launch passes {words} values, structs and their fields; {MAX_WORDS} at most"
         raise document.fault((*path, "args"), message, "pass the rest by a pointer")
 
 

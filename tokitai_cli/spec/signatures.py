@@ -27,7 +27,10 @@ from tokitai_cli.kernel_source.text import split
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.model.buffers import passed_buffers
 from tokitai_cli.model.spec import Launch, Spec, Variant
-from tokitai_cli.spec.document import Document, KeyPath
+from tokitai_cli.spec.document import Document, KeyPath, keys_of
+from tokitai_cli.spec.struct_fields import places
+
+_Bound = dict[str, list[Parameter | None]]
 
 
 class Signatures(NamedTuple):
@@ -64,9 +67,10 @@ def _check(document: Document, path: KeyPath, variant: Variant, program: Program
     for index, launch in enumerate(variant.launches):
         here = (*path, "launches", index)
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
-    _check_written(document, path, variant, fitted)
+    bound = _bound(variant, fitted, program)
+    _check_written(document, path, variant, bound)
     read = _read_back(variant, fitted, kernels)
-    return Signatures(tuple(_remarks(path, variant, fitted)), {str(path[-1]): read})
+    return Signatures(tuple(_remarks(path, variant, bound)), {str(path[-1]): read})
 
 
 def _check_machine_code(document: Document, path: KeyPath, variant: Variant, source: Path) -> None:
@@ -89,11 +93,11 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
             raise misfit
         fitted[index] = known
         for number, one in enumerate(known):
-            if one.kind == "struct":
+            if one.kind == "struct" or launch.args[number] in variant.structs:
                 message = f"`{kernel.title}` takes `{one.text}`, whose layout is not known"
                 mend = "a spec passes arrays, numbers and lists of arrays to machine code"
                 raise document.fault((*here, "args", number), message, mend)
-    _check_written(document, path, variant, fitted)
+    _check_written(document, path, variant, _bound(variant, fitted, None))
 
 
 def _fitting(
@@ -136,7 +140,9 @@ def _fitting(
         raise _other_count(document, path, launch, same[0].name, lists[0], _place(same[0]))
     errors: list[SpecError] = []
     for parameters in counted:
-        error = _misfit(document, path, variant, launch, same[0].name, parameters, _place(same[0]))
+        error = _misfit(
+            document, path, variant, launch, same[0].name, parameters, _place(same[0])
+        ) or _misfit_field(document, path[:-2], variant, launch, parameters, program)
         if error is None:
             return parameters
         errors.append(error)
@@ -197,6 +203,35 @@ def _misfit(
     return None
 
 
+def _misfit_field(
+    document: Document,
+    path: KeyPath,
+    variant: Variant,
+    launch: Launch,
+    parameters: Sequence[Parameter],
+    program: Program,
+) -> SpecError | None:
+    """A field of a struct that the kernel's type does not have, or that is of another type there."""
+    filled = (
+        (name, one)
+        for name, known in zip(map(str, launch.args), parameters, strict=True)
+        for one in places(program, variant.structs.get(name, {}), known.type)
+    )
+    for name, one in filled:
+        at = (*path, "structs", name, *keys_of(one.at))
+        if one.names:
+            message = f"`{one.type}` has no field `{at[-1]}`"
+            mend = near(str(at[-1]), one.names)
+            return document.fault(at, message, mend, at_key=True)
+        wanted = _unfit(variant, one.value, one.field) if one.field is not None else ""
+        if one.field is not None and wanted:
+            message = (
+                f"the spec puts {wanted} there; the field of `{one.type}` is `{one.field.text}`"
+            )
+            return document.fault(at, message, "give what the field takes")
+    return None
+
+
 def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
     """What the argument is, where it cannot be passed for the parameter; else empty."""
     name = str(argument)
@@ -216,11 +251,8 @@ def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
     return "" if known.takes(kind, dtype) else f"`{argument}`, {told}"
 
 
-def _check_written(
-    document: Document, path: KeyPath, variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
-) -> None:
+def _check_written(document: Document, path: KeyPath, variant: Variant, bound: _Bound) -> None:
     """Raise SpecError for an output that every launch takes by a pointer to const."""
-    bound = _bound(variant, fitted)
     for role in ("outputs", "inout"):
         for name in getattr(variant, role):
             seen = bound.get(name, [])
@@ -231,11 +263,8 @@ def _check_written(
                 raise document.fault((*path, role, name), message, mend, at_key=True)
 
 
-def _remarks(
-    path: KeyPath, variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
-) -> Iterator[str]:
+def _remarks(path: KeyPath, variant: Variant, bound: _Bound) -> Iterator[str]:
     """Of inputs that a kernel takes by a pointer that is not const, as if it could write them."""
-    bound = _bound(variant, fitted)
     for name in variant.inputs:
         seen = [one for one in bound.get(name, []) if one is not None and one.pointers]
         if any(not one.const for one in seen):
@@ -246,14 +275,17 @@ def _remarks(
 
 
 def _bound(
-    variant: Variant, fitted: dict[int, tuple[Parameter, ...]]
-) -> dict[str, list[Parameter | None]]:
-    """Parameters that each array is passed for; None where a launch's are not known."""
-    found: dict[str, list[Parameter | None]] = {}
+    variant: Variant, fitted: dict[int, tuple[Parameter, ...]], program: Program | None
+) -> _Bound:
+    """Parameters and fields that each array is passed for; None where a launch's are not known."""
+    found: _Bound = {}
     for index, launch in enumerate(variant.launches):
         for at, argument in enumerate(launch.args):
             known = fitted[index][at] if fitted[index] else None
             found.setdefault(str(argument), []).append(known)
+            type_name = known.type if known is not None else ""
+            for one in places(program, variant.structs.get(str(argument), {}), type_name):
+                found.setdefault(str(one.value), []).append(one.field)
     return found
 
 

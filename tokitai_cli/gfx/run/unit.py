@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -47,8 +48,9 @@ NEAREST_WITH_DENORMALS = 0xF0
 class Word(msgspec.Struct, frozen=True):
     """A word of a run request, and where it stands in the kernel's arguments.
 
-    kind: buffer, scalar or integer. place: as refusals name it. offset, size: in bytes, of the whole
-    argument segment. lowest, highest: of an integer.
+    kind: buffer, scalar, integer or structure, whose fields follow. place: as refusals name it. offset,
+    size: in bytes, of the whole argument segment. lowest, highest: of an integer. bytes: of a struct
+    that a pointer leads to. inside: whether it stands in that, and its offset counts from there.
     """
 
     kind: str
@@ -57,6 +59,8 @@ class Word(msgspec.Struct, frozen=True):
     size: int
     lowest: int = -(1 << 63)
     highest: int = (1 << 64) - 1
+    bytes: int = 0
+    inside: bool = False
 
 
 class Registers(msgspec.Struct, frozen=True):
@@ -153,6 +157,7 @@ def _tables(
     slots = [
         f"{{Source::word, {at}, {word.offset}, {word.size}}}"
         for at, word in enumerate(kernel.words)
+        if word.size and not word.inside
     ]
     slots += [
         f"{{Source::{_HIDDEN[kind]}, 0, {offset}, {size}}}" for kind, offset, size in kernel.hidden
@@ -174,13 +179,24 @@ def _tables(
     )
 
 
-def parameters(index: int, words: Iterable[Word]) -> str:
+def parameters(index: int, words: Sequence[Word]) -> str:
     """The table of what launches of a kernel are held against."""
     rows = [
-        f"{{Argument::{word.kind}, {quoted(word.place)}, {_signed(word.lowest)}, {word.highest:#x}ull}}"
-        for word in words
+        f"{{Argument::{word.kind}, {quoted(word.place)}, {_signed(word.lowest)}, {word.highest:#x}ull, "
+        f"{word.bytes}, {_made(words[at + 1 :]) if word.bytes else '0, nullptr'}}}"
+        for at, word in enumerate(words)
     ]
     return f"constexpr Parameter parameters_{index}[] = {{{', '.join([*rows, '{}'])}}};\n"
+
+
+def _made(words: Sequence[Word]) -> str:
+    """How many fields a struct has whose fields come next, and how it is made of their words."""
+    fields = list(itertools.takewhile(lambda word: word.inside, words))
+    copies = "".join(
+        f"__builtin_memcpy(to + {one.offset}, words + {at}, {one.size});"
+        for at, one in enumerate(fields)
+    )
+    return f"{len(fields)}, [](unsigned char* to, const tokitai::Word* words) {{{copies}}}"
 
 
 def _signed(value: int) -> str:

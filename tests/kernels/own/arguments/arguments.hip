@@ -79,6 +79,42 @@ __global__ void forgets(const float** xs, float* y, int n) {
     }
 }
 
+// Structs in device memory, by pointers.
+struct Scales {
+    const float* factors;
+    float bias;
+};
+struct Groups {
+    int count, step;
+    Scales scales;
+    float* sums[2];
+};
+
+enum { NoFault, WrongFactor, WritesField, WritesBehind };
+
+template <int Fault>
+__global__ void grouped(const float* x, Groups* groups) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < groups->count) {
+        float term = x[i] * groups->scales.factors[Fault == WrongFactor ? 0 : i];
+        groups->sums[0][i] = groups->step == 0 ? term : groups->sums[0][i] + term;
+        (*groups).sums[1][i] = x[i] + (groups[0].scales.bias + groups->step);
+    }
+    if (Fault == WritesField && i == 0) {
+        groups->scales.bias = 0.0f;
+    }
+    if (Fault == WritesBehind && i == 0) {
+        groups[1].step = 0;
+    }
+}
+
+__global__ void looked_at(const Groups* const __restrict__ groups, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < groups->count) {
+        y[i] = groups->sums[1][i];
+    }
+}
+
 // Steps that the host makes.
 __global__ void exchanged(volatile float* x, unsigned distance, unsigned run, int n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -33,6 +33,14 @@ def forgets(params, inputs, scalars):
     return {"y": found["sum"]}
 
 
+def grouped(params, inputs, scalars):
+    terms = inputs["x"].astype(np.float64) * inputs["factors"]
+    last = inputs["x"].astype(np.float64) + scalars["bias"] + params["steps"] - 1
+    exact = {"reference": last, "error": 2.0**-24 * np.abs(last)}
+    sums = {"reference": params["steps"] * terms, "error": 2.0**-18 * np.abs(terms)}
+    return {"sums": sums, "last": exact, "y": exact}
+
+
 def exchanged(params, inputs, scalars):
     x = np.sort(inputs["x"].astype(np.float64))
     return {"x": {"reference": x, "error": np.zeros(x.shape)}}
