@@ -8,7 +8,7 @@ namespace tokitai {
 using Word = uint64_t;
 
 enum class Argument : Word { buffer, scalar, integer, structure };
-constexpr unsigned argument_limit = 128;  // HIP kernels have 4 KiB of arguments; a spec far fewer
+constexpr unsigned argument_limit = 512;  // as much as the 4 KiB that a HIP kernel takes
 constexpr unsigned payload_alignment = 4096;
 
 constexpr unsigned struct_limit = 4096;  // bytes of a struct that a kernel takes by a pointer

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tokitai_cli.drafts.arguments import template_arguments
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
@@ -19,27 +20,22 @@ from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.flags import fault
 from tokitai_cli.indices.comments import launch_in
 from tokitai_cli.indices.kernel_text import flat
-from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.host_values import value_of
 from tokitai_cli.kernel_source.launches import (
     HostLaunch,
-    arguments_at,
     constants_of,
     launches_of,
     resolved,
 )
-from tokitai_cli.kernel_source.layout import members_of
+from tokitai_cli.kernel_source.layout import hides_fields, members_of
 from tokitai_cli.kernel_source.macros import spread
-from tokitai_cli.kernel_source.pieces import Piece
 from tokitai_cli.kernel_source.signatures import (
     Kernel,
-    TemplateParameter,
     instantiated,
     kernels_of,
     types_of,
 )
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.types import ELEMENTS
 from tokitai_cli.kernel_source.variables import (
     Variable,
     reached_text,
@@ -47,17 +43,6 @@ from tokitai_cli.kernel_source.variables import (
     variables_of,
 )
 from tokitai_cli.model.harness import MAX_WORDS
-
-_PLAIN_ARGUMENT = re.compile(
-    r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
-    r"|(?:(?:un)?signed )?(?:int|char|short|long(?: long)?)|(?:std::)?(?:u?int\d+_t|size_t)"
-    r"|(?:double|float|int)[234])\*?"
-)
-
-
-_OF_LIBRARY = re.compile(r"(?:hipcub|cub|rocprim|thrust)::(?:\w+::)*\w+(?:<\w*>)?")
-_FUNCTORS = {1: "std::negate<>", 2: "std::plus<>"}  # by the arguments that they take
-_BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -121,7 +106,7 @@ class _Asked(NamedTuple):
 def _draft(asked: _Asked, seen: Seen) -> Draft:
     program, kernel, launch, origin, like, overloaded, variables = asked
     origin, again = origin._replace(seen=seen), functools.partial(_draft, asked)
-    arguments, guessed = _template_arguments(kernel, launch, program)
+    arguments, guessed = template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
     if overloaded:
@@ -141,6 +126,8 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
         reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
     if reasons:
         return Draft(kernel, instance, tuple(reasons), "", "", again)
+    if any(one.kind == "struct" and hides_fields(program, one.type) for one in parameters):
+        origin = origin._replace(flags=[*origin.flags, "-fno-access-control"])
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     members = _members(program, given)
     if launch is not None:
@@ -200,70 +187,3 @@ def _of_host(
     plain = {name: re.sub(r"\\s\*|\\", "", place) for name, place in places.items()}
     told = {name: value_of(program, kernel, launch, place) for name, place in plain.items()}
     return {name: value for name, value in told.items() if value is not None}
-
-
-def _template_arguments(
-    kernel: Kernel, launch: HostLaunch | None, program: Program
-) -> tuple[list[str], list[str]]:
-    """Arguments of the host's launch; where it leaves them to be found out, what is common.
-
-    And the names of the parameters whose arguments are guesses.
-    """
-    pieces = [one for pieces in program.pieces.values() for one in pieces]
-    known = {name for one in pieces for name in (*one.names, *one.space)} | program.macros.keys()
-    known |= _BUILTIN
-    found, guessed = [], []
-    for index, one in enumerate(kernel.template):
-        text = template_argument(program, kernel, launch, index) if launch is not None else ""
-        text = text or one.default
-        words = set(re.findall(r"[A-Za-z_]\w*", text))
-        named = (words and words <= known) or _OF_LIBRARY.fullmatch(text)
-        if text and (_PLAIN_ARGUMENT.fullmatch(text) or named):
-            found.append(_qualified(text, pieces))
-            continue
-        found.append(_number(one, kernel) if one.type else _type(one, kernel))
-        guessed.append(one.name)
-    return found, guessed
-
-
-def _qualified(text: str, pieces: Sequence[Piece]) -> str:
-    """`text` with the namespaces of the program's classes in front of them."""
-    spaces = {
-        name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names
-    }
-    return re.sub(
-        r"(?<![\w:])[A-Za-z_]\w*",
-        lambda match: "::".join([*spaces.get(match[0], ()), match[0]]),
-        text,
-    )
-
-
-def _number(one: TemplateParameter, kernel: Kernel) -> str:
-    if one.type.split()[-1] == "bool":
-        return "true"
-    if re.search(rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{one.name}\b", kernel.body):
-        return "32"
-    if re.search("head", one.name, re.I):
-        return "64"
-    of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
-    threads = any(re.search("thread", other.name, re.I) for other in kernel.template)
-    beside = threads and not re.search("thread", one.name, re.I)
-    return ("16" if beside else "256") if of_block else "4"
-
-
-def _type(one: TemplateParameter, kernel: Kernel) -> str:
-    """A common type; a functor where the kernel calls it; the name where none could be guessed."""
-    for mine in (p for p in kernel.parameters if p.type == one.name and p.name):
-        name = mine.name
-        if not mine.pointers and (call := re.search(rf"\b{name}\s*\(", kernel.body)):
-            given = arguments_at(kernel.body, call.end() - 1)
-            used = re.search(rf"[=(,+*]\s*{name}\s*\(|\breturn\s+{name}\s*\(", kernel.body)
-            return _FUNCTORS.get(len(given), one.name) if used else one.name
-        whole = rf"\[[^;\[\]=]*\b{name}\s*\[|\bint\w*\s+\w+\s*=\s*(?:\w+\()?{name}\s*\["
-        if mine.pointers and re.search(whole, kernel.body):
-            return "int"
-    if re.search(rf"make_unsigned\w*<\s*{one.name}\b", kernel.body):
-        return "int"
-    bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
-    whole_name = re.search(r"idx|index|int|key", one.name, re.I)
-    return "unsigned" if bits else "int" if whole_name else "float"

@@ -23,7 +23,7 @@ _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS, MOST_BLOCK, _FIXED_THREADS = 1024, 1024, 1024
 SHARED = re.compile(
-    r"\bextern\b[^;]*\b__shared__\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
+    r"\b(?:extern\b[^;]*\b__shared__|__shared__\s+extern)\b\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
     r"|\bHIP_DYNAMIC_SHARED\s*\(\s*([^,]*),\s*(\w+)"
     r"|\bextern\b[^;]*\b__shared__\b"
 )
@@ -84,6 +84,7 @@ class LaunchWriter:
     sizes: list[Parameter]
     sizes_of_host: dict[str, str]  # variables of its own in its grid, by what the spec calls them
     text: Indexing
+    reached: str
 
     @property
     def total(self) -> str:
@@ -110,7 +111,7 @@ class LaunchWriter:
             f"        grid: [{', '.join(map(quoted, self._started(grid[0])))}]{grid[1]}",
             f"        block: [{', '.join(map(quoted, block[0]))}]{block[1]}",
         ]
-        if SHARED.search(self.kernel.body) or self.origin.seen.shared:
+        if SHARED.search(self.reached) or self.origin.seen.shared:
             shared, guess = self._shared(bool(block[1]))
             lines.append(f"        shared: {quoted(shared)}{guess}")
         args = ", ".join(self._named(one.name) for one in self.leaves.args)

@@ -9,7 +9,6 @@ import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
-from tokitai_cli.errors import SpecError
 from tokitai_cli.kernel_source.layout import accessor_of, bytes_of, fields_of
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.take import Program
@@ -62,7 +61,7 @@ class Leaves:
         taken = {one.name for one in (*self.args, *self.found)}
         written = any(one.pointers and not one.const for one in self.found)
         for one in known:
-            role, extents = variable_role(one, text), _numbers(one.extents)
+            role, extents = variable_role(one, text), [n for n in one.extents if n is not None]
             name = free(one.element.name)
             reads = role == "symbols"
             if not role:
@@ -70,7 +69,7 @@ class Leaves:
             if name in taken or (one.space if reads else written):
                 self.unbound.append((one.qualified, reads))
                 continue
-            if extents is None:
+            if len(extents) < len(one.extents):
                 self.unsized += [] if reads else [one.qualified]
                 continue
             array = msgspec.structs.replace(
@@ -193,14 +192,6 @@ class Leaves:
         self.rows.add(rows)
         self.lists.append(f"      {name}: {rows}")
         return name
-
-
-def _numbers(extents: Sequence[str]) -> list[int] | None:
-    """Values of extents; None where they are not all numbers."""
-    try:
-        return [expressions.evaluate(one.replace("/", "//"), {}) for one in extents]
-    except SpecError:
-        return None
 
 
 def free(name: str) -> str:

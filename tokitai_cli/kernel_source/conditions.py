@@ -5,15 +5,13 @@ What hangs on a compiler's or an absent header's macros stays open, and all of i
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from tokitai_cli.kernel_source.constants import OpenError, value
 from tokitai_cli.kernel_source.files import UserFile
 from tokitai_cli.kernel_source.text import DEFINE, DIRECTIVE, WORD, erased
 from tokitai_cli.sources import blank
@@ -26,19 +24,6 @@ _UNSET = re.compile(
 _COMPILERS = re.compile(r"__\w*|_[A-Z]\w*|HIP_VERSION\w*|NDEBUG")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
-_MAX_LENGTH, _MAX_SHIFT, _MAX_DEPTH = 500, 64, 16
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.Eq: operator.eq, ast.NotEq: operator.ne,
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-    ast.LShift: lambda a, b: a << min(b, _MAX_SHIFT), ast.RShift: lambda a, b: a >> min(b, _MAX_SHIFT),
-}  # fmt: skip
-
-
-class _OpenError(Exception):
-    """The text does not say it."""
 
 
 def decided(
@@ -159,47 +144,27 @@ class _Reader:
             if name is None:
                 return None
             return self._is_defined(name.group()) == (word == "ifdef")
-        except (_OpenError, SyntaxError, ValueError, ZeroDivisionError, TypeError):
+        except OpenError:
             return None
 
     def _is_defined(self, name: str) -> bool:
         if name in self._macros:
             if self._macros[name] is None:
-                raise _OpenError
+                raise OpenError
             return True
         foreign = _COMPILERS.fullmatch(name) and not _UNSET.fullmatch(name)
         if foreign and name not in self._own:
-            raise _OpenError
+            raise OpenError
         return False
 
-    def _number(self, text: str, depth: int = 0) -> int:
-        """Value of a condition; names without a value are 0, as for a compiler."""
+    def _number(self, text: str) -> int:
+        """Value of a condition."""
         text = _DEFINED.sub(lambda m: str(int(self._is_defined(m[1] or m[2]))), text)
-        text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
-        for sign, word in (("&&", " and "), ("||", " or ")):
-            text = text.replace(sign, word)
-        text = re.sub(r"!(?!=)", " not ", text.replace("/", "//"))
-        if len(text) > _MAX_LENGTH or depth > _MAX_DEPTH:
-            raise _OpenError
-        return int(self._value(ast.parse(text.strip(), mode="eval").body, depth))
+        return value(text, self._named, {})
 
-    def _value(self, node: ast.expr, depth: int) -> int:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.Name):
-            if not self._is_defined(node.id):
-                return int(node.id == "true")
-            return self._number(self._macros[node.id] or "?", depth + 1)
-        if isinstance(node, ast.BoolOp):
-            is_and = isinstance(node.op, ast.And)
-            parts = (bool(self._value(one, depth)) for one in node.values)
-            return all(parts) if is_and else any(parts)
-        if isinstance(node, ast.UnaryOp):
-            return int(_OPERATORS[type(node.op)](self._value(node.operand, depth)))
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            sides = self._value(node.left, depth), self._value(node.right, depth)
-            return int(_OPERATORS[type(node.op)](*sides))
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sides = self._value(node.left, depth), self._value(node.comparators[0], depth)
-            return int(_OPERATORS[type(node.ops[0])](*sides))
-        raise _OpenError
+    def _named(self, name: str) -> str | None:
+        """What a name stands for; one without a value is 0, as for a compiler."""
+        if not self._is_defined(name):
+            return "0"
+        body = self._macros[name] or ""
+        return _DEFINED.sub(lambda m: str(int(self._is_defined(m[1] or m[2]))), body)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tokitai_cli.kernel_source.launches import HostLaunch, arguments_at
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import split
+from tokitai_cli.kernel_source.text import WORD, split
 
 _INSIDE = r"[^;{}()<>]{0,200}"
 _TYPE = (
@@ -63,6 +63,8 @@ def instance_of(name: str, before: str, texts: Iterable[str]) -> str:
         head = _HEAD.search(before, match.end())
         if place is None or head is None:
             continue
+        if nearer := re.findall(rf"\busing\s+{name}\s*=\s*([^;]+);", before[match.end() :]):
+            return _spaced(nearer[-1])
         whose = head[1] or head[2] or head[3]
         own = {word for words in parameters for word in words}
         for text in texts:
@@ -106,12 +108,13 @@ def template_argument(program: Program, kernel: Kernel, launch: HostLaunch, inde
         text = _deduced(kernel.template[index].name, kernel.parameters, launch.args, before)
     texts = [one.plain for one in program.texts.values()]
     known = {name for pieces in program.pieces.values() for piece in pieces for name in piece.names}
-    for word in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text)):
-        if found := instance_of(word, before, texts):
-            text = re.sub(rf"\b{word}\b", found, text)
-    for word in set(re.findall(r"[A-Za-z_]\w*", text)) - known:
-        if found := _local_alias(word, texts):
-            text = re.sub(rf"\b{word}\b", found, text)
+    for _ in range(2):  # an alias may name parameters of the host's template
+        for word in dict.fromkeys(WORD.findall(text)):
+            if found := instance_of(word, before, texts):
+                text = re.sub(rf"\b{word}\b", found, text)
+        for word in set(WORD.findall(text)) - known:
+            if found := _local_alias(word, texts):
+                text = re.sub(rf"\b{word}\b", found, text)
     return text
 
 

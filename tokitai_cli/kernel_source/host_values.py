@@ -42,15 +42,19 @@ def _numbers(texts: Sequence[str], given: str, field: str, kind: str) -> Iterato
         if not field:
             yield from re.findall(rf"\b{own}\s*(?:=|\{{)\s*({_NUMBER})\s*[;,)}}]", text)
             continue
-        yield from re.findall(rf"\b{own}(?:\.|->){field}\s*=\s*({_NUMBER})\s*;", text)
+        yield from re.findall(rf"\b{own}(?:\.|->){re.escape(field)}\s*=\s*({_NUMBER})\s*;", text)
         for listed in re.findall(rf"\b{own}\s*=?\s*\{{([^{{}}]*)\}}", text):
-            told = re.search(rf"\.{field}\s*=\s*({_NUMBER})", listed)
+            told = re.search(rf"\.{re.escape(field)}\s*=\s*({_NUMBER})", listed)
             yield told[1] if told else ""
             fields = _fields(texts, kind)
             if field in fields and "." + field not in listed:
                 yield (split(listed) + [""] * len(fields))[fields.index(field)]
     body = _body(texts, kind) if field else ""
-    yield from re.findall(rf"\b{field}\s*(?:=|\{{)\s*({_NUMBER})\s*[;,}}]", body) if field else ()
+    yield from (
+        re.findall(rf"\b{re.escape(field)}\s*(?:=|\{{)\s*({_NUMBER})\s*[;,}}]", body)
+        if field
+        else ()
+    )
 
 
 def _body(texts: Sequence[str], kind: str) -> str:

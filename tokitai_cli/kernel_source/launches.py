@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.kernel_source.constants import constant, enumerators
 from tokitai_cli.kernel_source.macros import spread
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import Macro, configurations, split
+from tokitai_cli.kernel_source.text import WORD, Macro, configurations, split
 
 _BEFORE = 20_000  # letters in front of a launch that are read for its names
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
@@ -25,9 +26,10 @@ _DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)
 _READ = "dim3 ceil_div static_cast min max ceil ceilf sizeof int float double unsigned size_t"
 _UNREADABLE = re.compile(rf"[\[\"]|\b(?!(?:{_READ.replace(' ', '|')})\b)\w+\s*\(")
 _ASKED = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
+_BEYOND = re.compile(r"[?<>&|^~]|\b\w+\s*\(")  # what sizes have no word for
 _CAST = re.compile(
     r"\bstatic_cast\s*<[^<>]*>"
-    r"|\((?:std::)?(?:unsigned|size_t|(?:unsigned\s+)?(?:int|long|long\s+long)|u?int(?:32|64)_t)\)"
+    r"|(?<!sizeof)\((?:std::)?(?:unsigned|size_t|(?:unsigned\s+)?(?:int|long|long\s+long)|u?int(?:32|64)_t)\)"
 )
 
 
@@ -57,11 +59,14 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
     """
     found: list[HostLaunch] = []
     macros = {**(functions or {}), **program.macros}
+    constants = constants_of(program)
     for path in program.files:
         text = program.texts[path].plain
         line = program.texts[path].line
-        constants = constants_of(program)
-        for begin, callee, configuration, args in _written(text):
+        for begin, callee, configuration, args in [
+            *_written(text),
+            *_of_macros(text, program.macros),
+        ]:
             named = _NAMED.search(callee)
             if named is None:
                 continue
@@ -123,6 +128,29 @@ def _written(text: str) -> Iterator[tuple[int, str, list[str], list[str]]]:
             yield match.start(), callee, parts[1:4], parts[5:]
 
 
+def _of_macros(
+    text: str, macros: Mapping[str, Macro]
+) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Launches by macros whose arguments say the kernel, as `_written` has them, at the macro's call."""
+    launching = {
+        name: one.bodies[0]
+        for name, one in macros.items()
+        if one.parameters and re.search(r"<<<|\bhipLaunchKernelGGL\b", one.bodies[0])
+    }
+    called = rf"(?<!define )\b({'|'.join(map(re.escape, launching))})\s*\("
+    for call in re.finditer(called, text) if launching else ():
+        formal = macros[call[1]].parameters
+        given = arguments_at(text, call.end() - 1)
+        if formal[-1] == "...":
+            last = len(formal) - 1
+            formal = (*formal[:last], "__VA_ARGS__")
+            given = [*given[:last], ", ".join(given[last:])]
+        put = dict(zip(formal, given, strict=False))
+        body = WORD.sub(lambda m: put.get(m[0], m[0]), launching[call[1]])  # noqa: B023
+        for _, callee, configuration, args in _written(body):
+            yield call.start(), callee, configuration, args
+
+
 def arguments_at(text: str, opened: int) -> list[str]:
     """What stands in the parentheses that open there, apart; none where they do not close."""
     depth = 0
@@ -148,7 +176,10 @@ def _locals(before: str) -> dict[str, str]:
 
 
 def constants_of(program: Program) -> dict[str, str]:
-    """Macros and constants with a value, as the program's text has it."""
+    """Macros and constants with a value, as the program's text has it.
+
+    As a number where the language of sizes has no word for what the text says.
+    """
     found = {
         name: macro.bodies[0].strip()
         for name, macro in program.macros.items()
@@ -156,6 +187,7 @@ def constants_of(program: Program) -> dict[str, str]:
     }
     for path, pieces in program.pieces.items():
         for piece in pieces:
+            found |= enumerators(piece.node) if piece.kind == "type" else ()
             text = program.texts[path].plain[piece.begin : piece.end]
             match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)
             for one in split(match[1]) if piece.kind == "variable" and match else ():
@@ -163,7 +195,9 @@ def constants_of(program: Program) -> dict[str, str]:
                 name = re.findall(r"\w+", front)[-1:]
                 if value and not {*name}.isdisjoint(piece.names):
                     found[name[0]] = " ".join(value.split())
-    return found
+    told = {name: constant(text, found, program.macros) for name, text in found.items()
+            if _BEYOND.search(text)}  # fmt: skip
+    return found | {name: str(number) for name, number in told.items() if number is not None}
 
 
 def _extents(text: str, names: Mapping[str, str]) -> list[str]:

@@ -7,18 +7,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tokitai_cli.kernel_source.classes import ALIAS, class_of, put_in
+from tokitai_cli.kernel_source.constants import constant, enumerators
 from tokitai_cli.kernel_source.launches import constants_of
-from tokitai_cli.kernel_source.pieces import leaf
-from tokitai_cli.kernel_source.signatures import Parameter, parameter_of, template_of
+from tokitai_cli.kernel_source.pieces import is_function, leaf
+from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import split
+from tokitai_cli.kernel_source.text import Macro, split, words_in
 from tokitai_cli.kernel_source.types import (
     ACCESSOR,
     CLASSES,
     ELEMENTS,
     FUNCTOR,
+    HEADERS,
     VECTOR,
     Types,
+    item_size,
     lanes,
     of_header,
 )
@@ -28,8 +32,6 @@ if TYPE_CHECKING:
 
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
-_DEPTH = 4  # of constants put in
-_ALIAS = re.compile(r"using\s+(\w+)\s*=([^;]+);|typedef\s+([\w:<>, *]+?)\s+(\w+)\s*;")
 _VALUE = re.compile(r"static\s+(?:constexpr|const)\s+[\w:]+\s+(\w+)\s*=([^;]+);")
 
 
@@ -47,13 +49,18 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
         ]
     if FUNCTOR.fullmatch(name):
         return []
+    head, _, given = of_header(name).removesuffix(">").partition("<")
+    if told := HEADERS.get(head):
+        put = dict(zip("TU", split(given), strict=False))
+        types = Types(program, guess=True)
+        return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
     if (accessor := accessor_of(name)) is not None:
         element, dims, index = accessor
         return [
             (parameter_of(f"{element}* data_", "data_", Types(program)), 0),
             *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
         ]
-    found = _class_of(program, name)
+    found = class_of(program, name)
     return None if found is None else _fields(program, *found)
 
 
@@ -78,28 +85,33 @@ def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
 
 def members_of(program: Program, name: str) -> dict[str, str]:
     """Numbers that a class, its template's arguments put in, has as static members."""
-    found = _class_of(program, name)
+    found = class_of(program, name)
     if found is None:
         return {}
     node, text, bound = found
-    told = {one[1]: one[2] for one in _VALUE.finditer(text[node.start_byte : node.end_byte])}
+    told = dict(enumerators(node))
+    told |= {one[1]: one[2] for one in _VALUE.finditer(text[node.start_byte : node.end_byte])}
     known = constants_of(program) | told | bound
-    return {one: str(number) for one, value in told.items() if (number := _count(value, known))}
+    values = {one: constant(value, known, program.macros) for one, value in told.items()}
+    return {one: str(number) for one, number in values.items() if number}
 
 
-def _class_of(program: Program, name: str) -> tuple[Node, str, dict[str, str]] | None:
-    """The class, its file's text, and what its template's parameters stand for; None if not known."""
-    plain, _, given = name.removesuffix(">").partition("<")
-    for path, pieces in program.pieces.items():
-        for piece in pieces:
-            if piece.kind == "class" and plain.strip().rpartition("::")[2] in piece.names:
-                text = program.texts[path].parsed
-                formal = list(template_of(piece.node, text))
-                bound = {one.name: one.default for one in formal if one.default}
-                bound |= dict(zip((one.name for one in formal), split(given), strict=False))
-                known = all(one.name in bound for one in formal)
-                return (piece.node, text, bound) if known else None
-    return None
+def hides_fields(program: Program, name: str) -> bool:
+    """Whether a class, an alias of one or a base of it may have fields that others cannot name."""
+    every = [one for pieces in program.pieces.values() for one in pieces]
+    known: set[str] = set()
+    waiting = words_in(name)
+    while new := waiting - known:
+        known |= new
+        for piece in every:
+            if piece.kind in {"class", "type"} and piece.names & new:
+                text = (piece.node.text or b"").decode()
+                if piece.kind == "class" and re.search(
+                    r"^\s*class\b|\b(?:private|protected)\s*:", text
+                ):
+                    return True
+                waiting |= words_in(text.partition("{")[0])
+    return False
 
 
 def accessor_of(name: str) -> tuple[str, int, str] | None:
@@ -128,28 +140,29 @@ def _fields(
             if above is None and base.type != "access_specifier":
                 return None
             found += above or []
-    types, constants, put = Types(program), {**constants_of(program), **bound}, dict(bound)
+    types, constants, put = (
+        Types(program, guess=True),
+        {**constants_of(program), **bound},
+        dict(bound),
+    )
     for member in body.named_children:
         whole = text[member.start_byte : member.end_byte].strip()
-        if alias := _ALIAS.fullmatch(whole):
-            put[alias[1] or alias[4]] = _put_in(alias[2] or alias[3], put).strip()
+        if alias := ALIAS.fullmatch(whole):
+            put[alias[1] or alias[4]] = put_in(alias[2] or alias[3], put).strip()
         if value := _VALUE.fullmatch(whole):
             constants[value[1]] = value[2]
-        for front, name, bare, extent in _members(member, text, constants):
-            found.append((parameter_of(f"{_put_in(front, put)} {bare}", name, types), extent))
+        constants.update(enumerators(member))
+        for front, name, bare, extent in _members(member, text, constants, program.macros):
+            found.append((parameter_of(f"{put_in(front, put)} {bare}", name, types), extent))
     return None if any(extent < 0 for _, extent in found) else found
 
 
-def _put_in(text: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), text)
-
-
 def _members(
-    member: Node, text: str, constants: Mapping[str, str]
+    member: Node, text: str, constants: Mapping[str, str], macros: Mapping[str, Macro]
 ) -> Iterator[tuple[str, str, str, int]]:
     """Type, name, declarator and extent (-1 where it is no number) of each field of a declaration."""
     declarators = member.children_by_field_name("declarator")
-    functions = any(one.type == "function_declarator" for one in declarators)
+    functions = any(map(is_function, declarators))
     front = text[member.start_byte : declarators[0].start_byte] if declarators else ""
     if not declarators and re.match(r"(?:union|struct|class)\s*\{", text[member.start_byte :]):
         yield "", "", "", -1  # its members are the outer one's
@@ -157,19 +170,10 @@ def _members(
         return
     for one in declarators:
         whole = text[one.start_byte : one.end_byte]
-        counts = [_count(one, constants) for one in re.findall(r"\[([^\]]*)\]", whole)]
+        told = re.findall(r"\[([^\]]*)\]", whole)
+        counts = [constant(one, constants, macros) or 0 for one in told]
         extent = -1 if 0 in counts else math.prod(counts) if counts else 0
         yield front, next(leaf(one), ""), re.sub(r"\[[^\]]*\]", "", whole), extent
-
-
-def _count(text: str, constants: Mapping[str, str]) -> int:
-    """Value of an array's extent; 0 where it is no number."""
-    for _ in range(_DEPTH):
-        text = re.sub(r"[A-Za-z_]\w*", lambda one: f"({constants.get(one[0], one[0])})", text)
-        text = re.sub(r"\(\s*(\d+)\s*\)", r"\1", text)
-    if not re.fullmatch(r"\s*\d+(?:\s*[+*]\s*\d+)*\s*", text):
-        return 0
-    return sum(math.prod(int(one) for one in part.split("*")) for part in text.split("+"))
 
 
 def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:
@@ -183,9 +187,8 @@ def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:
         return _struct(program, one.type)
     if not one.dtypes:
         return None
-    bits = re.search(r"\d+", one.dtypes[0])
-    single = int(bits[0]) // 8 if bits else 1
     count = lanes(one.type)
+    single = item_size(one.dtypes[0])
     aligned = single if count == 3 else single * count
     return single * count, min(aligned, _WIDEST)
 

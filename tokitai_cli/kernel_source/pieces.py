@@ -197,7 +197,7 @@ def _kind(node: Node) -> str:
         return "class"
     if kind == "declaration":
         declarators = node.children_by_field_name("declarator")
-        is_prototype = bool(declarators) and all(map(_is_function, declarators))
+        is_prototype = bool(declarators) and all(map(is_function, declarators))
         return "prototype" if is_prototype else "variable"
     if kind in {"type_definition", "alias_declaration", "enum_specifier", "concept_definition"}:
         return "type"
@@ -212,7 +212,8 @@ def _kind(node: Node) -> str:
     return "assertion" if kind == "static_assert_declaration" else "unknown"
 
 
-def _is_function(node: Node) -> bool:
+def is_function(node: Node) -> bool:
+    """Whether a declarator is a function's."""
     while node.type in {"pointer_declarator", "reference_declarator"} and node.named_children:
         node = node.named_children[-1]
     return node.type == "function_declarator"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tokitai_cli import resources
+from tokitai_cli.kernel_source.classes import TemplateParameter, template_of
 from tokitai_cli.kernel_source.files import SYSTEM
 from tokitai_cli.kernel_source.pieces import leaf
 from tokitai_cli.kernel_source.take import ALWAYS, Program
@@ -68,14 +69,6 @@ class Parameter(msgspec.Struct, frozen=True):
         }.get(kind, scalar)
 
 
-class TemplateParameter(msgspec.Struct, frozen=True):
-    """One parameter of a template: `type` is empty for types, else that of the value."""
-
-    name: str
-    type: str
-    default: str
-
-
 class Kernel(msgspec.Struct, frozen=True):
     """A `__global__` function with a body. `text` is how it is declared, on one line."""
 
@@ -109,7 +102,8 @@ def kernels_of(program: Program) -> list[Kernel]:
             lists = _parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
             declarator = piece.node.child_by_field_name("declarator")
-            name = next(leaf(declarator), "") if declarator is not None else ""
+            *spaces, name = ([*leaf(declarator)] if declarator is not None else []) or [""]
+            space = (*piece.space, *spaces)
             body = source.plain[piece.body : piece.end]
             line = source.line(piece.begin)
             is_open = (
@@ -121,9 +115,7 @@ def kernels_of(program: Program) -> list[Kernel]:
             )
             # A macro that stands for several parameters.
             is_open = is_open or any(len(split(one.type)) > 1 for one in parameters)
-            found.append(
-                Kernel(name, piece.space, template, parameters, path, line, head, body, is_open)
-            )
+            found.append(Kernel(name, space, template, parameters, path, line, head, body, is_open))
     return found
 
 
@@ -222,24 +214,6 @@ def _parameter_list(node: Node) -> Node | None:
             inner.named_children[-1] if inner.named_children else None
         )
     return inner.child_by_field_name("parameters") if inner is not None else None
-
-
-def template_of(node: Node, text: str) -> Iterator[TemplateParameter]:
-    """Parameters of the template that a declaration in a file's parsed text is of; none of another."""
-    outer = node.parent
-    if outer is None or outer.type != "template_declaration":
-        return
-    parameters = outer.child_by_field_name("parameters")
-    for one in parameters.named_children if parameters is not None else ():
-        whole = " ".join(text[one.start_byte : one.end_byte].split())
-        front, _, default = whole.partition("=")
-        words = front.replace("...", " ").split()
-        is_type = one.type.endswith("type_parameter_declaration") or words[0] in {
-            "typename",
-            "class",
-        }
-        name = words[-1] if len(words) > 1 else ""
-        yield TemplateParameter(name, "" if is_type else " ".join(words[:-1]), default.strip())
 
 
 def _parameters(

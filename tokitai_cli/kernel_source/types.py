@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from tokitai_cli.kernel_source.pieces import Piece
-from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.classes import member_type
+
+if TYPE_CHECKING:
+    from tokitai_cli.kernel_source.pieces import Piece
+    from tokitai_cli.kernel_source.take import Program
 
 _BYTE = "uint8 bool float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
 _FLOAT8 = {"e4m3": "e4m3fn", "e5m2": "e5m2", "e4m3_fnuz": "e4m3fnuz", "e5m2_fnuz": "e5m2fnuz"}
@@ -39,14 +43,49 @@ FUNCTOR = re.compile(
 )
 # Classes of headers that the tool has; bytes of those that are numbers.
 CLASSES = {"complex<float>": 8, "complex<double>": 16}
-# Of PyTorch: its views of tensors that are passed by value.
+# Fields of others, T and U what their templates' parameters stand for.
+HEADERS = {
+    "pair": (("first", "T"), ("second", "U")),
+    "hipPitchedPtr": (("ptr", "void*"), *((one, "size_t") for one in ("pitch", "xsize", "ysize"))),
+}
+# Views of tensors that are passed by value: PyTorch's, and those of programs that took them from there.
 ACCESSOR = re.compile(
-    r"(?:torch|at)\s*::\s*(?:Generic)?PackedTensorAccessor(32|64|)\s*<(.+)>", re.S
+    r"(?:(?:torch|at)\s*::\s*)?(?:Generic)?PackedTensorAccessor(32|64|)\s*<(.+)>", re.S
 )
 _STATE = re.compile(r"(?:hip|roc)rand_?[sS]tate\w*")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )
+
+
+def _spelled(base: str) -> str:
+    """A plain type as `ELEMENTS` spells it: `long unsigned int` is unsigned long."""
+    words = base.split()
+    order = [word for word in words if word != "int" or len(words) == 1]
+    if "unsigned" in order or "signed" in order:
+        sign = "unsigned" if "unsigned" in order else "signed"
+        rest = [word for word in order if word != sign]
+        keep = sign == "unsigned" or rest == ["char"]
+        order = ([sign] if keep else []) + (rest or ([] if keep else ["int"]))
+    return " ".join(order)
+
+
+def sized(name: str) -> int | None:
+    """Bytes of a number, vector or pointer; None where the name is of another type."""
+    name = _spelled(" ".join(DROPPED.sub(" ", name).split()))
+    if name.endswith("*"):
+        return 8
+    vector = VECTOR.fullmatch(name)
+    dtypes = ELEMENTS.get(vector[1].replace("longlong", "long") if vector else name)
+    if dtypes is None:
+        return None
+    return item_size(dtypes) * lanes(name)
+
+
+def item_size(dtype: str) -> int:
+    """Bytes of a dtype."""
+    bits = re.search(r"\d+", dtype)
+    return int(bits[0]) // 8 if bits else 1
 
 
 def lanes(name: str) -> int:
@@ -66,6 +105,7 @@ class Types:
     """What the names of types stand for in a program."""
 
     def __init__(self, program: Program, *, guess: bool = False) -> None:
+        self._program = program
         self._aliases: dict[str, dict[str, None]] = {}
         self._guess = guess
         self._classes: set[str] = set()
@@ -103,6 +143,10 @@ class Types:
                 text = bound[text]
             elif len(self._aliases.get(text, ())) == 1 or (self._guess and text in self._aliases):
                 text = list(self._aliases[text])[-1]
+            elif told := member_type(self._program, text):
+                text = told
+            elif re.fullmatch(r"(?:\w+::)+\w+", text) and text.rpartition("::")[2] in self._aliases:
+                text = text.rpartition("::")[2]
             else:
                 shown = f"{text} *" if text in self._pointed else text
                 return "" if text in self._aliases else shown
@@ -110,14 +154,7 @@ class Types:
 
     def kind_of(self, base: str) -> tuple[str, tuple[str, ...]]:
         """numbers, vector, struct or unknown, and the dtypes of its elements."""
-        words = base.split()
-        order = [word for word in words if word != "int" or len(words) == 1]
-        if "unsigned" in order or "signed" in order:
-            sign = "unsigned" if "unsigned" in order else "signed"
-            rest = [word for word in order if word != sign]
-            keep = sign == "unsigned" or rest == ["char"]
-            order = ([sign] if keep else []) + (rest or ([] if keep else ["int"]))
-        name = " ".join(order)
+        name = _spelled(base)
         if name in ELEMENTS:
             return "numbers", tuple(ELEMENTS[name].split())
         vector = VECTOR.fullmatch(name)
@@ -128,7 +165,7 @@ class Types:
             return "numbers", ENUM
         head = re.split(r"[< ]", name)[0].rpartition("::")[2]
         known = any(one.fullmatch(name) for one in (FUNCTOR, _STATE, ACCESSOR))
-        if known or of_header(name) in CLASSES:
+        if known or of_header(name) in CLASSES or of_header(name).partition("<")[0] in HEADERS:
             return "struct", ()
         return (
             "struct"

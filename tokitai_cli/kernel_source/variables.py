@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tokitai_cli.kernel_source.launches import arguments_at, constants_of, resolved
+from tokitai_cli.kernel_source.constants import constant
+from tokitai_cli.kernel_source.launches import arguments_at, constants_of
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import WORD, Macro, words_in
@@ -20,13 +21,13 @@ _KNOWN = {"min", "max"}  # what they give is known better than by their text
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable without an initial value: its elements as a parameter's would be, its extents as text.
+    """A variable without an initial value: its elements as a parameter's would be, and its extents.
 
-    space: its namespaces. constant: `__constant__`.
+    extents: None for one that no text decides. space: its namespaces. constant: `__constant__`.
     """
 
     element: Parameter
-    extents: tuple[str, ...]
+    extents: tuple[int | None, ...]
     space: tuple[str, ...]
     constant: bool
 
@@ -49,9 +50,9 @@ def variables_of(program: Program) -> list[Variable]:
             for whole, name, extents in _declared(text):
                 element = parameter_of(whole, name, types)
                 if element.dtypes and element.kind in {"scalar", "struct"}:
-                    told = tuple(resolved(one, names) for one in extents)
-                    constant = "__constant__" in piece.marks
-                    found.append(Variable(element, told, piece.space, constant))
+                    told = tuple(constant(one, names, program.macros) for one in extents)
+                    is_constant = "__constant__" in piece.marks
+                    found.append(Variable(element, told, piece.space, is_constant))
     return found
 
 
@@ -66,14 +67,15 @@ def _declared(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def reached_text(program: Program, kernel: Kernel) -> str:
-    """The kernel's body, and those of the functions that it reaches by name."""
+    """The kernel's body, those of the functions that it reaches by name, and its shared arrays."""
     bodies: dict[str, list[str]] = {}
     for path, pieces in program.pieces.items():
         for piece in pieces:
-            if piece.kind == "function" and not piece.kernel:
-                text = program.texts[path].plain[piece.body : piece.end]
+            is_shared = piece.kind == "variable" and "__shared__" in piece.marks
+            if is_shared or (piece.kind == "function" and not piece.kernel):
+                begin = piece.begin if is_shared else piece.body
                 for name in piece.names:
-                    bodies.setdefault(name, []).append(text)
+                    bodies.setdefault(name, []).append(program.texts[path].plain[begin : piece.end])
     return "\n".join(_closure(kernel.body, bodies))
 
 

@@ -35,7 +35,7 @@ class KernelEntry(msgspec.Struct, frozen=True):
     args: tuple[KernelArg, ...]
 
 
-MAX_WORDS = 128  # arguments of a launch, structs and their fields: argument_limit of the harness
+MAX_WORDS = 512  # arguments of a launch, structs and their fields: argument_limit of the harness
 STRUCT_BYTES = 4096  # that a struct behind a pointer has at most: struct_limit of the harness
 
 

@@ -1,0 +1,168 @@
+"""Template arguments of a kernel in a draft: those of the host's launch, and guesses for others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tokitai_cli.kernel_source.classes import TemplateParameter, template_of
+from tokitai_cli.kernel_source.host_types import template_argument
+from tokitai_cli.kernel_source.launches import HostLaunch, arguments_at
+from tokitai_cli.kernel_source.pieces import Piece
+from tokitai_cli.kernel_source.signatures import Kernel
+from tokitai_cli.kernel_source.take import Program
+from tokitai_cli.kernel_source.text import WORD, split
+from tokitai_cli.kernel_source.types import ELEMENTS, Types
+
+_PLAIN_ARGUMENT = re.compile(
+    r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
+    r"|(?:(?:un)?signed )?(?:int|char|short|long(?: long)?)|(?:std::)?(?:u?int\d+_t|size_t)"
+    r"|(?:double|float|int)[234])\*?"
+)
+
+
+_OF_LIBRARY = re.compile(r"(?:hipcub|cub|rocprim|thrust)::(?:\w+::)*\w+(?:<\w*>)?")
+_FUNCTORS = {1: "std::negate<>", 2: "std::plus<>"}  # by the arguments that they take
+_ENUM = re.compile(r"enum\s+(?:class\s+|struct\s+)?(\w+)[^{;]*\{\s*(\w+)")
+_BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
+
+
+def template_arguments(
+    kernel: Kernel, launch: HostLaunch | None, program: Program
+) -> tuple[list[str], list[str]]:
+    """Arguments of the host's launch; where it leaves them to be found out, what is common.
+
+    And the names of the parameters whose arguments are guesses.
+    """
+    return _Guesser(kernel, program).arguments(launch)
+
+
+class _Guesser:
+    def __init__(self, kernel: Kernel, program: Program) -> None:
+        self._kernel, self._program = kernel, program
+        self._pieces = [one for pieces in program.pieces.values() for one in pieces]
+        names = {name for one in self._pieces for name in (*one.names, *one.space)}
+        self._types = Types(program, guess=True)
+        self._known = names | program.macros.keys() | _BUILTIN
+
+    def arguments(self, launch: HostLaunch | None) -> tuple[list[str], list[str]]:
+        found, guessed = [], []
+        for index, one in enumerate(self._kernel.template):
+            text = ""
+            if launch is not None:
+                text = template_argument(self._program, self._kernel, launch, index)
+            text = text or one.default
+            if not self._fits(one, text):
+                text = self._guess(one, text)
+                guessed.append(one.name)
+            found.append(_qualified(text, self._pieces))
+        return found, guessed
+
+    def _fits(self, one: TemplateParameter, text: str) -> bool:
+        """Whether a text can be an argument: a plain one, or of names that are known."""
+        if not text or _PLAIN_ARGUMENT.fullmatch(text) or _OF_LIBRARY.fullmatch(text):
+            return bool(text)
+        words = set(WORD.findall(text))
+        inner = [] if one.type else split(text.removesuffix(">").partition("<")[2])
+        types = [text, *(told for told in inner if WORD.fullmatch(told))]
+        return bool(words and words <= self._known and (one.type or all(map(self._is_type, types))))
+
+    def _is_type(self, text: str) -> bool:
+        return self._types.kind_of(self._types.resolved(text, {}))[0] != "unknown"
+
+    def _guess(self, one: TemplateParameter, text: str) -> str:
+        if one.type:
+            return self._enumerator(one, text) or _number(one, self._kernel)
+        return self._class(one, text) or _type(one, self._kernel)
+
+    def _enumerator(self, one: TemplateParameter, text: str) -> str:
+        """One of an enum: the host's word for one of a header's, the first of the program's."""
+        for enum in self._program.pieces.values():
+            for piece in enum:
+                told = (
+                    _ENUM.match((piece.node.text or b"").decode()) if piece.kind == "type" else None
+                )
+                if told is not None and told[1] == one.type.rpartition("::")[2]:
+                    return f"{told[1]}::{told[2]}"
+        of_template = (
+            re.search(rf"\b{re.escape(one.type)}\s+{text}\b", self._text) if text else None
+        )
+        foreign = not of_template and one.type.split()[-1] not in _BUILTIN
+        return text if foreign and re.fullmatch(r"(?:\w+::)*[A-Za-z_]\w*", text) else ""
+
+    @property
+    def _text(self) -> str:
+        return "\n".join(one.plain for one in self._program.texts.values())
+
+    def _class(self, one: TemplateParameter, text: str) -> str:
+        """A class with the members that the kernel asks it for, or that the host names.
+
+        Arguments of its own template that the host's text does not tell are guessed in their turn.
+        """
+        whole = self._kernel.text + self._kernel.body
+        members = set(re.findall(rf"\b{one.name}\s*::\s*(?:template\s+)?(\w+)", whole))
+        head, _, listed = text.removesuffix(">").partition("<")
+        for piece in self._pieces if members else ():
+            body = (piece.node.text or b"").decode()
+            declared = all(re.search(rf"\b{name}\s*[=;({{\[]", body) for name in members)
+            name = next(iter(re.findall(r"^\s*(?:class|struct)\s+(\w+)", body)), "")
+            if piece.kind != "class" or not declared or name not in piece.names:
+                continue
+            formal = [*template_of(piece.node, self._text_of(piece))]
+            given = split(listed) if name == head.strip() else []
+            if not formal:
+                return name
+            told = [
+                argument if self._fits(other, argument) else other.default or self._guess(other, "")
+                for other, argument in zip(formal, given + [""] * len(formal), strict=False)
+            ]
+            return f"{name}<{', '.join(told)}>"
+        return ""
+
+    def _text_of(self, piece: Piece) -> str:
+        every = self._program.pieces.items()
+        path = next(path for path, pieces in every if any(one is piece for one in pieces))
+        return self._program.texts[path].parsed
+
+
+def _qualified(text: str, pieces: Sequence[Piece]) -> str:
+    """`text` with the namespaces of the program's classes in front of them."""
+    spaces = {
+        name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names
+    }
+    return re.sub(
+        r"(?<![\w:])[A-Za-z_]\w*",
+        lambda match: "::".join([*spaces.get(match[0], ()), match[0]]),
+        text,
+    )
+
+
+def _number(one: TemplateParameter, kernel: Kernel) -> str:
+    if one.type.split()[-1] == "bool":
+        return "true"
+    if re.search(rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{one.name}\b", kernel.body):
+        return "32"
+    if re.search("head", one.name, re.I):
+        return "64"
+    of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
+    threads = any(re.search("thread", other.name, re.I) for other in kernel.template)
+    beside = threads and not re.search("thread", one.name, re.I)
+    return ("16" if beside else "256") if of_block else "4"
+
+
+def _type(one: TemplateParameter, kernel: Kernel) -> str:
+    """A common type; a functor where the kernel calls it; the name where none could be guessed."""
+    for mine in (p for p in kernel.parameters if p.type == one.name and p.name):
+        name = mine.name
+        if not mine.pointers and (call := re.search(rf"\b{name}\s*\(", kernel.body)):
+            given = arguments_at(kernel.body, call.end() - 1)
+            used = re.search(rf"[=(,+*]\s*{name}\s*\(|\breturn\s+{name}\s*\(", kernel.body)
+            return _FUNCTORS.get(len(given), one.name) if used else one.name
+        whole = rf"\[[^;\[\]=]*\b{name}\s*\[|\bint\w*\s+\w+\s*=\s*(?:\w+\()?{name}\s*\["
+        if mine.pointers and re.search(whole, kernel.body):
+            return "int"
+    if re.search(rf"make_unsigned\w*<\s*{one.name}\b", kernel.body):
+        return "int"
+    bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
+    whole_name = re.search(r"idx|index|int|key|ordinal|offset", one.name, re.I)
+    return "unsigned" if bits else "int" if whole_name else "float"
