@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from tokitai_cli.kernel_source.files import has_host_code
-from tokitai_cli.kernel_source.take import take
+from tokitai_cli.kernel_source.signatures import kernels_of, unlisted
+from tokitai_cli.kernel_source.take import program, take
 from tokitai_cli.sources import blank
 
 PROGRAM = """\
@@ -183,3 +185,31 @@ def test_headers_of_cuda_are_a_hosts() -> None:
     for name in ("cuda_runtime.h", "cuda_fp16.h", "curand_kernel.h", "cooperative_groups.h"):
         assert has_host_code([f"#include <{name}>\n__global__ void k() {{}}\n"])
     assert not has_host_code(["#include <hip/hip_runtime.h>\n__global__ void k() {}\n"])
+
+
+def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "shared.h").write_text("__device__ float twice(float x);\n")
+    (tmp_path / "more.cu").write_text(
+        '#include "shared.h"\n#include <vector>\nstatic const float by = 2;\n'
+        "__device__ float once(float);\n__device__ float twice(float x) { return by * once(x); }\n"
+        "__global__ void theirs(float* y) { *y = twice(1); }\nint main() { return 0; }\n"
+    )
+    (tmp_path / "third.cu").write_text("__host__ __device__ float once(float x) { return x; }\n")
+    (tmp_path / "unused.cu").write_text("__device__ float thrice(float x) { return 3 * x; }\n")
+    text = (
+        '#include "shared.h"\n#include <iostream>\nstatic const float by = 3;\n'
+        "__global__ void ours(float* y) { *y = twice(by); }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    whole = program(tmp_path / "k.cu", [], {})
+    assert [one.name for one in kernels_of(whole)] == ["ours"]
+    assert [one.name for one in whole.joined] == ["more.cu", "third.cu"]
+    assert list(unlisted(whole)) == []
+    found = take(tmp_path / "k.cu", [], ())
+    (first, *_) = found.texts.values()
+    assert re.search(r"#define by by_(\d)\n#include \"\1-more.cu\"\n#undef by\n", first)
+    joined = next(value for name, value in found.texts.items() if name.endswith("more.cu"))
+    assert "return by * once(x)" in joined
+    assert "theirs" not in joined
+    assert "main" not in joined
+    assert "thrice" not in "".join(found.texts.values())

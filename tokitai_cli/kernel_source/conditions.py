@@ -6,7 +6,7 @@ What hangs on a compiler's or an absent header's macros stays open, and all of i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -27,14 +27,15 @@ _DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 
 
 def decided(
-    files: Mapping[Path, UserFile], source: Path, defines: Mapping[str, str]
+    files: Mapping[Path, UserFile], roots: Iterable[Path], defines: Mapping[str, str]
 ) -> tuple[dict[Path, UserFile], list[tuple[Path, int, str]]]:
-    """The files that `source` takes in, branches that are not taken blanked.
+    """The files that `roots` take in one behind the other, branches that are not taken blanked.
 
     And those branches: file, first line and text. defines: macros that the command line gives.
     """
     reader = _Reader(files, _SET | {name: value or "1" for name, value in defines.items()})
-    reader.read(source)
+    for root in roots:
+        reader.read(root)
     return reader.found, reader.dark
 
 

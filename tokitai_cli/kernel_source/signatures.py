@@ -121,7 +121,8 @@ def kernels_of(program: Program) -> list[Kernel]:
 
 def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
     """Places of `__global__` without a kernel that `kernels_of` lists: file, line, and why."""
-    for path, pieces in program.pieces.items():
+    own = [one for one in program.pieces.items() if one[0] not in program.joined]
+    for path, pieces in own:
         source = program.texts[path]
         known = [(one.begin, one.end) for one in pieces if one.kernel and one.names]
         text = blank(program.files[path].text)

@@ -10,6 +10,7 @@ import msgspec
 
 from tokitai_cli.kernel_source.conditions import decided
 from tokitai_cli.kernel_source.files import UserFile, user_files
+from tokitai_cli.kernel_source.joined import definers
 from tokitai_cli.kernel_source.pieces import Piece, pieces_of
 from tokitai_cli.kernel_source.reach import host_names, reached
 from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text
@@ -55,7 +56,7 @@ class Program(msgspec.Struct):
     """The files of a program, read and parsed.
 
     dark: branches of the preprocessor that are left out, where they are: file, first line and text.
-    defines: macros of the command line.
+    defines: macros of the command line. joined: other sources that define device functions of it.
     """
 
     source: Path
@@ -65,6 +66,7 @@ class Program(msgspec.Struct):
     macros: dict[str, Macro]
     dark: list[tuple[Path, int, str]] = []
     defines: Mapping[str, str] = {}
+    joined: tuple[Path, ...] = ()
 
 
 def program(
@@ -72,17 +74,35 @@ def program(
 ) -> Program:
     """Read `source` and what it includes of the user's, from its folder and the include `folders`.
 
-    defines: macros of the command line; where they are given (or none are, by {}), branches of the
-    preprocessor that are not taken are left out.
+    And sources beside these that define device functions which they declare. defines: macros of the
+    command line; where they are given (or none are, by {}), branches of the preprocessor that are not
+    taken are left out.
     """
-    files = user_files(source, folders)
-    files, dark = (files, []) if defines is None else decided(files, source, defines)
+    found = _read([source], folders, defines)
+    own = frozenset(found.files)
+    while more := definers(found.pieces, found.files):
+        found = _read([source, *found.joined, *more], folders, defines)
+    for path in found.files.keys() - own:
+        for piece in found.pieces[path]:
+            if piece.kernel:
+                piece.marks = frozenset()  # it is that source's
+    return found
+
+
+def _read(
+    roots: Sequence[Path], folders: Sequence[Path], defines: Mapping[str, str] | None
+) -> Program:
+    files: dict[Path, UserFile] = {}
+    for root in roots:
+        files = {**files, **(user_files(root, folders) if root not in files else {})}
+    files, dark = (files, []) if defines is None else decided(files, roots, defines)
     plain = [blank(one.text, quotes=True) for one in files.values()]
     given = (f"#define {name} {value}" for name, value in (defines or {}).items() if value)
     macros = macros_of(given) | macros_of(plain)
     texts = {path: source_text(one.text, macros) for path, one in files.items()}
     pieces = {path: pieces_of(text) for path, text in texts.items()}
-    return Program(source, files, texts, pieces, macros, dark, defines or {})
+    joined = tuple(roots[1:])
+    return Program(roots[0], files, texts, pieces, macros, dark, defines or {}, joined)
 
 
 def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Piece]], set[int]]:
@@ -114,9 +134,31 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
         lines = [(line(a), line(b - 1)) for a, b, _ in edits if b > a]
         edits += _includes(whole, path, names, "std" in words, optional)
         texts[names[path]] = f"#line 1 {_quoted(path)}\n" + _edited(whole.files[path].text, edits)
+        if path == source:
+            held = [(where, piece) for index, (where, piece) in enumerate(every) if index in kept]
+            texts[names[path]] += "".join(_behind(whole, one, held, names) for one in whole.joined)
         if lines:
             left[path] = _joined(lines)
     return Taken(texts, tuple(whole.files), left, list(optional))
+
+
+def _behind(
+    whole: Program, joined: Path, held: list[tuple[Path, Piece]], names: Mapping[Path, str]
+) -> str:
+    """Lines that take in another source: what both have for themselves gets another name in it."""
+    others = {name for path, piece in held if path != joined for name in piece.names}
+    plain = whole.texts[joined].plain
+    own = {
+        name
+        for path, piece in held
+        if path == joined and piece.kind in {"function", "variable"}
+        and re.search(r"\b(?:static|const|constexpr)\b", plain[piece.begin : piece.body])
+        for name in piece.names & others
+    }  # fmt: skip
+    number = names[joined].partition("-")[0]
+    before = "".join(f"\n#define {name} {name}_{number}" for name in sorted(own))
+    after = "".join(f"\n#undef {name}" for name in sorted(own))
+    return f'{before}\n#include "{names[joined]}"{after}'
 
 
 def _edits(
