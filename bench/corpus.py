@@ -115,8 +115,8 @@ def _build_and_run(unit: Unit, group: list[Bound], folder: Path) -> list[str]:
     entries = tuple(dict.fromkeys(one.entry for one in group if one.entry is not None))
     held = symbols_of(group[0].variant)
     symbols = tuple((name, buffer.dtype) for name, buffer in held.items())
-    flags = dict.fromkeys([*unit.flags, *(flag for one in group for flag in one.variant.flags)])
-    unit = msgspec.structs.replace(unit, flags=tuple(flags))
+    more = (flag for one in group if one.variant is not None for flag in one.variant.flags)
+    unit = msgspec.structs.replace(unit, flags=tuple(dict.fromkeys([*unit.flags, *more])))
     artifact, errors = attempt(unit, entries, symbols)
     for one in group:
         one.errors = errors
