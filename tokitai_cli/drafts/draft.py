@@ -136,7 +136,7 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     constants = constants_of(program) | given
     body = spread(_put_in(kernel.body, members), returned(program) | program.macros)
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
-    source, reached = program.files[kernel.file].text, reached_text(program, kernel)
+    source, reached = program.files[kernel.file].text, reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)

@@ -9,6 +9,7 @@ import msgspec
 
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.drafts.room import RoomWriter
+from tokitai_cli.indices.values import Asked, Values
 from tokitai_cli.kernel_source.macros import closing
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.model.draws import CANDIDATES
@@ -33,6 +34,7 @@ class ProfileWriter(RoomWriter):
     """The part of a draft that says how arrays are drawn."""
 
     reached: str
+    values: Values
     _plain: str
 
     @property
@@ -144,8 +146,9 @@ class ProfileWriter(RoomWriter):
 
     def _draw(self, one: Parameter) -> str:
         """Draw of an array that is not N(0,1); empty for one that may be."""
-        if one.kind == "structs":
-            return "{kind: constant, value: 0}"  # whole numbers in it may be indices
+        if one.kind == "structs":  # whole numbers in it may be indices, or no links yet
+            nothing = self.values.asked(one.name, 32, signed=True) == Asked("fixed", -1)
+            return f"{{kind: constant, value: {255 if nothing else 0}}}"
         dtype = one.dtypes[0] if one.dtypes else ""
         if "float" in dtype:
             return self._of_floats(one)
@@ -159,8 +162,8 @@ class ProfileWriter(RoomWriter):
             return whole.replace("-1", f'"2 ** {bits} - 1"') if dtype.startswith("u") else whole
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
-        if re.search(rf"[/%]\s*{one.name}\s*\[", self._plain):  # not by 0
-            return f"{{kind: uniform, lo: 1, hi: {self._last}}}"
+        if asked := self._asked(one, dtype):
+            return asked
         if end := self.text.offsets_to(one.name):
             return f"{{kind: offsets, end: {quoted(end)}}}"
         if below := self.text.values_below(one.name):
@@ -173,6 +176,26 @@ class ProfileWriter(RoomWriter):
         if dtype in _BYTES:
             return f"{{kind: uniform, lo: {_BYTES[dtype][0]}, hi: {_BYTES[dtype][1]}}}"
         return f"{{kind: index-uniform, below: {100 if 'pos' in one.name else self._last}}}"
+
+    def _asked(self, one: Parameter, dtype: str) -> str:
+        """Draw of whole numbers with which loops, asserts and divisions do well; else empty."""
+        bits = int(re.findall(r"\d+", dtype)[0])
+        asked = self.values.asked(one.name, bits, not dtype.startswith("u"))
+        if asked is None:
+            divisor = f"{{kind: uniform, lo: 1, hi: {self._last}}}"
+            return divisor if self.values.divides(one.name) else ""
+        below = self.text.values_below(one.name) or self._last
+        if asked.kind == "own":
+            return "{kind: arange}"
+        fixed = f"{{kind: constant, value: {_exactly(asked.least or 0)}}}"
+        if asked.kind == "fixed":
+            return fixed
+        if asked.kind == "slots":
+            other = f"{{draw: {{kind: index-uniform, below: {quoted(below)}}}, share: 0.5}}"
+            return f"{{kind: mix, parts: [{{draw: {fixed}, share: 0.5}}, {other}]}}"
+        least = 0 if asked.least is None else asked.least
+        most = f"max({least}, {below} - 1)" if asked.most is None else asked.most
+        return f"{{kind: uniform, lo: {least}, hi: {quoted(str(most))}}}"
 
     def _means(self, number: Parameter, array: str) -> bool:
         """Whether a value of the array that equals the number means something else than a place."""
@@ -196,3 +219,9 @@ class ProfileWriter(RoomWriter):
             or re.search(whole, self._plain)
         )
         return "{kind: uniform}" if positive else ""
+
+
+def _exactly(value: int) -> str:
+    """A whole number as YAML; as text where a float64 may not hold it."""
+    bits = value.bit_length()
+    return str(value) if bits <= 53 else f'"2 ** {bits} - {2**bits - value}"'

@@ -12,6 +12,7 @@ from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
 from tokitai_cli.indices.comments import known, shapes_in
 from tokitai_cli.indices.indexing import Indexing
+from tokitai_cli.indices.values import Values
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.uses import role_of
 from tokitai_cli.spec.gaps import GAP, GUESS
@@ -55,6 +56,9 @@ class Writer(SuiteWriter):
             subject.constants,
             self.passed,
         )
+        own = {one.name for one in self.parameters}
+        named = {name: told for name, told in self.constants.items() if name not in own}
+        self.values = Values(self.text.body, self.reached, named)
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:

@@ -66,14 +66,17 @@ def _declared(text: str) -> Iterator[tuple[str, str, list[str]]]:
             yield f"{match[1]} {declared[1]}", declared[1], extents
 
 
-def reached_text(program: Program, kernel: Kernel) -> str:
-    """The kernel's body, those of the functions that it reaches by name, and its shared arrays."""
+def reached_text(program: Program, kernel: Kernel, heads: bool = False) -> str:
+    """The kernel's body, those of the functions that it reaches by name, and its shared arrays.
+
+    heads: whether functions have what stands in front of their bodies too.
+    """
     bodies: dict[str, list[str]] = {}
     for path, pieces in program.pieces.items():
         for piece in pieces:
             is_shared = piece.kind == "variable" and "__shared__" in piece.marks
             if is_shared or (piece.kind == "function" and not piece.kernel):
-                begin = piece.begin if is_shared else piece.body
+                begin = piece.begin if is_shared or heads else piece.body
                 for name in piece.names:
                     bodies.setdefault(name, []).append(program.texts[path].plain[begin : piece.end])
     return "\n".join(_closure(kernel.body, bodies))
