@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 import itertools
 import re
 import warnings
@@ -199,30 +200,17 @@ class Reach:
         return max((one for one in tops if one is not None and one >= 0), default=None)
 
     def _guards(self, name: str) -> list[str]:
-        """What the name is below, or at most, in each comparison of it."""
-        plain = re.escape(name).replace(r"\ ", r"\s*")
-        word, end = rf"(?<![\w.]){plain}", r"\s*(?=[;?,{]|&&|\|\||\)|$)"
-        value = r"((?:[^;<>=&|?,{}()]|\([^;<>=&|?,{}()]*\))+)"
-        found = [
-            f"({one[2]}) - {int(not one[1])}"
-            for one in re.finditer(rf"{word}\s*<(?!<)(=?)\s*{value}{end}", self._body)
-            if self._holds(one.start())
+        """What the name is below, or at most, in each comparison of it that holds at the index."""
+        return [
+            told
+            for at, told, leaves in _compared(self._body, name)
+            if (self._left(at) if leaves else self._holds(at))
         ]
-        found += [
-            f"({one[2]}) - {int(bool(one[1]))}"  # else it returns: told of what stands behind it
-            for one in re.finditer(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", self._body)
-            if not re.fullmatch(r"\s*0\s*", one[2])
-            and (
-                bisect.bisect(self._exits, one.start()) < self._stage
-                or self._head[0] <= one.start() < self._head[1]
-            )
-        ] if _NEGATED.search(self._body) else []  # fmt: skip
-        found += [
-            f"({one[1]}) - {int(not one[2])}"
-            for one in re.finditer(rf"([\w.*]+)\s*(?<!>)>(?!>)(=?)\s*{plain}\b", self._body)
-            if self._holds(one.start())
-        ]
-        return found
+
+    def _left(self, at: int) -> bool:
+        """Whether the index stands behind the comparison there, after which it would be left."""
+        stands = bisect.bisect(self._exits, at) < self._stage
+        return bool(self._exits) and (stands or self._head[0] <= at < self._head[1])
 
     def _holds(self, at: int) -> bool:
         """Whether the comparison there holds at the index, and is no condition of another statement."""
@@ -238,6 +226,29 @@ class Reach:
         )
 
 
+@functools.lru_cache(maxsize=1 << 14)  # a text is read at many sizes
+def _compared(body: str, name: str) -> list[tuple[int, str, bool]]:
+    """Where a name is compared, what it is then at most, and whether that holds behind the statement."""
+    plain = re.escape(name).replace(r"\ ", r"\s*")
+    word, end = rf"(?<![\w.]){plain}", r"\s*(?=[;?,{]|&&|\|\||\)|$)"
+    value = r"((?:[^;<>=&|?,{}()]|\([^;<>=&|?,{}()]*\))+)"
+    found = [
+        (one.start(), f"({one[2]}) - {int(not one[1])}", False)
+        for one in re.finditer(rf"{word}\s*<(?!<)(=?)\s*{value}{end}", body)
+    ]
+    found += [
+        (one.start(), f"({one[2]}) - {int(bool(one[1]))}", True)  # else it returns
+        for one in re.finditer(rf"{word}\s*>(?!>)(=?)\s*{value}{end}", body)
+        if not re.fullmatch(r"\s*0\s*", one[2])
+    ]
+    found += [
+        (one.start(), f"({one[1]}) - {int(not one[2])}", False)
+        for one in re.finditer(rf"(?<![\w.*])([\w.*]+)\s*(?<!>)>(?!>)(=?)\s*{plain}\b", body)
+    ]
+    return found
+
+
+@functools.lru_cache(maxsize=64)
 def _versions(body: str) -> str:
     """`body` with another name for a variable from where it is given a value anew, beside its first."""
     every = list(re.finditer(r"(?<=[;}])\s*([A-Za-z_]\w*)\s*(<<|>>|[-+*/%])?=(?!=)", body))

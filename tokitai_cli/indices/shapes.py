@@ -7,6 +7,7 @@ and `d` over `dim`; what the first one goes over is told by a comparison, a divi
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -190,12 +191,7 @@ class Shapes(Terms):
 
     def _compared(self, name: str) -> list[list[str]]:
         """Extents that the name is compared with: sizes, and where there are none a number."""
-        word = re.escape(name)
-        told = re.findall(
-            rf"(?<![\w.]){word}\s*(?:\+\s*\w+\s*)?(?:<|>=|!=)\s*([\w\s*/()]+?)\s*(?:[;)&|?,{{]|$)",
-            self.body,
-        )
-        told += re.findall(rf"([\w*]+)\s*(?:>|<=)\s*{word}(?!\w)", self.body)
+        told = _compared_with(self.body, name)
         plain = [one.replace("(", " ").replace(")", " ").strip() for one in told]
         found = [sizes for one in plain if (sizes := self._factors(one))]
         numbers = [[number] for one in plain if (number := self.value(one)) not in ("", "0")]
@@ -269,6 +265,15 @@ class Shapes(Terms):
 
     def _unread(self) -> list[str]:
         return [one for one in self.sizes if not re.search(rf"\b{one}\b", self.body)]
+
+
+@functools.lru_cache(maxsize=1 << 14)  # asked for each array, and at each of a draft's sizes
+def _compared_with(body: str, name: str) -> list[str]:
+    word = re.escape(name)
+    told = re.findall(
+        rf"(?<![\w.]){word}\s*(?:\+\s*\w+\s*)?(?:<|>=|!=)\s*([\w\s*/()]+?)\s*(?:[;)&|?,{{]|$)", body
+    )
+    return told + re.findall(rf"(?<![\w*])([\w*]+)\s*(?:>|<=)\s*{word}(?!\w)", body)
 
 
 def _bare(index: str) -> str:
