@@ -199,6 +199,54 @@ __global__ void deep(float*** x) { x[0][0][0] = 1; }
 """
 
 
+MESHES = """\
+#include <hip/hip_runtime.h>
+struct Edges { const int* next; int* seen; };
+struct Mesh { float* height; const float* slope; float* left; Edges edges; int cells; float rate; };
+typedef float Three[3];
+struct Plain { float a; Three b; };
+struct Middle { Edges inner; };
+struct Deep { Middle outer; };
+class Closed { float* a; public: int b; };
+__device__ void settle(Mesh* m, int i) { m->left[i] *= m->rate; m->edges.seen[i] = 1; }
+__global__ void flow(Mesh* mesh, Plain* plain, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < mesh->cells) mesh->height[i] = (*mesh).slope[i] + mesh[0].edges.next[i] + plain[i].a;
+  if (i < mesh->cells) settle(mesh, i);
+}
+__global__ void local(const Mesh* __restrict__ mesh) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const Mesh m = *mesh;
+  if (i < m.cells) m.height[2 * i + 1] = m.slope[i] + m.edges.next[i];
+}
+__global__ void closed(Closed* c, Deep* d) { c->b = 1; }
+__global__ void several(Mesh* meshes) { meshes[blockIdx.x].height[threadIdx.x] = 1; }
+"""
+
+
+def test_structs_behind_pointers_that_hold_pointers_are_drafted(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(MESHES)
+    drafts = [one for found in find_kernels(tmp_path / "k.cu", (), tmp_path) for one in found]  # type: ignore[union-attr]
+    paths = write_drafts(drafts, tmp_path)
+    assert "guess: that the pointer leads to one struct" in paths[3].read_text()
+    flow, local, closed, _ = (spec.load(filled(path)).spec.variants["main"] for path in paths)
+    edges = {"next": "mesh_edges_next", "seen": "mesh_edges_seen"}
+    assert flow.structs == {
+        "mesh": {
+            **{name: f"mesh_{name}" for name in ("height", "slope", "left")},
+            "edges": edges, "cells": "mesh_cells", "rate": "mesh_rate",
+        }
+    }  # fmt: skip
+    assert flow.launches[0].args == ["mesh", "plain", "n"]
+    assert list(flow.outputs) == ["mesh_height", "mesh_edges_seen"]
+    assert list(flow.inout) == ["mesh_left"]
+    assert list(flow.inputs) == ["mesh_slope", "mesh_edges_next", "plain"]
+    assert flow.inputs["plain"].dtype == "uint8"
+    assert not closed.structs
+    assert list(local.outputs) == ["mesh_height"]
+    assert local.outputs["mesh_height"].shape == ["2 * mesh_cells"]
+
+
 def test_structs_lists_and_bytes_of_structs_are_drafted(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(STRUCTS)
     drafts = [one for found in find_kernels(tmp_path / "k.cu", (), tmp_path) for one in found]  # type: ignore[union-attr]
@@ -206,6 +254,7 @@ def test_structs_lists_and_bytes_of_structs_are_drafted(tmp_path: Path) -> None:
     (path,) = write_drafts([one for one in drafts if one.spec], tmp_path)
     main = spec.load(filled(path)).spec.variants["main"]
     assert main.launches[0].args == ["j", "rows", "v", "flag", 0, "bodies", "z"]
+    assert isinstance(main.structs["j"], dict)
     assert main.structs["j"]["dims"] == [1, 1]
     assert main.structs["v"] == {"x": "v_x", "y": "v_y", "z": "v_z", "w": "v_w"}
     assert main.lists == {"rows": "rows_rows"}

@@ -80,7 +80,7 @@ def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) 
     assert argument_verdicts(evidence) == {
         VERIFIED: {
             *("struct", "functors", "list", "batch", "sort", "spread"),
-            *("pointed", "overload", "overload-fit", "default"),
+            *("pointed", "several", "overload", "overload-fit", "default"),
         },
         REFUTED: {
             *(
@@ -91,6 +91,7 @@ def test_structs_functors_lists_of_arrays_and_steps_of_the_host(tmp_path: Path) 
                     "list",
                     "batch",
                     "pointed",
+                    "several",
                     "sort",
                     "spread",
                     "overload",

@@ -120,6 +120,13 @@ struct Mixed { union { float f; int i; }; float* y; };
 __global__ void by_pointer(Outer* outer) {}
 __global__ void by_value(Outer outer) {}
 __global__ void mixed(Mixed* outer) {}
+#ifdef NARROW
+typedef float real;
+#else
+typedef double real;
+#endif
+struct Aliased { const float* x; real* y; };
+__global__ void aliased(Aliased* outer) {}
 __global__ void number(int outer) {}
 """
 FIELDS = "inner: {x: x}, y: y, kept: x, n: n"
@@ -157,6 +164,7 @@ def test_fields_of_structs_are_held_against_the_source(
     else:
         with_struct(kernel, fields)
         with_struct("mixed", "i: n, y: y, f: x")  # the members of a union: the compiler's to judge
+        with_struct("aliased", "x: x, y: y")  # by `defines`, which are not read here
         with pytest.raises(SpecError, match=r"`outer`, a struct; .*`int outer`"):
             with_struct("number", fields)
 

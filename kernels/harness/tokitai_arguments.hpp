@@ -207,7 +207,8 @@ struct StructOf<T*> {
 // A struct that is filled place by place.
 template <class P>
 struct Room {
-  static_assert(std::is_trivially_copy_constructible_v<P> && std::is_trivially_destructible_v<P>,
+  using Single = std::remove_extent_t<P>;
+  static_assert(std::is_trivially_copy_constructible_v<Single> && std::is_trivially_destructible_v<Single>,
                 "a struct is passed as its bytes: it must be trivially copyable");
   alignas(P) unsigned char bytes[sizeof(P)] = {};
   P& tokitai_value() { return *reinterpret_cast<P*>(bytes); }
@@ -220,10 +221,9 @@ void make_struct(unsigned char* to, const Word* words) {
   memcpy(to, room.bytes, sizeof(T));
 }
 
-// The word of a struct, in front of those of its places.
-template <class P, class Maker>
+// The word of a struct, or of several behind one pointer, in front of those of its places.
+template <class P, class T, class Maker>
 constexpr Parameter structure(const char* place) {
-  using T = typename StructOf<P>::type;
   if constexpr (std::is_pointer_v<P>)
     return {Argument::structure, place,      0, 0, unsigned(sizeof(T)), Maker::tokitai_length - 1,
             &make_struct<T, Maker>};

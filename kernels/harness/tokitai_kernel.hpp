@@ -80,12 +80,16 @@ __host__ __device__
 
 template <class P>
 using tokitai_struct = typename tokitai::StructOf<P>::type;
+template <class P, unsigned count>
+using tokitai_several = tokitai_struct<P>[count];
 template <class P>
-constexpr bool tokitai_is_struct = std::is_class_v<P>;
+constexpr bool tokitai_by_pointer = std::is_pointer_v<P>;
+template <class P>
+constexpr bool tokitai_is_struct = std::is_class_v<std::remove_extent_t<P>>;
 template <class T>
 constexpr bool tokitai_struct_fits = sizeof(T) <= tokitai::struct_limit;
 template <class P, unsigned count>
-constexpr bool tokitai_has_more_than = tokitai::has_more_than<P, count>();
+constexpr bool tokitai_has_more_than = tokitai::has_more_than<std::remove_extent_t<P>, count>();
 template <class T>
 constexpr size_t tokitai_extent = std::extent_v<T>;
 
@@ -114,9 +118,9 @@ constexpr bool tokitai_symbol_holds(tokitai::DType dtype) {
   return tokitai::ElementsHold<std::remove_cv_t<std::remove_all_extents_t<T>>>::of(dtype);
 }
 
-template <class P, class Maker>
+template <class P, class T, class Maker>
 constexpr tokitai::Parameter tokitai_structure(const char* place) {
-  return tokitai::structure<P, Maker>(place);
+  return tokitai::structure<P, T, Maker>(place);
 }
 
 using tokitai_word = tokitai::Word;

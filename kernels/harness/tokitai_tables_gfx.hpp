@@ -27,8 +27,12 @@ constexpr tokitai_row tokitai_row_of(unsigned kind, unsigned parameter, unsigned
   const tokitai::Parameter range = tokitai::parameter<P>(tokitai::Argument::integer, "");
   return {kind, parameter, offset, sizeof(P), range.lowest, range.highest};
 }
-template <class P>
+template <class P, class T>
 constexpr tokitai_row tokitai_row_of_struct(unsigned parameter) {
   constexpr bool pointer = std::is_pointer_v<P>;
-  return {4, parameter, 0, pointer ? sizeof(P) : 0, 0, pointer ? sizeof(typename tokitai::StructOf<P>::type) : 0};
+  return {4, parameter, 0, pointer ? sizeof(P) : 0, 0, pointer ? sizeof(T) : 0};
 }
+template <class T>
+struct tokitai_held {
+  T tokitai_in;
+};

@@ -68,13 +68,15 @@ def _address(expr: str, index: int) -> dict[str, Any]:
 def _argument(arg: KernelArg) -> dict[str, Any]:
     told: dict[str, Any] = {"kind": arg.kind, **({"dtype": arg.dtype} if arg.dtype else {})}
     if arg.kind == "struct":
+        numbers = [re.match(r"\[(\d+)\]", at) for at, _ in arg.fields]
+        told["several"] = max((int(one[1]) + 1 for one in numbers if one), default=0)
         told["fields"] = [{"at": at, **_argument(held)} for at, held in arg.fields]
         counts: dict[str, int] = {}
         for at, _ in arg.fields:
-            for index in re.finditer(r"\[(\d+)\]", at):
+            for index in re.finditer(r"(?<=\w)\[(\d+)\]", at):
                 counts[at[: index.start()]] = int(index[1]) + 1
         told["arrays"] = sorted(counts.items())
-        places = (re.match(r"\.\w+(\[\d+\])?", at) for at, _ in arg.fields)
+        places = (re.match(r"(?:\[0\])?\.\w+(\[\d+\])?", at) for at, _ in arg.fields)
         told["members"] = len({place[0] for place in places if place})
     return told
 

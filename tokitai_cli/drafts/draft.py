@@ -113,7 +113,7 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
         instance += f"({types_of(parameters)})"
     leaves = Leaves(program)
     for index, one in enumerate(parameters):
-        leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"))
+        leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
     leaves.join_sizes(kernel.body)
     leaves.add_variables(variables, reached_text(program, kernel) if variables else "")
     reasons = leaves.reasons

@@ -9,11 +9,11 @@ import msgspec
 
 from tokitai_cli import expressions
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
-from tokitai_cli.kernel_source.layout import accessor_of, bytes_of, fields_of
+from tokitai_cli.kernel_source.layout import accessor_of, bytes_of, fields_of, hides_fields
 from tokitai_cli.kernel_source.signatures import Parameter
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.types import ENUM, lanes
-from tokitai_cli.kernel_source.uses import variable_role
+from tokitai_cli.kernel_source.uses import role_of, variable_role
 from tokitai_cli.kernel_source.variables import Variable
 from tokitai_cli.spec.checks import RESERVED
 
@@ -34,7 +34,8 @@ class Leaves:
     of the source, with extents and role. unsized: others that the kernel writes. unbound: those
     that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
     holds: lanes of a vector, bytes of a struct. words: values that the launch passes. accessors: those
-    of PyTorch's tensors.
+    of PyTorch's tensors. pointees: types of structs behind pointers that have pointers themselves, by
+    parameter. held: what stands in each struct.
     """
 
     def __init__(self, program: Program) -> None:
@@ -52,6 +53,8 @@ class Leaves:
         self.inner: dict[str, int] = {}
         self.words = 0
         self.accessors: list[Accessor] = []
+        self.pointees: dict[str, str] = {}
+        self.held: dict[str, list[Parameter]] = {}
 
     def add_variables(self, known: Sequence[Variable], text: str) -> None:
         """Variables that a kernel reads by name, and those that it writes where it has no other output.
@@ -80,20 +83,33 @@ class Leaves:
             count = lanes(one.element.type)
             self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
 
-    def add(self, one: Parameter) -> None:
-        """One parameter of the kernel, the next."""
+    def add(self, one: Parameter, body: str = "") -> None:
+        """One parameter of the kernel, the next; body: the kernel's."""
         enumerator = one.kind == "scalar" and one.dtypes == ENUM
         named = msgspec.structs.replace(one, name="0" if enumerator else free(one.name))
         self.args.append(named)
         self.words += 1
         if enumerator:
             return
-        if one.kind == "struct":
-            told = self._struct(one.type, named.name, re.escape(one.name))
+        place = re.escape(one.name)
+        pointee = one.kind == "structs" and holds_pointers(self._program, one.type)
+        if pointee:
+            self.pointees[one.name] = one.type
+            place = rf"(?:{place}\s*->|{place}\s*\[\s*0\s*\]\s*\.|\(\s*\*\s*{place}\s*\)\s*\.)"
+        if one.kind == "struct" or pointee:
+            before = len(self.found)
+            told = self._struct(one.type, named.name, place, "" if pointee else r"\s*\.")
             if told is None:
                 self._refuse(one)
             else:
-                self.structs.append(f"      {named.name}: {told}")
+                one_of = r"\s*(?:\[\s*0\s*\]|[^\[\s])"
+                several = pointee and re.search(
+                    rf"(?<![\w.]){re.escape(one.name)}\b(?!{one_of})", body
+                )
+                guess = "  # guess: that the pointer leads to one struct" if several else ""
+                self.structs.append(f"      {named.name}: {told}{guess}")
+                if accessor_of(one.type) is None:
+                    self.held[one.name] = self.found[before:]
         elif one.kind in _REASONS:
             if self._list(one, named.name, re.escape(one.name)) is None:
                 self._refuse(one)
@@ -116,9 +132,30 @@ class Leaves:
         """The kernel's text with arrays and numbers by their names here, those of structs too."""
         for accessor in self.accessors:
             body = accessor.flat(body)
+        for name, kind in self.pointees.items():
+            same = rf"[*&]?\s*\(?\s*{name}\b\s*\)?(?:\s*\[\s*0\s*\])?"
+            declared = rf"\b(?:{re.escape(kind)}|auto)\b[\s*&]*(?:\bconst\b|__restrict__|\s)*(\w+)"
+            for alias in re.findall(rf"{declared}\s*=\s*{same}\s*;", body):
+                body = re.sub(rf"(?<![\w.]){alias}\s*(?:->|\.)", f"{name}->", body)
         for name, place in self.places.items():
             body = re.sub(rf"(?<![\w.]){place}(?!\w)", name, body)
         return body
+
+    def handed_on(self, plain: str, reached: str) -> dict[str, str]:
+        """Roles of arrays in structs that the kernel hands on whole, as what it reaches uses them.
+
+        plain: the kernel's text as `plain` gives it. reached: that of all that the kernel reaches.
+        """
+        found = {}
+        for struct, leaves in self.held.items():
+            if not re.search(rf"(?<![\w.]){re.escape(struct)}\b", plain):
+                continue
+            for one in leaves:
+                field = last_word(self.places.get(one.name, ""))
+                text = re.sub(rf"\w+\s*(?:->|\.)\s*{field}\b", one.name, reached) if field else ""
+                if one.pointers and (role := role_of(one, text)) != "inputs":
+                    found[one.name] = role
+        return found
 
     def _refuse(self, one: Parameter) -> None:
         self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
@@ -132,7 +169,7 @@ class Leaves:
             self.inner[free(name)] = size[0]
         return free(name)
 
-    def _struct(self, type_name: str, name: str, place: str) -> str | None:
+    def _struct(self, type_name: str, name: str, place: str, dot: str = r"\s*\.") -> str | None:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
@@ -140,7 +177,7 @@ class Leaves:
             return self._accessor(fields, name, place)
         told = []
         for field, extent in fields:
-            here = rf"{place}\s*\.\s*{re.escape(field.name)}"
+            here = rf"{place}{dot}\s*{re.escape(field.name)}"
             own = f"{name}_{field.name}"
             if not extent:
                 value = self._field(field, own, here)
@@ -192,6 +229,29 @@ class Leaves:
         self.rows.add(rows)
         self.lists.append(f"      {name}: {rows}")
         return name
+
+
+def holds_pointers(program: Program, type_name: str, depth: int = 1) -> bool | None:
+    """Whether a struct has pointers; None where not all of its fields can be filled.
+
+    depth: how deep structs may stand in it, which a spec's text has one level for.
+    """
+    fields = None if hides_fields(program, type_name) else fields_of(program, type_name)
+    found: bool | None = None if fields is None else False
+    for one, _ in fields or ():
+        inner = one.kind == "struct" and depth > 0
+        other = one.kind in {"array", "structs"} or (one.kind == "pointers" and one.dtypes)
+        told = holds_pointers(program, one.type, depth - 1) if inner else bool(other)
+        if told is None or not (inner or other or one.kind == "scalar"):
+            return None
+        found = found or told
+    return found
+
+
+def last_word(place: str) -> str:
+    """The name that a place of a kernel's text ends with, a field's own."""
+    words: list[str] = re.findall(r"\w+", re.sub(r"\\s\*|\\", "", place))
+    return words[-1] if words else ""
 
 
 def free(name: str) -> str:

@@ -7,6 +7,7 @@ import re
 
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.launch_writer import Subject, quoted
+from tokitai_cli.drafts.leaves import last_word
 from tokitai_cli.drafts.room import STRUCT_BYTES
 from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
@@ -60,6 +61,8 @@ class Writer(SuiteWriter):
         named = {name: told for name, told in self.constants.items() if name not in own}
         self.values = Values(self.text.body, self.reached, named)
         self.roles = {one.name: role_of(one, self.text.body) for one in arrays}
+        for name, role in self.leaves.handed_on(self._plain, subject.reached).items():
+            self.roles[name] = "inout" if self.roles[name] == "inout" else role
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
@@ -123,8 +126,7 @@ class Writer(SuiteWriter):
 
     def _read_comments(self, source: str) -> None:
         """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""
-        owns = {name: re.sub(r"\\s\*|\\", "", place) for name, place in self.leaves.places.items()}
-        owns = {name: re.findall(r"\w+", place)[-1] for name, place in owns.items()}
+        owns = {name: last_word(place) for name, place in self.leaves.places.items()}
         sizes = {owns[one.name]: one.name for one in self.sizes if one.name in owns}
         arrays = {name: owns[name] for name in self.text.arrays if name in owns}
         numbers = {name: self.text.value(name) for name in self.constants}

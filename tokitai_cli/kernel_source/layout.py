@@ -32,13 +32,17 @@ if TYPE_CHECKING:
 
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
+_EXTENT = re.compile(r"\[([^\]]*)\]")
 _VALUE = re.compile(r"static\s+(?:constexpr|const)\s+[\w:]+\s+(\w+)\s*=([^;]+);")
 
 
-def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None:
+def fields_of(
+    program: Program, name: str, *, guess: bool = True
+) -> list[tuple[Parameter, int]] | None:
     """Fields of a struct or vector, each with its extent (0 for one that is no array).
 
     None where they are not all known: a template without arguments, an extent that is no number.
+    guess: of an alias that has several meanings the last is taken.
     """
     vector = VECTOR.fullmatch(name)
     if vector is not None:
@@ -52,7 +56,7 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
     head, _, given = of_header(name).removesuffix(">").partition("<")
     if told := HEADERS.get(head):
         put = dict(zip("TU", split(given), strict=False))
-        types = Types(program, guess=True)
+        types = Types(program, guess=guess)
         return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
     if (accessor := accessor_of(name)) is not None:
         element, dims, index = accessor
@@ -61,7 +65,7 @@ def fields_of(program: Program, name: str) -> list[tuple[Parameter, int]] | None
             *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
         ]
     found = class_of(program, name)
-    return None if found is None else _fields(program, *found)
+    return None if found is None else _fields(program, *found, guess)
 
 
 def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
@@ -79,7 +83,7 @@ def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
         pointers = re.search(r"\(\s*\*", source.plain[piece.begin : piece.end])  # to functions
         if len(classes) > 1 or parted or pointers:
             return None
-    fields = fields_of(program, name)
+    fields = fields_of(program, name, guess=False)
     return None if not fields else {field.name: field for field, _ in fields}
 
 
@@ -125,7 +129,7 @@ def accessor_of(name: str) -> tuple[str, int, str] | None:
 
 
 def _fields(
-    program: Program, node: Node, text: str, bound: Mapping[str, str]
+    program: Program, node: Node, text: str, bound: Mapping[str, str], guess: bool
 ) -> list[tuple[Parameter, int]] | None:
     """bound: what stands for the template's parameters."""
     body = node.child_by_field_name("body")
@@ -136,12 +140,12 @@ def _fields(
     found: list[tuple[Parameter, int]] = []
     for one in (body.parent or node).children:
         for base in one.named_children if one.type == "base_class_clause" else ():
-            above = fields_of(program, text[base.start_byte : base.end_byte])
+            above = fields_of(program, text[base.start_byte : base.end_byte], guess=guess)
             if above is None and base.type != "access_specifier":
                 return None
             found += above or []
     types, constants, put = (
-        Types(program, guess=True),
+        Types(program, guess=guess),
         {**constants_of(program), **bound},
         dict(bound),
     )
@@ -152,28 +156,30 @@ def _fields(
         if value := _VALUE.fullmatch(whole):
             constants[value[1]] = value[2]
         constants.update(enumerators(member))
-        for front, name, bare, extent in _members(member, text, constants, program.macros):
-            found.append((parameter_of(f"{put_in(front, put)} {bare}", name, types), extent))
+        for front, name, whole in _members(member, text):
+            declared = f"{put_in(front, put)} {whole}"  # an alias may be of an array
+            extent = _elements(declared, constants, program.macros)
+            found.append((parameter_of(_EXTENT.sub("", declared), name, types), extent))
     return None if any(extent < 0 for _, extent in found) else found
 
 
-def _members(
-    member: Node, text: str, constants: Mapping[str, str], macros: Mapping[str, Macro]
-) -> Iterator[tuple[str, str, str, int]]:
-    """Type, name, declarator and extent (-1 where it is no number) of each field of a declaration."""
+def _members(member: Node, text: str) -> Iterator[tuple[str, str, str]]:
+    """Type, name and declarator of each field of a declaration."""
     declarators = member.children_by_field_name("declarator")
     functions = any(map(is_function, declarators))
     front = text[member.start_byte : declarators[0].start_byte] if declarators else ""
     if not declarators and re.match(r"(?:union|struct|class)\s*\{", text[member.start_byte :]):
-        yield "", "", "", -1  # its members are the outer one's
+        yield "", "", "[]"  # its members are the outer one's
     if member.type != "field_declaration" or functions or re.search(r"\bstatic\b", front):
         return
     for one in declarators:
-        whole = text[one.start_byte : one.end_byte]
-        told = re.findall(r"\[([^\]]*)\]", whole)
-        counts = [constant(one, constants, macros) or 0 for one in told]
-        extent = -1 if 0 in counts else math.prod(counts) if counts else 0
-        yield front, next(leaf(one), ""), re.sub(r"\[[^\]]*\]", "", whole), extent
+        yield front, next(leaf(one), ""), text[one.start_byte : one.end_byte]
+
+
+def _elements(declared: str, constants: Mapping[str, str], macros: Mapping[str, Macro]) -> int:
+    """Elements of what is declared with extents: 0 without any, -1 where one is no number."""
+    counts = [constant(one, constants, macros) or 0 for one in _EXTENT.findall(declared)]
+    return -1 if 0 in counts else math.prod(counts) if counts else 0
 
 
 def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:

@@ -66,6 +66,7 @@ class Parameter(msgspec.Struct, frozen=True):
             "buffer": self.kind in {"unknown", "structs"} or array,
             "list": self.pointers > 1 or self.kind in {"unknown", "struct"},
             "struct": self.kind in {"struct", "structs", "unknown"},
+            "structs": self.kind in {"structs", "unknown"},
         }.get(kind, scalar)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokitai_cli.model.spec import Buffer, Draw, Expression, Spec, Variant
@@ -26,8 +26,14 @@ def listed(variant: Variant, name: str) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def leaves_of(fields: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Expression]]:
-    """Every place of a struct with what stands there: ".n", ".dims[1]", ".inner.x"."""
+def leaves_of(
+    fields: Mapping[str, Any] | Sequence[Any], path: str = ""
+) -> Iterator[tuple[str, Expression]]:
+    """Every place of a struct, or of several, with what stands there: ".n", ".dims[1]", "[0].n"."""
+    if not isinstance(fields, Mapping):
+        for number, one in enumerate(fields):
+            yield from leaves_of(one, f"{path}[{number}]")
+        return
     for name, value in fields.items():
         here = f"{path}.{name}"
         parts = enumerate(value) if isinstance(value, list) else [(None, value)]

@@ -258,7 +258,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     workspaces: dict[Identifier, Buffer] = {}
     symbols: dict[Identifier, Buffer] = {}
     scalars: dict[Identifier, ScalarArg] = {}
-    structs: dict[Identifier, dict[Identifier, Field]] = {}
+    structs: dict[Identifier, dict[Identifier, Field] | list[dict[Identifier, Field]]] = {}
     lists: dict[Identifier, list[Identifier] | Identifier] = {}
     replay: str = ""
     reduction: Reduction | Literal["any", "none", "welford"] = "any"

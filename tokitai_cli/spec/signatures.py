@@ -243,7 +243,9 @@ def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
         kind, dtype = "scalar", variant.scalars[name].dtype
         told = f"a {dtype}"
     elif name in variant.structs:
-        kind, dtype, told = "struct", "", "a struct"
+        several = isinstance(variant.structs[name], list)
+        told = "several structs" if several else "a struct"
+        kind, dtype = "structs" if several else "struct", ""
     elif name in variant.lists:
         kind, dtype, told = "list", "", "a list of arrays"
     else:

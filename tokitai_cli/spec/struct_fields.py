@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tokitai_cli.kernel_source.layout import certain_fields
@@ -25,9 +25,16 @@ class Place(NamedTuple):
 
 
 def places(
-    program: Program | None, fields: Mapping[str, Any], type_name: str, path: str = ""
+    program: Program | None,
+    fields: Mapping[str, Any] | Sequence[Any],
+    type_name: str,
+    path: str = "",
 ) -> Iterator[Place]:
-    """Every place of a struct of that type that the spec fills."""
+    """Every place of a struct of that type, or of several, that the spec fills."""
+    if not isinstance(fields, Mapping):
+        for number, one in enumerate(fields):
+            yield from places(program, one, type_name, f"{path}[{number}]")
+        return
     known = certain_fields(program, type_name) if program is not None and type_name else None
     for name, value in fields.items():
         field = known.get(name) if known is not None else None

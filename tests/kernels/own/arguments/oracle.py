@@ -41,6 +41,13 @@ def grouped(params, inputs, scalars):
     return {"sums": sums, "last": exact, "y": exact}
 
 
+def added_up(params, inputs, scalars):
+    x, factors = inputs["x"].astype(np.float64), (inputs["a"], inputs["b"])
+    y = sum(one * x for one in factors) + scalars["bias"] + 1
+    size = sum(np.abs(one * x) for one in factors) + 2
+    return {"y": {"reference": y, "error": 2.0**-21 * size}}
+
+
 def exchanged(params, inputs, scalars):
     x = np.sort(inputs["x"].astype(np.float64))
     return {"x": {"reference": x, "error": np.zeros(x.shape)}}
