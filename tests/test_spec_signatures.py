@@ -192,6 +192,20 @@ def test_the_tools_own_specs_fit_their_kernels() -> None:
         assert check_signatures(document, spec.load(path).spec).notes == ()
 
 
+def test_workspaces_in_structs_that_a_kernel_reads_are_known(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(
+        "struct Held { float* kept; float* left; const float* x; float* y; };\n"
+        "__global__ void k(Held* h) { h->kept[0] = h->x[0]; h->left[0] = 1; h->y[0] = h->kept[0]; }\n"
+    )
+    (tmp_path / "o.py").write_text("def f(params, inputs, scalars): ...\n")
+    text = SPEC.format(kernel="k", args="h", dtype="float32", scalars="")
+    array = "{dtype: float32, shape: [n]}"
+    more = f"workspaces: {{kept: {array}, left: {array}}}\n    structs:\n      h: "
+    more += "{kept: kept, left: left, x: x, y: y}\n    launches:"
+    (tmp_path / "spec.yaml").write_text(text.replace("launches:", more))
+    assert spec.load(tmp_path / "spec.yaml").read_back == {"main": frozenset({"kept"})}
+
+
 def test_workspaces_that_a_kernel_reads_are_known() -> None:
     own = Path(__file__).parent / "kernels" / "own"
     for variant, read in spec.load(own / "ticket" / "spec.yaml").read_back.items():

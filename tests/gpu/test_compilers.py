@@ -86,7 +86,7 @@ def test_shipped_kernels_compile_and_tell_what_they_need(
 
 def test_structs_behind_pointers_compile(target: tuple[str, str], tmp_path: Path) -> None:
     path = KERNELS / "own" / "arguments" / "spec.yaml"
-    record = built(path, target, tmp_path, variant=["pointed"])
+    record = built(path, target, tmp_path, variant=["pointed", "several"])
     assert any("looked_at" in fact.name for fact in record.code_object)
 
 

@@ -119,6 +119,20 @@ def locals_missing(evidence: Evidence) -> bool:
     return any(one.text.startswith("locals not tested") for one in evidence.non_claims)
 
 
+def test_structs_behind_pointers_are_watched(tmp_path: Path) -> None:
+    spec = Path(__file__).parents[1] / "kernels" / "own" / "arguments" / "spec.yaml"
+    options = run_options(
+        str(spec), device="cpu", out=tmp_path, verb="sanitize",
+        variant=["pointed", "pointed-written-behind"],
+    )  # fmt: skip
+    right, wrong = sanitize(options).evidence.cases
+    assert (right.verdict, watched(right)) == (Verdict.VERIFIED, [])
+    assert wrong.verdict is Verdict.REFUTED
+    assert any(
+        one.kind == "out-of-bounds" and "groups[44] of 40" in one.array for one in watched(wrong)
+    )
+
+
 @pytest.fixture(scope="module")
 def few(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     with named(compiler):

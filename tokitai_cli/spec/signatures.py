@@ -5,6 +5,7 @@ What a macro, a template or a header that is not there may decide is left to the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -69,7 +70,7 @@ def _check(document: Document, path: KeyPath, variant: Variant, program: Program
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
     bound = _bound(variant, fitted, program)
     _check_written(document, path, variant, bound)
-    read = _read_back(variant, fitted, kernels)
+    read = _read_back(variant, fitted, kernels, program)
     return Signatures(tuple(_remarks(path, variant, bound)), {str(path[-1]): read})
 
 
@@ -155,7 +156,10 @@ def _last(launch: Launch) -> str:
 
 
 def _read_back(
-    variant: Variant, fitted: dict[int, tuple[Parameter, ...]], kernels: Sequence[Kernel]
+    variant: Variant,
+    fitted: dict[int, tuple[Parameter, ...]],
+    kernels: Sequence[Kernel],
+    program: Program,
 ) -> frozenset[str]:
     """Workspaces that some kernel reads, so that they are no outputs alone."""
     found = set()
@@ -165,6 +169,10 @@ def _read_back(
             reads = argument in variant.workspaces and known.name
             if reads and role_of(known, body) != "outputs":
                 found.add(str(argument))
+            for one in places(program, variant.structs.get(str(argument), {}), known.type):
+                if one.value in variant.workspaces and one.field is not None:
+                    text = re.sub(rf"(?:->|\.)\s*(?={one.field.name}\b)", " ", body)
+                    found |= {str(one.value)} if role_of(one.field, text) != "outputs" else set()
     return frozenset(found)
 
 
