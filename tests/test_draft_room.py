@@ -111,16 +111,39 @@ __global__ void few(float* y, int n) {
   part[id] = n;
   y[id] = mixed(part, id);
 }
+constexpr int SIDE = 4;
+__global__ void cubes(const float* x, float* y, int n) {
+  __shared__ float held[SIDE + 1][SIDE + 1][SIDE + 1];
+  uint tx = threadIdx.x, ty = threadIdx.y, tz = threadIdx.z;
+  uint at = tz * SIDE * SIDE + ty * SIDE + tx;
+  held[tx][ty][tz] = x[at];
+  if (tx == SIDE - 1 && ty == SIDE - 1 && tz == SIDE - 1) held[tx + 1][ty + 1][tz + 1] = 0;
+  y[at] = held[tx][ty][tz];
+}
+__global__ void counted(const float* x, float* y, int n) {
+  __shared__ float part[128];
+  float sum = 0;
+  for (int i = threadIdx.x; i < n; i += 128) {
+    part[threadIdx.x] = x[i];
+    __syncthreads();
+    sum += part[127 - threadIdx.x];
+    __syncthreads();
+  }
+  y[threadIdx.x] = sum;
+}
 """
 
 
 @pytest.mark.parametrize(
     ("kernel", "told"),
-    [("clear", f"shape: [n, {3 * 8 * 8 + 7 * 4}]"), ("few", "block: [16]  # guess:")],
+    [
+        ("clear", f"shape: [n, {3 * 8 * 8 + 7 * 4}]"),
+        ("few", "block: [16]  # guess:"),
+        ("cubes", "block: [4, 4, 4]  # guess:"),
+        ("counted", "n: {default: 128, multiple_of: 128"),
+    ],
 )
-def test_layouts_and_blocks_follow_arrays_of_fixed_extents(
-    kernel: str, told: str, tmp_path: Path
-) -> None:
+def test_layouts_blocks_and_sizes_follow_the_text(kernel: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "k.hip").write_text(LAID_OUT)
     draft, _, _ = new(tmp_path / "k.hip", tmp_path, kernel, "", (), {})
     assert told in draft.spec

@@ -97,12 +97,13 @@ class LaunchWriter:
         return 0 if self.sizes or not unguarded(self.text.body) else int(_product(self._block()[0]))
 
     def filled(self) -> dict[str, int]:
-        """The size that has to fill blocks, by their threads: where no thread is left out."""
+        """Sizes that have to fill blocks, by their threads: all are to step, or none is left out."""
         block = self._block()[0]
         counted = re.match(r"ceil_div\((\w+)", self._grid(block)[0][0])
-        if counted is None or counted[1] not in {one.name for one in self.sizes}:
-            return {}
-        return {counted[1]: int(_product(block))} if unguarded(self.text.body) else {}
+        found = self.text.strided()
+        if counted and counted[1] in {one.name for one in self.sizes} and unguarded(self.text.body):
+            found.add(counted[1])
+        return dict.fromkeys(found, int(_product(block)))
 
     def _launch(self) -> list[str]:
         block = self._block()

@@ -39,7 +39,7 @@ def block_of(text: str, value: Callable[[str], str]) -> list[str]:
 def _rows(text: str, value: Callable[[str], str]) -> list[str]:
     """A block whose threads the text counts in rows: `threadIdx.y * warpSize + threadIdx.x`."""
     row = re.search(r"threadIdx\.y(?:\*\(?(\w+)\)?|<<(\d))\)?\+threadIdx\.x", text)
-    if row is None:
+    if row is None or "threadIdx.z" in text:  # layers of rows
         return []
     lanes = str(2 ** int(row[2])) if row[2] else value(row[1])
     wide = WARP if row[1] == "warpSize" else lanes

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tokitai_cli.indices.blocks import block_of
+from tokitai_cli.indices.kernel_text import conditions
 from tokitai_cli.indices.shapes import Shapes
 from tokitai_cli.indices.strides import chain_of, quotient, without
 
@@ -21,7 +22,7 @@ class Indexing(Shapes):
         for name, told in self.variables.items():
             given = re.findall(rf"(?<![\w.]){name}\s*(?:\+\+|[-+*/%&|^]?=(?!=))", body)
             if re.fullmatch(r"threadIdx\s*\.\s*[xyz]", told.strip()) and len(given) == 1:
-                body = re.sub(rf"(?<![\w.]){name}\b(?!\s*=)", told.strip(), body)
+                body = re.sub(rf"(?<![\w.]){name}\b(?!\s*=(?!=))", told.strip(), body)
         return block_of(re.sub(r"\s+", "", body), self.value)
 
     def grid(self, block: Sequence[str]) -> list[str]:
@@ -137,6 +138,24 @@ class Indexing(Shapes):
         below = rf"(?<![\w.]){re.escape(index)}\s*<\s*(\w+)"
         told = [self.value(one) for one in re.findall(below, self.body)]
         return any(one and int(one) <= int(count) for one in told)
+
+    def strided(self) -> set[str]:
+        """Sizes that threads step up to with barriers on the way, which all of a block are to reach."""
+        found: set[str] = set()
+        for begin, head, end in conditions(self.body):
+            loop = re.match(
+                r"(?:for|while)\s*\((?:[^;]*;)?\s*(\w+)\s*<\s*(\w+)\s*[;)]", self.body[begin:end]
+            )
+            first = self.variables.get(loop[1], "") if loop else ""
+            barrier = re.search(r"\b(?:__syncthreads\w*|sync)\s*\(", self.body[head:end])
+            if (
+                loop
+                and barrier
+                and "threadIdx.x" in first.replace(" ", "")
+                and loop[2] in self.sizes
+            ):
+                found.add(loop[2])
+        return found
 
     def multiples(self) -> dict[str, int]:
         """Sizes that the kernel divides without a remainder of its own, by what."""

@@ -15,7 +15,7 @@ CAST = re.compile(
 )
 _WHOLE = (
     r"(?:(?:const|unsigned|std::)\s*)*"
-    r"\b(?:int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
+    r"\b(?:u?int|size_t|long(?: long)?|unsigned|auto|u?int(?:32|64)_t)\s+"
 )
 _DECLARED = re.compile(rf"{_WHOLE}(?:const\s+)?(\w+\s*=[^;]+);")
 _ACCESS = re.compile(r"\b__(?:ld(?:g|ca|cg|cs|cv|lu)|st(?:cg|cs|wb|wt))\s*\(")

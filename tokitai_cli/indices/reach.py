@@ -21,7 +21,7 @@ from tokitai_cli.kernel_source.text import split
 _MOST = 1 << 40
 _DEEPEST = 40  # definitions put into each other
 _NEGATED = re.compile(r"\b(?:return|continue|break)\b")
-_KINDS = r"(?:size_t|int|long|unsigned|u?int(?:32|64)_t)"
+_KINDS = r"(?:size_t|u?int|long|unsigned|u?int(?:32|64)_t)"
 _NUMBER = re.compile(r"\b(\d+|0[xX][\da-fA-F]+)[uUlL]+\b")
 _MADE = re.compile(r"(?<![\w.\])>])([A-Za-z_]\w*)\s*([-+*/%|^&]|<<|>>)?=(?!=)\s*(.+)$", re.S)
 
