@@ -33,7 +33,6 @@ _COMPARED = re.compile(rf"({_PLACE})\s*([<>])=?\s*({_PLACE})")
 class ProfileWriter(RoomWriter):
     """The part of a draft that says how arrays are drawn."""
 
-    reached: str
     values: Values
     _plain: str
 

@@ -41,6 +41,7 @@ class RoomWriter(HostSizes):
     """The part of a draft that says how large sizes and arrays are."""
 
     roles: dict[str, str]
+    reached: str
     _limits: Mapping[str, int]
     _multiples: Mapping[str, int]
     _blocks: dict[int, tuple[list[str], str]]
@@ -131,7 +132,7 @@ class RoomWriter(HostSizes):
         """The sizes' defaults: one that products of others are taken from is the product of all."""
         names = [one.name for one in self.sizes]
         told = dict(zip(names, defaults(len(names)), strict=True))
-        if _VECTORS.search(self.kernel.body):  # a row begins where a vector may
+        if _VECTORS.search(self.reached):  # a row begins where a vector may
             told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
         for name in names:
             less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self.text.body)
