@@ -111,6 +111,22 @@ __global__ void few(float* y, int n) {
   part[id] = n;
   y[id] = mixed(part, id);
 }
+struct Layout { const float* data; long sizes[6]; long strides[6]; int dims; };
+__device__ long place(long at, const Layout& of) {
+  long found = 0;
+  for (int i = of.dims - 1; i >= 0; --i) found += at % of.sizes[i] * of.strides[i], at /= of.sizes[i];
+  return found;
+}
+__global__ void laid(Layout x, float* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = x.data[place(threadIdx.x, x)];
+}
+__device__ float four(const float* x) {
+  float4 v = *reinterpret_cast<const float4*>(x);
+  return v.x + v.w;
+}
+__global__ void rows(const float* x, float* y, int n, int m, int stride) {
+  if (threadIdx.x < min(n, m)) y[threadIdx.x] = four(x + threadIdx.x * stride);
+}
 constexpr int SIDE = 4;
 __global__ void cubes(const float* x, float* y, int n) {
   __shared__ float held[SIDE + 1][SIDE + 1][SIDE + 1];
@@ -139,6 +155,8 @@ __global__ void counted(const float* x, float* y, int n) {
     [
         ("clear", f"shape: [n, {3 * 8 * 8 + 7 * 4}]"),
         ("few", "block: [16]  # guess:"),
+        ("laid", "x_dims: {default: 6, max: 6"),
+        ("rows", "stride: {default: 64,"),
         ("cubes", "block: [4, 4, 4]  # guess:"),
         ("counted", "n: {default: 128, multiple_of: 128"),
     ],

@@ -22,6 +22,9 @@ _REASONS = {
     "pointers": "is a pointer to pointers to pointers, or to structs",
     "unknown": "has a type that a macro, a template's argument or an absent header decides",
 }
+_AXES = re.compile(
+    r"(?:^|_|n)(?:dims?|rank|axes)$", re.I
+)  # how many of a field's elements are used
 _POINTERS = 8  # of an array of them in a struct
 
 
@@ -33,9 +36,10 @@ class Leaves:
     each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
     of the source, with extents and role. unsized: others that the kernel writes. unbound: those
     that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
-    holds: lanes of a vector, bytes of a struct. words: values that the launch passes. accessors: those
-    of PyTorch's tensors. pointees: types of structs behind pointers that have pointers themselves, by
-    parameter. held: what stands in each struct.
+    holds: lanes of a vector, bytes of a struct. words: values that the launch passes. limits: of sizes
+    that say how much of a struct's arrays is used. accessors: those of PyTorch's tensors. pointees:
+    types of structs behind pointers that have pointers themselves, by parameter. held: what stands in
+    each struct.
     """
 
     def __init__(self, program: Program) -> None:
@@ -52,6 +56,7 @@ class Leaves:
         self.unbound: list[tuple[str, bool]] = []
         self.inner: dict[str, int] = {}
         self.words = 0
+        self.limits: dict[str, int] = {}
         self.accessors: list[Accessor] = []
         self.pointees: dict[str, str] = {}
         self.held: dict[str, list[Parameter]] = {}
@@ -176,11 +181,14 @@ class Leaves:
         if accessor_of(type_name) is not None:
             return self._accessor(fields, name, place)
         told = []
+        axes = min((extent for field, extent in fields if field.integer and extent), default=0)
         for field, extent in fields:
             here = rf"{place}{dot}\s*{re.escape(field.name)}"
             own = f"{name}_{field.name}"
             if not extent:
                 value = self._field(field, own, here)
+                if axes and _AXES.search(field.name):
+                    self.limits[str(value)] = axes
             elif field.integer or not field.pointers:
                 one = "1" if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]")
                 self.words += extent if field.integer else extent - 1

@@ -77,7 +77,8 @@ class Writer(SuiteWriter):
             self.text.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
         self._padded = {} if self.origin.room else self._keeping()
         self.roles |= dict.fromkeys(self._padded, "inout")
-        self._limits, self._multiples = self.text.limits(), self.text.multiples()
+        self._limits = self.leaves.limits | self.text.limits()
+        self._multiples = self.text.multiples()
         filled = self.filled().items()
         self._multiples |= {name: n for name, n in filled if n <= self._limits.get(name, n)}
 
