@@ -36,6 +36,14 @@ __global__ void k(const float* x, float* y, int n) {
   while (parent[p] != p) p += parent[p] - p;
   root[i] = p;
 }""",
+    # Places have to differ, and what is asserted of values has to hold beside.
+    "scattered": """#include <cassert>
+__global__ void k(const int* at, int* seen, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  assert(seen[at[i]] == -1);
+  seen[at[i]] = i;
+}""",
     "table": """__global__ void k(unsigned long long* key, int n) {
   int i = threadIdx.x;
   for (int at = i; i < n; at = (at + 1) % n)
@@ -86,6 +94,12 @@ def test_whole_numbers_are_drawn_so_that_loops_end(tmp_path: Path) -> None:
     assert not found.ended.why
     assert "inputs: {parent: {kind: arange}}" in found.draft.spec
     assert "with other whole numbers it did not come to its end" in found.draft.spec
+
+
+def test_places_differ_beside_what_the_text_asks_of_values(tmp_path: Path) -> None:
+    found = settled(tmp_path, "scattered")
+    assert not found.ended.why
+    assert "inputs: {at: {kind: arange}, seen: {kind: constant, value: -1}}" in found.draft.spec
 
 
 def test_a_table_may_have_to_start_empty(tmp_path: Path) -> None:

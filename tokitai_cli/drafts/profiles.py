@@ -157,11 +157,12 @@ class ProfileWriter(RoomWriter):
         """Draw of whole numbers: what a run asked for, indices, offsets, what their type holds."""
         bits = int(re.findall(r"\d+", dtype)[0])
         whole = self.origin.seen.whole
-        if whole and (bits >= _OF_PLACES or "arange" not in whole):
+        asked = self._asked(one, dtype)
+        if whole and not ("arange" in whole and (asked or bits < _OF_PLACES)):
             return whole.replace("-1", f'"2 ** {bits} - 1"') if dtype.startswith("u") else whole
         if re.search("mask", one.name, re.I):
             return "{kind: index-uniform, below: 2}"
-        if asked := self._asked(one, dtype):
+        if asked:
             return asked
         if end := self.text.offsets_to(one.name):
             return f"{{kind: offsets, end: {quoted(end)}}}"

@@ -24,6 +24,7 @@ _CALL = re.compile(
 )
 _SWAPPED = re.compile(r"\batomicCAS\w*\s*\(")
 _LOADED = r"(?:(?:atomic\w*|__ld\w+|\w*[lL]oad\w*)\s*\(\s*&?\s*)?"  # by a call
+_INDEX = r"\[(?:[^\[\];&|=<>]|\[[^\[\]]*\])*\]"
 _ADDRESS = r"(?:\([^()]*\*\s*\)\s*)?&?\s*\(?"
 
 
@@ -180,7 +181,7 @@ def _asserted(text: str, name: str, number: _Number) -> Asked | None:
 def _compared(part: str, name: str, text: str) -> Iterator[tuple[str, str]]:
     """What elements, or variables that `text` reads from them, are compared with: sign, other side."""
     own = re.findall(rf"(\w+)\s*=\s*{_LOADED}{name}\s*\[", text)
-    yield from _comparisons(part, rf"{_LOADED}(?<![\w.]){name}\s*\[[^;&|=<>]*\]\s*(?:,[^();]*)?")
+    yield from _comparisons(part, rf"{_LOADED}(?<![\w.]){name}\s*{_INDEX}\s*(?:,[^();]*)?")
     for one in own:
         yield from _comparisons(part, rf"(?<![\w.]){one}\b")
 
