@@ -65,7 +65,7 @@ def written(folder: Path, text: str) -> Path:
         ("x: x\n", "x: nope\n", r"structs.config.x: unknown argument `nope`"),
         ("alpha: alpha\n", "alpha: v\n", r"structs.config.alpha: `v` is a struct of its own"),
         ("hi: n}]", "hi: m}]", r"structs.config.limits\[1\].hi: unknown argument `m`"),
-        ("beta: beta}", "beta: {z: {q: 1}}}", r"strides.beta: expected an integer or text"),
+        ("beta: beta}", "beta: {z: {q: 1}}}", r"strides.beta.z: expected an integer or text"),
         ("      v: {x", "      alpha: {x", r"structs.alpha: `alpha` is already the name"),
         ("args: [config, v, y]", "args: [config, i, y]", r"structs.v: `v` is an argument of no"),
         ("[x, x]", "[x, i]", r"lists.xs: arrays of float32 and int32 in one list"),

@@ -206,7 +206,8 @@ struct Mesh { float* height; const float* slope; float* left; Edges edges; int c
 typedef float Three[3];
 struct Plain { float a; Three b; };
 struct Middle { Edges inner; };
-struct Deep { Middle outer; };
+struct Lower { Middle middle; };
+struct Deep { Lower outer; };
 class Closed { float* a; public: int b; };
 __device__ void settle(Mesh* m, int i) { m->left[i] *= m->rate; m->edges.seen[i] = 1; }
 __global__ void flow(Mesh* mesh, Plain* plain, int n) {

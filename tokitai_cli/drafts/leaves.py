@@ -239,10 +239,10 @@ class Leaves:
         return name
 
 
-def holds_pointers(program: Program, type_name: str, depth: int = 1) -> bool | None:
+def holds_pointers(program: Program, type_name: str, depth: int = 2) -> bool | None:
     """Whether a struct has pointers; None where not all of its fields can be filled.
 
-    depth: how deep structs may stand in it, which a spec's text has one level for.
+    depth: how deep structs may stand in it, as a spec's text has levels for.
     """
     fields = None if hides_fields(program, type_name) else fields_of(program, type_name)
     found: bool | None = None if fields is None else False

@@ -160,7 +160,9 @@ class Launch(Strict, frozen=True, kw_only=True):
 
 
 # What a field of a struct holds: an array or scalar by name, an integer; a struct, or several of them.
-Fields = dict[Identifier, Expression | list[Expression]]
+# Three structs deep, since a type that stands in itself has no schema.
+Innermost = dict[Identifier, Expression | list[Expression]]
+Fields = dict[Identifier, Expression | list[Expression | Innermost] | Innermost]
 Field = Expression | list[Expression | Fields] | Fields
 
 
