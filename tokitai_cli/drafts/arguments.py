@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from tokitai_cli.kernel_source.classes import TemplateParameter, template_of
 from tokitai_cli.kernel_source.host_types import template_argument
 from tokitai_cli.kernel_source.launches import HostLaunch, arguments_at
 from tokitai_cli.kernel_source.pieces import Piece
-from tokitai_cli.kernel_source.signatures import Kernel
+from tokitai_cli.kernel_source.signatures import Kernel, parameter_list
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import WORD, split
 from tokitai_cli.kernel_source.types import ELEMENTS, Types
@@ -43,6 +44,9 @@ class _Guesser:
         self._pieces = [one for pieces in program.pieces.values() for one in pieces]
         names = {name for one in self._pieces for name in (*one.names, *one.space)}
         self._types = Types(program, guess=True)
+        functions = {name for one in self._pieces if one.kind == "function" for name in one.names}
+        others = {name for one in self._pieces if one.kind != "function" for name in one.names}
+        self._functions = functions - others  # no values without a call
         self._known = names | program.macros.keys() | _BUILTIN
 
     def arguments(self, launch: HostLaunch | None) -> tuple[list[str], list[str]]:
@@ -65,7 +69,9 @@ class _Guesser:
         words = set(WORD.findall(text))
         inner = [] if one.type else split(text.removesuffix(">").partition("<")[2])
         types = [text, *(told for told in inner if WORD.fullmatch(told))]
-        return bool(words and words <= self._known and (one.type or all(map(self._is_type, types))))
+        called = set(re.findall(r"\b[A-Za-z_]\w*(?=\s*\()", text))
+        known = self._known - (self._functions - called if one.type else set())
+        return bool(words and words <= known and (one.type or all(map(self._is_type, types))))
 
     def _is_type(self, text: str) -> bool:
         return self._types.kind_of(self._types.resolved(text, {}))[0] != "unknown"
@@ -73,7 +79,53 @@ class _Guesser:
     def _guess(self, one: TemplateParameter, text: str) -> str:
         if one.type:
             return self._enumerator(one, text) or _number(one, self._kernel)
-        return self._class(one, text) or _type(one, self._kernel)
+        return self._class(one, text) or self._taken(one) or _type(one, self._kernel)
+
+    def _taken(self, one: TemplateParameter) -> str:
+        """A type that the functions which the kernel calls take for it, where `float` is none of them.
+
+        They assert that it is one (`is_same`), or are overloads for plain types alone.
+        """
+        asserted = " ".join(re.findall(r"\bstatic_assert\s*\([^;]*;", self._text))
+        asked = rf"\bis_same(?:_v)?\s*<\s*{one.name}\s*,\s*([\w:\s]+?)\s*>"
+        if (kinds := re.findall(asked, asserted)) and "float" not in kinds:
+            return str(kinds[0])
+        held = "|".join(re.findall(_local(one.name), self._kernel.body)) or one.name
+        alone = sum(not other.type for other in self._kernel.template) == 1
+        for call in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:<([\w\s,]*)>)?\s*\(", self._kernel.body):
+            kinds = self._overloads.get(call[1], [])
+            given = arguments_at(self._kernel.body, call.end() - 1)
+            its = one.name in split(call[2] or "") or any(re.fullmatch(held, x) for x in given)
+            special = alone and call[1] in self._specialised
+            if kinds and "float" not in kinds and (its or special):
+                return kinds[0]
+        return ""
+
+    @functools.cached_property
+    def _specialised(self) -> set[str]:
+        """Templates of functions that specialisations alone define."""
+        special = [piece for piece in self._pieces if _is_special(piece)]
+        whole = [one for one in self._pieces if one.kind == "function" and not _is_special(one)]
+        names = {name for one in whole for name in one.names}
+        return {name for piece in special for name in piece.names} - names
+
+    @functools.cached_property
+    def _overloads(self) -> dict[str, list[str]]:
+        """Functions that are there for plain types alone: those of their first parameter."""
+        found: dict[str, list[str]] = {}
+        for piece in self._pieces:
+            if piece.kind != "function" or piece.kernel or not piece.device:
+                continue
+            text = self._text_of(piece)
+            listed = parameter_list(piece.node)
+            first = next(iter(listed.named_children), None) if listed is not None else None
+            told = text[first.start_byte : first.end_byte] if first is not None else ""
+            words = " ".join(re.sub(r"\bconst\b|[*&]", " ", told).split()[:-1])
+            kind = self._types.resolved(words, {})
+            plain = self._types.kind_of(kind)[0] in {"numbers", "vector"}
+            for name in piece.names:
+                found.setdefault(name, []).append(words if plain else "")
+        return {name: kinds for name, kinds in found.items() if len(kinds) > 1 and all(kinds)}
 
     def _enumerator(self, one: TemplateParameter, text: str) -> str:
         """One of an enum: the host's word for one of a header's, the first of the program's."""
@@ -125,6 +177,17 @@ class _Guesser:
         return self._program.texts[path].parsed
 
 
+def _is_special(piece: Piece) -> bool:
+    outer = piece.node.parent
+    parameters = outer.child_by_field_name("parameters") if outer is not None else None
+    return parameters is not None and not parameters.named_children
+
+
+def _local(kind: str) -> str:
+    """Pattern for the names of a kernel's own variables of a type."""
+    return rf"\b{kind}\s+(\w+)\s*[=;\[]"
+
+
 def _qualified(text: str, pieces: Sequence[Piece]) -> str:
     """`text` with the namespaces of the program's classes in front of them."""
     spaces = {
@@ -163,6 +226,9 @@ def _type(one: TemplateParameter, kernel: Kernel) -> str:
             return "int"
     if re.search(rf"make_unsigned\w*<\s*{one.name}\b", kernel.body):
         return "int"
+    local = "|".join(re.findall(_local(one.name), kernel.body))
+    if local and re.search(rf"\b(?:{local})\s*(?:<<|>>|[|&^%]=|[|^%])", kernel.body):
+        return "unsigned"
     bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
     whole_name = re.search(r"idx|index|int|key|ordinal|offset", one.name, re.I)
     return "unsigned" if bits else "int" if whole_name else "float"

@@ -278,6 +278,17 @@ def _host_members(node: Node, source: SourceText) -> Iterator[Hole]:
             yield from _host_members(core, source)
         elif core.type == "function_definition" and not marks & DEVICE_WORDS:
             yield from _host_member(member, core, source)
+        elif core.type == "friend_declaration" and not marks & DEVICE_WORDS:
+            yield from _host_friend(member, core, source)
+
+
+def _host_friend(member: Node, core: Node, source: SourceText) -> Iterator[Hole]:
+    """A friend that is defined in the class: no kernel can call it, and its types may be the host's."""
+    text = source.plain[member.start_byte : member.end_byte]
+    for one in core.named_children:
+        if one.type == "function_definition" and not re.search(r"\bconstexpr\b", text):
+            name = next(_names(one, "function"), "friend")
+            yield Hole(member.start_byte, member.end_byte, "", name, words_in(text))
 
 
 def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[Hole]:

@@ -100,7 +100,7 @@ def kernels_of(program: Program) -> list[Kernel]:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
             template = tuple(template_of(piece.node, source.parsed))
-            lists = _parameter_list(piece.node)
+            lists = parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
             declarator = piece.node.child_by_field_name("declarator")
             *spaces, name = ([*leaf(declarator)] if declarator is not None else []) or [""]
@@ -209,7 +209,8 @@ def types_of(parameters: Iterable[Parameter]) -> str:
     return ", ".join(msgspec.structs.replace(one, name="").text for one in parameters)
 
 
-def _parameter_list(node: Node) -> Node | None:
+def parameter_list(node: Node) -> Node | None:
+    """The parentheses of a function's declaration."""
     inner: Node | None = node.child_by_field_name("declarator")
     while inner is not None and inner.type != "function_declarator":
         inner = inner.child_by_field_name("declarator") or (

@@ -173,12 +173,17 @@ class BlockAdjacentDifference : public BlockNeighbours<T, x, y, z> {
   void SubtractLeft(T (&in)[items], Out (&out)[items], Operation operation, TOKITAI_HERE) {
     this->show(in[0], in[items - 1], TOKITAI_SITE);
     for (int i = items - 1; i > 0; i--) out[i] = operation(in[i], in[i - 1]);
-    out[0] = this->is_first() ? Out(in[0]) : Out(operation(in[0], this->before()));
+    if (this->is_first()) {
+      out[0] = in[0];
+    } else {
+      T beside = this->before();  // an operation may take references
+      out[0] = operation(in[0], beside);
+    }
   }
   template <int items, class Out, class Operation>
   void SubtractLeft(T (&in)[items], Out (&out)[items], Operation operation, T predecessor,
                     TOKITAI_HERE) {
-    const T first = in[0];
+    T first = in[0];
     SubtractLeft(in, out, operation, file, line);
     if (this->is_first()) out[0] = operation(first, predecessor);
   }
@@ -187,13 +192,17 @@ class BlockAdjacentDifference : public BlockNeighbours<T, x, y, z> {
   void SubtractRight(T (&in)[items], Out (&out)[items], Operation operation, TOKITAI_HERE) {
     this->show(in[0], in[items - 1], TOKITAI_SITE);
     for (int i = 0; i < items - 1; i++) out[i] = operation(in[i], in[i + 1]);
-    out[items - 1] =
-        this->is_last() ? Out(in[items - 1]) : Out(operation(in[items - 1], this->behind()));
+    if (this->is_last()) {
+      out[items - 1] = in[items - 1];
+    } else {
+      T beside = this->behind();
+      out[items - 1] = operation(in[items - 1], beside);
+    }
   }
   template <int items, class Out, class Operation>
   void SubtractRight(T (&in)[items], Out (&out)[items], Operation operation, T successor,
                      TOKITAI_HERE) {
-    const T last = in[items - 1];
+    T last = in[items - 1];
     SubtractRight(in, out, operation, file, line);
     if (this->is_last()) out[items - 1] = operation(last, successor);
   }
