@@ -95,6 +95,47 @@ template <typename T> __global__ void deep::put(T* y) { y[threadIdx.x] = 1; }
 template <int N, hipcub::BlockScanAlgorithm HOW> void start() { scan<N, HOW><<<1, N>>>(y); }
 int main() { start<64, hipcub::BLOCK_SCAN_RAKING>(); }
 """
+GUESSES = """\
+#include <hip/hip_fp16.h>
+#include <hipcub/hipcub.hpp>
+#include <type_traits>
+struct Nibble { unsigned char both; };
+struct Difference { template <typename T> __device__ T operator()(T& a, T& b) { return a - b; } };
+template <typename T> __device__ float to_float(T x);
+template <> __device__ inline float to_float(__half x) { return __half2float(x); }
+template <> __device__ inline float to_float(short x) { return x; }
+__device__ inline int decode(uchar4 pixel) { return pixel.x; }
+__device__ inline int decode(uint2 pixel) { return pixel.y; }
+template <typename KeyT> struct Keys {
+  static_assert(std::is_same<KeyT, unsigned>::value || std::is_same<KeyT, long>::value, "");
+  static __device__ KeyT empty() { return 0; }
+};
+template <typename T> __global__ void special(const T* x, float* y) {
+  y[threadIdx.x] = to_float(x[threadIdx.x]);
+}
+template <typename KeyT> __global__ void keyed(KeyT* y) { y[threadIdx.x] = Keys<KeyT>::empty(); }
+template <typename T> __global__ void packed(const unsigned char* x, T* y) {
+  T bits = x[threadIdx.x];
+  bits <<= 3;
+  y[threadIdx.x] = bits;
+}
+template <typename P, int N> __global__ void pixels(const P* x, int* y) {
+  P pixel = x[threadIdx.x];
+  y[threadIdx.x] = decode(pixel) + N;
+}
+__global__ void nibbles(const Nibble* x, int* y) { y[threadIdx.x] = x[threadIdx.x].both; }
+__global__ void steps(int* y) {
+  using Steps = hipcub::BlockAdjacentDifference<int, 64>;
+  __shared__ typename Steps::TempStorage storage;
+  int value[1] = {y[threadIdx.x]};
+  Steps(storage).SubtractLeft(value, value, Difference());
+  y[threadIdx.x] = value[0];
+}
+constexpr int lanes() { return 3; }
+template <int lanes> __global__ void wide(int* y) { y[threadIdx.x] = lanes; }
+template <int lanes> struct Runner { void run() { wide<lanes><<<1, 64>>>(y); } };
+int main() { steps<<<1, 64>>>(y); }
+"""
 
 
 @pytest.mark.parametrize(
@@ -117,8 +158,17 @@ int main() { start<64, hipcub::BLOCK_SCAN_RAKING>(); }
             "scan": ["scan<64, hipcub::BLOCK_SCAN_RAKING>"],
             "put": ['kernel: "deep::put<float>"'],
         }),
+        (GUESSES, {
+            "special": ['kernel: "special<__half>"  # guess: what T stands for'],
+            "keyed": ['kernel: "keyed<unsigned>"'],
+            "packed": ['kernel: "packed<unsigned>"'],
+            "pixels": ['kernel: "pixels<uchar4, 4>"'],
+            "nibbles": ["x: {dtype: uint8"],
+            "steps": ["block: [64]"],
+            "wide": ['kernel: "wide<4>"  # guess'],
+        }),
     ],
-    ids=["constants", "members", "enums"],
+    ids=["constants", "members", "enums", "guesses"],
 )  # fmt: skip
 def test_drafts_of_such_programs_build(
     text: str, told: dict[str, list[str]], tmp_path: Path

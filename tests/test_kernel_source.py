@@ -188,10 +188,11 @@ def test_headers_of_cuda_are_a_hosts() -> None:
 
 
 def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
-    (tmp_path / "shared.h").write_text("__device__ float twice(float x);\n")
+    (tmp_path / "shared.h").write_text("__device__ float twice(const float& x);\n")
     (tmp_path / "more.cu").write_text(
         '#include "shared.h"\n#include <vector>\nstatic const float by = 2;\n'
-        "__device__ float once(float);\n__device__ float twice(float x) { return by * once(x); }\n"
+        "__device__ float once(float);\n"
+        "__device__ float twice(const float& x) { return by * once(x); }\n"
         "__global__ void theirs(float* y) { *y = twice(1); }\nint main() { return 0; }\n"
     )
     (tmp_path / "third.cu").write_text("__host__ __device__ float once(float x) { return x; }\n")
@@ -213,3 +214,28 @@ def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
     assert "theirs" not in joined
     assert "main" not in joined
     assert "thrice" not in "".join(found.texts.values())
+
+
+def test_what_a_host_cannot_build_is_left_out_or_said_in_another_way(tmp_path: Path) -> None:
+    text = """\
+#include <iostream>
+#include <chrono>
+using namespace std;
+using namespace chrono;
+struct Point {
+  float x;
+  float of_host() const { return x; }
+  friend ostream& operator<<(ostream& out, const Point& p) { return out << p.of_host(); }
+};
+__device__ __forceinline__ int odd(int n);
+__device__ __forceinline__ int even(int n) { return n == 0 || odd(n - 1); }
+__device__ __forceinline__ int odd(int n) { return n != 0 && even(n - 1); }
+__device__ __forceinline__ int half(int n) { return n / 2; }
+__global__ void k(Point* p) { p->x = even(half(3)); }
+"""
+    whole = "\n".join(taken(tmp_path, text))
+    assert re.findall(r"(\w+) +int (\w+)\(int n\)", whole) == [
+        ("inline", "odd"), ("inline", "even"), ("inline", "odd"), ("__forceinline__", "half")
+    ]  # fmt: skip
+    assert "operator<<" not in whole
+    assert "namespace std { namespace chrono { } } using namespace chrono;" in whole

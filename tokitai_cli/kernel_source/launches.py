@@ -187,7 +187,6 @@ def constants_of(program: Program) -> dict[str, str]:
     }
     for path, pieces in program.pieces.items():
         for piece in pieces:
-            found |= enumerators(piece.node) if piece.kind == "type" else ()
             text = program.texts[path].plain[piece.begin : piece.end]
             match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)
             for one in split(match[1]) if piece.kind == "variable" and match else ():
@@ -198,6 +197,12 @@ def constants_of(program: Program) -> dict[str, str]:
     told = {name: constant(text, found, program.macros) for name, text in found.items()
             if _BEYOND.search(text)}  # fmt: skip
     return found | {name: str(number) for name, number in told.items() if number is not None}
+
+
+def enumerators_of(program: Program) -> dict[str, str]:
+    """Enumerators with the texts of their values."""
+    every = (one for pieces in program.pieces.values() for one in pieces if one.kind == "type")
+    return {name: text for piece in every for name, text in enumerators(piece.node)}
 
 
 def _extents(text: str, names: Mapping[str, str]) -> list[str]:

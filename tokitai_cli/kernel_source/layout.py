@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tokitai_cli.kernel_source.classes import ALIAS, class_of, put_in
 from tokitai_cli.kernel_source.constants import constant, enumerators
-from tokitai_cli.kernel_source.launches import constants_of
+from tokitai_cli.kernel_source.launches import constants_of, enumerators_of
 from tokitai_cli.kernel_source.pieces import is_function, leaf
 from tokitai_cli.kernel_source.signatures import Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
@@ -53,19 +53,20 @@ def fields_of(
         ]
     if FUNCTOR.fullmatch(name):
         return []
+    if (found := class_of(program, name)) is not None:
+        return _fields(program, *found, guess)
     head, _, given = of_header(name).removesuffix(">").partition("<")
     if told := HEADERS.get(head):
         put = dict(zip("TU", split(given), strict=False))
         types = Types(program, guess=guess)
         return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
-    if (accessor := accessor_of(name)) is not None:
+    if (guess or "::" in name) and (accessor := accessor_of(name)) is not None:
         element, dims, index = accessor
         return [
             (parameter_of(f"{element}* data_", "data_", Types(program)), 0),
             *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
         ]
-    found = class_of(program, name)
-    return None if found is None else _fields(program, *found, guess)
+    return None
 
 
 def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
@@ -146,7 +147,7 @@ def _fields(
             found += above or []
     types, constants, put = (
         Types(program, guess=guess),
-        {**constants_of(program), **bound},
+        {**constants_of(program), **enumerators_of(program), **bound},
         dict(bound),
     )
     for member in body.named_children:

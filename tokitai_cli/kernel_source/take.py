@@ -13,7 +13,7 @@ from tokitai_cli.kernel_source.files import UserFile, user_files
 from tokitai_cli.kernel_source.joined import definers
 from tokitai_cli.kernel_source.pieces import Piece, pieces_of
 from tokitai_cli.kernel_source.reach import host_names, reached
-from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text
+from tokitai_cli.kernel_source.text import Macro, SourceText, macros_of, source_text, words_in
 from tokitai_cli.sources import blank
 
 _KEPT_DIRECTIVES = {"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "elifdef"}
@@ -32,6 +32,8 @@ ALWAYS = re.compile(  # of C, C++ and HIP itself
 _TORCH = re.compile(
     r'[<"](?:torch|ATen|c10)/'
 )  # where it is not installed, ours has what kernels use
+_OF_STD = {"chrono", "filesystem", "literals", "placeholders", "this_thread"}
+_INLINED = re.compile(r"\b__forceinline__\b")
 # HIP's votes are macros on cuda, and CUDA's headers have functions of their own by these names.
 _VOTES = ("__any", "__all")
 _VOTES_OFF = "\n".join(f'#pragma push_macro("{name}")\n#undef {name}' for name in _VOTES)
@@ -119,7 +121,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
     """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
     whole = program(source, folders)
     every, kept = needed(whole, wanted)
-    aliases = _aliases(whole)
+    aliases, recursive = _aliases(whole), _recursive(whole, every)
     words = {word for index in kept for word in every[index][1].words}
     names = {path: f"{index}-{path.name}" for index, path in enumerate(whole.files)}
     texts: dict[str, str] = {}
@@ -129,7 +131,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
         mine = [
             (index in kept, piece) for index, (where, piece) in enumerate(every) if where == path
         ]
-        edits = _edits(whole.texts[path], mine, aliases)
+        edits = _edits(whole.texts[path], mine, aliases, recursive)
         line = whole.texts[path].line
         lines = [(line(a), line(b - 1)) for a, b, _ in edits if b > a]
         edits += _includes(whole, path, names, "std" in words, optional)
@@ -147,14 +149,12 @@ def _behind(
 ) -> str:
     """Lines that take in another source: what both have for themselves gets another name in it."""
     others = {name for path, piece in held if path != joined for name in piece.names}
-    plain = whole.texts[joined].plain
-    own = {
-        name
-        for path, piece in held
-        if path == joined and piece.kind in {"function", "variable"}
-        and re.search(r"\b(?:static|const|constexpr)\b", plain[piece.begin : piece.body])
-        for name in piece.names & others
-    }  # fmt: skip
+    plain, own = whole.texts[joined].plain, set[str]()
+    for path, piece in held:
+        words = words_in(plain[piece.begin : piece.body].partition("(")[0])
+        inner = {"static", "constexpr"} | ({"const"} if piece.kind == "variable" else set())
+        if path == joined and piece.kind in {"function", "variable"} and words & inner:
+            own |= piece.names & others
     number = names[joined].partition("-")[0]
     before = "".join(f"\n#define {name} {name}_{number}" for name in sorted(own))
     after = "".join(f"\n#undef {name}" for name in sorted(own))
@@ -162,7 +162,10 @@ def _behind(
 
 
 def _edits(
-    source: SourceText, pieces: list[tuple[bool, Piece]], aliases: Mapping[str, list[str]]
+    source: SourceText,
+    pieces: list[tuple[bool, Piece]],
+    aliases: Mapping[str, list[str]],
+    recursive: set[str],
 ) -> list[tuple[int, int, str]]:
     """What is blanked of a file: pieces that are not kept, and members that only the host calls.
 
@@ -175,6 +178,9 @@ def _edits(
             opened = _opened(source.plain[piece.begin : piece.end], aliases)
             edits += [(piece.begin, piece.begin, opened)] if opened else []
             edits += [(one.begin, one.end, one.text) for one in piece.holes]
+            if piece.kind in {"function", "prototype"} and piece.names & recursive:
+                found = _INLINED.finditer(source.plain, piece.begin, piece.body)
+                edits += [(one.start(), one.end(), "inline") for one in found]
             continue
         at = piece.begin
         for one in source.directives:
@@ -185,10 +191,30 @@ def _edits(
     return [one for one in edits if one[2] or source.plain[one[0] : one[1]].strip()]
 
 
+def _recursive(whole: Program, every: list[tuple[Path, Piece]]) -> set[str]:
+    """Functions that reach themselves: none of them can be inlined always, as a host takes the word."""
+    called: dict[str, set[str]] = {}
+    for path, piece in every:
+        if piece.kind == "function" and "__forceinline__" in piece.marks:
+            words = words_in(whole.texts[path].plain[piece.body : piece.end])
+            for name in piece.names:
+                called[name] = called.get(name, set()) | words
+    for _ in range(len(called)):
+        known = {
+            n: w | {o for one in w & called.keys() for o in called[one]} for n, w in called.items()
+        }
+        if known == called:
+            break
+        called = known
+    return {name for name, words in called.items() if name in words}
+
+
 def _opened(text: str, aliases: Mapping[str, list[str]]) -> str:
     """Declarations of the namespaces that `using namespace a::b;` or `namespace c = a::b;` speaks of."""
     match = re.fullmatch(r"(?:using\s+namespace|namespace\s+\w+\s*=)\s*([\w:\s]+);", text.strip())
     names = re.findall(r"\w+", match[1]) if match is not None else []
+    if names and names[0] in _OF_STD:
+        names = ["std", *names]  # by `using namespace std`
     for _ in range(len(aliases)):  # one may lead to the next
         names = [*aliases.get(names[0], names[:1]), *names[1:]] if names else []
     return "".join(f"namespace {name} {{ " for name in names) + "} " * len(names)

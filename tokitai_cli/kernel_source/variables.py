@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tokitai_cli.kernel_source.constants import constant
-from tokitai_cli.kernel_source.launches import arguments_at, constants_of
+from tokitai_cli.kernel_source.launches import arguments_at, constants_of, enumerators_of
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
 from tokitai_cli.kernel_source.text import WORD, Macro, words_in
@@ -40,7 +40,7 @@ class Variable(msgspec.Struct, frozen=True):
 def variables_of(program: Program) -> list[Variable]:
     """All of a program, those of a type that no text decides left out."""
     types = Types(program, guess=True)
-    names = constants_of(program)
+    names = constants_of(program) | enumerators_of(program)
     found = []
     for path, pieces in program.pieces.items():
         for piece in pieces:

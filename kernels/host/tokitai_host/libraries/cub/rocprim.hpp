@@ -70,6 +70,10 @@ class block_reduce {
     else
       out = Primitive(storage).Reduce(in, operation, int(x * y * z), file, line);
   }
+  template <class In, class Operation = plus<T>>
+  void reduce(In&& in, T& out, Operation operation = {}, TOKITAI_HERE) {
+    reduce(in, out, tokitai::own_storage<storage_type>(), operation, file, line);
+  }
 };
 
 template <class T, unsigned x,
@@ -114,6 +118,14 @@ class block_scan {
     template <class Other>                                                                        \
     void WAY(Other memory, T (&values)[items], TOKITAI_HERE) {                                    \
       Primitive().FUNCTION(memory, values, file, line);                                           \
+    }                                                                                             \
+    template <class Other>                                                                        \
+    void WAY(Other memory, T (&values)[items], unsigned valid, TOKITAI_HERE) {                    \
+      Primitive().FUNCTION(memory, values, int(valid), file, line);                               \
+    }                                                                                             \
+    template <class Other>                                                                        \
+    void WAY(Other memory, T (&values)[items], unsigned valid, T other, TOKITAI_HERE) {           \
+      Primitive().FUNCTION(memory, values, int(valid), other, file, line);                        \
     }                                                                                             \
     template <class Other>                                                                        \
     void WAY(Other memory, T (&values)[items], storage_type& storage, TOKITAI_HERE) {             \
