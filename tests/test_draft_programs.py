@@ -131,6 +131,9 @@ __global__ void steps(int* y) {
   Steps(storage).SubtractLeft(value, value, Difference());
   y[threadIdx.x] = value[0];
 }
+struct pair { int left, right; };
+template <typename T, int N> struct PackedTensorAccessor32 { int rank; T* data_; };
+__global__ void own(pair p, PackedTensorAccessor32<float, 2> x) { x.data_[threadIdx.x] = p.left; }
 constexpr int lanes() { return 3; }
 template <int lanes> __global__ void wide(int* y) { y[threadIdx.x] = lanes; }
 template <int lanes> struct Runner { void run() { wide<lanes><<<1, 64>>>(y); } };
@@ -165,6 +168,7 @@ int main() { steps<<<1, 64>>>(y); }
             "pixels": ['kernel: "pixels<uchar4, 4>"'],
             "nibbles": ["x: {dtype: uint8"],
             "steps": ["block: [64]"],
+            "own": ["p: {left: p_left, right: p_right}", "x: {rank: x_rank, data_: x_data}"],
             "wide": ['kernel: "wide<4>"  # guess'],
         }),
     ],

@@ -178,7 +178,8 @@ class Leaves:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
-        if accessor_of(type_name) is not None:
+        names = [field.name for field, _ in fields]
+        if accessor_of(type_name) is not None and names == ["data_", "sizes_", "strides_"]:
             return self._accessor(fields, name, place)
         told = []
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)
