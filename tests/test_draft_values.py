@@ -151,7 +151,9 @@ def test_kernels_with_such_loops_run_to_their_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "asked"),
     [
-        ("while (x[i] == 0) {}", Asked("slots", 1)),
+        ("while (x[i] == 0) {}", Asked("fixed", 1)),
+        ("while (x[i] != 0) {}", Asked("fixed", 0)),
+        ("while (((v = x[i]) >> 32) != END) i = v;", Asked("fixed", -3)),
         ("while (x[i] != 0x7) ++i;", Asked("slots", 7)),
         ("while ((next = x[v >> 2]) >> 2 != NONE) v = next;", None),
         ("do { v = x[v]; } while (v != END);", Asked("fixed", -3)),

@@ -137,7 +137,8 @@ def _linked(text: str, name: str, number: _Number) -> Asked | None:
         for new, old in re.findall(rf"(\w+)\s*=\s*{name}\s*\[\s*(\w+)\s*\]", loop):
             if new != old and not re.search(rf"\b{old}\s*=\s*{new}\s*[;,)]", loop):
                 continue
-            for sign, other in _comparisons(loop, rf"\b(?:{new}|{old})\b"):
+            links = _comparisons(loop, rf"\b(?:{new}|{old})\b")
+            for sign, other in (*links, *_compared(loop, name, loop)):
                 if sign in {"==", "!="} and (value := number(other)) is not None:
                     return Asked("fixed", value)
             return Asked("own")
@@ -149,9 +150,8 @@ def _searched(text: str, name: str, number: _Number) -> Asked | None:
     for head, loop in _loops(text):
         for sign, other in _compared(head, name, loop):
             if sign in {"==", "!="} and (value := number(other)) is not None:
-                read = re.findall(rf"(\w+)\s*=\s*{name}\s*\[", loop)
-                on = any(re.search(rf"\b{name}\s*\[[^\]]*\b{one}\b", loop) for one in read)
-                return Asked("fixed" if on else "slots", value + (sign == "=="))
+                fixed = sign == "==" or not _moved(loop, name)
+                return Asked("fixed" if fixed else "slots", value + (sign == "=="))
         if re.fullmatch(r"\s*(?:true|1)\s*|[^;]*;\s*(?:true|1)?\s*;.*", head, re.S):
             for sign, other in _compared(loop, name, loop):
                 left = rf"==\s*\(?{re.escape(other)}\)?\s*\)+\s*(?:\{{[^{{}}]*)?(?:return|break)\b"
@@ -176,6 +176,15 @@ def _asserted(text: str, name: str, number: _Number) -> Asked | None:
             elif value is not None and sign in {"<", "<="}:
                 most = value - (sign == "<")
     return None if least is None and most is None else Asked("range", least, most)
+
+
+def _moved(loop: str, name: str) -> bool:
+    """Whether the loop goes from one element to others that are not told by elements themselves."""
+    told = " ".join(re.findall(rf"(?<![\w.]){name}\s*({_INDEX})", loop))
+    words = {*re.findall(r"[A-Za-z_]\w*", told)}
+    read = {*re.findall(rf"(\w+)\s*=\s*{_LOADED}{name}\s*\[", loop)}
+    step = r"\b{0}\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*{0}\b"
+    return not words & read and any(re.search(step.format(one), loop) for one in words)
 
 
 def _compared(part: str, name: str, text: str) -> Iterator[tuple[str, str]]:
