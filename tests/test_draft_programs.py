@@ -24,6 +24,8 @@ typedef struct { Step steps[CORNERS]; } Steps;
 const int width = 1 << 5;
 const int rows = DOUBLED(width), columns = width / 4;
 __device__ int table[rows * columns];
+constexpr int padded(int n, int by) { return (n + by - 1) / by * by; }
+__device__ unsigned long long sums[padded(33, width)][(1 + 1)];
 __device__ float low[rows > 100 ? 1 : columns];
 __shared__ extern int scratch[];
 #define START(kernel, grid, block, shared) { kernel<<<grid, block, shared>>>(); sync(); }
@@ -32,6 +34,7 @@ __global__ void sum() { scratch[threadIdx.x] = table[threadIdx.x]; table[0] = sc
 __global__ void walk(Steps every, float* y, int n) {
   if (threadIdx.x < n) y[threadIdx.x] = every.steps[HIGH].by;
 }
+__global__ void add(const int* x) { atomicAdd(&sums[x[threadIdx.x] % 33][1], 1ull); }
 int main() {
   START(clear, columns, width, 0);
   START(sum, columns / 4, width, width * sizeof(int));
@@ -60,9 +63,9 @@ template <typename G> __global__ void scale(const typename G::ordinal* at, typen
                                             typename G::real by) {
   y[threadIdx.x] = by * at[threadIdx.x];
 }
-template <typename Traits> __global__ void shaped(const float* x, float* y) {
-  constexpr int threads = Traits::THREADS;
-  typename Traits::element value = x[threadIdx.x % threads];
+template <typename Shape> __global__ void shaped(const float* x, float* y) {
+  constexpr int threads = Shape::THREADS;
+  typename Shape::element value = x[threadIdx.x % threads];
   y[threadIdx.x] = value;
 }
 template <typename T> __global__ void inside(Interval<T> range, T* y) {
@@ -147,6 +150,7 @@ int main() { steps<<<1, 64>>>(y); }
         (CONSTANTS, {
             "clear": ["low: {dtype: float32, shape: [8]", 'block: ["1 * 32"]'],
             "sum": ["table: {dtype: int32, shape: [512]", 'shared: "(1 * 32) * 4"'],
+            "add": ["sums: {dtype: uint64, shape: [64, 2]"],
             "walk": ["by: every_steps_by}, {at:"],
         }),
         (MEMBERS, {

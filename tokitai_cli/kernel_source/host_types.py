@@ -111,7 +111,7 @@ def template_argument(program: Program, kernel: Kernel, launch: HostLaunch, inde
     for _ in range(2):  # an alias may name parameters of the host's template
         for word in dict.fromkeys(WORD.findall(text)):
             if found := instance_of(word, before, texts):
-                text = re.sub(rf"\b{word}\b", found, text)
+                text = re.sub(rf"\b{word}\b(?!\s*<)", found, text)
         for word in set(WORD.findall(text)) - known:
             if found := _local_alias(word, texts):
                 text = re.sub(rf"\b{word}\b", found, text)

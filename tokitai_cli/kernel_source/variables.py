@@ -11,7 +11,7 @@ from tokitai_cli.kernel_source.constants import constant
 from tokitai_cli.kernel_source.launches import arguments_at, constants_of, enumerators_of
 from tokitai_cli.kernel_source.signatures import Kernel, Parameter, parameter_of
 from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import WORD, Macro, words_in
+from tokitai_cli.kernel_source.text import WORD, Macro, split, words_in
 from tokitai_cli.kernel_source.types import Types
 
 _STORED = re.compile(r"\b(?:static|inline)\b")
@@ -41,6 +41,7 @@ def variables_of(program: Program) -> list[Variable]:
     """All of a program, those of a type that no text decides left out."""
     types = Types(program, guess=True)
     names = constants_of(program) | enumerators_of(program)
+    macros = returned(program) | program.macros
     found = []
     for path, pieces in program.pieces.items():
         for piece in pieces:
@@ -50,7 +51,7 @@ def variables_of(program: Program) -> list[Variable]:
             for whole, name, extents in _declared(text):
                 element = parameter_of(whole, name, types)
                 if element.dtypes and element.kind in {"scalar", "struct"}:
-                    told = tuple(constant(one, names, program.macros) for one in extents)
+                    told = tuple(constant(one, names, macros) for one in extents)
                     is_constant = "__constant__" in piece.marks
                     found.append(Variable(element, told, piece.space, is_constant))
     return found
@@ -58,8 +59,9 @@ def variables_of(program: Program) -> list[Variable]:
 
 def _declared(text: str) -> Iterator[tuple[str, str, list[str]]]:
     """Each variable of a declaration without an initial value: type and name, name, extents."""
-    match = re.fullmatch(r"\s*((?:[\w:]+\s+)*[\w:]+)\s+([^=(){};]+);\s*", text, re.S)
-    for one in match[2].split(",") if match else ():
+    names = r"((?:[^=(){};\[\]]|\[[^;\[\]]*\])+)"
+    match = re.fullmatch(rf"\s*((?:[\w:]+\s+)*[\w:]+)\s+{names};\s*", text, re.S)
+    for one in split(match[2]) if match else ():
         declared = re.fullmatch(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)", one)
         if match and declared:
             extents = re.findall(r"\[([^\[\]]+)\]", declared[2])
