@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from tokitai_cli.indices.kernel_text import defined, indices
 from tokitai_cli.indices.strides import Stride, apart, chain_of, product, quotient, without
 from tokitai_cli.indices.terms import DEPTH, Terms
+from tokitai_cli.kernel_source.text import words_in
 
 _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
@@ -264,7 +265,13 @@ class Shapes(Terms):
         return match[1] if match and match[1] in self._used else ""
 
     def _unread(self) -> list[str]:
-        return [one for one in self.sizes if not re.search(rf"\b{one}\b", self.body)]
+        words = _words(self.body)
+        return [one for one in self.sizes if one not in words]
+
+
+@functools.lru_cache(maxsize=64)  # asked for each array
+def _words(body: str) -> set[str]:
+    return words_in(body)
 
 
 @functools.lru_cache(maxsize=1 << 14)  # asked for each array, and at each of a draft's sizes
