@@ -152,6 +152,8 @@ def test_kernels_with_such_loops_run_to_their_end(tmp_path: Path) -> None:
     ("body", "asked"),
     [
         ("while (x[i] == 0) {}", Asked("fixed", 1)),
+        ("int seen = 0; while (x[i] != seen) ++i;", Asked("slots", 0)),
+        ("int seen = 0; while (x[i] != seen) ++i, ++seen;", None),
         ("while (x[i] != 0) {}", Asked("fixed", 0)),
         ("while (((v = x[i]) >> 32) != END) i = v;", Asked("fixed", -3)),
         ("while (x[i] != 0x7) ++i;", Asked("slots", 7)),

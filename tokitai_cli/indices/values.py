@@ -104,7 +104,10 @@ class Values:
                 return number - every - 1 if signed and number > every >> 1 else number
             given = rf"(?<![\w.]){re.escape(text)}\s*=(?!=)\s*([^;,]+)[;,]"
             own = {*re.findall(given, self._body), *re.findall(given, self._reached)}
-            text = self._constants.get(text) or (own.pop() if len(own) == 1 else text)
+            word = re.escape(text)
+            stepped = rf"(?<![\w.]){word}\s*(?:\+\+|--|[-+*/%&|^]=)|(?:\+\+|--)\s*{word}\b"
+            once = len(own) == 1 and not re.search(stepped, self._body + self._reached)
+            text = self._constants.get(text) or (own.pop() if once else text)
         return (-1 if signed else every) if _NOTHING.fullmatch(text) else None
 
 
