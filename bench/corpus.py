@@ -36,10 +36,10 @@ from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.errors import TokitaiError
 from tokitai_cli.kernel_server import Server
+from tokitai_cli.kernel_source.found import Unread
 from tokitai_cli.model.buffers import symbols_of
 from tokitai_cli.model.case import Case
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
-from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
 from tokitai_cli.model.spec import Variant
 from tokitai_cli.pipeline.find import drafts_of

@@ -10,8 +10,8 @@ from tokitai_cli import spec
 from tokitai_cli.build import build
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.indices.kernel_text import flat, without_pointers
+from tokitai_cli.kernel_source.found import Unread
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
-from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, kernel_entry
 from tokitai_cli.pipeline.find import drafts_of, write_drafts
 from tokitai_cli.spec.gaps import GAP

@@ -9,9 +9,9 @@ import pytest
 from tokitai_cli import spec
 from tokitai_cli.build import build
 from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.kernel_source.found import Unread
 from tokitai_cli.model.buffers import symbols_of
 from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
-from tokitai_cli.model.found import Unread
 from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
 from tokitai_cli.pipeline.find import drafts_of, write_drafts
 from tokitai_cli.spec.gaps import GAP

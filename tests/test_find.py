@@ -14,7 +14,7 @@ import pytest
 from tokitai_cli import spec
 from tokitai_cli.cli.app import run
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.found import Unread
+from tokitai_cli.kernel_source.found import Unread
 from tokitai_cli.pipeline.find import find_kernels, told, write_drafts
 from tokitai_cli.spec.gaps import GAP
 

@@ -23,11 +23,11 @@ from tokitai_cli.console.blocks import (
 from tokitai_cli.console.output import emit
 from tokitai_cli.console.summary import index, summary
 from tokitai_cli.errors import BuildError, TokitaiError
+from tokitai_cli.kernel_source.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.model.audit import Answer
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
-from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.model.machine import Inspection
 from tokitai_cli.model.text import plural
 

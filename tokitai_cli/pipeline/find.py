@@ -16,10 +16,10 @@ from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.kernel_source.files import included
+from tokitai_cli.kernel_source.found import FoundKernel, FoundParameter, Unread
 from tokitai_cli.kernel_source.headers import Headers
 from tokitai_cli.kernel_source.signatures import unlisted
 from tokitai_cli.kernel_source.take import program as program_of
-from tokitai_cli.model.found import FoundKernel, FoundParameter, Unread
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
 MAX_ENTRIES = 1 << 18  # of a tree that are looked at

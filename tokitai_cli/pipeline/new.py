@@ -8,7 +8,7 @@ from pathlib import Path
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import UsageError
-from tokitai_cli.model.found import Unread
+from tokitai_cli.kernel_source.found import Unread
 from tokitai_cli.pipeline.find import drafts_of, write_new
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.model.found import FoundKernel
+from tokitai_cli.kernel_source.found import FoundKernel
 from tokitai_cli.pipeline.find import told
 from tokitai_cli.trial.attempt import OnCpu
 from tokitai_cli.trial.settle import settle
