@@ -119,3 +119,24 @@ def test_what_a_linker_traces(new_path: Path) -> None:
         f"child.o\n{new_path}/a.o\n({new_path}/liba.a)x.o\n{new_path}/liba.a(y.o)\na warning\n"
     )
     assert traced(printed, folder) == ([new_path / "a.o", new_path / "liba.a"], "a warning\n")
+
+
+def test_a_source_beside_it_that_defines_what_it_declares(new_path: Path) -> None:
+    head = "__device__ float added(float, float);\nint main() { return 0; }\n"
+    path = spec_with(new_path / "mine", "[]", "added(a[i], b[i])", head)
+    more, other = path.parent / "more.hip", path.parent / "again.hip"
+
+    def define(file: Path, sign: str) -> None:
+        file.write_text(f"__device__ float added(float a, float b) {{ return a {sign} b; }}\n")
+
+    define(more, "+")
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    assert verdict(path) == (Verdict.VERIFIED, True)
+    define(more, "-")
+    assert verdict(path) == (Verdict.REFUTED, False)
+    define(more, "+")
+    assert verdict(path) == (Verdict.VERIFIED, True)
+    define(other, "-")  # which of the two is meant, none tells
+    assert run(path, path.parent / "out", shapes={"n": 100}).verdict is Verdict.BUILD_FAILED
+    other.unlink()
+    assert verdict(path) == (Verdict.VERIFIED, True)

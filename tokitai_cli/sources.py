@@ -15,11 +15,10 @@ from tokitai_cli import storage
 
 MAX_BYTES = 16 << 20  # of one file
 MAX_FILES = 4096
+_MOST_UNITS = 200  # of a folder
 # Of files that may hold kernels; the first two are compiled by themselves.
-SUFFIXES = (
-    *(".cu", ".hip", ".cuh", ".cpp", ".cc", ".cxx"),
-    *(".hpp", ".h", ".inl", ".hxx", ".hh", ".inc"),
-)
+_UNITS = (".cu", ".hip", ".cpp", ".cc", ".cxx")
+SUFFIXES = (*_UNITS, ".cuh", ".hpp", ".h", ".inl", ".hxx", ".hh", ".inc")
 
 # Comments, string and character literals, and raw strings: blanked, line breaks kept.
 _BLANKED = re.compile(
@@ -56,6 +55,15 @@ def blank(text: str, *, quotes: bool = False) -> str:
         return whole[0] + hollow[1:-1] + whole[-1] if quotes and whole[0] in "\"'" else hollow
 
     return _BLANKED.sub(spaces, text)
+
+
+def units_in(folder: Path) -> list[Path]:
+    """Sources that a compiler is given, of those that lie in a folder; of a very large one the first."""
+    try:
+        found = sorted(one for one in folder.iterdir() if one.suffix in _UNITS)
+    except OSError:
+        return []
+    return found[:_MOST_UNITS]
 
 
 def read(path: str | Path) -> bytes | None:

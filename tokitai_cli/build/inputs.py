@@ -95,12 +95,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     headers: headers, and what assembler and linker took in. stamps: size and mtime (ns) of those that
     come with the compiler. As for the compiler itself, equal ones spare reading the file: it is some
-    two hundred files in every warm run.
+    two hundred files in every warm run. beside: state of folders whose sources were looked through for
+    functions that the kernels' own source lacks.
     """
 
     headers: dict[str, str]
     absent: list[str]
     stamps: dict[str, list[int]]
+    beside: dict[str, str] = {}
 
     def holds(self, digests: Digests) -> bool:
         """Whether every header is as it was and nothing shadows one."""
@@ -109,6 +111,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             known = stamps.get(path)
             if not (known and stamp(path) == known) and digests.of(path) != want:
                 return False
+        if any(_state(folder, digests) != want for folder, want in self.beside.items()):
+            return False
         return not any(os.path.exists(path) for path in self.absent)  # noqa: PTH110 - as above
 
     def own_texts(self) -> dict[str, str]:
@@ -128,7 +132,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             headers={**self.headers, **other.headers},
             absent=sorted({*self.absent, *other.absent}),
             stamps={**self.stamps, **other.stamps},
+            beside={**self.beside, **other.beside},
         )
+
+
+def _state(folder: str, digests: Digests) -> str:
+    """Digest of the names and contents of a folder's sources."""
+    files = [str(one) for one in sources.units_in(Path(folder))]
+    return sha256("\n".join(f"{one} {digests.of(one)}" for one in files).encode())
 
 
 def manifest_of(
@@ -171,6 +182,7 @@ def manifest_of(
         headers={name: digests.of(name) for name in names},
         absent=sorted({*shadows(read, includes), *absent}),
         stamps={str(path): stamp(str(path)) for path in foreign},
+        beside={str(one): _state(str(one), digests) for one in (taken.beside if taken else ())},
     )
 
 

@@ -11,14 +11,14 @@ from tokitai_cli.kernel_source.pieces import Piece
 from tokitai_cli.kernel_source.text import DEVICE_WORDS
 from tokitai_cli.sources import blank
 
-_SUFFIXES = {".cu", ".hip", ".cpp", ".cc", ".cxx"}
-_MOST = 200  # sources that lie beside the program's files
 
-
-def definers(pieces: Mapping[Path, list[Piece]], known: Collection[Path]) -> list[Path]:
+def definers(
+    pieces: Mapping[Path, list[Piece]], known: Collection[Path]
+) -> tuple[list[Path], set[Path]]:
     """Sources beside a program's files that define what it only declares for the device.
 
-    known: files that belong to it already. One source for each function, the first by name.
+    And the folders that were looked through. known: files that belong to it already. A function that
+    several sources define is left to the linker, which knows none: which of them is meant, none tells.
     """
     every = [one for found in pieces.values() for one in found]
     defined = {name for one in every if one.kind == "function" for name in one.names}
@@ -28,17 +28,14 @@ def definers(pieces: Mapping[Path, list[Piece]], known: Collection[Path]) -> lis
         if one.kind == "prototype" and one.marks & DEVICE_WORDS and "__global__" not in one.marks
         for name in one.names - defined
     }
-    found: list[Path] = []
     beside = {path.parent for path in pieces} if wanted else set()
-    files = sorted(one for folder in beside for one in folder.iterdir() if one.suffix in _SUFFIXES)
-    for file in files[:_MOST]:
+    found: dict[str, list[Path]] = {}
+    for file in (one for folder in sorted(beside) for one in sources.units_in(folder)):
         data = sources.read(file) if file not in known else None
         text = blank(data.decode("utf-8", "replace")) if data and b"__device__" in data else ""
-        mine = {name for name in wanted if _defines(text, name)}
-        if mine:
-            found.append(file)
-            wanted -= mine
-    return found
+        for name in wanted if text else ():
+            found.setdefault(name, []).extend([file] * _defines(text, name))
+    return sorted({one[0] for one in found.values() if len(one) == 1}), beside
 
 
 def _defines(text: str, name: str) -> bool:

@@ -45,20 +45,22 @@ class Taken(msgspec.Struct, frozen=True):
 
     texts: by names of files that lie in one folder, the source first: what is taken of each of `files`,
     behind a line that gives the place. left_out: by file, first and last lines of what was left out.
-    optional: names of headers that are taken in only where they are there.
+    optional: names of headers that are taken in only where they are there. beside: see Program.
     """
 
     texts: dict[str, str]
     files: tuple[Path, ...]
     left_out: dict[Path, list[tuple[int, int]]]
     optional: list[str]
+    beside: tuple[Path, ...] = ()
 
 
 class Program(msgspec.Struct):
     """The files of a program, read and parsed.
 
     dark: branches of the preprocessor that are left out, where they are: file, first line and text.
-    defines: macros of the command line. joined: other sources that define device functions of it.
+    defines: macros of the command line. joined: other sources that define device functions of it;
+    beside: folders that were looked through for such.
     """
 
     source: Path
@@ -69,6 +71,7 @@ class Program(msgspec.Struct):
     dark: list[tuple[Path, int, str]] = []
     defines: Mapping[str, str] = {}
     joined: tuple[Path, ...] = ()
+    beside: tuple[Path, ...] = ()
 
 
 def program(
@@ -82,8 +85,12 @@ def program(
     """
     found = _read([source], folders, defines)
     own = frozenset(found.files)
-    while more := definers(found.pieces, found.files):
+    more, beside = definers(found.pieces, found.files)
+    while more:
         found = _read([source, *found.joined, *more], folders, defines)
+        more, also = definers(found.pieces, found.files)
+        beside |= also
+    found.beside = tuple(sorted(beside))
     for path in found.files.keys() - own:
         for piece in found.pieces[path]:
             if piece.kernel:
@@ -141,7 +148,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
             texts[names[path]] += "".join(_behind(whole, one, held, names) for one in whole.joined)
         if lines:
             left[path] = _joined(lines)
-    return Taken(texts, tuple(whole.files), left, list(optional))
+    return Taken(texts, tuple(whole.files), left, list(optional), whole.beside)
 
 
 def _behind(
