@@ -16,7 +16,7 @@ from tokitai_cli.sources import blank
 PROGRAM = """\
 #include <iostream>
 #include <hip/hip_runtime.h>
-#include <gtest/gtest.h>
+#include <fancy/device.h>
 #define CHECK(x) do { if ((x) != hipSuccess) std::cerr << "no"; } while (0)
 #define TILE 16
 #define HD __host__ __device__
@@ -63,8 +63,8 @@ def lines_with(text: str, *words: str) -> list[int]:
 
 
 def test_what_a_kernel_reaches_stays_and_keeps_its_place(tmp_path: Path) -> None:
-    found = taken(tmp_path, PROGRAM.replace("#include <gtest/gtest.h>", ""), "k")
-    whole = PROGRAM.replace("#include <gtest/gtest.h>", "").splitlines()
+    found = taken(tmp_path, PROGRAM.replace("#include <fancy/device.h>", ""), "k")
+    whole = PROGRAM.replace("#include <fancy/device.h>", "").splitlines()
     kept = {n for n, line in enumerate(found, 1) if line.strip()}
     assert kept == {1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 17, *range(19, 24)}
     for number in kept - {11}:
@@ -77,7 +77,7 @@ def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
     source.write_text(PROGRAM)
     told = take(source, [], ["k"])
     assert told.left_out == {source: [(8, 8), (11, 11), (13, 13), (16, 16), (18, 18), (24, 31)]}
-    assert told.optional == ["gtest/gtest.h"]
+    assert told.optional == ["fancy/device.h"]
     assert told.files == (source,)
 
 
@@ -88,8 +88,8 @@ def test_without_a_kernel_all_are_taken(tmp_path: Path) -> None:
 
 def test_a_missing_header_does_not_move_lines(tmp_path: Path) -> None:
     found = taken(tmp_path, PROGRAM, "k")
-    place = found.index("#if __has_include(<gtest/gtest.h>)")
-    assert found[place + 5] == "#include <gtest/gtest.h>"  # amid what takes HIP's votes away
+    place = found.index("#if __has_include(<fancy/device.h>)")
+    assert found[place + 5] == "#include <fancy/device.h>"  # amid what takes HIP's votes away
     assert found[place + 8 : place + 10] == ["#endif", "#line 4"]
 
 
@@ -167,6 +167,12 @@ def test_host_code_is_told_from_kernels() -> None:
 
 def test_hollow_literals_keep_their_quotes() -> None:
     assert blank("a(\"b<<<\", 'c'); // d", quotes=True) == "a(\"    \", ' ');     "
+
+
+@pytest.mark.parametrize("name", ["benchmark/benchmark.h", "gtest/gtest.h", "mpi.h"])
+def test_libraries_of_tests_and_bindings_are_left_out(tmp_path: Path, name: str) -> None:
+    found = taken(tmp_path, f"#include <{name}>\n__global__ void k() {{}}\nint main() {{}}\n")
+    assert not any("include <" in one or "has_include" in one for one in found)
 
 
 def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from tokitai_cli import resources, sources
 
-VERSION = 4  # of what is taken out of a program: belongs to the key of a build
+VERSION = 5  # of what is taken out of a program: belongs to the key of a build
 SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))  # where every compiler looks
 _INCLUDE = (
     r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"

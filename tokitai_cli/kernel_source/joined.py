@@ -17,8 +17,9 @@ def definers(
 ) -> tuple[list[Path], set[Path]]:
     """Sources beside a program's files that define what it only declares for the device.
 
-    And the folders that were looked through. known: files that belong to it already. A function that
-    several sources define is left to the linker, which knows none: which of them is meant, none tells.
+    And the folders that were looked through. pieces: the source's own first. known: files that belong to
+    it already. A function that several sources of a folder define is left undefined: none tells which is
+    meant.
     """
     every = [one for found in pieces.values() for one in found]
     defined = {name for one in every if one.kind == "function" for name in one.names}
@@ -28,14 +29,18 @@ def definers(
         if one.kind == "prototype" and one.marks & DEVICE_WORDS and "__global__" not in one.marks
         for name in one.names - defined
     }
-    beside = {path.parent for path in pieces} if wanted else set()
-    found: dict[str, list[Path]] = {}
-    for file in (one for folder in sorted(beside) for one in sources.units_in(folder)):
-        data = sources.read(file) if file not in known else None
-        text = blank(data.decode("utf-8", "replace")) if data and b"__device__" in data else ""
-        for name in wanted if text else ():
-            found.setdefault(name, []).extend([file] * _defines(text, name))
-    return sorted({one[0] for one in found.values() if len(one) == 1}), beside
+    beside = list(dict.fromkeys(path.parent for path in pieces)) if wanted else []
+    found: set[Path] = set()
+    for folder in beside:  # the source's own first
+        here: dict[str, list[Path]] = {}
+        for file in sources.units_in(folder):
+            data = sources.read(file) if file not in known else None
+            text = blank(data.decode("utf-8", "replace")) if data and b"__device__" in data else ""
+            for name in (one for one in wanted if text and _defines(text, one)):
+                here.setdefault(name, []).append(file)
+        found |= {one[0] for one in here.values() if len(one) == 1}
+        wanted -= here.keys()
+    return sorted(found), set(beside)
 
 
 def _defines(text: str, name: str) -> bool:

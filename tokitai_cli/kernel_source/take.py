@@ -25,6 +25,10 @@ _HOST_HEADERS = """
     sys/stat.h sys/types.h string_view optional variant any iterator system_error cstdarg csignal
     signal.h dirent.h
 """
+# Libraries of tests and bindings: no kernel needs them, and they would have to be linked.
+_HOST_LIBRARIES = re.compile(
+    r"(?:benchmark|gtest|gmock|catch2|doctest|pybind11|nanobind|CLI|nlohmann|spdlog)/|(?:mpi|cxxopts)\.hp*$"
+)
 ALWAYS = re.compile(  # of C, C++ and HIP itself
     r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
     r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
@@ -249,7 +253,8 @@ def _includes(
             edits.append((begin, end, f'#include "{names[one.includes[begin]]}"'))
         elif begin in one.foreign:
             name = one.foreign[begin]
-            if name[1:-1] in _HOST_HEADERS.split() and not std:
+            of_host = name[1:-1] in _HOST_HEADERS.split() and not std
+            if of_host or _HOST_LIBRARIES.match(name[1:-1]):
                 edits.append((begin, end, ""))
             elif not ALWAYS.fullmatch(name[1:-1]):
                 line = source.line(begin) + 1

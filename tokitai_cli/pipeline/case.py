@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -326,4 +327,6 @@ def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:
 def _raise_in(stated: StatedProperty, error: ChildError) -> NoReturn:
     """The child's failure again, with which of the runs it was."""
     said = f"in the run for {stated.name}, with {stated.change}: {error.message}"
-    raise type(error)(said, where=error.where, mend=error.mend) from error
+    again = copy.copy(error)
+    again.message, again.args = said, (said,)
+    raise again from error
