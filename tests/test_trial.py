@@ -172,3 +172,18 @@ def test_the_command_says_what_runs_and_writes_the_draft_that_did(tmp_path: Path
     assert sorted(one.name for one in (tmp_path / "drafts").iterdir()) == ["endless", "unbuilt"]
     table = tokitai("find", "tree", "--run", "--timeout", "2", cwd=tmp_path).stdout
     assert "2 kernels, 2 of them can be bound, 1 run to their end" in " ".join(table.split())
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_run(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(f"#include <hip/hip_runtime.h>\n{KERNELS['never']}\n")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "drafts" / "k").mkdir(parents=True)
+    (tmp_path / "drafts" / "k" / "formula.py").write_text("mine")
+    for place, message, code in (
+        ("file", "cannot be written", 2),
+        ("drafts", "is there already", 2),
+    ):
+        done = tokitai("find", "k.hip", "--run", "--write", place, cwd=tmp_path)
+        assert (done.returncode, message in done.stderr) == (code, True)
+        assert "[1/1]" not in done.stderr
+    assert [one.name for one in (tmp_path / "drafts").iterdir()] == ["k"]

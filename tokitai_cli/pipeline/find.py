@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -105,16 +105,32 @@ def write_drafts(drafts: Sequence[Draft], folder: Path) -> list[Path]:
 
     Returns the specs. Raises as `write_new` does.
     """
+    places = places_of(drafts, folder)
     texts: dict[Path, str] = {}
+    for place, draft in zip(places, drafts, strict=True):
+        texts |= {place: draft.spec, place.parent / "formula.py": draft.formula}
+    write_new(texts)
+    return places
+
+
+def places_of(drafts: Sequence[Draft], folder: Path) -> list[Path]:
+    """Where the spec of each draft is to lie. Raises UsageError where a file is there already."""
+    places: dict[Path, None] = {}
     for draft in drafts:
         name = re.sub(r"\W+", "-", draft.kernel.qualified).strip("-")
-        place = folder / name
-        number = 2
-        while place / "spec.yaml" in texts:
-            place, number = folder / f"{name}-{number}", number + 1
-        texts |= {place / "spec.yaml": draft.spec, place / "formula.py": draft.formula}
-    write_new(texts)
-    return [file for file in texts if file.name == "spec.yaml"]
+        place, number = folder / name / "spec.yaml", 2
+        while place in places:
+            place, number = folder / f"{name}-{number}" / "spec.yaml", number + 1
+        places[place] = None
+    _require_new([*places, *(one.parent / "formula.py" for one in places)])
+    return list(places)
+
+
+def _require_new(files: Iterable[Path]) -> None:
+    for file in files:
+        if os.path.lexists(file):
+            mend = "choose another folder, or remove it"
+            raise UsageError(f"{file} is there already", mend=mend)
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
@@ -122,10 +138,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
 
     Raises UsageError where one is there already, StorageError where one cannot be written.
     """
-    for file in texts:
-        if os.path.lexists(file):
-            mend = "choose another folder, or remove it"
-            raise UsageError(f"{file} is there already", mend=mend)
+    _require_new(texts)
     written: list[Path] = []
     try:
         for file, text in texts.items():

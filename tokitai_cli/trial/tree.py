@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tokitai_cli.drafts.draft import Draft
+from tokitai_cli.errors import StorageError
 from tokitai_cli.kernel_source.found import FoundKernel
 from tokitai_cli.pipeline.find import told
 from tokitai_cli.trial.attempt import OnCpu
@@ -17,9 +18,14 @@ from tokitai_cli.trial.settle import settle
 @contextlib.contextmanager
 def folder_in(place: Path | None) -> Iterator[Path]:
     """A folder in `place`, or among temporary files, that goes at the end."""
-    if place is not None:
-        place.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tokitai-", dir=place) as name:
+    try:
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=".tokitai-", dir=place)
+    except OSError as error:
+        at = error.filename or place
+        raise StorageError(f"{at} cannot be written: {error.strerror or error}") from None
+    with folder as name:
         yield Path(name).resolve()
 
 

@@ -63,7 +63,7 @@ def find(
     import os
 
     from tokitai_cli import console
-    from tokitai_cli.pipeline.find import find_kernels, told, write_drafts
+    from tokitai_cli.pipeline.find import find_kernels, places_of, told, write_drafts
     from tokitai_cli.trial import tree
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
@@ -74,6 +74,9 @@ def find(
         found = list(find_kernels(path, folders, place, macros(define)))
         drafts = [draft for one in found if isinstance(one, list) for draft in one]
         unread = [one for one in found if not isinstance(one, list)]
+        bound = [one for one in drafts if one.spec]
+        if write:
+            places_of(bound, write)  # what is there already ends it before any run
         if trial is not None:
             settled = list(tree.settled(drafts, trial, timeout, sys.stderr.write))
         else:
