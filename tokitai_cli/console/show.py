@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tokitai_cli.console.blocks import (
     BAD,
@@ -23,13 +23,16 @@ from tokitai_cli.console.blocks import (
 from tokitai_cli.console.output import emit
 from tokitai_cli.console.summary import index, summary
 from tokitai_cli.errors import BuildError, TokitaiError
-from tokitai_cli.kernel_source.found import FoundKernel, FoundParameter, Unread
+from tokitai_cli.kernel_source.found import FoundKernel, Unread
 from tokitai_cli.model.audit import Answer
 from tokitai_cli.model.case import LoadedSpec
 from tokitai_cli.model.diagnosis import CacheListing, Diagnosis
 from tokitai_cli.model.evidence import Evidence
 from tokitai_cli.model.machine import Inspection
 from tokitai_cli.model.text import plural
+
+if TYPE_CHECKING:
+    from tokitai_cli.kernel_source.signatures import Parameter
 
 
 def show_summary(
@@ -212,7 +215,7 @@ _MACHINE = {
 }
 
 
-def _typed(one: FoundParameter) -> str:
+def _typed(one: Parameter) -> str:
     text = f"{'const ' if one.const else ''}{one.type}{'*' * one.pointers} {one.name}"
     return f"{text} = {one.default}" if one.default else text
 

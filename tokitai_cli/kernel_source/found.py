@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-
-class FoundParameter(msgspec.Struct, frozen=True):
-    """A kernel's parameter; `dtypes` may be passed for it, `const` is of what is pointed to."""
-
-    name: str
-    type: str
-    kind: str
-    dtypes: tuple[str, ...]
-    pointers: int
-    const: bool
-    default: str
+if TYPE_CHECKING:  # it reads sources, which most verbs do not
+    from tokitai_cli.kernel_source.signatures import Parameter
 
 
 class FoundKernel(msgspec.Struct, frozen=True):
@@ -30,7 +23,7 @@ class FoundKernel(msgspec.Struct, frozen=True):
     name: str
     instance: str
     signature: str
-    parameters: list[FoundParameter]
+    parameters: list[Parameter]
     bindable: bool
     reasons: tuple[str, ...]
     ended: str | None = None

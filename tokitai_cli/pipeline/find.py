@@ -8,15 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from tokitai_cli import sources
 from tokitai_cli.drafts.draft import Draft, drafts
 from tokitai_cli.drafts.like import Model
 from tokitai_cli.errors import StorageError, UsageError
 from tokitai_cli.isa.kind import is_machine_code
 from tokitai_cli.kernel_source.files import included
-from tokitai_cli.kernel_source.found import FoundKernel, FoundParameter, Unread
+from tokitai_cli.kernel_source.found import FoundKernel, Unread
 from tokitai_cli.kernel_source.headers import Headers
 from tokitai_cli.kernel_source.signatures import unlisted
 from tokitai_cli.kernel_source.take import program as program_of
@@ -92,7 +90,7 @@ def told(draft: Draft, ended: str | None = None, runs: int = 0) -> FoundKernel:
         name=kernel.qualified,
         instance=draft.instance,
         signature=kernel.text,
-        parameters=[FoundParameter(**msgspec.structs.asdict(one)) for one in kernel.parameters],
+        parameters=list(kernel.parameters),
         bindable=not draft.reasons,
         reasons=draft.reasons,
         ended=ended,
