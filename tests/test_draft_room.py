@@ -147,12 +147,20 @@ __global__ void counted(const float* x, float* y, int n) {
   }
   y[threadIdx.x] = sum;
 }
+__global__ void sworn(const float* x, float* y, int rows, int n) {
+  assert(n % (2 * SIDE) == 0);
+  assert(n % 3 == 0);
+  assert(blockDim.x == 64);
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = x[blockIdx.x * n + i];
+}
 """
 
 
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
+        ("sworn", "n: {default: 24, multiple_of: 24"),
+        ("sworn", "block: [64]  # guess:"),
         ("clear", f"shape: [n, {3 * 8 * 8 + 7 * 4}]"),
         ("few", "block: [16]  # guess:"),
         ("laid", "x_dims: {default: 6, max: 6"),

@@ -20,6 +20,7 @@ def block_of(text: str, value: Callable[[str], str]) -> list[str]:
         # A loop that steps over what a thread's own index is added to.
         stepped = [rf";{one}\+=(\w+)\)" for one in re.findall(rf"{thread}\+([a-z]\w*)", text)]
         for pattern in (
+            rf"assert\(blockDim\.{axis}==(\w+)\)",
             *stepped,
             rf"blockIdx\.{axis}\*(\w+)\+{thread}\b",
             rf"{thread}\+blockIdx\.{axis}\*(\w+)\b",

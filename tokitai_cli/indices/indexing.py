@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +11,9 @@ from tokitai_cli.indices.blocks import block_of
 from tokitai_cli.indices.kernel_text import conditions
 from tokitai_cli.indices.shapes import Shapes
 from tokitai_cli.indices.strides import chain_of, quotient, without
+from tokitai_cli.kernel_source.constants import constant
+
+_ASSERTED = re.compile(r"\bassert\s*\(([^;]*)\)\s*;")
 
 
 class Indexing(Shapes):
@@ -158,13 +162,18 @@ class Indexing(Shapes):
         return found
 
     def multiples(self) -> dict[str, int]:
-        """Sizes that the kernel divides without a remainder of its own, by what."""
+        """Sizes that the kernel divides without a remainder of its own, or asserts it of, by what."""
         found: dict[str, int] = {}
+        body = _ASSERTED.sub(";", self.body)
         for size in self.sizes:
-            if re.search(rf"<=?\s*{size}\s*[;)&|]|\b{size}\s*%", self.body):
+            whole = rf"\b{size}\s*%\s*(\w+|\([^()]*\))\s*==\s*0"
+            sworn = re.findall(whole, " ".join(_ASSERTED.findall(self.body)))
+            if numbers := [n for one in sworn if (n := constant(one, self.constants))]:
+                found[size] = math.lcm(*numbers)
+            if re.search(rf"<=?\s*{size}\s*[;)&|]|\b{size}\s*%", body):
                 continue  # a tail of its own
-            for number in re.findall(rf"(?<![\w)])\s*{size}\s*/\s*(\d+)\b", self.body):
+            for number in re.findall(rf"(?<![\w)])\s*{size}\s*/\s*(\d+)\b", body):
                 found[size] = max(int(number), found.get(size, 1))
-            if re.search(rf"\b{size}\s*>>\s*1\b", self.body):
+            if re.search(rf"\b{size}\s*>>\s*1\b", body):
                 found.setdefault(size, 2)
         return {size: number for size, number in found.items() if number > 1}
