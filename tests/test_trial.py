@@ -59,6 +59,16 @@ __global__ void k(const int* at, int* seen, int n) {
 }
 void host(float* x, float* y, int n) { k<<<1, 64, 64>>>(x, y, n); }""",
     "never": "__global__ void k(float* y, int n) { while (y[0] == y[0]) y[threadIdx.x] = n; }",
+    "cached": """template <class T> __device__ T __ldca(const T* p) { return *p; }  // another's own
+__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n < 0) __trap();
+  if (i < n) __stcg(y + i, __ldg(x + i) + __ldca(x + i));
+  if (i < n / 8) __stwt((float4*)y + i, __ldlu((float4*)y + i));
+}
+__global__ void cublas(const __nv_bfloat16* x, float* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = __bfloat162float(x[threadIdx.x]);
+}""",
     "unbuilt": "__global__ void k(float* y, int n) { y[0] = nowhere(n); }",
 }
 
@@ -126,6 +136,17 @@ def test_what_does_not_build_is_run_once_and_says_why(tmp_path: Path) -> None:
     assert found.runs == 1
     assert found.ended.before
     assert "nowhere" in found.ended.why
+
+
+def test_words_of_cuda_are_known_where_it_is_not_installed(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        f"#include <cublas_v2.h>\n{KERNELS['cached']}\nint main() {{ cublasCreate(0); }}\n"
+    )
+    done = tokitai("find", "k.cu", "--run", cwd=tmp_path)
+    assert "2 of them can be bound, 2 run to their end" in " ".join(done.stdout.split()), (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -112,5 +112,6 @@ TOKITAI_OURS long long wall_clock64() {
 TOKITAI_OURS long long clock64() { return wall_clock64(); }
 TOKITAI_OURS long long __clock64() { return wall_clock64(); }
 TOKITAI_OURS void __nanosleep(unsigned) {}
+TOKITAI_OURS void __trap() { abort(); }
 
 #endif
