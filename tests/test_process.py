@@ -264,7 +264,9 @@ def test_a_tool_that_dies_leaves_nothing(how: signal.Signals, tmp_path: Path) ->
     import os, signal, time
     from pathlib import Path
     from tokitai_cli import process
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it,
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup this one
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGHUP])
     folder = process.make_temporary_folder(Path({str(tmp_path)!r}))
     (folder / "sub").mkdir()
     script = "trap '' TERM INT HUP; sleep 60 & echo $!; setsid sleep 60 & echo $!; echo; sleep 60"
