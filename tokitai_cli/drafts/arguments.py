@@ -142,7 +142,7 @@ class _Guesser:
         foreign = not of_template and one.type.split()[-1] not in _BUILTIN
         return text if foreign and re.fullmatch(r"(?:\w+::)*[A-Za-z_]\w*", text) else ""
 
-    @property
+    @functools.cached_property
     def _text(self) -> str:
         return "\n".join(one.plain for one in self._program.texts.values())
 

@@ -26,7 +26,6 @@ from tokitai_cli.pipeline.session import Session
 from tokitai_cli.spec.gaps import GAP
 
 MOST_BYTES = 4 << 30  # of a run, the oracle's part counted
-SECONDS = 10.0
 
 Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
 
@@ -96,7 +95,7 @@ def _line(error: TokitaiError) -> str:
 class OnCpu:
     """Context manager: builds drafts for the cpu device, and runs each of them as a Runner."""
 
-    def __init__(self, folder: Path, seconds: float = SECONDS) -> None:
+    def __init__(self, folder: Path, seconds: float) -> None:
         """folder: see `loaded_draft`. seconds: of a draft's kernels."""
         self._folder = folder
         self._session = Session(Settings(repeat=1, timeout=seconds))

@@ -64,12 +64,15 @@ def find(
 
     from tokitai_cli import console
     from tokitai_cli.pipeline.find import find_kernels, places_of, told, write_drafts
-    from tokitai_cli.trial import tree
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
     with contextlib.ExitStack() as stack:
         # A draft's paths begin at a folder of its own, which its runs need as well.
-        trial = stack.enter_context(tree.folder_in(write)) if run else None
+        trial: Path | None = None
+        if run:
+            from tokitai_cli.trial import tree  # what builds and runs, which a listing needs not
+
+            trial = stack.enter_context(tree.folder_in(write))
         place = write or (trial and trial.parent)
         found = list(find_kernels(path, folders, place, macros(define)))
         drafts = [draft for one in found if isinstance(one, list) for draft in one]
