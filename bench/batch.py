@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from bench._runs import PYTHON, TOKITAI, Line, environment, run
-from tokitai_cli import resources
+from tokitai_cli.core import resources
 
 CASES = 1000
 MANY = 10_000

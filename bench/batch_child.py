@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import batch
-from tokitai_cli.results.store import Store
+from tokitai_cli.batch.store.database import Store
 
 _SPENT = {"keeping": 0.0, "summary": 0.0, "keeping_cpu": 0.0, "summary_cpu": 0.0}
 
@@ -43,7 +43,7 @@ def main(words: list[str]) -> None:
     conductor = vars(sys.modules["tokitai_cli.batch.work.conduct"])["Conductor"]
     conductor._keep = _timed("keeping", conductor._keep)
     # The name that the module itself calls.
-    module = vars(sys.modules["tokitai_cli.batch.run"])
+    module = vars(sys.modules["tokitai_cli.batch.batch_run"])
     module["summarise"] = _timed("summary", module["summarise"])
     start = time.perf_counter()
     outcome = batch.run(options, collected, lambda event: None)

@@ -32,20 +32,20 @@ from numpy.typing import NDArray
 
 from bench.corpus_units import Unit, extract, units
 from tokitai_cli.build import Artifact, build
+from tokitai_cli.core.errors import TokitaiError
+from tokitai_cli.core.model.buffers import symbols_of
+from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.device import WARP_SIZES, DeviceOptions
+from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry, kernel_entry
+from tokitai_cli.core.model.spec import Variant
+from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.errors import TokitaiError
-from tokitai_cli.kernel_server import Server
-from tokitai_cli.kernel_source.found import Unread
-from tokitai_cli.model.buffers import symbols_of
-from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import WARP_SIZES, DeviceOptions
-from tokitai_cli.model.harness import HarnessRequest, KernelEntry, kernel_entry
-from tokitai_cli.model.spec import Variant
-from tokitai_cli.pipeline.find import drafts_of
-from tokitai_cli.trial.attempt import Ended, loaded_draft
-from tokitai_cli.trial.attempt import attempt as run_draft
-from tokitai_cli.trial.settle import settle
+from tokitai_cli.drafts.search import drafts_of
+from tokitai_cli.drafts.trial.attempt import Ended, loaded_draft
+from tokitai_cli.drafts.trial.attempt import attempt as run_draft
+from tokitai_cli.drafts.trial.settle import settle
+from tokitai_cli.run.child import Server
 
 _RUN_SECONDS = 5.0
 _QUOTED = re.compile(r"['\u2018`][^'\u2019]*['\u2019]")

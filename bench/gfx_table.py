@@ -1,7 +1,7 @@
 """`python -m bench.gfx_table`: the opcode table of gfx11, asked of llvm-mc-19 and ziglang's assembler.
 
 Every opcode of every encoding is disassembled with a register of its own in each field; the text
-tells name, operands, their order and widths. Writes tokitai_cli/isa/opcodes.txt.
+tells name, operands, their order and widths. Writes tokitai_cli/devices/amdgpu/isa/opcodes.txt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tokitai_cli.isa.layout import LAYOUTS, Layout
+from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS, Layout
 
 # The first stands for gfx1100, 1101 and 1102, the second for gfx1150 and 1151.
 ARCHES = ("gfx1100", "gfx1151")

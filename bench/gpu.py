@@ -16,9 +16,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bench._runs import PYTHON, ROOT, Line, environment, run
-from tokitai_cli import build, devices, inputs, plan, resources, spec
-from tokitai_cli.kernel_server import Server
-from tokitai_cli.model.device import DeviceOptions
+from tokitai_cli import build, devices, spec
+from tokitai_cli.core import resources
+from tokitai_cli.core.model.device import DeviceOptions
+from tokitai_cli.run.child import Server
+from tokitai_cli.spec import inputs, plan
 
 ROUNDS = 3
 OPTIONS = DeviceOptions()

@@ -74,7 +74,7 @@ at_a_time() {
 step doctor 60 "$python" -m tokitai_cli doctor
 command -v nvidia-smi >/dev/null && nvidia-smi >"$out/logs/nvidia-smi.txt" 2>&1
 at_a_time suites
-step tests 240 "$python" -m pytest -p no:cacheprovider -n "$jobs" -m gpu tests/gpu -q -rs
+step tests 240 "$python" -m pytest -p no:cacheprovider -n "$jobs" -m gpu tests/devices/gpu -q -rs
 [ "$device" = cuda ] && at_a_time watched
 unset OPENBLAS_NUM_THREADS OMP_NUM_THREADS
 step figures 400 "$python" -m bench.gpu "$device"

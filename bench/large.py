@@ -12,10 +12,12 @@ import time
 import msgspec
 import numpy as np
 
-from tokitai_cli import compare, inputs, oracles, plan
-from tokitai_cli.fills import fills_of
-from tokitai_cli.model.case import LoadedSpec, RunResult
-from tokitai_cli.pipeline.specs import load_op
+from tokitai_cli import judge
+from tokitai_cli.core.fills import fills_of
+from tokitai_cli.core.model.case import LoadedSpec, RunResult
+from tokitai_cli.oracles import references
+from tokitai_cli.run.specs import load_op
+from tokitai_cli.spec import inputs, plan
 
 
 def main(size: int) -> int:
@@ -35,13 +37,13 @@ def main(size: int) -> int:
         output = right.copy()
         output[size // 2 + 1, size // 3] += wrong
         start = time.perf_counter()
-        expectations = oracles.expect(case, arrays)
+        expectations = references.expect(case, arrays)
         oracle = time.perf_counter() - start
         result = RunResult(
             outputs=({"c": output}, {"c": output.copy()}), fills=fills, times_ns=(0, 0)
         )
         start = time.perf_counter()
-        judged = compare.judge(case, expectations, {}, result)
+        judged = judge.judge(case, expectations, {}, result)
         took = time.perf_counter() - start
         total = f"oracle {oracle:.1f} s, comparison {took:.1f} s"
         _write(f"{size}^3, {name}: {judged.verdict} {judged.reason}: {total}")

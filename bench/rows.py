@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bench._runs import TOKITAI, Line, compiled, environment, interleaved, ratio, run, seconds_of
-from tokitai_cli import formula, inputs, oracles, plan, spec
-from tokitai_cli.answers.asked import Asked
-from tokitai_cli.oracles import formulas
-from tokitai_cli.oracles.request import scalars
-from tokitai_cli.plan.selection import Selection
+from tokitai_cli import spec
+from tokitai_cli.oracles import builtin, formula, references
+from tokitai_cli.oracles.case_request import scalars
+from tokitai_cli.oracles.variants.request import Asked
+from tokitai_cli.spec import inputs, plan
+from tokitai_cli.spec.plan.selection import Selection
 
 ROUNDS = 5
 # Launches of one process.
@@ -110,12 +111,12 @@ def _oracles() -> Iterator[Line]:
         )
         (case,) = plan.plan(spec.load(spec.find(op)), selection).cases
         arrays = {name: drawn.array for name, drawn in inputs.draw(case).items()}
-        file = formulas.file_of(case.variant.oracle)
+        file = builtin.file_of(case.variant.oracle)
         assert file is not None
-        function = formulas.function(case.variant.oracle, file)
+        function = builtin.function(case.variant.oracle, file)
         asked = Asked(function, dict(case.shape), arrays, scalars(case))
         sides: dict[str, Callable[[], object]] = {
-            "oracle": functools.partial(oracles.expect, case, arrays),
+            "oracle": functools.partial(references.expect, case, arrays),
             "formula": functools.partial(asked.in_double, lambda x: x),
         }
         values = interleaved(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bench._runs import ROOT, TOKITAI, Line, environment, run
 from tokitai_cli.evidence import read
-from tokitai_cli.queries import cases
+from tokitai_cli.evidence.queries import cases
 
 PAGE = ROOT / "reports" / "generated" / "sharpness.md"
 MARK = "<!-- generated from here on"

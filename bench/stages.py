@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bench._runs import Line, compiled, interleaved, seconds_of
-from tokitai_cli.model.evidence import Evidence
-from tokitai_cli.model.verdict import Stage
-from tokitai_cli.pipeline.options import run_options
-from tokitai_cli.pipeline.run import verify
+from tokitai_cli.core.model.evidence import Evidence
+from tokitai_cli.core.model.verdict import Stage
+from tokitai_cli.run.loop import verify
+from tokitai_cli.run.run_options import run_options
 
 SIZE = 1024
 ROUNDS = 3

@@ -26,9 +26,9 @@ from pathlib import Path
 
 from tests import batch_samples as batches
 from tests import evidence_samples as samples
-from tokitai_cli.errors import StorageError
-from tokitai_cli.model.batch import Done, Reply
-from tokitai_cli.results.store import Store
+from tokitai_cli.batch.store.database import Store
+from tokitai_cli.core.errors import StorageError
+from tokitai_cli.core.model.batch_record import Done, Reply
 
 GROUPS = ((0, 1), (2,), (1, 3))
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from tests import evidence_samples as samples
-from tokitai_cli import encoding
-from tokitai_cli.model.batch import (
+from tokitai_cli.batch.store.database import Store
+from tokitai_cli.core.model.batch_record import (
     Begun,
     BuildInfo,
     CaseResult,
@@ -20,10 +20,10 @@ from tokitai_cli.model.batch import (
     Reply,
     SpecEntry,
 )
-from tokitai_cli.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
-from tokitai_cli.model.settings import Settings
-from tokitai_cli.model.text import shape_text
-from tokitai_cli.results.store import Store
+from tokitai_cli.core.model.evidence import BuildRecord, CaseRecord, DeviceRecord, ToolRecord
+from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.evidence import encoding
 
 SPEC_TEXT = """\
 schema: tokitai/spec/v1

@@ -20,13 +20,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.cluster import DaskExecutor, TlsFiles
+from tokitai_cli.batch.select.batch_options import BatchOptions
 from tokitai_cli.batch.select.collect import collect
-from tokitai_cli.batch.select.options import BatchOptions
+from tokitai_cli.batch.select.collected import Collected
 from tokitai_cli.batch.work.queue import TaskQueue
-from tokitai_cli.cluster import DaskExecutor, TlsFiles
-from tokitai_cli.model.batch import Reply
-from tokitai_cli.model.settings import Settings
+from tokitai_cli.core.model.batch_record import Reply
+from tokitai_cli.core.model.settings import Settings
 
 SECONDS = 120.0
 # Specs unpacked where they were before are built no second time.

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.devices import nvidia
-from tokitai_cli.storage import data_sha256
 
 LASTING = Path(__file__).parent.parent / ".pytest_cache"
 BUILDS = LASTING / "builds"
-# The tool's builds, those of tests/cpu, and specs that cluster workers unpacked.
+# The tool's builds, those of tests/devices/cpu, and specs that cluster workers unpacked.
 _PARTS = ("builds/*/artifacts/*", "cpu-children/*", "unpacked/*/*")
 _DAY = 86_400.0
 # By what they take, the longest first: a long one at the end leaves a worker alone with it.

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.expressions import evaluate
-from tokitai_cli.model.case import BufferPlan, Case, LoadedSpec, Role
-from tokitai_cli.model.spec import Spec
+from tokitai_cli.core.expressions import evaluate
+from tokitai_cli.core.model.case import BufferPlan, Case, LoadedSpec, Role
+from tokitai_cli.core.model.spec import Spec
 
 GEMM: dict[str, Any] = {
     "schema": "tokitai/spec/v1",

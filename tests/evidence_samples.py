@@ -8,14 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.evidence import Outcome, Parts, assemble, settle
-from tokitai_cli.model.contract import (
-    ContractRecord,
-    KernelRecord,
-    LimitRecord,
-    ReasonRecord,
-)
-from tokitai_cli.model.evidence import (
+from tokitai_cli.core.model.contract import ContractRecord, KernelRecord, LimitRecord, ReasonRecord
+from tokitai_cli.core.model.evidence import (
     ArrayRecord,
     BuildRecord,
     CaseRecord,
@@ -32,7 +26,7 @@ from tokitai_cli.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
-from tokitai_cli.model.judged import (
+from tokitai_cli.core.model.judged import (
     CheckRecord,
     ElementRecord,
     ExaminationRecord,
@@ -45,8 +39,9 @@ from tokitai_cli.model.judged import (
     RepeatRecord,
     StructureRecord,
 )
-from tokitai_cli.model.settings import Settings
-from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.evidence import Outcome, Parts, assemble, settle
 
 SPEC_TEXT = 'schema: tokitai/spec/v1\nop: gemm-bw\ntitle: "Backward of a product"\n'
 SPEC = hashlib.sha256(SPEC_TEXT.encode()).hexdigest()

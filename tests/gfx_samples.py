@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tokitai_cli.devices import gfx_compiler
+from tokitai_cli.devices.amdgpu import gfx_compiler
 
 SOURCE = """\
 #include <hip/hip_runtime.h>

@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import inputs, oracles, plan, spec
-from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import Case, Expectation, LoadedSpec
-from tokitai_cli.model.spec import Draw
-from tokitai_cli.numerics import round_to, rounded_bound
-from tokitai_cli.plan.selection import Selection
+from tokitai_cli import spec
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec
+from tokitai_cli.core.model.spec import Draw
+from tokitai_cli.core.numerics import round_to, rounded_bound
+from tokitai_cli.oracles import references
+from tokitai_cli.spec import inputs, plan
+from tokitai_cli.spec.plan.selection import Selection
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -72,7 +74,7 @@ def arrays_of(case: Case) -> dict[str, Array]:
 
 def expected(case: Case, arrays: Arrays, output: str) -> Expectation:
     """Return what the oracle says of one output."""
-    return oracles.expect(case, arrays)[output]
+    return references.expect(case, arrays)[output]
 
 
 def error_of(expectation: Expectation) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.model.case import (
+from tokitai_cli.core.model.case import (
     BufferArg,
     BufferPlan,
     Case,
@@ -18,7 +18,7 @@ from tokitai_cli.model.case import (
     Role,
     ScalarValue,
 )
-from tokitai_cli.model.spec import Buffer, Check, Launch, Profile, ScalarArg, Spec, Variant
+from tokitai_cli.core.model.spec import Buffer, Check, Launch, Profile, ScalarArg, Spec, Variant
 
 Args = Sequence[BufferArg | ScalarValue]
 Kernels = Sequence[str]

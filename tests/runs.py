@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tokitai_cli import resources, verify
+from tokitai_cli import verify
 from tokitai_cli.audit import consistency
 from tokitai_cli.cli import app
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.core import resources
+from tokitai_cli.core.model.evidence import Evidence
 
 KERNELS = Path(__file__).parent / "kernels"
 

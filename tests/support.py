@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from tokitai_cli.compare import Judgement, judge
-from tokitai_cli.dtypes import numpy_dtype
-from tokitai_cli.evidence import groups, settle
-from tokitai_cli.fills import fills_of
-from tokitai_cli.model.case import (
+from tokitai_cli.core.dtypes import numpy_dtype
+from tokitai_cli.core.fills import fills_of
+from tokitai_cli.core.model.case import (
     BufferPlan,
     Case,
     Expectation,
@@ -26,10 +24,12 @@ from tokitai_cli.model.case import (
     Role,
     RunResult,
 )
-from tokitai_cli.model.evidence import CaseRecord
-from tokitai_cli.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
-from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.numerics import round_to
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.numerics import round_to
+from tokitai_cli.evidence import groups, settle
+from tokitai_cli.judge import Judgement, judge
 
 PROFILES = {
     "normal": Profile(draw="normal"),

@@ -1,78 +1,60 @@
-"""The stages stand on the ground floor and do not import each other; each library has one home."""
+"""Rooms import downwards alone, subfolders give what they name, and each library has one home."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
-GROUND = {
-    "dtypes", "errors", "fills", "model", "numerics", "expressions", "flags", "process", "resources",
-    "python_source", "sources", "storage", "user_code",
-    "kernel_source", "queries", "encoding", "isa",
-}  # fmt: skip
-STAGES = {"spec", "plan", "inputs", "oracles", "devices", "build", "kernel_server"} | {
-    "compare",
-    "evidence",
-    "checks",
-}
+#: Rooms in the order of their floors, each with the rooms that it may import.
 ALLOWED: dict[str, set[str]] = {
-    **{room: {"dtypes", "errors", "model", "numerics", "storage"} for room in GROUND},
-    "kernel_source": {"errors", "resources", "sources"},
-    "queries": {"model"},
-    "encoding": {"model"},
-    "isa": {"dtypes", "errors", "kernel_source", "model", "storage"},
-    **dict.fromkeys(STAGES, GROUND),
-    "devices": GROUND | {"gfx"},
-    "compare": GROUND | {"checks"},
-    "user_code": {"answers", "errors", "formula", "model", "process", "storage"},
-    "formula": {"dtypes", "numerics"},
-    "answers": {"dtypes", "formula"},
-    "oracles": GROUND | {"answers", "formula"},
-    "report": GROUND,
-    "console": GROUND,
-    "gfx": GROUND,
-    "indices": {"errors", "expressions", "kernel_source"},
-    "drafts": GROUND | {"indices", "spec"},
-    "pipeline": GROUND | STAGES | {"report", "drafts"},
-    "mutation": GROUND | STAGES | {"pipeline"},
-    "trial": GROUND | STAGES | {"drafts", "pipeline"},
-    "advice": GROUND | STAGES | {"pipeline"},
-    "results": GROUND | {"evidence"},
-    "batch": GROUND | STAGES | {"pipeline", "report", "results"},
-    "every_op": GROUND | STAGES | {"pipeline", "batch"},
-    "cluster": GROUND | STAGES | {"pipeline", "batch"},
-    "pytest_plugin": GROUND | STAGES | {"pipeline", "batch", "results"},
-    "audit": GROUND | STAGES | {"pipeline", "report"},
-    "cli": GROUND
-    | STAGES
-    | {"pipeline", "report", "console", "batch", "cluster", "audit", "mutation", "advice", "gfx"}
-    | {"every_op", "trial"},
+    "core": set(),
+    "cpp": {"core"},
+    "oracles": {"core"},
+    "devices": {"core", "cpp"},
+    "spec": {"core", "cpp", "devices", "oracles"},
+    "build": {"core", "cpp"},
+    "judge": {"core"},
+    "evidence": {"core"},
+    "report": {"core", "evidence"},
+    "run": {"build", "core", "devices", "evidence", "judge", "oracles", "report", "spec"},
+    "drafts": {"core", "cpp", "devices", "run", "spec"},
+    "adequacy": {"build", "core", "cpp", "devices", "evidence", "judge", "oracles", "run", "spec"},
+    "batch": {"core", "cpp", "devices", "evidence", "oracles", "report", "run", "spec"},
+    "audit": {"core", "devices", "evidence", "judge", "report", "run", "spec"},
+    "cli": {
+        *("adequacy", "audit", "batch", "core", "cpp", "devices", "drafts", "evidence"),
+        *("report", "run", "spec"),
+    },
+    "pytest_plugin": {"batch", "core", "devices", "evidence", "run", "spec"},
 }
+#: Modules that users import by name: each only passes on what a room gives.
+PUBLIC = {"formula": "oracles"}
 HOMES = {
     "typer": {"cli"},
-    "rich": {"cli", "console"},
+    "rich": {"cli"},
     "yaml": {"spec", "drafts"},
-    "ruamel": {"advice"},
+    "ruamel": {"adequacy"},
     "jinja2": {"report", "build"},
-    "tree_sitter": {"kernel_source"},
-    "tree_sitter_cpp": {"kernel_source"},
-    "subprocess": {"process"},
-    "elftools": {"isa"},
-    "itanium_demangler": {"isa"},
-    "zstandard": {"isa"},
-    "sqlite3": {"results", "batch"},
-    "platformdirs": {"build", "pipeline"},
+    "tree_sitter": {"cpp"},
+    "tree_sitter_cpp": {"cpp"},
+    "subprocess": {"core"},
+    "elftools": {"devices"},
+    "itanium_demangler": {"devices"},
+    "zstandard": {"devices"},
+    "sqlite3": {"batch"},
+    "platformdirs": {"build", "run"},
     "pydantic": set(),
-    "cryptography": {"audit"},
+    "cryptography": {"audit", "batch"},
     "minisign": {"audit"},
     "matplotlib": {"report"},
     "pytest": {"pytest_plugin"},
-    "dask": {"cluster"},
-    "distributed": {"cluster"},
-    "dask_jobqueue": {"cluster"},
+    "dask": {"batch"},
+    "distributed": {"batch"},
+    "dask_jobqueue": {"batch"},
 }
 
 
@@ -81,8 +63,7 @@ def modules() -> list[Path]:
 
 
 def room(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).parts
-    return parts[0].removesuffix(".py")
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imported(path: Path) -> set[str]:
@@ -98,21 +79,73 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+def module_of(name: str) -> Path:
+    """The module or package that a dotted name of the tool imports, or takes something of."""
+    place = PACKAGE
+    for part in name.split(".")[1:]:
+        if place != PACKAGE and part in names_of(place):
+            break
+        if (place / part / "__init__.py").is_file():
+            place = place / part
+        elif (place / f"{part}.py").is_file():
+            return place / f"{part}.py"
+        else:
+            break
+    return place
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_follow_the_one_direction(path: Path) -> None:
     here = room(path)
     if here in {"__init__", "__main__"}:
         pytest.skip("the package's front door names what it exports")
+    may = ALLOWED[here] if here in ALLOWED else {PUBLIC[here]}
     for name in imported(path):
         parts = name.split(".")
-        if parts[0] == "tokitai_cli" and len(parts) > 1 and (PACKAGE / parts[1]).exists():
-            assert parts[1] == here or parts[1] in ALLOWED[here], f"{here} imports {name}"
-        if parts[0] == "tokitai_cli" and (PACKAGE / f"{parts[1]}.py").exists():
-            assert parts[1] == here or parts[1] in ALLOWED[here], f"{here} imports {name}"
+        if parts[0] == "tokitai_cli" and len(parts) > 1:
+            assert parts[1] == here or parts[1] in may, f"{here} imports {name}"
         if parts[0] in HOMES:
             assert here in HOMES[parts[0]], f"{here} imports {parts[0]}"
 
 
-def test_every_room_is_known() -> None:
+def test_the_rooms_are_these_sixteen_and_stand_on_lower_floors_alone() -> None:
     rooms = {room(path) for path in modules()} - {"__init__", "__main__"}
-    assert rooms <= set(ALLOWED)
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms == {*ALLOWED, *PUBLIC}
+    assert folders == set(ALLOWED)
+    assert len(ALLOWED) == 16
+    below: set[str] = set()
+    for name, may in ALLOWED.items():
+        assert may <= below, f"{name} may import what stands above it"
+        below.add(name)
+
+
+def test_no_room_may_import_what_it_does_not() -> None:
+    seen: dict[str, set[str]] = defaultdict(set)
+    for path in modules():
+        seen[room(path)] |= {
+            name.split(".")[1] for name in imported(path) if name.startswith("tokitai_cli.")
+        }
+    assert {name: may for name, may in ALLOWED.items() if may - seen[name]} == {}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_subfolder_gives_what_its_init_names(path: Path) -> None:
+    """Outside of its room: where `__init__` has names, those alone; else modules, one by one."""
+    for name in imported(path):
+        if name.split(".")[0] != "tokitai_cli":
+            continue
+        target = module_of(name)
+        for folder in [target, *target.parents]:
+            inner = folder.is_dir() and PACKAGE in folder.parent.parents
+            if inner and folder.parent not in path.parents and names_of(folder):
+                assert target == folder, f"{name}: {folder.name} gives what its __init__ names"
+
+
+def names_of(folder: Path) -> list[str]:
+    """All that others may have of a subfolder, where its `__init__` says so in `__all__`."""
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return list(ast.literal_eval(node.value))
+    return []

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runs import tokitai
 from tokitai_cli import spec
-from tokitai_cli.model.spec import Check
+from tokitai_cli.core.model.spec import Check
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

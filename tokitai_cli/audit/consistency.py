@@ -12,19 +12,21 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from tokitai_cli import encoding, evidence, queries, spec, storage
+from tokitai_cli import evidence, spec
 from tokitai_cli.audit import measured, planned
-from tokitai_cli.errors import TokitaiError
-from tokitai_cli.evidence.contract import contract
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import TokitaiError
+from tokitai_cli.core.model.audit_answer import Remark
+from tokitai_cli.core.model.case import LoadedSpec
+from tokitai_cli.core.model.contract import ContractRecord
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence, SourceRecord
+from tokitai_cli.core.model.metrics import METRICS
+from tokitai_cli.core.model.options import flag
+from tokitai_cli.core.model.verdict import Verdict, worst
+from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.evidence import encoding, queries
+from tokitai_cli.evidence.spec_record import contract
 from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model.audit import Remark
-from tokitai_cli.model.case import LoadedSpec
-from tokitai_cli.model.contract import ContractRecord
-from tokitai_cli.model.evidence import CaseRecord, Evidence, SourceRecord
-from tokitai_cli.model.metrics import METRICS
-from tokitai_cli.model.options import flag
-from tokitai_cli.model.text import shape_text
-from tokitai_cli.model.verdict import Verdict, worst
 
 # How a run may end beside its cases.
 _ENDS = {

@@ -6,8 +6,8 @@ import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli import storage
-from tokitai_cli.errors import Location, UsageError
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import Location, UsageError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (

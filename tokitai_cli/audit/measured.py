@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from tokitai_cli.model.case import ALWAYS_TRIED
-from tokitai_cli.model.evidence import CaseRecord
-from tokitai_cli.model.judged import CheckRecord, MetricsRecord, Number, OutputRecord
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.case import ALWAYS_TRIED
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.judged import CheckRecord, MetricsRecord, Number, OutputRecord
+from tokitai_cli.core.model.verdict import Verdict
 
 # Metrics whose value is the largest error in units of the limit, or that error itself.
 _OF_WORST = {"bound", "bound-chained", "bound-prob", "abs"}

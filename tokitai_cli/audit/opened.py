@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from tokitai_cli import evidence, storage
-from tokitai_cli.errors import EvidenceError, Location
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli import evidence
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import EvidenceError, Location
+from tokitai_cli.core.model.evidence import Evidence
 
 # Evidence of a thousand cases has some 10 MiB; what JSON becomes in memory is several times its text.
 MOST_BYTES = 256 << 20

@@ -7,15 +7,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokitai_cli import plan
-from tokitai_cli.errors import TokitaiError
-from tokitai_cli.model.audit import Remark
-from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import WARP_SIZES
-from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.options import Kind, flag, options_of
-from tokitai_cli.model.text import plural
-from tokitai_cli.pipeline.case_record import launch_records
+from tokitai_cli.core.errors import TokitaiError
+from tokitai_cli.core.model.audit_answer import Remark
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.device import WARP_SIZES
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+from tokitai_cli.core.model.options import Kind, flag, options_of
+from tokitai_cli.core.model.wording import plural
+from tokitai_cli.run.case_record import launch_records
+from tokitai_cli.spec import plan
 
 # A plan is made anew where it is no burden: the text is a stranger's.
 _MOST_CASES = 20_000

@@ -13,21 +13,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli import compare, plan
+from tokitai_cli import judge
 from tokitai_cli.audit.consistency import recalled
 from tokitai_cli.audit.opened import inside_bytes, opened
-from tokitai_cli.dtypes import DTYPES, numpy_dtype
-from tokitai_cli.errors import EvidenceError, Location, TokitaiError, UsageError, near
-from tokitai_cli.fills import fills_of, name_of
-from tokitai_cli.model.audit import Answer, Grid, Remark
-from tokitai_cli.model.case import Case, Expectation, LoadedSpec, Replay, Role, RunResult
-from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.judged import Number
-from tokitai_cli.model.metrics import METRICS
-from tokitai_cli.model.text import number, plural
-from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.numerics import array_sha256
-from tokitai_cli.pipeline.arrays import CHAINED, EXPECTED, REPLAY, REPLAYED_ROWS
+from tokitai_cli.core.dtypes import DTYPES, numpy_dtype
+from tokitai_cli.core.errors import EvidenceError, Location, TokitaiError, UsageError, near
+from tokitai_cli.core.fills import fills_of, name_of
+from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
+from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec, Replay, Role, RunResult
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+from tokitai_cli.core.model.judged import Number
+from tokitai_cli.core.model.metrics import METRICS
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import number, plural
+from tokitai_cli.core.numerics import array_sha256
+from tokitai_cli.run.saved_arrays import CHAINED, EXPECTED, REPLAY, REPLAYED_ROWS
+from tokitai_cli.spec import plan
 
 _MOST_FILLS = 1000
 _HEADS = ("case", "check", "output", "against", ">value", ">limit", ">exceeding", "result")
@@ -70,7 +71,7 @@ def recheck(file: str, limits: Sequence[str] = ()) -> Answer:
     return Answer(text, not any(one.fault for one in remarks), remarks, [Grid(_HEADS, rows)])
 
 
-def _unlike(case: CaseRecord, judgement: compare.Judgement) -> Iterator[str]:
+def _unlike(case: CaseRecord, judgement: judge.Judgement) -> Iterator[str]:
     """Checks whose record says otherwise than its arrays."""
     again = {
         (output.name, check.metric, check.against): check
@@ -135,7 +136,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
 
 def _judged(
     found: Evidence, record: CaseRecord, path: Path, limits: Mapping[str, float]
-) -> compare.Judgement:
+) -> judge.Judgement:
     loaded = recalled(found.specs[record.spec]) if record.spec in found.specs else None
     if loaded is None or record.variant not in loaded.spec.variants:
         raise EvidenceError(f"has no spec of {record.key} that is read here", where=Location(path))
@@ -151,7 +152,7 @@ def _judged(
         arrays = _loaded(record, path)
         got = _got(case, record, arrays, path)
         expectations, replays = _expected(case, arrays, got)
-        return compare.judge(case, expectations, replays, got)
+        return judge.judge(case, expectations, replays, got)
     except EvidenceError:
         raise
     except (TokitaiError, ValueError, TypeError, LookupError, ArithmeticError) as error:

@@ -13,22 +13,23 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import devices, plan, spec
-from tokitai_cli.audit.diff import differences
+from tokitai_cli import devices, spec
 from tokitai_cli.audit.opened import opened
-from tokitai_cli.errors import Location, UsageError
-from tokitai_cli.model.audit import Answer, Remark
-from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.events import Listener
-from tokitai_cli.model.evidence import CaseRecord, Evidence
-from tokitai_cli.model.settings import MIN_REPEAT
-from tokitai_cli.model.text import plural
-from tokitai_cli.model.verdict import UNSETTLED
-from tokitai_cli.pipeline.evidence_builder import choose
-from tokitai_cli.pipeline.options import RunOptions, run_options
-from tokitai_cli.pipeline.run import RunOutcome, verify
-from tokitai_cli.pipeline.specs import load_op
-from tokitai_cli.plan.selection import MAX_CASES
+from tokitai_cli.audit.run_diff import differences
+from tokitai_cli.core.errors import Location, UsageError
+from tokitai_cli.core.model.audit_answer import Answer, Remark
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.events import Listener
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+from tokitai_cli.core.model.settings import MIN_REPEAT
+from tokitai_cli.core.model.verdict import UNSETTLED
+from tokitai_cli.core.model.wording import plural
+from tokitai_cli.run.evidence_builder import choose
+from tokitai_cli.run.loop import RunOutcome, verify
+from tokitai_cli.run.run_options import RunOptions, run_options
+from tokitai_cli.run.specs import load_op
+from tokitai_cli.spec import plan
+from tokitai_cli.spec.plan import MAX_CASES
 
 _MOST_REPEAT = 1000
 

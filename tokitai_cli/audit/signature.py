@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokitai_cli import evidence, report, storage
+from tokitai_cli import evidence, report
 from tokitai_cli.audit import consistency, keys
 from tokitai_cli.audit.opened import MOST_BYTES, opened
-from tokitai_cli.model.audit import Answer, Remark
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.core import storage
+from tokitai_cli.core.model.audit_answer import Answer, Remark
+from tokitai_cli.core.model.evidence import Evidence
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

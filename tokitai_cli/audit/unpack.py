@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from tokitai_cli import storage
 from tokitai_cli.audit.opened import opened
-from tokitai_cli.errors import EvidenceError, Location, UsageError
-from tokitai_cli.model.audit import Answer, Grid, Remark
-from tokitai_cli.model.evidence import Evidence
-from tokitai_cli.model.text import plural
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import EvidenceError, Location, UsageError
+from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
+from tokitai_cli.core.model.evidence import Evidence
+from tokitai_cli.core.model.wording import plural
 
 # Folders above the spec's that paths may lead to, parts of a path, and bytes of a part.
 _MOST_ABOVE, _MOST_PARTS, _MOST_NAME = 8, 32, 200

@@ -3,11 +3,11 @@
 Stands on the pipeline, which runs the single case; nothing here knows what a kernel is.
 """
 
+from tokitai_cli.batch.batch_run import BatchOutcome, merge, run
 from tokitai_cli.batch.index import is_index, render_folder, render_index_file
-from tokitai_cli.batch.run import BatchOutcome, merge, run
-from tokitai_cli.batch.select.cases import Collected
+from tokitai_cli.batch.select.batch_options import batch_options
 from tokitai_cli.batch.select.collect import collect
-from tokitai_cli.batch.select.options import batch_options
+from tokitai_cli.batch.select.collected import Collected
 from tokitai_cli.batch.work.executor import Executor
 
 __all__ = [

@@ -3,14 +3,14 @@
 from tokitai_cli.build import cache
 from tokitai_cli.build.artifact import Artifact, build, failed_record
 from tokitai_cli.build.compiler import COMPILE_SECONDS
-from tokitai_cli.build.harness import harness_context, harness_text
-from tokitai_cli.build.request import (
+from tokitai_cli.build.harness_request import (
     defines_of,
     flags_of,
     harness_request,
     sharing,
     source_path,
 )
+from tokitai_cli.build.harness_text import harness_context, harness_text
 
 __all__ = [
     "COMPILE_SECONDS",

@@ -9,22 +9,23 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import flags, process, resources, sources
-from tokitai_cli.build import entries, store
+from tokitai_cli.build import cache_store, entries
 from tokitai_cli.build.compiler import COMPILE_SECONDS
-from tokitai_cli.build.harness import harness_context, template_digest
+from tokitai_cli.build.harness_text import harness_context, template_digest
 from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
-from tokitai_cli.errors import BuildError, Location, UntranslatedError
-from tokitai_cli.isa.kind import is_machine_code
-from tokitai_cli.kernel_source.files import VERSION
-from tokitai_cli.model.device import Recipe
-from tokitai_cli.model.events import BuildFinished, BuildStarted, Listener
-from tokitai_cli.model.evidence import BuildRecord
-from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.storage import data_sha256
+from tokitai_cli.core import flags, process, resources
+from tokitai_cli.core.errors import BuildError, Location, UntranslatedError
+from tokitai_cli.core.file_kind import is_machine_code
+from tokitai_cli.core.model.device import Recipe
+from tokitai_cli.core.model.events import BuildFinished, BuildStarted, Listener
+from tokitai_cli.core.model.evidence import BuildRecord
+from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.storage import data_sha256
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.source.source_files import VERSION
 
 _ATTEMPTS = 2
 
@@ -114,7 +115,7 @@ def _prepare(
         ) from error
     if is_machine_code(request.source):
         recipe = _of_machine_code(request, recipe)
-    place = store.location()
+    place = cache_store.location()
     compiler = identify(recipe)
     shipped = resources.kernels_dir()
     folders = flags.include_folders(recipe.command)
@@ -123,7 +124,7 @@ def _prepare(
     if recipe.unit is not None:
         context: dict[str, Any] = {"unit": recipe.unit.version, "kernels": request.kernels}
     else:
-        refuse_cuda(request.source, sources.own_texts(request.source, own), recipe.device)
+        refuse_cuda(request.source, source_text.own_texts(request.source, own), recipe.device)
         context = harness_context(request, recipe, own)
         if "taken" not in context:
             try:

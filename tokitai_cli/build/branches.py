@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tokitai_cli import resources
+from tokitai_cli.core import resources
 
 _MARKER = r'# (?P<line>\d+) "(?P<file>.*)"(?P<flags>.*)'
 _DROPPED = {"-MD", "-c"}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.build.cache_store import Location, location
 from tokitai_cli.build.entries import DamagedError, read_entry
-from tokitai_cli.build.store import Location, location
-from tokitai_cli.model.diagnosis import CacheRow
+from tokitai_cli.core.model.diagnosis import CacheRow
 
 __all__ = ["CacheRow", "Location", "clear", "entries", "location", "size"]
 

@@ -7,11 +7,11 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tokitai_cli import process
 from tokitai_cli.build.scan import Finding
-from tokitai_cli.errors import BuildError, Location, NotRunError
-from tokitai_cli.model.device import Recipe
-from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.core import process
+from tokitai_cli.core.errors import BuildError, Location, NotRunError
+from tokitai_cli.core.model.device import Recipe
+from tokitai_cli.core.model.harness import HarnessRequest
 
 # A first build with pip's zig compiles the C and C++ libraries, which takes minutes.
 COMPILE_SECONDS = 900.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tokitai_cli import resources, sources
-from tokitai_cli.errors import BuildError, Location
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import BuildError, Location
+from tokitai_cli.cpp import source_text
 
 _WARNING = r"^(?P<file>/[^:\n]*):(?P<line>\d+):(?P<column>\d+): warning: (?P<text>.*)$"
 _QUOTED = "['\u2018](?P<name>[^'\u2019]+)['\u2019]"
@@ -58,6 +59,6 @@ def _dropped(text: str, file: Path, line: int) -> str:
         )
     if not re.match(_PRAGMA, text):
         return ""
-    lines = (sources.read(file) or b"").decode("utf-8", "replace").splitlines()
+    lines = (source_text.read(file) or b"").decode("utf-8", "replace").splitlines()
     pragma = lines[line - 1] if line <= len(lines) else text
     return "" if re.fullmatch(_HARMLESS_PRAGMA, pragma) else f"`{pragma.strip()}`"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import process
+from tokitai_cli.build.cache_store import Location
 from tokitai_cli.build.inputs import Digests, Manifest
-from tokitai_cli.build.store import Location
-from tokitai_cli.model.evidence import BuildRecord
-from tokitai_cli.storage import data_sha256, encode, file_sha256, write
+from tokitai_cli.core import process
+from tokitai_cli.core.model.evidence import BuildRecord
+from tokitai_cli.core.storage import data_sha256, encode, file_sha256, write
 
 ARTIFACT = "child"
 HARNESS = "harness.cpp"

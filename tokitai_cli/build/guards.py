@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.errors import BuildError
-from tokitai_cli.model.device import SharedGuards
+from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core.model.device import SharedGuards
 
 _SECTION = np.dtype(
     [(name, "<u4") for name in ("name", "type")]

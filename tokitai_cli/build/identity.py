@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import process
-from tokitai_cli.build import store
-from tokitai_cli.errors import BuildError
-from tokitai_cli.model.device import Recipe
-from tokitai_cli.model.evidence import CompilerRecord
-from tokitai_cli.storage import data_sha256, encode, file_sha256, write
+from tokitai_cli.build import cache_store
+from tokitai_cli.core import process
+from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core.model.device import Recipe
+from tokitai_cli.core.model.evidence import CompilerRecord
+from tokitai_cli.core.storage import data_sha256, encode, file_sha256, write
 
 _ASK_SECONDS = 60.0
 
@@ -46,7 +46,7 @@ def identify(recipe: Recipe) -> CompilerRecord:
             "environment": environment,
         }
     )
-    memory = store.location().part("compilers") / f"{key}.json"
+    memory = cache_store.location().part("compilers") / f"{key}.json"
     known = _recall(memory)
     if known is not None:
         return known

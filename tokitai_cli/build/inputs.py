@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli import flags, resources, sources
-from tokitai_cli.errors import BuildError, Location
-from tokitai_cli.isa.kind import is_machine_code
-from tokitai_cli.kernel_source.files import SYSTEM
-from tokitai_cli.storage import file_sha256, sha256
+from tokitai_cli.core import flags, resources
+from tokitai_cli.core.errors import BuildError, Location
+from tokitai_cli.core.file_kind import is_machine_code
+from tokitai_cli.core.storage import file_sha256, sha256
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.source.source_files import SYSTEM
 
 if TYPE_CHECKING:
-    from tokitai_cli.kernel_source.take import Taken
+    from tokitai_cli.cpp.source.extract import Taken
 
 _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 
@@ -58,7 +59,7 @@ def probed(files: Iterable[Path], folders: Sequence[Path]) -> tuple[set[str], se
     present: set[str] = set()
     absent: set[str] = set()
     for file in files:
-        for name in sources.probed(sources.read(file) or b""):
+        for name in source_text.probed(source_text.read(file) or b""):
             for folder in (file.parent, *folders):
                 place = folder / name
                 (present if place.exists() else absent).add(str(place))
@@ -121,7 +122,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         texts = {}
         for path, digest in self.headers.items():
             if path not in self.stamps and not Path(path).is_relative_to(shipped):
-                data = sources.read(path)
+                data = source_text.read(path)
                 if data is not None and b"\0" not in data and sha256(data) == digest:
                     texts[path] = data.decode("utf-8", "replace")
         return texts
@@ -138,7 +139,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _state(folder: str, digests: Digests) -> str:
     """Digest of the names and contents of a folder's sources."""
-    files = [str(one) for one in sources.units_in(Path(folder))]
+    files = [str(one) for one in source_text.units_in(Path(folder))]
     return sha256("\n".join(f"{one} {digests.of(one)}" for one in files).encode())
 
 
@@ -188,7 +189,7 @@ def manifest_of(
 
 def _refuse_assembled(files: Iterable[Path]) -> None:
     for path in files:
-        line = sources.assembled_line(sources.read(path) or b"")
+        line = source_text.assembled_line(source_text.read(path) or b"")
         if line:
             raise assembler_error(Location(path, line))
 

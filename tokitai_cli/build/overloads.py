@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tokitai_cli import sources
-from tokitai_cli.model.harness import HarnessRequest, KernelEntry
+from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
+from tokitai_cli.cpp import source_text
 
 if TYPE_CHECKING:
-    from tokitai_cli.kernel_source.signatures import Kernel
-    from tokitai_cli.kernel_source.take import Program
+    from tokitai_cli.cpp.source.extract import Program
+    from tokitai_cli.cpp.source.signatures import Kernel
 
 
 # Parameters with inner extents, `x[][3]` or `(*x)[3]`: types by which none can be chosen here.
@@ -24,12 +24,12 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
 
     texts: of the source and the user's headers. Where none or more than one fits the name stays.
     """
-    plain = [sources.blank(text) for text in texts]
+    plain = [source_text.blank(text) for text in texts]
     several = [_several(one.expr, plain) for one in request.kernels]
     if not any(several):
         return [one.expr for one in request.kernels]
-    from tokitai_cli.kernel_source.signatures import kernels_of
-    from tokitai_cli.kernel_source.take import program
+    from tokitai_cli.cpp.source.extract import program
+    from tokitai_cli.cpp.source.signatures import kernels_of
 
     whole = program(request.source, folders)
     kernels = kernels_of(whole)
@@ -41,7 +41,7 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
 
 def _several(expr: str, texts: Sequence[str]) -> bool:
     """Whether a name without types may be that of more than one function."""
-    name, types = sources.overload(expr)
+    name, types = source_text.overload(expr)
     last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
 
@@ -57,7 +57,7 @@ def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:
     """The entry's name with the types of the one kernel that takes its arguments."""
     if "<" in entry.expr:
         return entry.expr
-    from tokitai_cli.kernel_source.signatures import types_of
+    from tokitai_cli.cpp.source.signatures import types_of
 
     wanted, given = f"::{entry.expr.removeprefix('::')}", len(entry.args)
     fitting = {

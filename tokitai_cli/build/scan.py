@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import resources
-from tokitai_cli.errors import BuildError, Location
-from tokitai_cli.model.device import TRAITS
-from tokitai_cli.sources import blank
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import BuildError, Location
+from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.cpp.source_text import blank
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -11,19 +11,20 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import process, sources
-from tokitai_cli.build import branches, entries, store, taking
+from tokitai_cli.build import branches, cache_store, entries, taking
 from tokitai_cli.build.compiler import command_of, compile_in, failure
 from tokitai_cli.build.dropped import refuse_dropped
-from tokitai_cli.build.harness import harness_text, server_source
+from tokitai_cli.build.harness_text import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, assembler_error, manifest_of, traced
 from tokitai_cli.build.scan import Finding, refuse
-from tokitai_cli.errors import BuildError, Location, TokitaiError
-from tokitai_cli.model.device import Fact, Recipe
-from tokitai_cli.model.events import BuildRunning, Listener
-from tokitai_cli.model.evidence import BuildRecord, CompilerRecord, FactRecord
-from tokitai_cli.model.harness import HarnessRequest
-from tokitai_cli.storage import data_sha256, file_sha256, sha256
+from tokitai_cli.core import process
+from tokitai_cli.core.errors import BuildError, Location, TokitaiError
+from tokitai_cli.core.model.device import Fact, Recipe
+from tokitai_cli.core.model.events import BuildRunning, Listener
+from tokitai_cli.core.model.evidence import BuildRecord, CompilerRecord, FactRecord
+from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.storage import data_sha256, file_sha256, sha256
+from tokitai_cli.cpp import source_text
 
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
@@ -45,7 +46,7 @@ class Job(msgspec.Struct, frozen=True):
 
     request: HarnessRequest
     recipe: Recipe
-    place: store.Location
+    place: cache_store.Location
     source: bytes
     findings: list[Finding]
     compiler: CompilerRecord
@@ -78,7 +79,7 @@ def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]
     """What every key of a build holds, whatever is built."""
     environment = {name: value for name, value in recipe.environment.items() if name not in _PLACES}
     return {
-        "format": store.FORMAT,
+        "format": cache_store.FORMAT,
         "environment": environment,
         "features": recipe.resolved_features,
         "compiler": compiler,
@@ -195,11 +196,11 @@ def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tup
 
 def _refuse_assembled(job: Job, folder: Path) -> None:
     """Raise BuildError where an assembler takes in a file, in whatever way the source says so."""
-    if not any("asm" in text for text in sources.own_texts(job.request.source)):
+    if not any("asm" in text for text in source_text.own_texts(job.request.source)):
         return
     names = {**_NAMES, "source": entries.HARNESS, "depfile": _PROBE, "output": _PREPROCESSED}
     run(job, folder, command_of(job.recipe.assembly, names), _PREPROCESSED)
-    if sources.assembled_line(sources.read(folder / _PREPROCESSED) or b""):
+    if source_text.assembled_line(source_text.read(folder / _PREPROCESSED) or b""):
         raise assembler_error(Location(job.request.source))
     for name in (_PROBE, _PREPROCESSED):
         (folder / name).unlink(missing_ok=True)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokitai_cli.build import branches
-from tokitai_cli.model.harness import HarnessRequest
+from tokitai_cli.core.model.harness import HarnessRequest
 
 if TYPE_CHECKING:
-    from tokitai_cli.kernel_source.take import Taken
+    from tokitai_cli.cpp.source.extract import Taken
 
 _FOLDER = "taken"
 
 
 def take(request: HarnessRequest, folders: Sequence[Path], folder: Path) -> Taken:
     """Write it into `folder`; `folders` are those that an #include is looked for in."""
-    from tokitai_cli.kernel_source.take import take as taken_of
+    from tokitai_cli.cpp.source.extract import take as taken_of
 
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tokitai_cli import __version__
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import answer_for_libraries
-from tokitai_cli.errors import TokitaiError, UsageError
+from tokitai_cli.core.errors import TokitaiError, UsageError
+from tokitai_cli.core.version import __version__
 
 # In the order of work: the module of each, and its function; with (), or none, one that makes it of the
 # command line. The one that is named is loaded alone.
@@ -56,7 +56,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": list(options.HELP)},
+        context_settings={"help_option_names": list(typer_options.HELP)},
     )
     app.callback()(_front_door)
     for name in arguments[:1] if set(arguments[:1]) & set(_VERBS) else _VERBS:
@@ -64,18 +64,18 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _verb(name: str, arguments: Sequence[str]) -> options.Verb:
+def _verb(name: str, arguments: Sequence[str]) -> typer_options.Verb:
     module, _, function = _VERBS[name].partition(".")
     home = importlib.import_module(f"tokitai_cli.cli.verbs.{module}")
     made = getattr(home, function.removesuffix("()") or "verb")
-    verb: options.Verb = made if function and not function.endswith("()") else made(arguments)
+    verb: typer_options.Verb = made if function and not function.endswith("()") else made(arguments)
     return verb
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit code. Interrupts and a lost stdout are raised."""
     try:
-        if asked := os.environ.get(options.COMPLETE):
+        if asked := os.environ.get(typer_options.COMPLETE):
             return _completed(asked)
         command = typer.main.get_command(build(arguments))
         # Not its `main`, which has exit codes of its own for interrupts and a closed pipe.
@@ -84,10 +84,10 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except (typer.BadParameter.__base__, TokitaiError) as error:  # type: ignore[misc]
-        from tokitai_cli import console
+        from tokitai_cli.cli import terminal
 
         told = error if isinstance(error, TokitaiError) else _usage_error(error, arguments)
-        console.show_error(told)
+        terminal.show_error(told)
         return told.exit_code
     return 0
 
@@ -103,7 +103,7 @@ def _completed(asked: str) -> int:
         typed = " ".join(shlex.split(typed)[1:])
     completion_init()
     command = typer.main.get_command(build(typed.split()))
-    return shell_complete(command, {}, "tokitai", options.COMPLETE, asked)
+    return shell_complete(command, {}, "tokitai", typer_options.COMPLETE, asked)
 
 
 def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
@@ -115,12 +115,12 @@ def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
     if option := getattr(error, "option_name", ""):
         if near_by := getattr(error, "possibilities", None):
             message, mend = f"no such option: {option}", f"did you mean {' or '.join(near_by)}?"
-        if arguments[:1] == ["verify"] and options.find_op(arguments, "verify") is None:
+        if arguments[:1] == ["verify"] and typer_options.find_op(arguments, "verify") is None:
             mend = "name the op before the options of its parameters: tokitai verify OP ..."
     return UsageError(message, mend=mend)
 
 
-def _handled(verb: options.Verb) -> Callable[..., None]:
+def _handled(verb: typer_options.Verb) -> Callable[..., None]:
     """The verb with what it returns as its exit code."""
 
     @functools.wraps(verb)

@@ -115,7 +115,7 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
     """Tell what ended the tool: what the machine lacks, or else a fault of its own."""
     if isinstance(error, OSError) and error.errno in _LOST and error.filename is None:
         return _unwritable(error)
-    from tokitai_cli.errors import lack_of
+    from tokitai_cli.core.errors import lack_of
 
     if lack := lack_of(error):
         _say(f"error: {lack}")
@@ -197,8 +197,8 @@ def _unwritable(error: OSError) -> int:
 
 def _fault(error: Exception, arguments: Sequence[str]) -> int:
     """A fault of the tool: its traceback goes to a file, one line and the file's path to stderr."""
-    from tokitai_cli.model.text import error_line
-    from tokitai_cli.pipeline.faults import save_fault
+    from tokitai_cli.core.model.wording import error_line
+    from tokitai_cli.run.faults import save_fault
 
     _say(f"internal error: {error_line(error)}")
     path = save_fault(error, arguments)

@@ -11,17 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.devices import amd
-from tokitai_cli.devices.environment import (
-    child_environment,
-    compiler_environment,
-    dropped_facts,
-)
-from tokitai_cli.devices.programs import first_program, pip_zig, read_text
-from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
-from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.flags import fault, of_code
-from tokitai_cli.model.device import (
+from tokitai_cli.core.errors import BuildError, UsageError
+from tokitai_cli.core.flags import fault, of_code
+from tokitai_cli.core.model.device import (
     TRAITS,
     WARP_SIZES,
     DeviceOptions,
@@ -32,6 +24,14 @@ from tokitai_cli.model.device import (
     SharedGuards,
     Traits,
 )
+from tokitai_cli.devices import amd
+from tokitai_cli.devices.environment import (
+    child_environment,
+    compiler_environment,
+    dropped_facts,
+)
+from tokitai_cli.devices.programs import first_program, pip_zig, read_text
+from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
 
 # AMD's compiler is a clang, and reads attributes that g++ leaves out.
 _COMPILERS = ("clang++", "g++", "c++")
@@ -166,7 +166,7 @@ class CpuDevice:
 
     def sanitizers(self) -> tuple[Sanitizer, ...]:
         """The compilers' own sanitizers, and the tool's watch of accesses and schedules."""
-        from tokitai_cli.devices import cpu_watch
+        from tokitai_cli.devices.sanitizers import cpu_watch
 
         return cpu_watch.sanitizers(self)
 
@@ -202,7 +202,7 @@ def compiler() -> tuple[tuple[str, ...], str] | None:
 
 
 def _inspect_object(path: Path) -> tuple[Fact, ...]:
-    from tokitai_cli.isa.facts import variables
+    from tokitai_cli.devices.amdgpu.isa.facts import variables
 
     return tuple(variables(path.read_bytes(), "symbols of the object file"))
 

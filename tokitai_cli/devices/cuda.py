@@ -7,6 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tokitai_cli.core.errors import BuildError, UsageError
+from tokitai_cli.core.flags import of_code
+from tokitai_cli.core.model.device import (
+    TRAITS,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    Traits,
+)
 from tokitai_cli.devices import nvidia
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -22,9 +33,6 @@ from tokitai_cli.devices.words import (
     unit_words,
     variable_facts,
 )
-from tokitai_cli.errors import BuildError, UsageError
-from tokitai_cli.flags import of_code
-from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe, Recipe, Sanitizer, Traits
 
 _DEFAULT_ARCH = "sm_90"
 _HOST_COMPILERS = ("g++", "c++", "clang++")
@@ -155,7 +163,7 @@ class CudaDevice:
 
     def sanitizers(self) -> tuple[Sanitizer, ...]:
         """Tools of compute-sanitizer; InadmissibleError where the program is not there."""
-        from tokitai_cli.devices import compute_sanitizer
+        from tokitai_cli.devices.sanitizers import compute_sanitizer
 
         return compute_sanitizer.sanitizers()
 

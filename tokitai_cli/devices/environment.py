@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from tokitai_cli.model.device import Fact
+from tokitai_cli.core.model.device import Fact
 
 _KEPT = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR")
 _FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}

@@ -1,7 +1,7 @@
 """The gfx device: AMD machine code, translated and executed on the host.
 
 A clang or pip's zig makes a code object of the HIP source (gfx_compiler); its machine code is
-decoded and translated to C++ (tokitai_cli/gfx), which the host's compiler builds.
+decoded and translated to C++ (tokitai_cli/devices/amdgpu), which the host's compiler builds.
 """
 
 from __future__ import annotations
@@ -13,16 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tokitai_cli import resources
-from tokitai_cli.devices import cpu, gfx_compiler
-from tokitai_cli.devices.environment import (
-    child_environment,
-    compiler_environment,
-    dropped_facts,
-)
-from tokitai_cli.errors import InadmissibleError, UsageError, near
-from tokitai_cli.isa.kind import USUAL
-from tokitai_cli.model.device import (
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import InadmissibleError, UsageError, near
+from tokitai_cli.core.file_kind import USUAL
+from tokitai_cli.core.model.device import (
     TRAITS,
     BuildStage,
     DeviceOptions,
@@ -33,9 +27,16 @@ from tokitai_cli.model.device import (
     Traits,
     Unit,
 )
+from tokitai_cli.devices import cpu
+from tokitai_cli.devices.amdgpu import gfx_compiler
+from tokitai_cli.devices.environment import (
+    child_environment,
+    compiler_environment,
+    dropped_facts,
+)
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.harness import HarnessRequest
+    from tokitai_cli.core.model.harness import HarnessRequest
 
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
 ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
@@ -171,13 +172,13 @@ def _wrong_arch(options: DeviceOptions) -> str:
 
 
 def _translate(folder: Path, request: HarnessRequest) -> tuple[Fact, ...]:
-    from tokitai_cli.devices import gfx_unit
+    from tokitai_cli.devices.amdgpu import gfx_unit
 
     return gfx_unit.translate(folder / gfx_compiler.CODE_OBJECT, folder / _UNIT, request)
 
 
 def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
-    from tokitai_cli.devices import gfx_unit
+    from tokitai_cli.devices.amdgpu import gfx_unit
 
     return gfx_unit.of_machine_code(request, arch)
 
@@ -185,13 +186,10 @@ def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fac
 @functools.cache
 def _translator() -> str:
     """Digest of the code that translates."""
-    package = Path(__file__).parent.parent
+    folder = Path(__file__).parent / "amdgpu"
     digest = hashlib.sha256()
     for path in [
-        *sorted((package / "gfx").rglob("*.py")),
-        *sorted((package / "isa").rglob("*.[pt][yx]*")),
-        *sorted(Path(__file__).parent.glob("gfx_*.py")),
-        Path(__file__).with_name("foreign.py"),
+        path for path in sorted(folder.rglob("*.[pt][yx]*")) if path.name != "rocm_unit.py"
     ]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tokitai_cli.model.device import TRAITS, DeviceOptions, Fact, Probe
+from tokitai_cli.core.model.device import TRAITS, DeviceOptions, Fact, Probe
 
 
 class Vendor(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tokitai_cli import process
+from tokitai_cli.core import process
 from tokitai_cli.devices.environment import compiler_environment
 
 PROBE_SECONDS = 20.0

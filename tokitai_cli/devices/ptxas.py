@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tokitai_cli.isa.names import title
-from tokitai_cli.model.device import WRITABLE, Fact
+from tokitai_cli.core.model.device import WRITABLE, Fact
+from tokitai_cli.devices.amdgpu.binary.names import title
 
 _PTXAS = "ptxas -v"
 _COMPILING = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from tokitai_cli.core.errors import UsageError, near
+from tokitai_cli.core.model.device import AUTO, Device, DeviceOptions, Fact, Probe
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.cuda import CudaDevice
 from tokitai_cli.devices.gfx import GfxDevice
 from tokitai_cli.devices.rocm import RocmDevice
-from tokitai_cli.errors import UsageError, near
-from tokitai_cli.model.device import AUTO, Device, DeviceOptions, Fact, Probe
 
 _DEVICES: dict[str, Device] = {
     device.name: device for device in (RocmDevice(), CudaDevice(), GfxDevice(), CpuDevice())

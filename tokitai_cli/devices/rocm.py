@@ -11,6 +11,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tokitai_cli.core.errors import BuildError, CodeError, UsageError
+from tokitai_cli.core.file_kind import USUAL
+from tokitai_cli.core.flags import of_code
+from tokitai_cli.core.model.device import (
+    TRAITS,
+    DeviceOptions,
+    Fact,
+    Probe,
+    Recipe,
+    Sanitizer,
+    Traits,
+    Unit,
+)
 from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -26,22 +39,9 @@ from tokitai_cli.devices.words import (
     unit_words,
     variable_facts,
 )
-from tokitai_cli.errors import BuildError, CodeError, UsageError
-from tokitai_cli.flags import of_code
-from tokitai_cli.isa.kind import USUAL
-from tokitai_cli.model.device import (
-    TRAITS,
-    DeviceOptions,
-    Fact,
-    Probe,
-    Recipe,
-    Sanitizer,
-    Traits,
-    Unit,
-)
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.harness import HarnessRequest
+    from tokitai_cli.core.model.harness import HarnessRequest
 
 _AMD = Vendor(
     device="rocm",
@@ -194,15 +194,15 @@ def _environment() -> dict[str, str]:
 
 
 def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
-    from tokitai_cli.devices.rocm_unit import of_machine_code
+    from tokitai_cli.devices.amdgpu.rocm_unit import of_machine_code
 
     return of_machine_code(request, arch)
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:
-    from tokitai_cli.gfx.inspection import evidence
-    from tokitai_cli.isa import bundles
-    from tokitai_cli.isa.objects import read_code_object
+    from tokitai_cli.devices.amdgpu.binary import bundles
+    from tokitai_cli.devices.amdgpu.binary.objects import read_code_object
+    from tokitai_cli.devices.amdgpu.inspection import evidence
 
     del log
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from tokitai_cli import resources
-from tokitai_cli.model.device import TRAITS, Fact
+from tokitai_cli.core import resources
+from tokitai_cli.core.model.device import TRAITS, Fact
 
 NOT_MACHINE_CODE = "not machine-code verification"
 SHARED_UNGUARDED = "shared memory has no guards on a GPU: what leaves a shared array may not show"

@@ -6,14 +6,14 @@ import functools
 import re
 from collections.abc import Sequence
 
-from tokitai_cli.kernel_source.classes import TemplateParameter, template_of
-from tokitai_cli.kernel_source.host_types import template_argument
-from tokitai_cli.kernel_source.launches import HostLaunch, arguments_at
-from tokitai_cli.kernel_source.pieces import Piece
-from tokitai_cli.kernel_source.signatures import Kernel, parameter_list
-from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.text import WORD, split
-from tokitai_cli.kernel_source.types import ELEMENTS, Types
+from tokitai_cli.cpp.source.blanking import WORD, split
+from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.host_types import template_argument
+from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
+from tokitai_cli.cpp.source.pieces import Piece
+from tokitai_cli.cpp.source.signatures import Kernel, parameter_list
+from tokitai_cli.cpp.source.types import ELEMENTS, Types
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"

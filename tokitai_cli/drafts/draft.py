@@ -11,38 +11,23 @@ from typing import NamedTuple
 
 import msgspec
 
+from tokitai_cli.core.flags import fault
+from tokitai_cli.core.model.harness import MAX_WORDS
+from tokitai_cli.cpp.indices.comments import launch_in
+from tokitai_cli.cpp.indices.kernel_text import flat
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.host_values import value_of
+from tokitai_cli.cpp.source.launches import HostLaunch, constants_of, launches_of, resolved
+from tokitai_cli.cpp.source.macros import spread
+from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
+from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
+from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
 from tokitai_cli.drafts.arguments import template_arguments
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
 from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.drafts.writer import Writer
-from tokitai_cli.flags import fault
-from tokitai_cli.indices.comments import launch_in
-from tokitai_cli.indices.kernel_text import flat
-from tokitai_cli.kernel_source.host_values import value_of
-from tokitai_cli.kernel_source.launches import (
-    HostLaunch,
-    constants_of,
-    launches_of,
-    resolved,
-)
-from tokitai_cli.kernel_source.layout import hides_fields, members_of
-from tokitai_cli.kernel_source.macros import spread
-from tokitai_cli.kernel_source.signatures import (
-    Kernel,
-    instantiated,
-    kernels_of,
-    types_of,
-)
-from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.variables import (
-    Variable,
-    reached_text,
-    returned,
-    variables_of,
-)
-from tokitai_cli.model.harness import MAX_WORDS
 
 
 class Draft(msgspec.Struct, frozen=True):

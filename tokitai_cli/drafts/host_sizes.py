@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from tokitai_cli import expressions
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.kernel_text import CAST
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.launch_writer import LaunchWriter, Origin, quoted
 from tokitai_cli.drafts.leaves import free
-from tokitai_cli.errors import SpecError
-from tokitai_cli.indices.kernel_text import CAST
-from tokitai_cli.kernel_source.signatures import Parameter
 
 _OF_HOST = 2  # variables of the host's own in an extent of its grid
 

@@ -8,16 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tokitai_cli import expressions
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.blocks import LANES, WARP
+from tokitai_cli.cpp.indices.indexing import Indexing
+from tokitai_cli.cpp.indices.kernel_text import unguarded
+from tokitai_cli.cpp.source.launches import HostLaunch
+from tokitai_cli.cpp.source.signatures import Kernel, Parameter
+from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.seen import NOTHING, Seen
-from tokitai_cli.errors import SpecError
-from tokitai_cli.indices.blocks import LANES, WARP
-from tokitai_cli.indices.indexing import Indexing
-from tokitai_cli.indices.kernel_text import unguarded
-from tokitai_cli.kernel_source.launches import HostLaunch
-from tokitai_cli.kernel_source.signatures import Kernel, Parameter
-from tokitai_cli.kernel_source.types import ELEMENTS, VECTOR
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tokitai_cli import expressions
+from tokitai_cli.core import expressions
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.signatures import Parameter
+from tokitai_cli.cpp.source.struct_layout import accessor_of, bytes_of, fields_of, hides_fields
+from tokitai_cli.cpp.source.types import ENUM, lanes
+from tokitai_cli.cpp.source.uses import role_of, variable_role
+from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
-from tokitai_cli.kernel_source.layout import accessor_of, bytes_of, fields_of, hides_fields
-from tokitai_cli.kernel_source.signatures import Parameter
-from tokitai_cli.kernel_source.take import Program
-from tokitai_cli.kernel_source.types import ENUM, lanes
-from tokitai_cli.kernel_source.uses import role_of, variable_role
-from tokitai_cli.kernel_source.variables import Variable
-from tokitai_cli.spec.checks import RESERVED
+from tokitai_cli.spec.reader.rules import RESERVED
 
 _REASONS = {
     "struct": "is a struct by value with fields that are not all known",

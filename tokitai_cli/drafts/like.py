@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from tokitai_cli import resources
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import UsageError, near
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.launch_writer import Subject
 from tokitai_cli.drafts.writer import Writer
-from tokitai_cli.errors import UsageError, near
-from tokitai_cli.kernel_source.signatures import Parameter
-from tokitai_cli.spec.gaps import GAP, GUESS
-from tokitai_cli.spec.reader import decode, parse, read_bytes
+from tokitai_cli.spec.reader.gaps import GAP, GUESS
+from tokitai_cli.spec.reader.yaml_document import decode, parse, read_bytes
 
 _WRITTEN = ["outputs", "inout"]
 _ROLES = ["inputs", *_WRITTEN]

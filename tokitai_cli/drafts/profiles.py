@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tokitai_cli.core.model.draws import CANDIDATES
+from tokitai_cli.cpp.indices.values import Asked, Values
+from tokitai_cli.cpp.source.macros import closing
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.drafts.room import RoomWriter
-from tokitai_cli.indices.values import Asked, Values
-from tokitai_cli.kernel_source.macros import closing
-from tokitai_cli.kernel_source.signatures import Parameter
-from tokitai_cli.model.draws import CANDIDATES
-from tokitai_cli.spec.gaps import GUESS
+from tokitai_cli.spec.reader.gaps import GUESS
 
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
 _OF_PLACES = 32  # bits of a whole number that may be a place in an array

@@ -7,7 +7,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from tokitai_cli import expressions
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.blocks import LANES, WARP
+from tokitai_cli.cpp.indices.kernel_text import flat
+from tokitai_cli.cpp.indices.reach import Reach, places
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.host_sizes import HostSizes
 from tokitai_cli.drafts.launch_writer import (
     MOST_BLOCK,
@@ -15,11 +20,6 @@ from tokitai_cli.drafts.launch_writer import (
     SHARED,
     defaults,
 )
-from tokitai_cli.errors import SpecError
-from tokitai_cli.indices.blocks import LANES, WARP
-from tokitai_cli.indices.kernel_text import flat
-from tokitai_cli.indices.reach import Reach, places
-from tokitai_cli.kernel_source.signatures import Parameter
 
 STRUCT_BYTES = 64  # of a struct where nothing says it
 _ALL_SHARED = 65536  # bytes of shared memory that a block can have

@@ -5,18 +5,18 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.cpp.indices.comments import known, shapes_in
+from tokitai_cli.cpp.indices.indexing import Indexing
+from tokitai_cli.cpp.indices.values import Values
+from tokitai_cli.cpp.source.signatures import Parameter
+from tokitai_cli.cpp.source.uses import role_of
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import last_word
+from tokitai_cli.drafts.likely_values import likely
 from tokitai_cli.drafts.room import STRUCT_BYTES
-from tokitai_cli.drafts.scalars import likely
 from tokitai_cli.drafts.suites import SuiteWriter
-from tokitai_cli.indices.comments import known, shapes_in
-from tokitai_cli.indices.indexing import Indexing
-from tokitai_cli.indices.values import Values
-from tokitai_cli.kernel_source.signatures import Parameter
-from tokitai_cli.kernel_source.uses import role_of
-from tokitai_cli.spec.gaps import GAP, GUESS
+from tokitai_cli.spec.reader.gaps import GAP, GUESS
 
 _DIMENSIONS = 8  # that an array of a spec has at most
 _HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  # of attention

@@ -10,12 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from tokitai_cli import encoding, queries
-from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
-from tokitai_cli.evidence.private import without_folders
-from tokitai_cli.evidence.statements import statements
-from tokitai_cli.model.contract import ContractRecord
-from tokitai_cli.model.evidence import (
+from tokitai_cli.core.model.contract import ContractRecord
+from tokitai_cli.core.model.evidence import (
     AgreementRecord,
     BuildRecord,
     CaseRecord,
@@ -29,9 +25,13 @@ from tokitai_cli.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
-from tokitai_cli.model.judged import OutputRecord
-from tokitai_cli.model.settings import Settings
-from tokitai_cli.model.verdict import Stage, Verdict, worst
+from tokitai_cli.core.model.judged import OutputRecord
+from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.core.model.verdict import Stage, Verdict, worst
+from tokitai_cli.evidence import encoding, queries
+from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
+from tokitai_cli.evidence.private import without_folders
+from tokitai_cli.evidence.statements import statements
 
 
 class Outcome(msgspec.Struct, frozen=True):

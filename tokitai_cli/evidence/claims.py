@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tokitai_cli.core.model.device import APPROXIMATE, TRAITS, DeviceClass
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GateRecord, NonClaimRecord
+from tokitai_cli.core.model.judged import ExaminationRecord
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import plural
 from tokitai_cli.evidence.left_open import left_open
-from tokitai_cli.model.device import APPROXIMATE, TRAITS, DeviceClass
-from tokitai_cli.model.evidence import CaseRecord, Evidence, GateRecord, NonClaimRecord
-from tokitai_cli.model.judged import ExaminationRecord
-from tokitai_cli.model.text import plural
-from tokitai_cli.model.verdict import Verdict
 
 _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}
 _WAVE_FACTS = ("warp-size", "warp_size")

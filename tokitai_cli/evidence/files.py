@@ -11,12 +11,12 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from tokitai_cli import storage
-from tokitai_cli.encoding import case_to_json, sealed, to_json, tree_digest
-from tokitai_cli.errors import DamagedError, EvidenceError, Location
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import DamagedError, EvidenceError, Location
+from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
+from tokitai_cli.core.model.judged import Record
+from tokitai_cli.evidence.encoding import case_to_json, sealed, to_json, tree_digest
 from tokitai_cli.evidence.upgrade import READABLE, upgraded
-from tokitai_cli.model.evidence import EVIDENCE_SCHEMA, CasesFileRecord, Evidence
-from tokitai_cli.model.judged import Record
 
 MOST_CASES_INSIDE = 1000
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tokitai_cli.evidence.changes import left_of
-from tokitai_cli.model.evidence import CaseRecord, NonClaimRecord
-from tokitai_cli.model.judged import OutputRecord
-from tokitai_cli.model.metrics import named
-from tokitai_cli.model.text import number, plural
-from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.queries import LEFT_OPEN, magnitude
+from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord
+from tokitai_cli.core.model.judged import OutputRecord
+from tokitai_cli.core.model.metrics import named
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import number, plural
+from tokitai_cli.evidence.queries import LEFT_OPEN, magnitude
+from tokitai_cli.evidence.survivors import left_of
 
 _Place = tuple[str, str, str]
 _SHOWN = 6

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tokitai_cli import storage
-from tokitai_cli.model.batch import BatchIndex
-from tokitai_cli.model.evidence import Evidence
+from tokitai_cli.core import storage
+from tokitai_cli.core.model.batch_record import BatchIndex
+from tokitai_cli.core.model.evidence import Evidence
 
 _Found = TypeVar("_Found", Evidence, BatchIndex)
 

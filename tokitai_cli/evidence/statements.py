@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tokitai_cli import queries
+from tokitai_cli.core.model.device import MACHINE_CODE
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence, StatementRecord
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import number, plural
+from tokitai_cli.evidence import queries
 from tokitai_cli.evidence.claims import elements, tried_values
-from tokitai_cli.model.device import MACHINE_CODE
-from tokitai_cli.model.evidence import CaseRecord, Evidence, StatementRecord
-from tokitai_cli.model.text import number, plural
-from tokitai_cli.model.verdict import Verdict
 
 _Where = tuple[int, CaseRecord]
 

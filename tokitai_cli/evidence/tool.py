@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from tokitai_cli import __version__, resources
-from tokitai_cli.errors import UsageError
-from tokitai_cli.model.evidence import SourceRecord, ToolRecord
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import UsageError
+from tokitai_cli.core.model.evidence import SourceRecord, ToolRecord
+from tokitai_cli.core.version import __version__
 
 # Files that a run depends on. Others, such as a user's own spec in the checkout, are evidence by
 # their content and do not make the tool another one.
@@ -54,7 +55,7 @@ def begin_commit(environ: Mapping[str, str]) -> Callable[[], str]:
     top = resources.checkout()
     if top is None:
         return str
-    from tokitai_cli import process
+    from tokitai_cli.core import process
 
     # Variables such as GIT_DIR would point git at another repository.
     kept = {key: value for key, value in environ.items() if not key.startswith("GIT_")}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tokitai_cli.model.evidence import EVIDENCE_SCHEMA
+from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA
 
 V1 = "tokitai/evidence/v1"
 READABLE = (EVIDENCE_SCHEMA, V1)

@@ -11,11 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.evidence.changes import left_of
-from tokitai_cli.model.case import NON_FINITE
-from tokitai_cli.model.evidence import CaseRecord, GroupRecord
-from tokitai_cli.model.judged import ChangesRecord, MutantRecord
-from tokitai_cli.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.case import NON_FINITE
+from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
+from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.evidence.survivors import left_of
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tokitai_cli.answers.changes import Recorded
-from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.errors import Location, NotRunError
-from tokitai_cli.model.case import BufferPlan, Case, Expectation
-from tokitai_cli.model.draws import kind_of
-from tokitai_cli.numerics import round_to
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.errors import Location, NotRunError
+from tokitai_cli.core.model.case import BufferPlan, Case, Expectation
+from tokitai_cli.core.model.draws import kind_of
+from tokitai_cli.core.numerics import round_to
+from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 
 
 def require_exact(

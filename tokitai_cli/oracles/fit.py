@@ -10,20 +10,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tokitai_cli.answers.answer import evaluated
-from tokitai_cli.answers.asked import Asked, wanted_of
-from tokitai_cli.answers.wrong import recorded
-from tokitai_cli.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.errors import Location, SpecError
-from tokitai_cli.formula import NoRuleError
-from tokitai_cli.formula.known import ClaimError
-from tokitai_cli.model.case import (
-    BufferPlan,
-    Case,
-    Role,
-)
-from tokitai_cli.oracles.answer import AnswerError
-from tokitai_cli.oracles.request import Arrays, request, scalars, shapes
+from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
+from tokitai_cli.core.errors import Location, SpecError
+from tokitai_cli.core.model.case import BufferPlan, Case, Role
+from tokitai_cli.oracles.case_request import Arrays, request, scalars, shapes
+from tokitai_cli.oracles.formula import NoRuleError
+from tokitai_cli.oracles.formula.known import ClaimError
+from tokitai_cli.oracles.user.answer_parts import AnswerError
+from tokitai_cli.oracles.variants.answer import evaluated
+from tokitai_cli.oracles.variants.request import Asked, wanted_of
+from tokitai_cli.oracles.variants.wrong_outputs import recorded
 
 # Elements of a case on which a built-in formula is tried before a run.
 _TRIED = 1 << 16

@@ -32,15 +32,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import (
-    BufferPlan,
-    Case,
-    Deviations,
-    Expectation,
-    StatedProperty,
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import BufferPlan, Case, Deviations, Expectation, StatedProperty
+from tokitai_cli.core.numerics import (
+    MUST_BE_FINITE,
+    bit_source,
+    overflow_class,
+    round_to,
+    rounded_bound,
 )
-from tokitai_cli.numerics import MUST_BE_FINITE, bit_source, overflow_class, round_to, rounded_bound
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

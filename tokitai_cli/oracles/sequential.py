@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.dtypes import FORMATS
-from tokitai_cli.model.case import Case, Replay, Role
-from tokitai_cli.numerics import bit_source, round_to
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Case, Replay, Role
+from tokitai_cli.core.numerics import bit_source, round_to
 
 Array = NDArray[Any]
 

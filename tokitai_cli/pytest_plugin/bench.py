@@ -6,14 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import devices, encoding, evidence, process
-from tokitai_cli.batch.select.cases import BatchCase, Collected
+from tokitai_cli import devices, evidence
+from tokitai_cli.batch.select.collected import BatchCase, Collected
 from tokitai_cli.batch.work.serve import notes_into, subject_of
-from tokitai_cli.model.batch import BuildInfo
-from tokitai_cli.model.evidence import CaseRecord, GroupRecord
-from tokitai_cli.model.verdict import Verdict
-from tokitai_cli.pipeline.case import Subject
-from tokitai_cli.pipeline.session import Session
+from tokitai_cli.core import process
+from tokitai_cli.core.model.batch_record import BuildInfo
+from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.evidence import encoding
+from tokitai_cli.run.case_run import Subject
+from tokitai_cli.run.session import Session
 
 
 class Served(msgspec.Struct, frozen=True):

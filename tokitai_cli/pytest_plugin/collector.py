@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tokitai_cli.model.text import plural
+from tokitai_cli.core.model.wording import plural
 
 if TYPE_CHECKING:
-    from tokitai_cli.pytest_plugin.cases import SpecFile, SpecSession
+    from tokitai_cli.pytest_plugin.items import SpecFile, SpecSession
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -40,14 +40,14 @@ class SpecCollector:
         roots = [root for root in self._roots if real.is_relative_to(root)]
         if not roots:
             return None
-        from tokitai_cli.pytest_plugin import cases
+        from tokitai_cli.pytest_plugin import items
 
-        if real not in roots and not cases.is_spec(file_path, real, roots):
+        if real not in roots and not items.is_spec(file_path, real, roots):
             return None
         if self._session is None:
-            self._session = cases.SpecSession(self._suites, self._device)
+            self._session = items.SpecSession(self._suites, self._device)
         self._met.update(roots)
-        return cases.SpecFile.from_parent(parent, path=file_path, specs=self._session)
+        return items.SpecFile.from_parent(parent, path=file_path, specs=self._session)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(

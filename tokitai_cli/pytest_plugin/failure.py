@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokitai_cli.batch.index.rows import worst_element
-from tokitai_cli.model.evidence import CaseRecord
-from tokitai_cli.model.text import error_line, visible
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.batch.index import worst_element
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import error_line, visible
 from tokitai_cli.pytest_plugin.bench import Served
 
 MOST_LINES = 10
@@ -32,7 +32,7 @@ def failure_text(served: Served) -> str:
 
 def fault_text(error: Exception) -> str:
     """One line for a fault of the tool, whose traceback is in a file."""
-    from tokitai_cli.pipeline.faults import save_fault
+    from tokitai_cli.run.faults import save_fault
 
     path = save_fault(error, ["pytest"])
     return visible(f"internal-error: {error_line(error)}; log: {path or 'could not be written'}")

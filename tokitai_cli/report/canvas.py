@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokitai_cli.model.text import visible
+from tokitai_cli.core.model.wording import visible
 from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:

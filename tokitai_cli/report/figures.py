@@ -8,17 +8,17 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tokitai_cli import queries
-from tokitai_cli.model.text import shape_text
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.evidence import queries
 from tokitai_cli.report.canvas import COLOURS, Figure, legend, logarithmic, name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tokitai_cli.model.batch import BatchIndex
-    from tokitai_cli.model.evidence import CaseRecord, Evidence
-    from tokitai_cli.model.judged import HeatRecord, OutputRecord
+    from tokitai_cli.core.model.batch_record import BatchIndex
+    from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.core.model.judged import HeatRecord, OutputRecord
     from tokitai_cli.report.index_outline import MatrixRow, MatrixTable
 
 _MOST_HEATS, _MOST_LINES, _MOST_ROWS = 4, 64, 60

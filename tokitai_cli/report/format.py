@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:  # `--help` reads the table, and evidence is much to load
-    from tokitai_cli.model.batch import BatchIndex, IndexCase
-    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
+    from tokitai_cli.core.model.evidence import Evidence
 
 
 class Look(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.model.batch import BatchIndex, Cell, Failure, SpecSummary
-from tokitai_cli.model.text import counts_text, shape_text
-from tokitai_cli.model.verdict import Verdict, worst
-from tokitai_cli.queries import FINE
+from tokitai_cli.core.model.batch_record import BatchIndex, Cell, Failure, SpecSummary
+from tokitai_cli.core.model.verdict import Verdict, worst
+from tokitai_cli.core.model.wording import counts_text, shape_text
+from tokitai_cli.evidence.queries import FINE
 from tokitai_cli.report.format import Look
 
 MOST_DETAILED = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.verdict import Verdict
 
 _PASSED = frozenset({Verdict.VERIFIED, Verdict.BUILT})
 _SKIPPED = frozenset({Verdict.EXPECTED_FAILURE, Verdict.VACUOUS})

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli import queries
-from tokitai_cli.model.contract import ContractRecord, KernelRecord, LimitRecord
-from tokitai_cli.model.evidence import CaseRecord, Evidence, GroupRecord
-from tokitai_cli.model.judged import CheckRecord, Number, OutputRecord
-from tokitai_cli.model.metrics import METRICS, named
-from tokitai_cli.model.text import shape_text
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.contract import ContractRecord, KernelRecord, LimitRecord
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GroupRecord
+from tokitai_cli.core.model.judged import CheckRecord, Number, OutputRecord
+from tokitai_cli.core.model.metrics import METRICS, named
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.evidence import queries
 from tokitai_cli.report.format import Look
 
 MOST_DETAILED = 20

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tokitai_cli.errors import UsageError, near
+from tokitai_cli.core.errors import UsageError, near
 from tokitai_cli.report.format import Look
 from tokitai_cli.report.formats import FORMATS
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.batch import BatchIndex, IndexCase
-    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
+    from tokitai_cli.core.model.evidence import Evidence
 
 PLAIN = Look()
 # Names that --format takes for evidence, and for the index of a batch.

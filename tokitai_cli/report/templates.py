@@ -24,11 +24,12 @@ from jinja2.bccache import Bucket
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
-from tokitai_cli import __version__, resources
-from tokitai_cli.errors import Location, UsageError
+from tokitai_cli.core import resources
+from tokitai_cli.core.errors import Location, UsageError
+from tokitai_cli.core.storage import file_sha256
+from tokitai_cli.core.version import __version__
 from tokitai_cli.report.format import Look
 from tokitai_cli.report.raw import made
-from tokitai_cli.storage import file_sha256
 
 Printed = Callable[[object], str]
 

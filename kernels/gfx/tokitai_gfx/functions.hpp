@@ -1,6 +1,6 @@
 // The mathematical functions of device code, in float, _Float16 and, where one or a few instructions
 // do it, double. What the compiler knows for this target (exp, log, sqrt, fma, floor and their like) is
-// left to it; the rest is written here. Errors in ulp, as tests/gfx measures them: exp*, log* 1,
+// left to it; the rest is written here. Errors in ulp, as tests/devices/gfx measures them: exp*, log* 1,
 // tanh 2, erf 2, pow 2, sin and cos 2, tan 4, expm1 and log1p 3, sinh and cosh 3, atan and atan2 3,
 // asin and acos 4, asinh, acosh and atanh 4, cbrt 2, hypot 2, fmod 0, rsqrt 1 (flushed where v_rsq_f32 does).
 #pragma once

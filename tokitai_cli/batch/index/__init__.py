@@ -1,6 +1,14 @@
 """What a batch comes to: the index over all specs, and the evidence of each."""
 
-from tokitai_cli.batch.index.files import clear_index, is_index, render_index_file
+from tokitai_cli.batch.index.case_rows import worst_element
+from tokitai_cli.batch.index.index_files import clear_index, is_index, render_index_file
 from tokitai_cli.batch.index.summary import render_folder, summarise
 
-__all__ = ["clear_index", "is_index", "render_folder", "render_index_file", "summarise"]
+__all__ = [
+    "clear_index",
+    "is_index",
+    "render_folder",
+    "render_index_file",
+    "summarise",
+    "worst_element",
+]

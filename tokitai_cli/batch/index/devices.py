@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tokitai_cli.model.evidence import DeviceRecord, FactRecord
-from tokitai_cli.results import Store
+from tokitai_cli.batch.store import Store
+from tokitai_cli.core.model.evidence import DeviceRecord, FactRecord
 
 # Values that a joined fact or text names; a cluster may have hundreds.
 MOST_VALUES = 8

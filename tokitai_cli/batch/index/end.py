@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from tokitai_cli.core.model.batch_record import Begun, Ended, IndexCase, SpecEntry
+from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import Outcome
-from tokitai_cli.model.batch import Begun, Ended, IndexCase, SpecEntry
-from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.queries import FINE
+from tokitai_cli.evidence.queries import FINE
 
 _HOW = {
     "interrupted": "the batch was interrupted",

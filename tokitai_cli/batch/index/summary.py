@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokitai_cli import evidence, queries, report
-from tokitai_cli.batch.index import rows
+from tokitai_cli import evidence, report
+from tokitai_cli.batch.index import case_rows
 from tokitai_cli.batch.index.devices import DeviceBook, Place
 from tokitai_cli.batch.index.end import End
-from tokitai_cli.batch.index.files import (
+from tokitai_cli.batch.index.evidence_parts import Part, PartWriter, parts
+from tokitai_cli.batch.index.index_files import (
     CASES,
     EVIDENCE,
     INDEX,
@@ -19,12 +20,12 @@ from tokitai_cli.batch.index.files import (
     remove_stale,
     render_index_file,
 )
-from tokitai_cli.batch.index.parts import Part, PartWriter, parts
-from tokitai_cli.model.batch import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
-from tokitai_cli.model.evidence import BuildRecord, DeviceRecord, Evidence
-from tokitai_cli.model.verdict import Verdict, worst
-from tokitai_cli.pipeline.agreement import Agreements
-from tokitai_cli.results import Store, make_folder
+from tokitai_cli.batch.store import Store, make_folder
+from tokitai_cli.core.model.batch_record import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
+from tokitai_cli.core.model.evidence import BuildRecord, DeviceRecord, Evidence
+from tokitai_cli.core.model.verdict import Verdict, worst
+from tokitai_cli.evidence import queries
+from tokitai_cli.run.agreement import Agreements
 
 
 def summarise(
@@ -95,7 +96,7 @@ class _Summary:
         look: report.Look = report.PLAIN,
     ) -> None:
         self._look = look
-        self.rows = rows.Rows()
+        self.rows = case_rows.Rows()
         self._evidence = evidence
         self._formats = [kind for kind in formats if kind != "json"]
         self._begun = store.begun()
@@ -135,9 +136,9 @@ class _Summary:
         mine.files += files
         mine.verdicts.append(found.verdict)
         for done, case in zip(dones, queries.cases(found), strict=True):
-            row = rows.row(found, case, done, files[-1] if files else "")
+            row = case_rows.row(found, case, done, files[-1] if files else "")
             fine = row.verdict in queries.FINE
-            failure = None if fine else rows.failure(found, row, case)
+            failure = None if fine else case_rows.failure(found, row, case)
             self.rows.add(mine.place, done.number, row, failure)
         for settled in (True, False):
             records = found.agreement if settled else found.volatile.agreement

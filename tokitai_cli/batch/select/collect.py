@@ -6,21 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tokitai_cli import devices, plan, spec
-from tokitai_cli.batch.select.cases import BatchCase, BatchSpec, Collected, numbered, shard
-from tokitai_cli.batch.select.find import Found, find, gathered, names, shown
+from tokitai_cli import devices, spec
+from tokitai_cli.batch.select.batch_options import BatchOptions
+from tokitai_cli.batch.select.collected import BatchCase, BatchSpec, Collected, numbered, shard
 from tokitai_cli.batch.select.fingerprint import fingerprint, tool_digest
-from tokitai_cli.batch.select.options import BatchOptions
-from tokitai_cli.errors import Location, OracleError, SpecError, UsageError, near
-from tokitai_cli.expressions.keyword import Matcher, matcher
-from tokitai_cli.model.batch import Setup, SpecEntry, SpecPlace
-from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import TRAITS
-from tokitai_cli.model.draws import functions_of
-from tokitai_cli.model.text import shape_text
-from tokitai_cli.pipeline.commands import called
-from tokitai_cli.pipeline.evidence_builder import Chosen, choose
-from tokitai_cli.plan.selection import MAX_CASES
+from tokitai_cli.batch.select.spec_files import Found, find, gathered, names, shown
+from tokitai_cli.core.case_filter import Matcher, matcher
+from tokitai_cli.core.errors import Location, OracleError, SpecError, UsageError, near
+from tokitai_cli.core.model.batch_record import Setup, SpecEntry, SpecPlace
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.core.model.draws import functions_of
+from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.run.commands import called
+from tokitai_cli.run.evidence_builder import Chosen, choose
+from tokitai_cli.spec import plan
+from tokitai_cli.spec.plan import MAX_CASES
 
 # Suite of a spec where none is asked for.
 QUICK = "quick"

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tokitai_cli import resources
-from tokitai_cli.model.case import Case
-from tokitai_cli.model.device import TRAITS
-from tokitai_cli.model.settings import Settings
+from tokitai_cli.core import resources
+from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.core.model.settings import Settings
 
-_PACKAGE = Path(resources.__file__).resolve().parent
+_PACKAGE = Path(resources.__file__).resolve().parents[1]
 # Folders of kernels_dir() that belong to the tool; the shipped kernels are sources like a user's.
 _HARNESS = ("harness", *filter(None, (traits.headers for traits in TRAITS.values())))
 

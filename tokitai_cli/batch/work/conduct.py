@@ -14,14 +14,21 @@ from typing import Literal
 import msgspec
 
 from tokitai_cli import evidence
-from tokitai_cli.batch.select.cases import BatchCase, Collected
+from tokitai_cli.batch.select.collected import BatchCase, Collected
+from tokitai_cli.batch.store import Store
 from tokitai_cli.batch.work.executor import Executor
 from tokitai_cli.batch.work.queue import TaskQueue
-from tokitai_cli.model.batch import BatchPlanned, BatchProgress, Done, Ended, Reply, Task
-from tokitai_cli.model.events import Note
-from tokitai_cli.model.verdict import UNSETTLED, Verdict
-from tokitai_cli.queries import FINE
-from tokitai_cli.results import Store
+from tokitai_cli.core.model.batch_record import (
+    BatchPlanned,
+    BatchProgress,
+    Done,
+    Ended,
+    Reply,
+    Task,
+)
+from tokitai_cli.core.model.events import Note
+from tokitai_cli.core.model.verdict import UNSETTLED, Verdict
+from tokitai_cli.evidence.queries import FINE
 
 _WAIT_SECONDS = 1.0
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from tokitai_cli.batch.work.queue import TaskQueue
-from tokitai_cli.model.batch import Reply
+from tokitai_cli.core.model.batch_record import Reply
 
 
 class Executor(Protocol):

@@ -15,11 +15,11 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import process
 from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
 from tokitai_cli.batch.work.serve import lost
-from tokitai_cli.errors import ExecutorError
-from tokitai_cli.model.batch import Reply, Setup, Task
+from tokitai_cli.core import process
+from tokitai_cli.core.errors import ExecutorError
+from tokitai_cli.core.model.batch_record import Reply, Setup, Task
 
 # A worker has so much work at hand, beside the task that it answers; at least one task, and not so many
 # that others wait for them.

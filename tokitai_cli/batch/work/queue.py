@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tokitai_cli.model.batch import Task
-from tokitai_cli.model.device import TRAITS
+from tokitai_cli.core.model.batch_record import Task
+from tokitai_cli.core.model.device import TRAITS
 
 # Digests of records that a task names as known; a cluster may have many devices.
 _MOST_KNOWN = 64

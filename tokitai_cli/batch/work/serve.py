@@ -16,25 +16,26 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli import devices, encoding, plan
-from tokitai_cli.errors import SpecError, TokitaiError
-from tokitai_cli.evidence import timestamp
-from tokitai_cli.model.batch import BuildInfo, CaseResult, Reply, Setup, SpecPlace, Task
-from tokitai_cli.model.case import Case, LoadedSpec
-from tokitai_cli.model.device import TRAITS, Probe
-from tokitai_cli.model.events import Event, Listener, Note
-from tokitai_cli.model.evidence import AgreementRecord, DeviceRecord
-from tokitai_cli.model.verdict import Stage, Verdict
-from tokitai_cli.pipeline.agreement import agreement
-from tokitai_cli.pipeline.case import CaseOutcome, Subject, outputs_of
-from tokitai_cli.pipeline.case_record import draft, ended
-from tokitai_cli.pipeline.device_session import DeviceSession, device_record
-from tokitai_cli.pipeline.options import RunOptions
-from tokitai_cli.pipeline.prepare import Preparation
-from tokitai_cli.pipeline.run import merged
-from tokitai_cli.pipeline.sanitize import WatchedPass, tools, watches
-from tokitai_cli.pipeline.session import Session
-from tokitai_cli.pipeline.specs import load
+from tokitai_cli import devices
+from tokitai_cli.core.errors import SpecError, TokitaiError
+from tokitai_cli.core.model.batch_record import BuildInfo, CaseResult, Reply, Setup, SpecPlace, Task
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.device import TRAITS, Probe
+from tokitai_cli.core.model.events import Event, Listener, Note
+from tokitai_cli.core.model.evidence import AgreementRecord, DeviceRecord
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.evidence import encoding, timestamp
+from tokitai_cli.run.agreement import agreement
+from tokitai_cli.run.case_record import draft, ended
+from tokitai_cli.run.case_run import CaseOutcome, Subject, outputs_of
+from tokitai_cli.run.device_session import DeviceSession, device_record
+from tokitai_cli.run.loop import merged
+from tokitai_cli.run.prepare import Preparation
+from tokitai_cli.run.run_options import RunOptions
+from tokitai_cli.run.sanitizing import WatchedPass, tools, watches
+from tokitai_cli.run.session import Session
+from tokitai_cli.run.specs import load
+from tokitai_cli.spec import plan
 
 # A GPU's place among those of its machine says nothing of its kind.
 _INDEX = re.compile(r"^[0-9]+: ")

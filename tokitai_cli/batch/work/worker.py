@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from tokitai_cli.batch.work.serve import CaseServer, lost
-from tokitai_cli.model.batch import Reply, Setup, Task
-from tokitai_cli.model.text import error_line
-from tokitai_cli.pipeline.faults import save_fault
+from tokitai_cli.core.model.batch_record import Reply, Setup, Task
+from tokitai_cli.core.model.wording import error_line
+from tokitai_cli.run.faults import save_fault
 
 # Many objects that last and little garbage: frequent collections only cost time.
 _GC_THRESHOLD = 50_000

@@ -14,9 +14,9 @@ def advise(
     ] = False,
 ) -> int:
     """Say what a spec cannot tell, with the line to add; builds and runs no kernel."""
-    from tokitai_cli import advice
-    from tokitai_cli.model.text import plural
-    from tokitai_cli.pipeline.specs import load_op
+    from tokitai_cli.adequacy import advice
+    from tokitai_cli.core.model.wording import plural
+    from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op)
     found = []

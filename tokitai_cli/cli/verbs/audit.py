@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.cli.verbs.doctor import Json
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.audit import Answer
+    from tokitai_cli.core.model.audit_answer import Answer
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Evidence, the NAME.json of a run.")]
 
@@ -32,7 +32,7 @@ def check(
     json: Json = False,
 ) -> int:
     """Check evidence: schema, digests, whether it agrees with itself, its signature."""
-    from tokitai_cli.audit.check import check
+    from tokitai_cli.audit.checking import check
 
     return _shown(check(file, key=key, attestation=attestation), json)
 
@@ -70,7 +70,7 @@ def diff(
     json: Json = False,
 ) -> int:
     """Compare two runs: verdicts, bits, metrics, claims, environment, times."""
-    from tokitai_cli.audit.diff import diff
+    from tokitai_cli.audit.run_diff import diff
 
     return _shown(diff(first, second), json)
 
@@ -86,7 +86,7 @@ def claims(
     json: Json = False,
 ) -> int:
     """Show what many reports claim together, each claim with its backing."""
-    from tokitai_cli.audit.claims import claims
+    from tokitai_cli.audit.joined_claims import claims
 
     return _shown(claims(places, require or ()), json)
 
@@ -104,35 +104,37 @@ def attest(
     return _shown(attest(file, key, out), to_json=False)
 
 
-def reproduce(words: Sequence[str]) -> options.Verb:
+def reproduce(words: Sequence[str]) -> typer_options.Verb:
     """The verb `reproduce`."""
-    op = options.argument("op", str, "SPEC", "The local spec; a built-in op by itself.", default="")
-    file = options.argument("file", str, "FILE", "Evidence, the NAME.json of a run.")
-    return options.with_options(_reproduce, "reproduce", file, op)
+    op = typer_options.argument(
+        "op", str, "SPEC", "The local spec; a built-in op by itself.", default=""
+    )
+    file = typer_options.argument("file", str, "FILE", "Evidence, the NAME.json of a run.")
+    return typer_options.with_options(_reproduce, "reproduce", file, op)
 
 
 def _reproduce(file: str, op: str, **given: Any) -> int:
     """Run the cases of evidence again here, on a local spec of the same digest; say what differs."""
-    from tokitai_cli import console
     from tokitai_cli.audit.reproduce import reproduce
+    from tokitai_cli.cli import terminal
 
-    given, front = options.split("reproduce", given)
+    given, front = typer_options.split("reproduce", given)
     collect_garbage()
-    with console.Progress(quiet=front["quiet"]) as progress:
+    with terminal.Progress(quiet=front["quiet"]) as progress:
         answer, outcome = reproduce(file, op or None, progress, given)
-    console.show_answer(answer, outcome.files)
+    terminal.show_answer(answer, outcome.files)
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return answer.exit_code
 
 
 def _shown(answer: Answer, to_json: bool) -> int:
-    from tokitai_cli import console
+    from tokitai_cli.cli import terminal
 
     if to_json:
         import msgspec
 
         typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=1).decode())
     else:
-        console.show_answer(answer)
+        terminal.show_answer(answer)
     return answer.exit_code

@@ -9,39 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.cli.verbs.merge import show_index
-from tokitai_cli.errors import UsageError
-from tokitai_cli.model.options import flag
+from tokitai_cli.core.errors import UsageError
+from tokitai_cli.core.model.options import flag
 
 if TYPE_CHECKING:
     from tokitai_cli.batch import Collected, Executor
-    from tokitai_cli.console import BatchDisplay
+    from tokitai_cli.cli.terminal import BatchDisplay
 
 _TLS = ("tls_ca", "tls_cert", "tls_key")
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb."""
     help = "Folders with spec files, or such files."
-    return options.with_options(
-        _batch, "batch", options.argument("folders", list[str], "DIR...", help)
+    return typer_options.with_options(
+        _batch, "batch", typer_options.argument("folders", list[str], "DIR...", help)
     )
 
 
 def _batch(folders: list[str], **given: Any) -> int:
     """Verify every spec under folders, on many cores or machines; --resume goes on after a stop."""
-    from tokitai_cli import batch, console
+    from tokitai_cli import batch
+    from tokitai_cli.cli import terminal
 
-    given, front = options.split("batch", given)
+    given, front = typer_options.split("batch", given)
     resolved = batch.batch_options(folders, **given)
     remote = _is_remote(front, resolved.device)
     collect_garbage()
     collected = batch.collect(resolved)
     if front["dry_run"]:
         return _list(collected, to_json=front["json"])
-    with console.BatchDisplay(quiet=front["quiet"]) as display:
+    with terminal.BatchDisplay(quiet=front["quiet"]) as display:
         elsewhere = _cluster(collected, front, given["jobs"] or 0, display) if remote else None
         outcome = batch.run(resolved, collected, display, executor=elsewhere)
     show_index(outcome.index, outcome.files, to_json=front["json"])
@@ -52,15 +53,15 @@ def _batch(folders: list[str], **given: Any) -> int:
 
 def _list(collected: Collected, *, to_json: bool) -> int:
     """List the cases; nothing at all is `not-run`, as it is where a batch runs."""
-    from tokitai_cli import console
-    from tokitai_cli.model.verdict import Verdict
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.core.model.verdict import Verdict
 
     ids = [case.id for case in collected.cases]
     if to_json:
         typer.echo(json.dumps({"cases": ids, "skipped": list(collected.skipped)}, indent=1))
     else:
-        console.show_cases(ids)
-    console.show_planned(collected.skipped, len(ids), collected.left_out)
+        terminal.show_cases(ids)
+    terminal.show_planned(collected.skipped, len(ids), collected.left_out)
     return 0 if ids else Verdict.NOT_RUN.exit_code
 
 
@@ -81,7 +82,7 @@ def _cluster(
     collected: Collected, front: dict[str, Any], jobs: int, listener: BatchDisplay
 ) -> Callable[[], Executor]:
     """What connects to, or starts, the cluster that the options name."""
-    from tokitai_cli import cluster
+    from tokitai_cli.batch import cluster
 
     files = [front[name] for name in _TLS if front[name]]
     if files and len(files) < len(_TLS):

@@ -14,14 +14,14 @@ def cache(
     json: Json = False,
 ) -> None:
     """Show the build cache, or clear it."""
-    from tokitai_cli import console
-    from tokitai_cli.pipeline import inventory
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run import inventory
 
     if clear and json:
         typer.echo(inventory.cleared_json())
     elif clear:
-        console.show_cleared(inventory.clear_cache())
+        terminal.show_cleared(inventory.clear_cache())
     elif json:
         typer.echo(inventory.cache_json())
     else:
-        console.show_cache(inventory.cache_contents())
+        terminal.show_cache(inventory.cache_contents())

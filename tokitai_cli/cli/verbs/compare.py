@@ -5,38 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.case import LoadedSpec
+    from tokitai_cli.core.model.case import LoadedSpec
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb: of two files where the first word is one, else with the parameters of the op."""
-    called = options.find_op(words, "compare")
+    called = typer_options.find_op(words, "compare")
     if called is None or not called.endswith(".json"):
-        return options.with_op(_compare, "compare", words)
+        return typer_options.with_op(_compare, "compare", words)
     names = {"first": "Evidence.", "second": "Evidence."}
-    files = [options.argument(name, str, name[0].upper(), help) for name, help in names.items()]
-    return options.with_options(_compare_files, "compare", *files)
+    files = [
+        typer_options.argument(name, str, name[0].upper(), help) for name, help in names.items()
+    ]
+    return typer_options.with_options(_compare_files, "compare", *files)
 
 
 def _compare(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
     """Two kernels side by side: two variants of a spec, or two evidence files A.json B.json."""
-    from tokitai_cli import console
-    from tokitai_cli.audit.compare import compare_variants
-    from tokitai_cli.pipeline.options import run_options
-    from tokitai_cli.pipeline.specs import load_op
+    from tokitai_cli.audit.side_by_side import compare_variants
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run.run_options import run_options
+    from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op) if isinstance(op, str) else op
-    given, front = options.split("compare", given)
+    given, front = typer_options.split("compare", given)
     given["name"] = f"{loaded.spec.op}-compare" if given["name"] is None else given["name"]
     resolved = run_options(loaded, shapes=shapes, verb="compare", **given)
     collect_garbage()
-    with console.Progress(quiet=front["quiet"]) as progress:
+    with terminal.Progress(quiet=front["quiet"]) as progress:
         answer, outcome = compare_variants(resolved, progress)
-    console.show_answer(answer, outcome.files)
+    terminal.show_answer(answer, outcome.files)
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return answer.exit_code
@@ -44,9 +46,9 @@ def _compare(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> i
 
 def _compare_files(first: str, second: str, **_: Any) -> int:
     """Two kernels side by side, by the evidence of each."""
-    from tokitai_cli import console
-    from tokitai_cli.audit.compare import compare_files
+    from tokitai_cli.audit.side_by_side import compare_files
+    from tokitai_cli.cli import terminal
 
     answer = compare_files(first, second)
-    console.show_answer(answer)
+    terminal.show_answer(answer)
     return answer.exit_code

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.errors import UsageError, near
+from tokitai_cli.core.errors import UsageError, near
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -17,7 +17,7 @@ def completion(
     """Print a script that completes verbs and options: eval "$(tokitai completion bash)"."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    from tokitai_cli.cli.options import COMPLETE
+    from tokitai_cli.cli.typer_options import COMPLETE
 
     if shell not in _SHELLS:
         raise UsageError(f"{shell}: no such shell", mend=near(shell, _SHELLS))

@@ -11,12 +11,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 def doctor(json: Json = False) -> int:
     """Show devices, compilers and cache: what is there, what is missing."""
-    from tokitai_cli import console
-    from tokitai_cli.pipeline import inventory
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run import inventory
 
     found = inventory.diagnose()
     if json:
         typer.echo(inventory.diagnosis_json(found))
     else:
-        console.show_doctor(found)
+        terminal.show_doctor(found)
     return 0 if any(device.available and device.buildable for device in found.devices) else 3

@@ -21,8 +21,8 @@ Defines = Annotated[
 
 def macros(given: list[str] | None) -> dict[str, str]:
     """Macros by name. Raises UsageError for one that a spec's flags cannot give."""
-    from tokitai_cli import flags
-    from tokitai_cli.errors import UsageError
+    from tokitai_cli.core import flags
+    from tokitai_cli.core.errors import UsageError
 
     for one in given or ():
         message, mend = flags.fault(f"-D{one}")
@@ -62,15 +62,17 @@ def find(
     """List the kernels of a source tree: signature, what the tool can bind, what not and why."""
     import os
 
-    from tokitai_cli import console
-    from tokitai_cli.pipeline.find import find_kernels, places_of, told, write_drafts
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.drafts.search import find_kernels, places_of, told, write_drafts
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
     with contextlib.ExitStack() as stack:
         # A draft's paths begin at a folder of its own, which its runs need as well.
         trial: Path | None = None
         if run:
-            from tokitai_cli.trial import tree  # what builds and runs, which a listing needs not
+            from tokitai_cli.drafts.trial import (
+                tree,  # what builds and runs, which a listing needs not
+            )
 
             trial = stack.enter_context(tree.folder_in(write))
         place = write or (trial and trial.parent)
@@ -92,5 +94,5 @@ def find(
         listing = {"kernels": kernels, "unread": unread, "written": [str(one) for one in written]}
         typer.echo(msgspec.json.format(msgspec.json.encode(listing), indent=2).decode())
     else:
-        console.show_kernels(kernels, unread, written)
+        terminal.show_kernels(kernels, unread, written)
     return 0

@@ -28,16 +28,16 @@ def isa(
     json: Json = False,
 ) -> int:
     """Show kernels of AMD machine code: registers, memory, float mode, instructions, a listing."""
-    from tokitai_cli import console
-    from tokitai_cli.gfx.inspection import inspect
-    from tokitai_cli.isa.kind import is_machine_code
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.core.file_kind import is_machine_code
+    from tokitai_cli.devices.amdgpu.inspection import inspect
 
     file = Path(what)
     if file.suffix in {".hsaco", ".so"} or is_machine_code(file):
         found = [inspect(file, arch, kernel)]
     else:
-        from tokitai_cli.pipeline.machine_code import built
-        from tokitai_cli.pipeline.specs import load_op
+        from tokitai_cli.run.compiled_code import built
+        from tokitai_cli.run.specs import load_op
 
         found = [inspect(path, arch, kernel) for path in built(load_op(what), arch)]
     if json:
@@ -46,5 +46,5 @@ def isa(
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
         for one in found:
-            console.show_machine_code(one)
+            terminal.show_machine_code(one)
     return 0

@@ -7,26 +7,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.batch import BatchIndex
+    from tokitai_cli.core.model.batch_record import BatchIndex
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb."""
     help = "The --out folders of all shards."
-    return options.with_options(
-        _merge, "merge", options.argument("folders", list[str], "DIR...", help)
+    return typer_options.with_options(
+        _merge, "merge", typer_options.argument("folders", list[str], "DIR...", help)
     )
 
 
 def _merge(folders: list[str], **given: Any) -> int:
     """Join the shards of one batch into one index; refuses runs that are not alike."""
     from tokitai_cli import batch
-    from tokitai_cli.pipeline.options import checked, look_of
+    from tokitai_cli.run.run_options import checked, look_of
 
-    given, front = options.split("merge", given)
+    given, front = typer_options.split("merge", given)
     given = checked("merge", given)
     index, files = batch.merge(
         [Path(folder) for folder in folders],
@@ -40,8 +40,9 @@ def _merge(folders: list[str], **given: Any) -> int:
 
 def show_index(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> None:
     """Show what came of a batch; with `to_json` the index goes to stdout and the rest to stderr."""
-    from tokitai_cli import console, report
+    from tokitai_cli import report
+    from tokitai_cli.cli import terminal
 
     if to_json:
         sys.stdout.buffer.writelines(report.render_index(index, "json"))
-    console.show_batch(index, files, to_stderr=to_json)
+    terminal.show_batch(index, files, to_stderr=to_json)

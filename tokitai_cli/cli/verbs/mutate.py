@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tokitai_cli.mutation import Trial
+    from tokitai_cli.adequacy.mutation import Trial
 
 
 def mutate(
@@ -25,9 +25,9 @@ def mutate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
 ) -> int:
     """Change the kernel's source in one place at a time, and count the changes that are noticed."""
-    from tokitai_cli import mutation
-    from tokitai_cli.pipeline.options import run_options
-    from tokitai_cli.pipeline.specs import load_op
+    from tokitai_cli.adequacy import mutation
+    from tokitai_cli.run.run_options import run_options
+    from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op)
     chosen = suite if suite in loaded.spec.suites or suite != "quick" else None

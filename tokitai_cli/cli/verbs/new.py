@@ -33,9 +33,9 @@ def new(
     """Write spec.yaml, formula.py and README.md for a kernel, with guesses and gaps marked."""
     import os
 
-    from tokitai_cli.model.text import plural
-    from tokitai_cli.pipeline.new import new as written
-    from tokitai_cli.spec.gaps import GAP, GUESS
+    from tokitai_cli.core.model.wording import plural
+    from tokitai_cli.drafts.writing import new as written
+    from tokitai_cli.spec.reader.gaps import GAP, GUESS
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
     draft, files, line = written(source, out, kernel, like, folders, macros(define))

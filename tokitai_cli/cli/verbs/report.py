@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS, check_format, file_name
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb."""
     help = "Evidence, a batch's index.json or its folder."
-    return options.with_options(_report, "report", options.argument("file", str, "FILE", help))
+    return typer_options.with_options(
+        _report, "report", typer_options.argument("file", str, "FILE", help)
+    )
 
 
 def _report(file: str, **given: Any) -> None:
     """Render a report again, from JSON or a batch's folder alone."""
     from tokitai_cli import batch
-    from tokitai_cli.pipeline.files import render_file, write_reports
-    from tokitai_cli.pipeline.options import checked, look_of
+    from tokitai_cli.run.run_files import render_file, write_reports
+    from tokitai_cli.run.run_options import checked, look_of
 
     given = checked("report", given)
     kinds, look, path = given["format"], look_of(given), Path(file)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.verbs.verify import run_op
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.case import LoadedSpec
+    from tokitai_cli.core.model.case import LoadedSpec
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb, with the parameters of the op that the command line names as options."""
-    return options.with_op(_sanitize, "sanitize", words)
+    return typer_options.with_op(_sanitize, "sanitize", words)
 
 
 def _sanitize(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
     """Run an op under the device's sanitizer: memory, races, uninitialised reads, barriers."""
-    from tokitai_cli.pipeline.sanitize import sanitize
-    from tokitai_cli.pipeline.specs import load_op
+    from tokitai_cli.run.sanitizing import sanitize
+    from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op) if isinstance(op, str) else op
     # Beside the evidence of `verify`, not over it.

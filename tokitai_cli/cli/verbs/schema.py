@@ -11,6 +11,6 @@ def schema(
     what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
 ) -> None:
     """Print the JSON Schema of spec files, evidence or the index of a batch."""
-    from tokitai_cli.pipeline.inventory import schema_text
+    from tokitai_cli.run.inventory import schema_text
 
     typer.echo(schema_text(what))

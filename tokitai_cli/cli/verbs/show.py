@@ -11,14 +11,14 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 def list_ops(json: Json = False) -> None:
     """List the built-in ops, their variants and parameters."""
-    from tokitai_cli import console
-    from tokitai_cli.pipeline.inventory import builtin_specs, listing_json
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run.inventory import builtin_specs, listing_json
 
     specs = builtin_specs()
     if json:
         typer.echo(listing_json(specs))
     else:
-        console.show_ops(specs)
+        terminal.show_ops(specs)
 
 
 def show(
@@ -32,12 +32,12 @@ def show(
     ] = False,
 ) -> None:
     """Show an op's contract: kernels, shapes, checks, profiles."""
-    from tokitai_cli import console
-    from tokitai_cli.pipeline.specs import load_op
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op)
-    console.show_spec(loaded)
+    terminal.show_spec(loaded)
     if score:
-        from tokitai_cli.advice.score import score as score_of
+        from tokitai_cli.adequacy.advice import score as score_of
 
-        console.show_scores(score_of(loaded))
+        terminal.show_scores(score_of(loaded))

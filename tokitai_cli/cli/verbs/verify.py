@@ -6,27 +6,27 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.cli import options
+from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
-from tokitai_cli.errors import UsageError
+from tokitai_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.case import LoadedSpec
-    from tokitai_cli.model.events import Listener
-    from tokitai_cli.pipeline.options import RunOptions
-    from tokitai_cli.pipeline.run import RunOutcome
+    from tokitai_cli.core.model.case import LoadedSpec
+    from tokitai_cli.core.model.events import Listener
+    from tokitai_cli.run.loop import RunOutcome
+    from tokitai_cli.run.run_options import RunOptions
 
     Work = Callable[[RunOptions, Listener], RunOutcome]
 
 
-def verb(words: Sequence[str]) -> options.Verb:
+def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb, with the parameters of the op that the command line names as options."""
-    return options.with_op(_verify, "verify", words)
+    return typer_options.with_op(_verify, "verify", words)
 
 
 def _verify(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
     """Verify the kernels of an op and write the evidence."""
-    from tokitai_cli.pipeline.run import verify
+    from tokitai_cli.run.loop import verify
 
     if given["all"]:
         return _run_all(op, **given)
@@ -44,19 +44,20 @@ def run_op(
     given: Mapping[str, Any],
 ) -> int:
     """Do the `work` with what the command line gave, show what came of it, return the exit code."""
-    from tokitai_cli import console, evidence
-    from tokitai_cli.pipeline.commands import called
-    from tokitai_cli.pipeline.options import run_options
+    from tokitai_cli import evidence
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.run.commands import called
+    from tokitai_cli.run.run_options import run_options
 
-    given, front = options.split(verb, given)
+    given, front = typer_options.split(verb, given)
     resolved = run_options(op, shapes=shapes, verb=verb, **given)
     collect_garbage()
-    with console.Progress(quiet=front["quiet"]) as progress:
+    with terminal.Progress(quiet=front["quiet"]) as progress:
         outcome = work(resolved, progress)
     if front["json"]:
         sys.stdout.write(evidence.to_json(outcome.evidence))
     spec = called(resolved.loaded)
-    console.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
+    terminal.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return outcome.evidence.verdict.exit_code
@@ -64,9 +65,9 @@ def run_op(
 
 def _run_all(op: str | LoadedSpec, **given: Any) -> int:
     """Verify every built-in op, show the ops that need a look and then the index of all."""
-    from tokitai_cli import console
-    from tokitai_cli.every_op import verify_all
-    from tokitai_cli.model.verdict import worst
+    from tokitai_cli.batch.all_ops import verify_all
+    from tokitai_cli.cli import terminal
+    from tokitai_cli.core.model.verdict import worst
 
     if op:
         raise UsageError("--all is every built-in op: no OP goes with it")
@@ -74,11 +75,11 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
         if given[option]:
             mend = "each op writes NAME.json of its own into --out"
             raise UsageError(f"--{option} is for one op, not for --all", mend=mend)
-    given, front = options.split("verify", given)
+    given, front = typer_options.split("verify", given)
     collect_garbage()
-    with console.Progress(quiet=front["quiet"]) as progress:
+    with terminal.Progress(quiet=front["quiet"]) as progress:
         outcomes = verify_all(progress, **given)
-    console.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
+    terminal.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
     if outcomes[-1].ended_by is not None:
         raise outcomes[-1].ended_by
     return worst(outcome.evidence.verdict for outcome in outcomes).exit_code

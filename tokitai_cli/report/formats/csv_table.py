@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.model.text import visible
+from tokitai_cli.core.model.wording import visible
 from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.core.model.evidence import CaseRecord, Evidence
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 

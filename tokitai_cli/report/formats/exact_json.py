@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.batch import BatchIndex, IndexCase
-    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
+    from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.report.format import Look
 
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """All of the evidence, its cases inside."""
-    from tokitai_cli.encoding import to_json
+    from tokitai_cli.evidence.encoding import to_json
 
     yield to_json(found).encode()
 
 
 def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
     """The index without its cases, which have a file of their own."""
-    from tokitai_cli.encoding import line
+    from tokitai_cli.evidence.encoding import line
 
     yield msgspec.json.format(line(found), indent=1) + b"\n"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import Evidence
+    from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.report.format import Look
 
 

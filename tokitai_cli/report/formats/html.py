@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.model.text import number, visible, visible_block
+from tokitai_cli.core.model.wording import number, visible, visible_block
 from tokitai_cli.report.raw import MARKUP, Numeral, Raw, made, printer
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.batch import BatchIndex, IndexCase
-    from tokitai_cli.model.evidence import Evidence
-    from tokitai_cli.model.judged import Number
+    from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
+    from tokitai_cli.core.model.evidence import Evidence
+    from tokitai_cli.core.model.judged import Number
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 

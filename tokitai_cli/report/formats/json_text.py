@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tokitai_cli.model.text import visible_block
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import visible_block
 from tokitai_cli.report.outcomes import kind_of
 from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.core.model.evidence import CaseRecord, Evidence
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 
@@ -35,7 +35,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 def sarif(found: Evidence, look: Look) -> Iterator[bytes]:
     """A result for every case that did not pass, at its kernel's line where the text is recorded."""
-    from tokitai_cli import queries
+    from tokitai_cli.evidence import queries
 
     cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
     yield _rendered("sarif.json.j2", look, {

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.model.text import visible, visible_block
-from tokitai_cli.model.verdict import Verdict
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import visible, visible_block
 from tokitai_cli.report.outcomes import kind_of
 from tokitai_cli.report.raw import MARKUP, Raw
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.batch import BatchIndex, Failure, IndexCase
-    from tokitai_cli.model.evidence import CaseRecord, Evidence
+    from tokitai_cli.core.model.batch_record import BatchIndex, Failure, IndexCase
+    from tokitai_cli.core.model.evidence import CaseRecord, Evidence
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.templates import Target
 
@@ -64,7 +64,7 @@ class _Suite(msgspec.Struct, frozen=True):
 
 def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     """XML of a run: one suite, and a test for the run where none of its cases tells its end."""
-    from tokitai_cli import queries
+    from tokitai_cli.evidence import queries
 
     tests = [_of_case(found, case) for case in queries.cases(found)]
     if found.verdict.exit_code and not any(one.kind in ("failure", "error") for one in tests):

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tokitai_cli import queries
-from tokitai_cli.model.text import number, visible
+from tokitai_cli.core.model.wording import number, visible
+from tokitai_cli.evidence import queries
 from tokitai_cli.report.raw import Raw, printer
 
 if TYPE_CHECKING:
-    from tokitai_cli.model.evidence import Evidence
-    from tokitai_cli.model.judged import Number
+    from tokitai_cli.core.model.evidence import Evidence
+    from tokitai_cli.core.model.judged import Number
     from tokitai_cli.report.format import Look
     from tokitai_cli.report.outline import Outline
     from tokitai_cli.report.templates import Target

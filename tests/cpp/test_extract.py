@@ -1,0 +1,247 @@
+"""Kernels are taken out of programs: what they reach stays, host code goes, lines keep their numbers."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tokitai_cli.cpp.source.extract import program, take
+from tokitai_cli.cpp.source.signatures import kernels_of, unlisted
+from tokitai_cli.cpp.source.source_files import has_host_code
+from tokitai_cli.cpp.source_text import blank
+
+PROGRAM = """\
+#include <iostream>
+#include <hip/hip_runtime.h>
+#include <fancy/device.h>
+#define CHECK(x) do { if ((x) != hipSuccess) std::cerr << "no"; } while (0)
+#define TILE 16
+#define HD __host__ __device__
+typedef float real;
+struct Timer { hipEvent_t e; };
+struct Pair {
+  real a, b;
+  Pair(std::vector<real> v) : a(v[0]), b(v[1]) {}
+  HD real sum() const { return a + b; }
+  void print() { std::cout << a; }
+};
+__constant__ real table[TILE];
+static const int unused = rand();
+HD inline real twice(real x) { return 2 * x; }
+real twice_on_host(real x) { return 2 * x; }
+template <typename T>
+__global__ void __launch_bounds__(256) k(const T* x, T* y, Pair p, int n) {
+  int i = threadIdx.x;
+  if (i < n) y[i] = twice(x[i]) + table[i] + p.sum();
+}
+__global__ void other(float* x) { x[0] = wmma_of_some_gpu(x[0]); }
+TEST(A, B) { EXPECT_EQ(1, 1); }
+int main() {
+  float *x, *y;
+  CHECK(hipMalloc(&x, 4));
+  k<float><<<dim3(1), 256, 0, 0>>>(x, y, Pair(std::vector<real>{1, 2}), 1);
+  hipLaunchKernelGGL(other, dim3(1), dim3(1), 0, 0, x);
+}
+"""
+
+
+def taken(folder: Path, text: str, *wanted: str) -> list[str]:
+    """Lines of what is taken of `text`, those of the file itself."""
+    source = folder / "k.cu"
+    source.write_text(text)
+    (first, *_) = take(source, [], wanted).texts.values()
+    head, _, rest = first.partition("\n")
+    assert head == f'#line 1 "{source}"'
+    return rest.splitlines()
+
+
+def lines_with(text: str, *words: str) -> list[int]:
+    return [n for n, line in enumerate(text.splitlines(), 1) if any(w in line for w in words)]
+
+
+def test_what_a_kernel_reaches_stays_and_keeps_its_place(tmp_path: Path) -> None:
+    found = taken(tmp_path, PROGRAM.replace("#include <fancy/device.h>", ""), "k")
+    whole = PROGRAM.replace("#include <fancy/device.h>", "").splitlines()
+    kept = {n for n, line in enumerate(found, 1) if line.strip()}
+    assert kept == {1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 17, *range(19, 24)}
+    for number in kept - {11}:
+        assert found[number - 1].rstrip() == whole[number - 1].rstrip()
+    assert found[10].rstrip() == "  Pair(std::vector<real> v) ;"
+
+
+def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(PROGRAM)
+    told = take(source, [], ["k"])
+    assert told.left_out == {source: [(8, 8), (11, 11), (13, 13), (16, 16), (18, 18), (24, 31)]}
+    assert told.optional == ["fancy/device.h"]
+    assert told.files == (source,)
+
+
+def test_without_a_kernel_all_are_taken(tmp_path: Path) -> None:
+    assert any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM))
+    assert not any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM, "k"))
+
+
+def test_a_missing_header_does_not_move_lines(tmp_path: Path) -> None:
+    found = taken(tmp_path, PROGRAM, "k")
+    place = found.index("#if __has_include(<fancy/device.h>)")
+    assert found[place + 5] == "#include <fancy/device.h>"  # amid what takes HIP's votes away
+    assert found[place + 8 : place + 10] == ["#endif", "#line 4"]
+
+
+def test_own_headers_are_taken_apart_as_the_source_is(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "of.h").write_text(
+        "#pragma once\n__device__ int of() { return 1; }\nvoid host() { hipFree(0); }\n"
+    )
+    source = tmp_path / "k.cu"
+    source.write_text(
+        '#include "of.h"\n#include <of.h>\n__global__ void k(int* x) { *x = of(); }\n'
+    )
+    told = take(source, [tmp_path / "sub"], ["k"])
+    name = next(name for name in told.texts if name.endswith("-of.h"))
+    text = told.texts[name]
+    assert "of()" in text
+    assert "hipFree" not in text
+    first = next(iter(told.texts.values())).splitlines()
+    assert [line.strip() for line in first[1:3]] == [f'#include "{name}"'] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("DEFINE(float)\nint main() {}\n", "DEFINE(float)"),
+        ("DEFINE(float);\nint main() {}\n", "DEFINE(float);"),
+        ("RUN(float)\nint main() {}\n", ""),
+        (
+            "static KERNEL f(int* x) { *x = 1; }\nint main() {}\n",
+            "static KERNEL f(int* x) { *x = 1; }",
+        ),
+        ("EMPTY KERNEL f(int* x)\n{\n}\n", "EMPTY KERNEL f(int* x)\n{\n}"),
+        (
+            "#if 0\nvoid f( {\n#endif\nKERNEL g() {}\nvoid h() {}",
+            "#if 0\nvoid f( {\n#endif\nKERNEL g() {}",
+        ),
+        (
+            "#ifdef A\nKERNEL f(int a) {\n#else\nKERNEL f() {\n#endif\n}\nvoid h() {}",
+            "#ifdef A\nKERNEL f(int a) {\n#else\nKERNEL f() {\n#endif\n}",
+        ),
+        ('extern "C" {\nKERNEL f() {}\nvoid g();\n}', 'extern "C" {\nKERNEL f() {}\n}'),
+        (
+            "void g() {\n#ifdef A\n  h();\n#endif\n}\nKERNEL f() {}",
+            "#ifdef A\n#endif\nKERNEL f() {}",
+        ),
+        (
+            "KERNEL f() { c(); }\nconstexpr int c() { return E2; }\nenum E { E1, E2 };\nint d = c();",
+            "KERNEL f() { c(); }\nconstexpr int c() { return E2; }\nenum E { E1, E2 };",
+        ),
+    ],
+)
+def test_forms_of_real_programs(tmp_path: Path, text: str, want: str) -> None:
+    head = (
+        "#define KERNEL __global__ void\n#define EMPTY\n#define RUN(T) void run_##T() { main(); }\n"
+        "#define DEFINE(T) KERNEL k_##T(T* x) { *x = 1; }\n"
+    )
+    found = taken(tmp_path, head + text)
+    assert "\n".join(line.rstrip() for line in found[4:] if line.strip()) == want
+
+
+def test_host_code_is_told_from_kernels() -> None:
+    kernels = textwrap.dedent(
+        """
+        #include <cmath>
+        #ifndef TOKITAI
+        int main() { k<<<1, 1>>>(); }
+        #endif
+        __global__ void k() {}  // launched as k<<<1, 1>>>()
+        """
+    )
+    assert not has_host_code([kernels])
+    assert has_host_code(["", "void f() { hipMalloc(&x, 4); }"])
+    assert has_host_code([PROGRAM])
+
+
+def test_hollow_literals_keep_their_quotes() -> None:
+    assert blank("a(\"b<<<\", 'c'); // d", quotes=True) == "a(\"    \", ' ');     "
+
+
+@pytest.mark.parametrize("name", ["benchmark/benchmark.h", "gtest/gtest.h", "mpi.h"])
+def test_libraries_of_tests_and_bindings_are_left_out(tmp_path: Path, name: str) -> None:
+    found = taken(tmp_path, f"#include <{name}>\n__global__ void k() {{}}\nint main() {{}}\n")
+    assert not any("include <" in one or "has_include" in one for one in found)
+
+
+def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -> None:
+    text = (
+        "namespace py = pybind11;\nusing namespace py::literals;\nusing namespace std;\n"
+        "__global__ void k() {}\nint main() {}\n"
+    )
+    found = [line.strip() for line in taken(tmp_path, text)]
+    assert found[0] == "namespace pybind11 { } namespace py = pybind11;"
+    assert found[1].endswith("namespace literals { } } using namespace py::literals;")
+    assert found[2] == "namespace std { } using namespace std;"
+
+
+def test_headers_of_cuda_are_a_hosts() -> None:
+    """A .cu that includes nothing else is read as a program: those headers are not there."""
+    for name in ("cuda_runtime.h", "cuda_fp16.h", "curand_kernel.h", "cooperative_groups.h"):
+        assert has_host_code([f"#include <{name}>\n__global__ void k() {{}}\n"])
+    assert not has_host_code(["#include <hip/hip_runtime.h>\n__global__ void k() {}\n"])
+
+
+def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "shared.h").write_text("__device__ float twice(const float& x);\n")
+    (tmp_path / "more.cu").write_text(
+        '#include "shared.h"\n#include <vector>\nstatic const float by = 2;\n'
+        "__device__ float once(float);\n"
+        "__device__ float twice(const float& x) { return by * once(x); }\n"
+        "__global__ void theirs(float* y) { *y = twice(1); }\nint main() { return 0; }\n"
+    )
+    (tmp_path / "third.cu").write_text("__host__ __device__ float once(float x) { return x; }\n")
+    (tmp_path / "unused.cu").write_text("__device__ float thrice(float x) { return 3 * x; }\n")
+    text = (
+        '#include "shared.h"\n#include <iostream>\nstatic const float by = 3;\n'
+        "__global__ void ours(float* y) { *y = twice(by); }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    whole = program(tmp_path / "k.cu", [], {})
+    assert [one.name for one in kernels_of(whole)] == ["ours"]
+    assert [one.name for one in whole.joined] == ["more.cu", "third.cu"]
+    assert list(unlisted(whole)) == []
+    found = take(tmp_path / "k.cu", [], ())
+    (first, *_) = found.texts.values()
+    assert re.search(r"#define by by_(\d)\n#include \"\1-more.cu\"\n#undef by\n", first)
+    joined = next(value for name, value in found.texts.items() if name.endswith("more.cu"))
+    assert "return by * once(x)" in joined
+    assert "theirs" not in joined
+    assert "main" not in joined
+    assert "thrice" not in "".join(found.texts.values())
+
+
+def test_what_a_host_cannot_build_is_left_out_or_said_in_another_way(tmp_path: Path) -> None:
+    text = """\
+#include <iostream>
+#include <chrono>
+using namespace std;
+using namespace chrono;
+struct Point {
+  float x;
+  float of_host() const { return x; }
+  friend ostream& operator<<(ostream& out, const Point& p) { return out << p.of_host(); }
+};
+__device__ __forceinline__ int odd(int n);
+__device__ __forceinline__ int even(int n) { return n == 0 || odd(n - 1); }
+__device__ __forceinline__ int odd(int n) { return n != 0 && even(n - 1); }
+__device__ __forceinline__ int half(int n) { return n / 2; }
+__global__ void k(Point* p) { p->x = even(half(3)); }
+"""
+    whole = "\n".join(taken(tmp_path, text))
+    assert re.findall(r"(\w+) +int (\w+)\(int n\)", whole) == [
+        ("inline", "odd"), ("inline", "even"), ("inline", "odd"), ("__forceinline__", "half")
+    ]  # fmt: skip
+    assert "operator<<" not in whole
+    assert "namespace std { namespace chrono { } } using namespace chrono;" in whole

@@ -1,0 +1,177 @@
+"""Instructions that steer a wave or have no effect, and that no entry of the table goes untested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.devices.gfx import machine, test_memory
+from tests.devices.gfx.machine import STATE, program, run
+from tests.devices.gfx.reference import REFERENCE
+from tests.devices.gfx.scalar_reference import SCALAR
+from tests.devices.gfx.test_semantics import DIVISION
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate import table
+
+WORD = 0xFFFFFFFF
+SAVED: dict[str, Callable[[int, int], int]] = {
+    "and": lambda a, e: a & e,
+    "or": lambda a, e: a | e,
+    "xor": lambda a, e: a ^ e,
+    "nand": lambda a, e: ~(a & e),
+    "nor": lambda a, e: ~(a | e),
+    "xnor": lambda a, e: ~(a ^ e),
+    "and_not0": lambda a, e: ~a & e,
+    "or_not0": lambda a, e: ~a | e,
+    "and_not1": lambda a, e: a & ~e,
+    "or_not1": lambda a, e: a | ~e,
+}
+# Whether a branch is taken, of a state.
+TAKEN: dict[str, Callable[[Any], bool]] = {
+    "s_branch": lambda state: True,
+    "s_cbranch_scc0": lambda state: state["scc"] == 0,
+    "s_cbranch_scc1": lambda state: state["scc"] == 1,
+    "s_cbranch_vccz": lambda state: state["s"][106] == 0,
+    "s_cbranch_vccnz": lambda state: state["s"][106] != 0,
+    "s_cbranch_execz": lambda state: state["exec"] == 0,
+    "s_cbranch_execnz": lambda state: state["exec"] != 0,
+}
+# Where the wave stands afterwards: ready, at a barrier, ended, stopped.
+STATES = {"barrier": 1, "end": 2, "trap": 3}
+HERE, TARGET = 0x100, 0x180
+
+
+def of_kind(*kinds: str) -> list[str]:
+    return sorted(name for name, entry in table().items() if entry.kind in kinds)
+
+
+def states(count: int, rounds: int = 6) -> Any:
+    random = np.random.default_rng(9)
+    made = np.zeros(count * rounds, STATE)
+    made["case"] = np.repeat(np.arange(count), rounds)
+    for part in ("v", "s", "memory"):
+        made[part] = random.integers(0, 256 if part == "memory" else 2**32, made[part].shape)
+    made["exec"] = random.integers(0, 2**32, len(made))
+    made["exec"][::rounds], made["s"][1::rounds, 106] = 0, 0
+    made["scc"] = random.integers(0, 2, len(made))
+    return made
+
+
+def one(name: str, *src: Operand, dst: Operand | None = None, **modifiers: Any) -> Instruction:
+    return Instruction(HERE, 4, name, "SOPP", (dst,) if dst else (), src, modifiers)
+
+
+def unchanged(first: Any, last: Any, *but: str) -> bool:
+    """Whether all else of a state is; `s[20:21]` lead to the memory."""
+    kept = [at for at in range(128) if at not in (20, 21)]
+    return all(
+        np.array_equal(*(each[part][kept] if part == "s" else each[part] for each in (first, last)))
+        for part in machine.HELD
+        if part not in but
+    )
+
+
+def test_masks_are_saved_and_made() -> None:
+    names = of_kind("saveexec", "wrexec")
+    assert len(names) == len(SAVED) + 2
+    a, d = Operand("s", 40), Operand("s", 50)
+    before = states(len(names))
+    after = run(program([one(name, a, dst=d) for name in names]), before)
+    for first, last in zip(before, after, strict=True):
+        name = names[first["case"]]
+        function = SAVED[name.removeprefix("s_").rpartition("_")[0].rpartition("_")[0]]
+        old, made = int(first["exec"]), function(int(first["s"][40]), int(first["exec"])) & WORD
+        assert int(last["exec"]) == made, name
+        assert int(last["s"][50]) == (made if "wrexec" in name else old), name
+        assert int(last["scc"]) == (made != 0), name
+        assert unchanged(first, last, "exec", "s", "scc"), name
+
+
+def test_branches_are_taken_where_they_must() -> None:
+    names = of_kind("branch")
+    assert set(names) == set(TAKEN)
+    before = states(len(names))
+    after = run(program([one(name, target=TARGET) for name in names]), before)
+    for first, last in zip(before, after, strict=True):
+        name = names[first["case"]]
+        assert bool(last["taken"]) == TAKEN[name](first), name
+        assert unchanged(first, last, "taken"), name
+
+
+def test_waves_stop_and_go_on_elsewhere() -> None:
+    names = of_kind(*STATES)
+    jumps = of_kind("jump", "call", "getpc")
+    code = [one(name) for name in names]
+    for name in jumps:
+        operands = () if name.startswith("s_getpc") else (Operand("s", 40, 2),)
+        code.append(one(name, *operands, dst=Operand("s", 50, 2)))
+    before = states(len(code))
+    before["s"][:, 40], before["s"][:, 41] = TARGET, 0
+    after = run(program(code), before)
+    for first, last in zip(before, after, strict=True):
+        name = code[first["case"]].name
+        state, back = (
+            STATES.get(table()[name].kind, 0),
+            int(last["s"][50]) | int(last["s"][51]) << 32,
+        )
+        assert int(last["state"]) == state, name
+        if name in jumps:
+            assert int(last["pc"]) == (0 if "getpc" in name else TARGET), name
+            assert "setpc" in name or back == HERE + 4, name
+        assert unchanged(first, last, "state", "pc", "s"), name
+
+
+def test_waits_and_hints_change_nothing() -> None:
+    names = of_kind("none", "fence", "sendmsg")
+    before = states(len(names), 1)
+    after = run(program([one(name, simm16=3) for name in names]), before)
+    for first, last in zip(before, after, strict=True):
+        assert unchanged(first, last), names[first["case"]]
+
+
+def test_scalars_are_loaded() -> None:
+    names = of_kind("smem")
+    code = [
+        one(name, Operand("s", 20, 2), Operand("null"), dst=Operand("s", 40), offset=16)
+        for name in names
+    ]
+    before = states(len(names))
+    for first, last in zip(before, run(program(code), before), strict=True):
+        count = int(names[first["case"]].removeprefix("s_load_b")) // 32
+        assert np.array_equal(
+            last["s"][40 : 40 + count], first["memory"].view("<u4")[4 : 4 + count]
+        )
+        kept = [*range(20), *range(22, 40), *range(40 + count, 128)]
+        assert np.array_equal(last["s"][kept], first["s"][kept])
+
+
+@pytest.mark.parametrize("name", ["v_swap_b32", "v_movreld_b32"])
+def test_registers_are_exchanged_and_found_by_number(name: str) -> None:
+    a, b = Operand("v", 4), Operand("v", 6)
+    before = states(1)
+    before["s"][:, 125] = 3
+    after = run(program([one(name, b, dst=a)]), before)
+    for first, last in zip(before, after, strict=True):
+        active = first["exec"] >> np.arange(32, dtype=np.uint32) & 1 == 1
+        want = first["v"].copy()
+        if name == "v_swap_b32":
+            want[4], want[6] = (
+                np.where(active, first["v"][6], first["v"][4]),
+                np.where(active, first["v"][4], first["v"][6]),
+            )
+        else:
+            want[7] = np.where(active, first["v"][6], first["v"][7])
+        assert np.array_equal(last["v"], want)
+
+
+def test_every_entry_of_the_table_is_executed() -> None:
+    """Each is visited by a test of its kind, against an evaluation beside it."""
+    visited = {*REFERENCE, *SCALAR, *DIVISION, *TAKEN, *of_kind(*test_memory.KINDS)}
+    visited |= {*test_memory.CROSSING, "v_swap_b32", "v_movreld_b32"}
+    visited |= {*of_kind("saveexec", "wrexec", "smem", *STATES, "jump", "call", "getpc")}
+    visited |= {*of_kind("none", "fence", "sendmsg")}
+    assert visited == set(table())
+    assert len(visited) > 800

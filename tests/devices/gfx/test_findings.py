@@ -1,0 +1,119 @@
+"""Seeded faults are found while machine code runs, at their lines; right kernels have no finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.devices.gfx.compilers import COMPILERS, toolchain
+from tests.devices.sanitizers import specs
+from tests.runs import run
+from tokitai_cli import evidence as stage
+from tokitai_cli.cli.app import run as command
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.verdict import Verdict
+
+# Faults that show in machine code, of each kind.
+SEEN = (
+    *("missing_barrier", "reused_reduction", "overwritten_tile", "past_workspace", "past_by_one"),
+    *("past_by_pages", "far_past", "in_front", "write_past", "past_shared", "past_dynamic"),
+    *("unset_output", "unset_workspace"),
+    *("blocks_race", "blocks_read_race", "ticket"),
+)
+OWN = Path(__file__).parent / "unset.hip"
+# What is found in them refutes, but in this one, where one of two accesses is atomic.
+MILD = "set_beside_adds"
+
+
+def placed(case: CaseRecord) -> set[tuple[str, int]]:
+    """Kind and line of each finding of the device in the source, a mixed race by that name."""
+    return {
+        ("mixed-race" if one.severity == "warning" and one.kind == "race" else one.kind, int(line))
+        for one in case.findings
+        if one.tool == "gfx device"
+        for place in one.location.split(", ")
+        for path, _, line in [place.rpartition(":")]
+        if Path(path).name == "faults.hip"
+    }
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_registers_that_nothing_has_written_and_shared_words_are_found(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain(compiler, monkeypatch)
+    names = list(specs.kernels(OWN))
+    evidence = run(specs.write_spec(tmp_path, names, OWN), tmp_path, device="gfx")
+    told = {case.variant: case for case in evidence.cases}
+    assert len(told) == 2 * len(names)
+    for name in names:
+        right, wrong = told[f"{name}-false"], told[f"{name}-true"]
+        assert not right.findings, (name, right.findings)
+        assert specs.marks(name, OWN) <= placed(wrong), (name, wrong.findings)
+        assert (wrong.verdict is Verdict.REFUTED) == (name != MILD), (name, wrong.reason)
+
+
+def test_seeded_faults_are_found_at_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, (*SEEN, "bins_read_early"))
+    evidence = run(spec, tmp_path, device="gfx")
+    told = {}
+    for case in evidence.cases:
+        name, _, wrong = case.variant.rpartition("-")
+        told[name, wrong == "true"] = placed(case)
+        if wrong == "false":
+            assert not case.findings, (name, case.findings)
+        elif name in SEEN:
+            assert case.verdict is Verdict.REFUTED, (name, case.reason)
+    missed = {name: told[name, True] for name in SEEN if not specs.marks(name) <= told[name, True]}
+    assert not missed
+    (mixed,) = [case for case in evidence.cases if case.variant == "bins_read_early-true"]
+    races = [one for one in mixed.findings if one.kind == "race"]
+    assert races, mixed.findings
+    assert {one.severity for one in races} == {"warning"}
+
+
+def test_findings_name_arrays_and_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, ("past_by_one", "overwritten_tile"))
+    evidence = run(spec, tmp_path, device="gfx", variant=["past_by_one-true"])
+    (one,) = evidence.cases[0].findings
+    assert one.array == "x[64] of 64 elements"
+    assert one.threads == "block (0,0,0), thread (63,0,0)"
+    assert "global_load_b32" in one.message
+    evidence = run(spec, tmp_path, device="gfx", variant=["overwritten_tile-true"])
+    race = next(one for one in evidence.cases[0].findings if one.kind == "race")
+    assert "ds_store_b32" in race.message
+    assert "ds_load_b32" in race.message
+    assert "wave" in race.threads
+
+
+@pytest.mark.parametrize(("device", "verb"), [("gfx", "verify"), ("cpu", "sanitize")])
+def test_what_is_left_out_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, verb: str
+) -> None:
+    toolchain("clang", monkeypatch)
+    spec = specs.write_spec(tmp_path, ("past_by_one",))
+    reads = "\n".join(f"    sum += seen[{at % 64}];" for at in range(100))
+    (tmp_path / "faults.hip").write_text(f"""#include <hip/hip_runtime.h>
+template <bool wrong>
+__global__ void past_by_one(const float* x, float* y, float* ws, const int* k, int n) {{
+  const volatile float* seen = ws;
+  float sum = x[threadIdx.x];
+  if (wrong) {{
+{reads}
+  }}
+  y[threadIdx.x] = sum;
+}}
+""")
+    words = [verb, str(spec), "--variant", "past_by_one-true", "--device", device]
+    assert command([*words, "--out", str(tmp_path / "out"), "-q"]) == 1
+    (path,) = (tmp_path / "out").glob("*.json")
+    (case,) = stage.read(path).cases
+    *told, last = [one for one in case.findings if one.tool != "AddressSanitizer"]
+    assert (last.kind, last.severity) == ("left-out", "error")
+    assert len({one.location for one in told}) == len(told) <= 64
+    assert sum(one.count for one in case.findings) % 100 == 0

@@ -1,0 +1,129 @@
+"""Calls of users' Python: each in a process of its own, forked from one that has numpy loaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from tests.cluster_processes import waited
+from tests.spec_example import write_example
+from tokitai_cli import spec as spec_stage
+from tokitai_cli.core.errors import OracleError
+from tokitai_cli.oracles import references
+from tokitai_cli.oracles.user import calls
+from tokitai_cli.spec import plan
+
+RIGHT = "return {'c': inputs['a'].astype('f8') + inputs['b']}"
+
+
+def ask(folder: Path, body: str, *, head: str = "", timeout: float = 60.0) -> str:
+    """What an oracle with this body prints."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    text = (
+        f"import os, sys\nimport numpy as np\n{head}\n\ndef vector_add(params, inputs, scalars):\n"
+    )
+    loaded = spec_stage.load(write_example(folder, oracle=text + lines))
+    case = plan.case_of(loaded, "main", {"n": 4}, "normal", 0)
+    arrays = {name: np.ones(4, np.float32) for name in ("a", "b")}
+    said: list[str] = []
+    found = references.expect(case, arrays, timeout=timeout, log=said.append)
+    assert np.all(found["c"].reference == 2)
+    return "\n".join(said)
+
+
+def forker() -> int:
+    """Process number of the one that forks; the last call has given it back."""
+    return calls._IDLE[-1]._child.pid
+
+
+def test_nothing_of_a_call_is_left_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("seen = []\n")
+    body = (
+        "beside.seen.append(1)\n"
+        "print(len(beside.seen), getattr(np, 'left', 'none'), os.environ.get('LEFT'), sys.argv[1:0])\n"
+        "np.left = os.environ['LEFT'] = 'behind'\n"
+        "np.add = None; sys.path.clear(); sys.modules['json'] = None\n"
+        "os.close(0)\n" + RIGHT
+    )
+    told = [ask(tmp_path, body, head="import beside") for _ in range(3)]
+    assert told == ["1 none None []"] * 3
+    first = forker()
+    ask(tmp_path, RIGHT)
+    assert forker() == first
+    (tmp_path / "beside.py").write_text("seen = [0]\n")
+    assert ask(tmp_path, body, head="import beside") == "2 none None []"
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_no_dead_process_is_left_by_a_call(tmp_path: Path) -> None:
+    ask(tmp_path, RIGHT)
+    children = psutil.Process(forker()).children
+    waited(lambda: not children())
+    with pytest.raises(OracleError, match="exit 3"):
+        ask(tmp_path, "os._exit(3)")
+    waited(lambda: not children())
+
+
+def test_calls_draw_numbers_of_their_own(tmp_path: Path) -> None:
+    body = "import random\nprint(np.random.rand(), random.random())\n" + RIGHT
+    one, two = (ask(tmp_path, body).split() for _ in range(2))
+    assert not set(one) & set(two)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)", r"without an answer \(SIGKILL"),
+        ("os.kill(os.getpid(), 11)", r"without an answer \(signal 11\)"),
+        ("os._exit(3)", r"without an answer \(exit 3\)"),
+        ("import time\ntime.sleep(60)", r"gave no answer in 2 s and was ended"),
+    ],
+    ids=["forker-killed", "crashed", "left", "hung"],
+)
+def test_the_next_call_goes_on_after_one_that_died(tmp_path: Path, body: str, words: str) -> None:
+    with pytest.raises(OracleError, match=words):
+        ask(tmp_path, body, timeout=2)
+    ask(tmp_path, RIGHT)
+
+
+def test_the_forking_process_is_started_anew_when_it_died_between_calls(tmp_path: Path) -> None:
+    ask(tmp_path, RIGHT)
+    first = forker()
+    os.kill(first, signal.SIGKILL)
+    ask(tmp_path, RIGHT)
+    assert forker() != first
+
+
+def test_what_a_call_started_ends_with_it(tmp_path: Path) -> None:
+    body = (
+        "import subprocess\n"
+        "print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL).pid, flush=True)\n"
+        + RIGHT
+    )
+    pid = int(ask(tmp_path, body))
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if state in "ZX":
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pid} still runs")
+
+
+def test_the_environment_is_that_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "print(os.environ.get('TMPDIR'), os.environ.get('SECRET'))\n" + RIGHT
+    monkeypatch.setenv("SECRET", "kept")
+    ask(tmp_path, body)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert ask(tmp_path, body) == f"{tmp_path} None"

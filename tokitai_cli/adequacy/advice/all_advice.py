@@ -1,0 +1,71 @@
+"""All advice for a spec, and the spec's file with it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from tokitai_cli import spec
+from tokitai_cli.adequacy.advice.edit import Advice, edited
+from tokitai_cli.adequacy.advice.fixed_settings import of_settings
+from tokitai_cli.adequacy.advice.formula_changes import of_formulas
+from tokitai_cli.adequacy.advice.suite_shapes import of_shapes
+from tokitai_cli.core import storage
+from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.run.specs import check_oracles
+from tokitai_cli.spec import plan
+
+
+def advise(loaded: LoadedSpec) -> Iterator[Advice]:
+    """What the spec cannot tell: of shapes, of settings, then of checks and profiles. Runs no kernel."""
+    yield from itertools.chain(of_shapes(loaded), of_settings(loaded), of_formulas(loaded))
+
+
+def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]:
+    """Write the spec's file with all edits that leave it a spec: how many, and why others do not.
+
+    Raises UsageError for a spec that ships with the tool or has changed meanwhile, StorageError where
+    the file cannot be written.
+    """
+    if (loaded.path.stem, loaded.path) in spec.builtin():
+        mend = "copy it, with its kernel, and name the copy"
+        raise UsageError(f"{loaded.spec.op} ships with the tool: it is left as it is", mend=mend)
+    text, done, refused = loaded.text, 0, []
+    for one in advice:
+        if not one.edits:
+            continue
+        try:
+            new = edited(text, one.edits)
+            _require_whole(loaded, new)
+        except (TokitaiError, LookupError, TypeError, ValueError) as error:
+            refused.append(f"{one.text}: left out, since the spec would not be one: {error}")
+            continue
+        text, done = new, done + 1
+    if done:
+        if spec.file_bytes(loaded) != storage.read_plain(loaded.path):
+            raise UsageError(f"{loaded.path} has changed meanwhile", mend="run it again")
+        try:
+            storage.write(loaded.path, text.encode())
+        except OSError as error:
+            raise StorageError(f"{loaded.path} cannot be written: {error.strerror}") from None
+    return done, refused
+
+
+def _require_whole(loaded: LoadedSpec, text: str) -> None:
+    """Raise where the text is no spec, has a suite without cases, or no longer has a case of before."""
+    new = spec.load(loaded.path, text.encode())
+    check_oracles(new)
+    for suite in new.spec.suites:
+        cases = plan.plan(new, plan.Selection(suite=suite)).cases
+        if suite in loaded.spec.suites:
+            kept = {_content(one, loaded) for one in cases}
+            for one in plan.plan(loaded, plan.Selection(suite=suite)).cases:
+                if _content(one, loaded) not in kept:
+                    raise UsageError(f"the case {one.id} would be another one")
+
+
+def _content(case: Case, loaded: LoadedSpec) -> str:
+    """What a case is, by the sizes that the spec had before."""
+    shape = tuple(case.shape[name] for name in loaded.spec.params)
+    return repr((case.variant_name, case.profile, shape, case.buffers, case.launches))

@@ -1,0 +1,223 @@
+"""Changes of a formula that survive checks and profiles, and limits that its bound makes needless."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tokitai_cli import judge
+from tokitai_cli.adequacy.advice.edit import Advice, Edit
+from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
+from tokitai_cli.adequacy.advice.score import cases_of, judged
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.draws import CANDIDATES
+from tokitai_cli.core.model.judged import ChangesRecord
+from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
+from tokitai_cli.evidence.left_open import NON_FINITE
+from tokitai_cli.evidence.survivors import left_of
+from tokitai_cli.run.prepare import Prepared
+
+_SECONDS = 20.0
+_SHOWN = 3
+
+
+def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
+    """For each output that a formula is the oracle of: checks and profiles that would tell more."""
+    for name, variant in loaded.spec.variants.items():
+        if not variant.by_formula:
+            continue
+        found: dict[str, list[ChangesRecord]] = {}
+        seen, changed = dict[str, None](), set[str]()
+        wider: dict[int, list[bool]] = {}
+        missing = kinds_of(loaded, name)
+        for case, ready, judgement in judged(cases_of(loaded, name), {}):
+            yield from _not_finite(case, ready)
+            missing -= shown_by(case, ready)
+            seen |= dict.fromkeys({**case.variant.outputs, **case.variant.inout})
+            changed |= {one.output for one in judgement.changes}
+            for one in _wrong(judgement):
+                found.setdefault(one.output, []).append(one)
+            for index, check in enumerate(variant.checks):
+                told = judge.covered(case, check, ready.expectations)
+                if told is not None:
+                    wider.setdefault(index, []).append(told)
+        for output in (one for one in seen if one not in changed):
+            yield Advice(
+                f"{name}: no change of the formula alters {output}: nothing scores its checks"
+            )
+        yield from _of_checks(name, variant, found)
+        untold = {output: set(left_of(records).untold) for output, records in found.items()}
+        proposed = list(_of_profiles(loaded, name, untold, missing))
+        yield from proposed
+        missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
+        yield from _of_kinds(loaded, name, missing)
+        for index, said in wider.items():
+            if all(said):
+                yield _needless(name, index, variant.checks[index])
+
+
+def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
+    """Outputs that are mostly no numbers, of a profile without NaN and infinities of its own."""
+    if any(one.nonfinite for one in ready.records):
+        return
+    for name, told in ready.expectations.items():
+        written = {**case.variant.outputs, **case.variant.inout}
+        if told.reference.size and not written[name].non_finite:
+            share = 1 - np.count_nonzero(np.isfinite(told.reference)) / told.reference.size
+            if share > NON_FINITE:
+                said = (
+                    f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite on the profile "
+                )
+                yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
+
+
+def _wrong(judgement: judge.Judgement) -> Iterator[ChangesRecord]:
+    """What became of changes of the formula, and of the wrong outputs that any output is tried with."""
+    yield from judgement.changes
+    kept = [one for one in judgement.mutants if not one.told]
+    for output in dict.fromkeys(one.output for one in kept):
+        every = [
+            (one.status, f"the wrong output {one.kind}") for one in kept if one.output == output
+        ]
+        ends = ("accepted", "not-eligible", "rejected")
+        accepted, untold, rejected = ([words for end, words in every if end == one] for one in ends)
+        yield ChangesRecord(
+            output=output,
+            tried=len(accepted) + len(untold) + len(rejected),
+            accepted=accepted,
+            untold=untold,
+            rejected=rejected,
+            rows=0,
+        )
+
+
+def _of_checks(
+    name: str, variant: Variant, found: Mapping[str, Sequence[ChangesRecord]]
+) -> Iterator[Advice]:
+    for output, records in found.items():
+        accepted = left_of(records).accepted
+        if not accepted:
+            continue
+        bounded = any(
+            one.metric == "bound" and one.output in ("", output) for one in variant.checks
+        )
+        said = f"{name}: the checks of {output} let pass {_shown(accepted)}"
+        if bounded:
+            yield Advice(f"{said}, on profiles that its bound is not for")
+            continue
+        check = {"metric": "bound", "output": output, "why": "every rounding of the formula"}
+        yield Advice(said, (Edit(("variants", name, "checks"), check, appended=True),))
+
+
+def _of_profiles(
+    loaded: LoadedSpec, name: str, untold: Mapping[str, set[str]], asked: set[str]
+) -> Iterator[Advice]:
+    """The profiles that tell most of what none of the spec's does, until none tells more.
+
+    asked: of several that tell as much, these go first.
+    """
+    left = {(output, words) for output, every in untold.items() for words in every}
+    if not left:
+        return
+    told = _told_by_candidates(loaded, name, left)
+    while told:
+        best = max(told, key=lambda one: (len(told[one] & left), one in asked))
+        seen = told.pop(best) & left
+        if not seen:
+            break
+        left -= seen
+        yield _profile(loaded, name, best, [words for _, words in sorted(seen)])
+    if left:
+        words = [words for _, words in sorted(left)]
+        yield Advice(f"{name}: no profile that was tried tells {_shown(words)}, which may be none")
+
+
+def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advice]:
+    """Profiles at which kernels of the formula's kind often fail, where it gives numbers there."""
+    for key in sorted(missing - loaded.spec.profiles.keys()):
+        told = _with_profile(loaded, name, key, _candidate(loaded, name, key))
+        every = list(judged(cases_of(told, name, (key,)), {}))
+        if every and not any(True for case, ready, _ in every for _ in _not_finite(case, ready)):
+            yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
+
+
+def _told_by_candidates(
+    loaded: LoadedSpec, name: str, wanted: set[tuple[str, str]]
+) -> dict[str, set[tuple[str, str]]]:
+    """What each candidate tells, with the spec's own checks."""
+    start = time.monotonic()
+    found: dict[str, set[tuple[str, str]]] = {}
+    own = loaded.spec.variants[name].profiles
+    for key in CANDIDATES:
+        if time.monotonic() - start > _SECONDS:
+            break
+        known = loaded.spec.profiles.get(key)
+        if known is not None and (not own or key in own):
+            continue
+        profile = _candidate(loaded, name, key) if known is None else known
+        spec = _with_profile(loaded, name, key, profile)
+        for case, ready, judgement in judged(cases_of(spec, name, (key,)), {}):
+            if known is None and any(_not_finite(case, ready)):
+                continue
+            found[key] = {
+                (one.output, words) for one in _wrong(judgement) for words in one.rejected
+            } & wanted
+    return found
+
+
+def _inputs(loaded: LoadedSpec, name: str) -> dict[str, Draw | str]:
+    """Draws that the variant's first profile with any has for single arrays: what they need to be."""
+    profiles = loaded.spec.variants[name].profiles or loaded.spec.profiles
+    every = (loaded.spec.profiles[one].inputs for one in profiles)
+    return next(filter(None, every), {})
+
+
+def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> LoadedSpec:
+    spec, variant = loaded.spec, loaded.spec.variants[name]
+    if variant.profiles:
+        variant = msgspec.structs.replace(variant, profiles=[*variant.profiles, key])
+    spec = msgspec.structs.replace(
+        spec,
+        profiles={**spec.profiles, key: profile},
+        variants={**spec.variants, name: variant},
+    )
+    return msgspec.structs.replace(loaded, spec=spec)
+
+
+def _candidate(loaded: LoadedSpec, name: str, key: str) -> Profile:
+    draw, told = CANDIDATES[key]
+    return Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
+
+
+def _added(loaded: LoadedSpec, name: str, key: str) -> tuple[Edit, ...]:
+    """Edits by which a variant runs a candidate, or a profile of the spec's that it does not run yet."""
+    edits = []
+    if key not in loaded.spec.profiles:
+        profile = msgspec.to_builtins(_candidate(loaded, name, key))
+        edits.append(Edit(("profiles", key), profile))
+    if loaded.spec.variants[name].profiles:
+        edits.append(Edit(("variants", name, "profiles"), key, appended=True))
+    return tuple(edits)
+
+
+def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
+    said = f"{name}: no profile tells {_shown(words)}; on {key} the checks reject "
+    return Advice(said + ("it" if len(words) == 1 else "them"), _added(loaded, name, key))
+
+
+def _needless(name: str, index: int, check: Check) -> Advice:
+    limit = check.tolerances or f"{check.limit:g}"
+    at = f"variants.{name}.checks[{index}]"
+    of = f" of {check.output}" if check.output else ""
+    said = f"{name}: the flat limit {check.metric} {limit}{of} is wider than the bound everywhere"
+    return Advice(
+        f"{said} that was looked at: it rejects nothing that the bound lets pass", needless=at
+    )
+
+
+def _shown(words: Sequence[str]) -> str:
+    more = f"; and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return "; ".join(words[:_SHOWN]) + more

@@ -1,0 +1,68 @@
+"""Values at which kernels of a formula's kind often fail, and whether any profile has them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core import storage
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.oracles.user.imported import file_of
+from tokitai_cli.run.prepare import Prepared
+
+_LARGE = 89.0  # whose exponential overflows in float32
+_Floats = NDArray[np.floating[Any]]
+
+
+def _has_ties(array: _Floats) -> bool:
+    rows = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, -1)
+    return any(len(np.unique(row)) < row.size for row in rows[:64])
+
+
+# By the profile that has them: what is missing, and what shows that it is not.
+KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
+    "large": (
+        "takes exponentials and a maximum, and no profile is so large that they overflow",
+        lambda array: bool(np.abs(array).max() >= _LARGE),
+    ),
+    "negative": (
+        "takes the largest of values, and on no profile are all below 0, so it could start there",
+        lambda array: bool(array.max() < 0),
+    ),
+    "ties": ("gives places of values, and no profile has equal ones", _has_ties),
+}
+
+
+def kinds_of(loaded: LoadedSpec, variant: str) -> set[str]:
+    """Kinds of KINDS that a formula of the user's asks for, by the functions of numpy that it calls."""
+    oracle = loaded.spec.variants[variant].oracle
+    if not loaded.spec.variants[variant].own_oracle:
+        return set()
+    text = storage.read_plain(file_of(oracle, loaded.path.parent)).decode("utf-8", errors="replace")
+    nodes = list(ast.walk(ast.parse(text)))
+    functions = (one.func for one in nodes if isinstance(one, ast.Call))
+    called = {one.attr for one in functions if isinstance(one, ast.Attribute)}
+    products = called & {"einsum", "matmul", "dot"} or any(
+        isinstance(one, ast.MatMult) for one in nodes
+    )
+    places = called & {"argmax", "argmin", "argsort", "argpartition"}
+    largest = called & {"max", "amax", "argmax", "sort", "argsort"}
+    found = {"ties"} if places else set()
+    found |= {"negative"} if largest and not products else set()  # of two negative ones is none
+    return found | ({"large"} if called & {"exp", "exp2"} and largest else set())
+
+
+def shown_by(case: Case, ready: Prepared) -> set[str]:
+    """Kinds that some array of floats of the case has."""
+    floats = [
+        np.asarray(ready.arrays[one.name], dtype=np.float64)
+        for one in case.buffers
+        if one.name in ready.arrays and one.dtype in FORMATS and one.elements > 1
+    ]
+    finite = [one for one in floats if np.isfinite(one).all()]
+    return {kind for kind, (_, has) in KINDS.items() if any(map(has, finite))}

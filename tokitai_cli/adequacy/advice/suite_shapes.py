@@ -1,0 +1,142 @@
+"""What the shapes of a spec's suites never are: unequal, other, with a tail, of several blocks."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from tokitai_cli.adequacy.advice.edit import Advice, Edit
+from tokitai_cli.core.errors import TokitaiError
+from tokitai_cli.core.expressions import holds, names_in
+from tokitai_cli.core.model.case import LoadedSpec, Shape
+from tokitai_cli.spec import plan
+
+SUITE = "quick"
+# What is added to a size until a shape shows what is asked for.
+_STEPS = (1, 3, 7, 16, 19, 32, 33, 64, 100, 128, 256, 257, 300, 512, 1025)
+# Bytes of a case that is proposed at most.
+_LARGEST = 1 << 24
+_CEILING = re.compile(r"ceil_div\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)")
+_WRITTEN_OUT = re.compile(r"\(\s*([^()]+?)\s*\+\s*(\d+)(\s*-\s*1)?\s*\)\s*//\s*(\d+)")
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """A comparison that some shape should meet, and the params that decide it.
+
+    said: of a variant without such a shape; why: of a shape that is one.
+    """
+
+    names: tuple[str, ...]
+    comparison: str
+    said: str
+    why: str
+
+    def met(self, shape: Shape) -> bool:
+        """Whether the shape is such a one."""
+        return holds(self.comparison, shape)
+
+
+def suite_of(loaded: LoadedSpec) -> str:
+    """Suite that shapes are added to."""
+    suites = loaded.spec.suites
+    return SUITE if SUITE in suites or not suites else next(iter(suites))
+
+
+def of_shapes(loaded: LoadedSpec) -> Iterator[Advice]:
+    """A shape for each goal that no shape of any suite meets; one shape may meet the goals after it."""
+    spec = loaded.spec
+    proposed: list[Shape] = []
+    for name in spec.variants:
+        seen = _shapes(loaded, name)
+        if not seen:
+            continue
+        for goal in _goals(loaded, name, seen):
+            every = [*seen, *proposed]
+            if any(goal.met(shape) for shape in every):
+                continue
+            found = _search(loaded, name, goal, every)
+            said = f"{name}: {goal.said}"
+            if found is None:
+                yield Advice(f"{said}; no shape that the spec admits changes that")
+                continue
+            proposed.append(found)
+            default = {key: param.default for key, param in spec.params.items()}
+            given = {key: size for key, size in found.items() if size != default[key]}
+            value = {"shape": given, "why": goal.why}
+            yield Advice(said, (Edit(("suites", suite_of(loaded)), value, appended=True),))
+
+
+def _shapes(loaded: LoadedSpec, variant: str) -> list[Shape]:
+    """Shapes of all suites that the variant takes; its default where there is none."""
+    found: dict[tuple[int, ...], Shape] = {}
+    for suite in loaded.spec.suites:
+        try:
+            cases = plan.plan(loaded, plan.Selection(variants=(variant,), suite=suite)).cases
+        except TokitaiError:
+            continue
+        found |= {tuple(one.shape.values()): one.shape for one in cases if not one.expect_empty}
+    if not found and (example := plan.example(loaded, variant)):
+        return [example.shape]
+    return list(found.values())
+
+
+def _goals(loaded: LoadedSpec, name: str, seen: list[Shape]) -> Iterator[Goal]:
+    spec, variant = loaded.spec, loaded.spec.variants[name]
+    words = set(re.findall(r"\w+", str(msgspec.to_builtins(variant))))
+    roles = (variant.inputs, variant.outputs, variant.inout, variant.workspaces)
+    extents = (extent for role in roles for one in role.values() for extent in one.shape)
+    sizes = {word for extent in extents for word in names_in(str(extent))}
+    used = [one for one in spec.params if one in words]
+    for a, b in itertools.combinations([one for one in used if one in sizes], 2):
+        said = f"{a} and {b} are equal in every shape: one in the other's place does not show"
+        yield Goal((a, b), f"{a} != {b}", said, f"{a} and {b} differ")
+    for a in used:
+        values = {shape[a] for shape in seen}
+        if len(values) == 1 and spec.params[a].min != spec.params[a].max:
+            (value,) = values
+            yield Goal((a,), f"{a} != {value}", f"{a} is {value} in every shape", f"another {a}")
+    for extent in dict.fromkeys(str(one) for launch in variant.launches for one in launch.grid):
+        yield from _of_grid(extent, spec.params)
+
+
+def _of_grid(extent: str, params: Collection[str]) -> Iterator[Goal]:
+    """Blocks, and tails of them, of one extent of a grid."""
+    names = tuple(one for one in names_in(extent) if one in params)
+    if not names or len(names) < len(set(names_in(extent))):
+        return  # a constant, or of a loop's step
+    said = f"the grid's {extent} is 1 in every shape: no second block runs"
+    yield Goal(names, f"{extent} > 1", said, "more than one block")
+    written_out = _WRITTEN_OUT.findall(extent)
+    same = [
+        (size, part) for size, n, less, part in written_out if int(n) - bool(less) + 1 == int(part)
+    ]
+    for size, part in [*_CEILING.findall(extent), *same]:
+        if inner := tuple(one for one in names_in(size) if one in params):
+            said = (
+                f"{part} divides {size} in every shape of several blocks: no guard of a tail runs"
+            )
+            tail = f"({size}) % ({part}) != 0 and ({size}) > ({part})"
+            yield Goal(inner, tail, said, f"a tail of {size}")
+
+
+def _search(loaded: LoadedSpec, variant: str, goal: Goal, seen: list[Shape]) -> Shape | None:
+    """The smallest of some shapes near those of the suites that meets the goal and can be planned."""
+    found: list[tuple[int, Shape]] = []
+    for base, name, step in itertools.product(seen, goal.names, _STEPS):
+        shape = {**base, name: base[name] + step}
+        if not goal.met(shape):
+            continue
+        chosen = {key: (size,) for key, size in shape.items()}
+        try:
+            cases = plan.plan(loaded, plan.Selection(shapes=chosen, variants=(variant,))).cases
+        except TokitaiError:
+            continue
+        size = max(plan.memory_bytes(one, 1) for one in cases)
+        if size <= _LARGEST:
+            found.append((size, shape))
+            if len(found) >= 4 * len(_STEPS):
+                break
+    return min(found, key=lambda pair: pair[0])[1] if found else None

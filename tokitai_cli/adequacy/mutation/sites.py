@@ -1,0 +1,219 @@
+"""Where a source can be changed: operators, bounds, indices, barriers, shared sizes, constants, casts.
+
+The places are those of the functions and constants that the launched kernels reach, in the source and in
+the files beside it that it takes in, as the parser of `kernel_source` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.cpp.source.extract import needed, program
+from tokitai_cli.cpp.source.pieces import syntax_of
+
+_OPERATORS = {
+    "+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<",
+    "&": "|", "|": "&", "^": "&", "&&": "||", "||": "&&",
+}  # fmt: skip
+_BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+_UPDATES = {
+    "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "|=": "&=", "&=": "|=", "^=": "|=",
+    "<<=": ">>=", ">>=": "<<=",
+}  # fmt: skip
+_CALLS = {"fmaxf": "fminf", "fminf": "fmaxf", "fmax": "fmin", "fmin": "fmax", "max": "min",
+          "min": "max", "sinf": "cosf", "cosf": "sinf"}  # fmt: skip
+_COORDINATES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
+_AXES = {"x": "y", "y": "x", "z": "x"}
+_BARRIERS = {"__syncthreads", "__syncwarp", "__threadfence", "__threadfence_block"}
+_WHOLE = re.compile(r"(?:unsigned|signed|long|int|short|size_t|u?int(?:16|32|64)_t|[\s:]|std)+")
+# What an off constant is off by: no f16 result hides it, and no wrong digit of a constant is larger.
+_OFF = "1.01f"
+_SKIPPED = {"template_parameter_list", "template_argument_list", "static_assert_declaration"}
+
+
+class Change(msgspec.Struct, frozen=True):
+    """`text` in the place of `begin` to `end` of the file; kind: what is changed.
+
+    before, after: the lines that hold the place, without and with the change; line: the first's number.
+    kernels: names among those wanted that reach the place.
+    """
+
+    path: Path
+    begin: int
+    end: int
+    text: str
+    kind: str
+    line: int
+    before: str
+    after: str
+    kernels: frozenset[str]
+
+    def applied(self, source: str) -> str:
+        """The file's text with the change."""
+        return source[: self.begin] + self.text + source[self.end :]
+
+
+def changes_of(
+    source: Path, folders: Sequence[Path], wanted: Collection[str]
+) -> tuple[list[Change], Mapping[Path, str]]:
+    """All changes of what the kernels named in `wanted` reach, in order; and the files' texts."""
+    whole = program(source, folders)
+    every, kept = needed(whole, wanted)
+    kernels = {name for _, piece in every if piece.kernel for name in piece.names} & {*wanted}
+    reached = {name: needed(whole, [name])[1] for name in kernels}
+    texts = {path: file.text for path, file in whole.files.items()}
+    found: list[Change] = []
+    for index in sorted(kept):
+        path, piece = every[index]
+        if piece.kind not in ("function", "variable") or not (
+            piece.device or "const" in piece.head
+        ):
+            continue
+        source_text = whole.texts[path]
+        node, shift = syntax_of(source_text, piece)
+        for begin, end, text, kind in _Reader(source_text.plain, shift).read(node):
+            told = _lines(texts[path], begin, end, text)
+            mine = frozenset(name for name in kernels if index in reached[name])
+            found.append(Change(path, begin, end, text, kind, *told, mine or frozenset(kernels)))
+    found.sort(key=lambda one: (one.path != source, str(one.path), one.begin))
+    return list(dict.fromkeys(found)), texts
+
+
+def _lines(source: str, begin: int, end: int, text: str) -> tuple[int, str, str]:
+    """Number of the first line that holds the place, and the lines without and with the text there."""
+    first = source.rfind("\n", 0, begin) + 1
+    last = source.find("\n", end)
+    last = len(source) if last < 0 else last
+    after = source[first:begin] + text + source[end:last]
+    line = source.count("\n", 0, first) + 1
+    return line, source[first:last], after
+
+
+Place = tuple[int, int, str, str]
+
+
+class _Reader:
+    """Places below a node of the parser, whose offsets lie `shift` in front of those of `plain`.
+
+    plain: the file's text without comments.
+    """
+
+    def __init__(self, plain: str, shift: int) -> None:
+        self._plain = plain
+        self._shift = shift
+        self._rules: Mapping[str, Callable[[Any], Iterator[Place]]] = {
+            "binary_expression": self._binary,
+            "assignment_expression": self._assignment,
+            "unary_expression": self._unary,
+            "subscript_expression": self._subscript,
+            "number_literal": self._number,
+            "call_expression": self._call,
+            "cast_expression": self._cast,
+            "conditional_expression": self._choice,
+            "if_statement": self._guard,
+            "field_expression": self._coordinate,
+            "expression_statement": self._barrier,
+            "array_declarator": self._shared,
+        }
+
+    def read(self, node: Any) -> Iterator[Place]:
+        """The places of the node and of all below it."""
+        if node.type in _SKIPPED or node.type.startswith("preproc"):
+            return
+        if node.type in self._rules:
+            for begin, end, text, kind in self._rules[node.type](node):
+                yield begin + self._shift, end + self._shift, text, kind
+        for child in node.named_children:
+            if node.type == "array_declarator" and child == node.child_by_field_name("size"):
+                continue
+            yield from self.read(child)
+
+    def _text(self, node: Any) -> str:
+        return self._plain[node.start_byte + self._shift : node.end_byte + self._shift]
+
+    def _swapped(self, node: Any, table: Mapping[str, str], kind: str) -> Iterator[Place]:
+        operator = node.child_by_field_name("operator")
+        if operator is not None and operator.type in table:
+            yield operator.start_byte, operator.end_byte, table[operator.type], kind
+
+    def _binary(self, node: Any) -> Iterator[Place]:
+        yield from self._swapped(node, _OPERATORS, "operator")
+        yield from self._swapped(node, _BOUNDS, "bound")
+
+    def _assignment(self, node: Any) -> Iterator[Place]:
+        yield from self._swapped(node, _UPDATES, "operator")
+
+    def _unary(self, node: Any) -> Iterator[Place]:
+        operator = node.child_by_field_name("operator")
+        if operator is not None and operator.type in ("-", "!", "~"):
+            yield operator.start_byte, operator.end_byte, "", "operator"
+
+    def _subscript(self, node: Any) -> Iterator[Place]:
+        indices = node.child_by_field_name("indices")
+        if indices is not None and indices.named_child_count == 1:
+            end = indices.named_children[0].end_byte
+            yield end, end, " + 1", "index"
+
+    def _number(self, node: Any) -> Iterator[Place]:
+        text = self._text(node)
+        is_float = not text.startswith(("0x", "0X")) and re.search(r"[.eEfF]", text)
+        zero = not text.strip("0.fFuUlL")
+        if is_float:
+            new = "1.0f" if zero else f"({text} * {_OFF})"
+        else:
+            new = "1" if zero else f"({text} + 1)"
+        yield node.start_byte, node.end_byte, new, "constant"
+
+    def _call(self, node: Any) -> Iterator[Place]:
+        function = node.child_by_field_name("function")
+        if function is None:
+            return
+        name = self._text(function)
+        if name in _CALLS:
+            yield function.start_byte, function.end_byte, _CALLS[name], "operator"
+        match = re.fullmatch(r"static_cast\s*<(?P<type>.*)>", name, re.DOTALL)
+        if match and _WHOLE.fullmatch(match["type"]):
+            yield function.start_byte, function.end_byte, "static_cast<unsigned char>", "cast"
+
+    def _cast(self, node: Any) -> Iterator[Place]:
+        kind = node.child_by_field_name("type")
+        if kind is not None and _WHOLE.fullmatch(self._text(kind)):
+            yield kind.start_byte, kind.end_byte, "unsigned char", "cast"
+
+    def _choice(self, node: Any) -> Iterator[Place]:
+        for side in ("consequence", "alternative"):
+            chosen = node.child_by_field_name(side)
+            if chosen is not None:
+                yield node.start_byte, node.end_byte, f"({self._text(chosen)})", "bound"
+
+    def _guard(self, node: Any) -> Iterator[Place]:
+        condition = node.child_by_field_name("condition")
+        inner = node.child_by_field_name("consequence")
+        if condition is not None and inner is not None and inner.type == "return_statement":
+            yield condition.start_byte, condition.end_byte, "(false)", "bound"
+
+    def _coordinate(self, node: Any) -> Iterator[Place]:
+        argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
+        if argument is not None and field is not None and self._text(argument) in _COORDINATES:
+            new = _AXES.get(self._text(field))
+            if new is not None:
+                yield field.start_byte, field.end_byte, new, "index"
+
+    def _barrier(self, node: Any) -> Iterator[Place]:
+        if re.match(r"\w*", self._text(node))[0] in _BARRIERS:  # type: ignore[index]
+            yield node.start_byte, node.end_byte, ";", "barrier"
+
+    def _shared(self, node: Any) -> Iterator[Place]:
+        size, outer = node.child_by_field_name("size"), node
+        while outer.type == "array_declarator":
+            outer = outer.parent
+        if size is not None and re.search(
+            r"__shared__\s*$", self._plain[: outer.start_byte + self._shift]
+        ):
+            new = f"({self._text(size)} + 1) / 2"
+            yield size.start_byte, size.end_byte, new, "shared size"

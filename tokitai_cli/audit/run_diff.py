@@ -1,0 +1,145 @@
+"""`diff A B`: how two runs differ in verdicts, bits, metrics, claims, environment and times."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+
+from tokitai_cli import devices
+from tokitai_cli.audit.opened import opened
+from tokitai_cli.core.model.audit_answer import Answer, Grid
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+from tokitai_cli.core.model.wording import number, plural
+from tokitai_cli.evidence import queries
+
+_MOST_ROWS = 200
+Row = tuple[str, ...]
+
+
+def diff(first: str, second: str) -> Answer:
+    """Compare two files; fine where nothing differs but times. Raises EvidenceError."""
+    one, other = opened(first), opened(second)
+    grids = differences(one, other)
+    counted = sum(len(grid.rows) for grid in grids)
+    text = f"{plural(counted, 'difference')}" if counted else "no difference but times"
+    return Answer(text, not counted, grids=[*grids, *_times(one, other)])
+
+
+def differences(one: Evidence, other: Evidence) -> list[Grid]:
+    """What differs, times left out: tables of two columns of values."""
+    mine, yours = ({case.key: case for case in queries.cases(run)} for run in (one, other))
+    both = [key for key in mine if key in yours]
+    told = {
+        "run": list(_run(one, other)),
+        "case": list(_cases(mine, yours)),
+        "measured": [row for key in both for row in _measured(key, mine[key], yours[key])],
+        "claim": list(_claims(one, other)),
+        "environment": list(_environment(one, other)),
+    }
+    return [Grid((what, "", "first", "second"), _few(rows)) for what, rows in told.items() if rows]
+
+
+def _few(rows: list[Row]) -> list[Row]:
+    more = len(rows) - _MOST_ROWS
+    return [*rows[:_MOST_ROWS], (f"{more} more", "", "", "")] if more > 0 else rows
+
+
+def _unlike(place: str, pairs: Mapping[str, tuple[object, object]]) -> Iterator[Row]:
+    for what, (left, right) in pairs.items():
+        if left != right:
+            yield place, what, _shown(left), _shown(right)
+
+
+def _shown(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    return number(value) if isinstance(value, int | float) else str(value)
+
+
+def _run(one: Evidence, other: Evidence) -> Iterator[Row]:
+    yield from _unlike(one.name, {"verdict": (one.verdict, other.verdict)})
+    for what in ("specs", "sources"):
+        left, right = (
+            {one.path: digest for digest, one in getattr(run, what).items()} for run in (one, other)
+        )
+        for path in dict.fromkeys([*left, *right]):
+            yield from _unlike(path, {"sha256": (left.get(path), right.get(path))})
+    for name in dict.fromkeys([*one.oracles, *other.oracles]):
+        yield from _unlike(name, {"sha256": (one.oracles.get(name), other.oracles.get(name))})
+
+
+def _cases(mine: Mapping[str, CaseRecord], yours: Mapping[str, CaseRecord]) -> Iterator[Row]:
+    for key in dict.fromkeys([*mine, *yours]):
+        left, right = mine.get(key), yours.get(key)
+        pair = (left.reads if left else "no such case", right.reads if right else "no such case")
+        yield from _unlike(key, {"verdict": pair})
+
+
+def _measured(key: str, left: CaseRecord, right: CaseRecord) -> Iterator[Row]:
+    """Inputs, bits and numbers of a case that both have."""
+    inputs = [{one.name: one.sha256 for one in case.inputs} for case in (left, right)]
+    for name in dict.fromkeys([*inputs[0], *inputs[1]]):
+        yield from _unlike(key, {f"bits of {name}": (inputs[0].get(name), inputs[1].get(name))})
+    outputs = {one.name: one for one in right.outputs}
+    for one in left.outputs:
+        other = outputs.get(one.name)
+        if other is None:
+            yield key, one.name, "judged", "not judged"
+            continue
+        bits = (one.sha256[:1] or [""], other.sha256[:1] or [""])
+        yield from _unlike(key, {f"bits of {one.name}": (bits[0][0], bits[1][0])})
+        if one.metrics is not None and other.metrics is not None:
+            yield from _unlike(key, {
+                f"{name} of {one.name}": (getattr(one.metrics, name), getattr(other.metrics, name))
+                for name in ("max_abs", "max_ulp", "over_bound", "bias_ulp")
+            })  # fmt: skip
+
+
+def _claims(one: Evidence, other: Evidence) -> Iterator[Row]:
+    left, right = ({gate.name: gate.opened for gate in run.claims} for run in (one, other))
+    words = {True: "open", False: "closed", None: "-"}
+    for name in dict.fromkeys([*left, *right]):
+        pair = (words[left.get(name)], words[right.get(name)])
+        yield from _unlike(name, {"claim": pair})
+
+
+def _environment(one: Evidence, other: Evidence) -> Iterator[Row]:
+    for what in ("version", "commit", "python", "numpy", "platform"):
+        yield from _unlike("tool", {what: (getattr(one.tool, what), getattr(other.tool, what))})
+    left, right = (dict(_compilers(run)) for run in (one, other))
+    for name in dict.fromkeys([*left, *right]):
+        yield from _unlike(name, {"compiler": (left.get(name), right.get(name))})
+    for name in dict.fromkeys([*one.devices, *other.devices]):
+        facts = [_facts(run, name) for run in (one, other)]
+        for fact in dict.fromkeys([*facts[0], *facts[1]]):
+            yield from _unlike(f"device {name}", {fact: (facts[0].get(fact), facts[1].get(fact))})
+
+
+def _compilers(run: Evidence) -> Iterator[tuple[str, str]]:
+    for build in run.builds.values():
+        if build.compiler is not None:
+            version = build.compiler.version.strip().partition("\n")[0]
+            yield f"build for {build.device}", f"{version}, sha256 {build.compiler.sha256[:16]}"
+
+
+def _facts(run: Evidence, name: str) -> dict[str, str]:
+    device = run.devices.get(name)
+    if device is None:
+        return {}
+    told = {fact.name: fact.value for fact in device.facts if fact.name != devices.CHOSEN_BY}
+    return told | {"class": device.device_class, "architecture": device.arch}
+
+
+def _times(one: Evidence, other: Evidence) -> list[Grid]:
+    left, right = one.volatile.case_times_ns, other.volatile.case_times_ns
+    rows = [
+        (key, number(old / 1000, 4), number(new / 1000, 4), number(new / old, 4) if old else "-")
+        for key, old, new in (
+            (key, statistics.median(left[key]), statistics.median(right[key]))
+            for key in left
+            if left[key] and right.get(key)
+        )
+    ]
+    if not rows:
+        return []
+    return [Grid(("median time", ">first us", ">second us", ">ratio"), rows[:_MOST_ROWS])]

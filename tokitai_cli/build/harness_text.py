@@ -1,0 +1,110 @@
+"""The text of the kernels' unit. Its identity is known without rendering: a warm run needs no jinja2."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokitai_cli.build.launch_bounds import bound_of
+from tokitai_cli.build.overloads import overloads
+from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
+from tokitai_cli.core import flags, resources
+from tokitai_cli.core.model.device import Recipe
+from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.source.source_files import VERSION, has_host_code
+from tokitai_cli.cpp.source_text import own_texts
+
+_TEMPLATE = "harness.cpp.j2"
+# Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
+_HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
+
+
+def harness_context(
+    request: HarnessRequest,
+    recipe: Recipe | None = None,
+    folders: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """Return what the template is rendered with; plain data.
+
+    recipe: whose command line defines macros. folders: of the user's, that an #include is looked for in.
+    """
+    texts = list(own_texts(request.source, folders))
+    taken = {"taken": VERSION} if has_host_code(texts) else {}
+    return {
+        **taken,
+        "source": str(request.source),
+        "kernels": [
+            {
+                "expr": kernel.expr,
+                **_address(expr, index),
+                "bound": bound_of(kernel.expr, texts, dict(request.defines)),
+                "args": [_argument(arg) for arg in kernel.args],
+            }
+            for index, (kernel, expr) in enumerate(
+                zip(request.kernels, overloads(request, texts, folders), strict=True)
+            )
+        ],
+        "dynamic_shared": dynamic_shared_names(texts),
+        "shared_classes": shares_classes(texts),
+        "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
+        "macros": list(flags.macros(recipe.command)) if recipe else [],
+        "branch": dict(recipe.branch) if recipe else {},
+        "copies": recipe is not None and recipe.shows_copies,
+        "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
+    }
+
+
+def _address(expr: str, index: int) -> dict[str, Any]:
+    """C++ expression for a kernel's address; one of several of a name is chosen by a pointer's type."""
+    name, types = source_text.overload(expr)
+    if not types:
+        return {"address": f"&{expr}", "overload": None}
+    return {"address": f"tokitai_overload_{index}", "overload": {"name": name, "types": types}}
+
+
+def _argument(arg: KernelArg) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": arg.kind, **({"dtype": arg.dtype} if arg.dtype else {})}
+    if arg.kind == "struct":
+        numbers = [re.match(r"\[(\d+)\]", at) for at, _ in arg.fields]
+        told["several"] = max((int(one[1]) + 1 for one in numbers if one), default=0)
+        told["fields"] = [{"at": at, **_argument(held)} for at, held in arg.fields]
+        counts: dict[str, int] = {}
+        for at, _ in arg.fields:
+            for index in re.finditer(r"(?<=\w)\[(\d+)\]", at):
+                counts[at[: index.start()]] = int(index[1]) + 1
+        told["arrays"] = sorted(counts.items())
+        places = (re.match(r"(?:\[0\])?\.\w+(\[\d+\])?", at) for at, _ in arg.fields)
+        told["members"] = len({place[0] for place in places if place})
+    return told
+
+
+def server_source() -> Path:
+    """C++ source of the unit that serves kernels."""
+    return resources.kernels_dir() / "harness" / "tokitai_server.cpp"
+
+
+def template_digest() -> str:
+    """sha256 over every template of the harness folder."""
+    digest = hashlib.sha256()
+    for path in sorted((resources.kernels_dir() / "harness").glob("*.j2")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def harness_text(context: Mapping[str, Any]) -> str:
+    """C++ source of the kernels' unit: includes the kernel source and describes its kernels."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(resources.kernels_dir() / "harness"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - C++ text; every name was matched by a strict pattern
+    )
+    return environment.get_template(_TEMPLATE).render(context)

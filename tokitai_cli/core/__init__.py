@@ -1,0 +1,1 @@
+"""The ground floor: data between stages, numbers, sizes, children, files."""

@@ -1,0 +1,360 @@
+"""What flows between the stages while a run is under way. Plain data; arrays are numpy arrays."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from tokitai_cli.core.dtypes import DTYPES
+from tokitai_cli.core.model.device import WARP_SIZES
+from tokitai_cli.core.model.spec import WARP_SIZE, Spec, Variant
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tokitai_cli.core.model.judged import FindingRecord
+
+Shape = Mapping[str, int]
+
+
+class Role(enum.StrEnum):
+    """What a kernel may do with a buffer."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    INOUT = "inout"
+    WORKSPACE = "workspace"
+    SYMBOL = "symbol"
+    LIST = "list"
+    STRUCT = "struct"
+
+
+class LoadedSpec(msgspec.Struct, frozen=True):
+    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex.
+
+    notes: what is to be said of it, that is no fault. read_back: of each variant, the workspaces that a
+    kernel reads by its text, where that could be read.
+    """
+
+    spec: Spec
+    path: Path
+    text: str
+    digest: str
+    notes: tuple[str, ...] = ()
+    read_back: Mapping[str, frozenset[str]] = {}
+
+    @property
+    def folder(self) -> Path:
+        """Folder that relative paths in the spec start from."""
+        return self.path.parent
+
+
+class BufferPlan(msgspec.Struct, frozen=True):
+    """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces.
+
+    constant: the one value that a right output has throughout, None where it is not said. points: of a
+    list, the buffer that each pointer leads into, and the byte of its payload. symbol: the variable of
+    the source that the kernels know it by, of an output or in-out that is no argument.
+    """
+
+    name: str
+    role: Role
+    dtype: str
+    shape: tuple[int, ...]
+    init: str = "sentinel"
+    constant: float | None = None
+    points: tuple[tuple[str, int], ...] = ()
+    symbol: str = ""
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the payload, without guards."""
+        return self.elements * DTYPES[self.dtype].nbytes
+
+
+class BufferArg(msgspec.Struct, frozen=True):
+    """A launch argument that is a device pointer to `buffer`."""
+
+    buffer: str
+
+
+class ScalarValue(msgspec.Struct, frozen=True):
+    """A launch argument passed by value. `dtype` empty: an integer in the kernel's own type.
+
+    `bits` are the value's bytes in `dtype`, little-endian; for an empty dtype an int64.
+    """
+
+    name: str
+    dtype: str
+    bits: bytes
+    shown: str
+
+
+class StructArg(msgspec.Struct, frozen=True):
+    """A launch argument that is a struct: its places (".n", ".dims[1]") with what they hold.
+
+    The kernel takes it by value or by a pointer, which its compiler knows; then the buffer of the
+    struct's name is where it lies.
+    """
+
+    name: str
+    fields: tuple[tuple[str, BufferArg | ScalarValue], ...]
+
+
+class LaunchPlan(msgspec.Struct, frozen=True):
+    """One launch with its numbers filled in. `index` counts the launches of the variant from 0.
+
+    steps: of the loops around it, by name.
+    """
+
+    index: int
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    args: tuple[BufferArg | ScalarValue | StructArg, ...]
+    steps: Shape = {}
+
+    @property
+    def leaves(self) -> tuple[BufferArg | ScalarValue, ...]:
+        """Arguments as they are passed one by one: a struct's own buffer, and its fields behind it."""
+        parts = ((one,) if not isinstance(one, StructArg) else _held(one) for one in self.args)
+        return tuple(itertools.chain.from_iterable(parts))
+
+
+def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
+    room = (BufferArg(struct.name),) if struct.fields else ()
+    return (*room, *(value for _, value in struct.fields))
+
+
+class Case(msgspec.Struct, frozen=True):
+    """Variant x shape x profile x seed, before it meets a device.
+
+    scalars: those of the spec that no step of a loop changes. drawn_as: the variant whose inputs it
+    takes, where that is another one.
+    """
+
+    loaded: LoadedSpec
+    variant_name: str
+    shape: Shape
+    profile: str
+    seed: int
+    buffers: tuple[BufferPlan, ...]
+    launches: tuple[LaunchPlan, ...]
+    scalars: tuple[ScalarValue, ...] = ()
+    expect_empty: bool = False
+    drawn_as: str = ""
+    warp_size: int = WARP_SIZES[0]
+
+    @property
+    def names(self) -> Shape:
+        """What expressions of launches and macros may refer to, with its values."""
+        return {**self.shape, WARP_SIZE: self.warp_size}
+
+    @property
+    def variant(self) -> Variant:
+        """The variant's part of the spec."""
+        return self.loaded.spec.variants[self.variant_name]
+
+    @property
+    def id(self) -> str:
+        """Stable name: op/variant/m=64,n=64/profile/seed."""
+        shape = ",".join(f"{name}={value}" for name, value in self.shape.items())
+        return f"{self.loaded.spec.op}/{self.variant_name}/{shape}/{self.profile}/{self.seed}"
+
+    def buffers_of(self, *roles: Role) -> tuple[BufferPlan, ...]:
+        """Buffers with one of the roles, in the order of the spec."""
+        return tuple(buffer for buffer in self.buffers if buffer.role in roles)
+
+
+class Zeroed(msgspec.Struct, frozen=True):
+    """An oracle's reference of inputs of which one slice is zero, at every `stride`-th flat position.
+
+    which: "last", or "heaviest", the slice of the largest sum of squares.
+    """
+
+    which: Literal["last", "heaviest"]
+    input: str
+    axis: int
+    index: int
+    stride: int
+    values: NDArray[Any]
+
+
+# Names of wrong references whose sums lack a term, in Expectation.dropped.
+DROPPED = (LAST_DROPPED, HEAVIEST_DROPPED) = ("last-term-dropped", "heaviest-term-dropped")
+# Wrong outputs that are tried whatever the case is; those that are not finite, on floats alone.
+NON_FINITE = ("all-nan", "one-nan", "all-inf")
+ALWAYS_TRIED = ("zeros", "constant-mean", "roll", *DROPPED, "sign-flipped", *NON_FINITE, "anchor")
+
+
+class Block(msgspec.Struct, frozen=True):
+    """The rows and columns of a large product that an expectation is of, and the product's factors.
+
+    left, right: the matrices as they are multiplied. counted: whole numbers up to which the kernel's
+    accumulator has no rounding.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    counted: float
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """What an oracle says of one output (bounds.md).
+
+    reference: float64 (or the output's integer/bool dtype), the output's shape; NaN where a correct
+        kernel must give NaN, +-inf where it must give that infinity.
+    error: worst-case absolute error e >= 0 in front of the last rounding to the output's dtype, or
+        None where the oracle has no bound. The comparison derives F(e, r) and, from |r| +- e and
+        the dtype's overflow threshold, which elements must be finite, must be infinite or may be
+        either.
+        Zero means that the value in front of that rounding is the reference itself.
+    error_probable: the probabilistic form of `error`, or None.
+    error_below, error_above: the same for values below and above the reference, where the two differ;
+        both or neither, and `error` is then the larger of them.
+    low: what `reference` + `low` is nearer to the truth by (double-double), for float64 outputs whose
+        oracle goes beyond float64; |low| is at most half an ulp of the reference. None for others.
+    refine: outputs of one repetition, by name -> a smaller `error`, for an output that the kernel
+        computes from another one of its own (bounds.md, the chained check of layernorm). Judged by
+        the metric bound-chained, beside `bound`. None where there is no such thing.
+    may_be_unwritten: elements that the kernel may leave as they were, or None.
+    may_be_nan: elements that may be NaN as well as within the error, or None.
+    allowed: further values that are right for an integer output, (choices, *shape), or None.
+    terms: number of terms of the reduction behind each element (0: not a reduction, None: not known).
+    dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
+        "heaviest-term-dropped"; only those that the oracle can compute. Values are callables
+        without arguments, so that nothing is computed before it is judged; each returns the wrong
+        reference, or a function from flat positions (a slice or int64) to its float64 values there,
+        which spares an array of the output's size.
+    own: whether reference and error are the word of a user's own oracle: nothing derived them.
+    zeroed: what a user's own oracle says of other inputs, with one slice of one of them zero.
+    changes: what a formula gives with one operation changed, by words for the change; no group has to
+        tell all of them. rows: those, of the first axis, that they are of; None for all.
+    replay: what a formula gives in float32, rounded to the output's dtype; None for other oracles.
+    block: the rows and columns that all this is of, None for the whole output.
+    """
+
+    reference: NDArray[Any]
+    error: NDArray[np.float64] | None = None
+    error_probable: NDArray[np.float64] | None = None
+    error_below: NDArray[np.float64] | None = None
+    error_above: NDArray[np.float64] | None = None
+    refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
+    may_be_unwritten: NDArray[np.bool_] | None = None
+    may_be_nan: NDArray[np.bool_] | None = None
+    allowed: NDArray[Any] | None = None
+    terms: int | None = 0
+    dropped: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    low: NDArray[np.float64] | None = None
+    own: bool = False
+    zeroed: tuple[Zeroed, ...] = ()
+    changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    rows: NDArray[np.int64] | None = None
+    replay: NDArray[Any] | None = None
+    block: Block | None = None
+
+
+class Deviations(msgspec.Struct, frozen=True):
+    """An identity at each of its places, all float64 of one shape: must be |got - want| <= limit.
+
+    judged: places at which the identity is claimed; None for all.
+    """
+
+    got: NDArray[np.float64]
+    want: NDArray[np.float64]
+    limit: NDArray[np.float64]
+    judged: NDArray[np.bool_] | None = None
+
+
+class StatedProperty(msgspec.Struct, frozen=True):
+    """An identity that an oracle states of the outputs of a case.
+
+    places: what its places are: "row", "column" or "element".
+    deviations: outputs of one repetition, by name, and those of a run on `changed` arrays where
+        there are any -> how far they are from the identity.
+    changed: arrays by name that replace the drawn ones in another run of the same artifact; empty
+        where the property is one of a single run.
+    change: words for what was done to them.
+    """
+
+    name: str
+    output: str
+    places: str
+    deviations: Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Deviations]
+    changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    change: str = ""
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """What the same-precision replay gives for one output.
+
+    values: in the output's dtype, for the rows (first axis) `rows`, or for all where `rows` is None.
+    """
+
+    values: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+
+
+class GuardDamage(msgspec.Struct, frozen=True):
+    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte.
+
+    writer: kernel, block and thread that a second run found, empty where they are not known.
+    """
+
+    buffer: str
+    repetition: int
+    offset: int
+    bytes_changed: int
+    side: str
+    writer: str = ""
+
+
+class InputDamage(msgspec.Struct, frozen=True):
+    """An input that changed while the kernel ran; `offset` in bytes of the payload.
+
+    field: number of the field, of a struct in device memory; None where no field is there.
+    """
+
+    buffer: str
+    offset: int
+    bytes_changed: int
+    field: int | None = None
+
+
+class RunResult(msgspec.Struct, frozen=True):
+    """What a child gave back for one case.
+
+    outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
+    next case; `fills[r]` is the number of the fill (tokitai_cli.core.fills) of repetition r. Times are
+    of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
+    blocks and warps in repetition r, empty where the device has no say in it. kept: what workspaces
+    that are zeroed once held in the end. findings: what the device itself found while kernels ran.
+    """
+
+    outputs: tuple[Mapping[str, NDArray[Any]], ...]
+    fills: tuple[int, ...]
+    times_ns: tuple[int, ...]
+    guards: tuple[GuardDamage, ...] = ()
+    inputs_changed: tuple[InputDamage, ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
+    log: str = ""
+    log_bytes: int = 0
+    schedules: tuple[str, ...] = ()
+    kept: Mapping[str, NDArray[Any]] = {}

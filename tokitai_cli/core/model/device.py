@@ -1,0 +1,306 @@
+"""What a device is to the rest of the tool: facts, a build recipe and a launch command."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tokitai_cli.core.model.harness import HarnessRequest
+    from tokitai_cli.core.model.judged import FindingRecord
+
+
+# What a tool can look at beside the numbers.
+Look = Literal[
+    "memory", "races", "initialisation", "locals", "barriers", "undefined", "schedules", "coverage"
+]
+
+
+class DeviceClass(enum.StrEnum):
+    """Kind of evidence that a device gives."""
+
+    AMD_GPU = "amd-gpu"
+    NVIDIA_GPU = "nvidia-gpu"
+    GFX_ISA_ON_CPU = "gfx-isa-on-cpu"
+    HOST_SIMT = "host-simt"
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a device without looking at a machine.
+
+    auto: whether `--device auto` may take it.
+    exclusive: a machine has few of them, and each has a worker of its own.
+    anywhere: every worker of a cluster runs its cases; else those that offer it by name.
+    schedules: the tool chooses the order of blocks and warps: equal bits in one order prove nothing.
+    sanitizer: name of the program that watches its kernels, empty where there is none.
+    identifying: facts of a probe that make an old result stale; others, such as the number of cores,
+        differ between machines that are alike.
+    found_by: environment variables that name its programs.
+    obeyed: environment variables that its runtime obeys, and that are passed on to its children.
+    headers: folder of the tool's headers for it alone, below `kernels_dir()`.
+    hip_only: its compiler knows nothing of CUDA's own headers and names.
+    refused: what it cannot run at all, by a regular expression of the source.
+    """
+
+    device_class: DeviceClass
+    auto: bool = True
+    exclusive: bool = False
+    anywhere: bool = False
+    schedules: bool = False
+    sanitizer: str = ""
+    identifying: tuple[str, ...] = ()
+    found_by: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
+    headers: str = ""
+    hip_only: bool = False
+    refused: Mapping[str, str] = {}
+
+
+# By name, in the order in which `auto` looks.
+TRAITS: Mapping[str, Traits] = {
+    "rocm": Traits(
+        device_class=DeviceClass.AMD_GPU,
+        exclusive=True,
+        hip_only=True,
+        identifying=("agent",),
+        found_by=("HIPCC", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"),
+        obeyed=(
+            *("HSA_OVERRIDE_GFX_VERSION", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+            "HSA_XNACK",
+        ),
+    ),
+    "cuda": Traits(
+        device_class=DeviceClass.NVIDIA_GPU,
+        exclusive=True,
+        sanitizer="compute-sanitizer",
+        identifying=("gpu", "driver", "warp-size"),
+        found_by=("CUDA_HOME",),
+        obeyed=("CUDA_VISIBLE_DEVICES",),
+        headers="cuda",
+        refused={r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic"},
+    ),
+    "gfx": Traits(
+        device_class=DeviceClass.GFX_ISA_ON_CPU,
+        auto=False,
+        schedules=True,
+        identifying=("cpu", "machine"),
+        found_by=("CLANG", "CXX"),
+        headers="gfx",
+    ),
+    "cpu": Traits(
+        device_class=DeviceClass.HOST_SIMT,
+        anywhere=True,
+        schedules=True,
+        sanitizer="sanitizers of the compiler, and the tool's own watch",
+        identifying=("cpu", "machine", "warp-size"),
+        found_by=("CXX",),
+        headers="host",
+        refused={
+            r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
+            r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
+            r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
+            r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
+            r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
+            r"\bhip(?:Texture|Surface)Object_t\b": "textures and surfaces",
+        },
+    ),
+}
+AUTO = tuple(name for name, traits in TRAITS.items() if traits.auto)
+# Devices that `sanitize` runs on, the one first that it takes by itself.
+SANITIZED = tuple(name for name, traits in reversed(list(TRAITS.items())) if traits.sanitizer)
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One fact with how it is known, such as a command, a file or a runtime call."""
+
+    name: str
+    value: str
+    source: str
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """What is there. `missing` and `mend` are empty where the device is available."""
+
+    device: str
+    device_class: DeviceClass
+    available: bool
+    buildable: bool
+    arch: str
+    facts: tuple[Fact, ...] = ()
+    missing: str = ""
+    mend: str = ""
+
+
+# The cpu device has either, the first where nothing is said.
+WARP_SIZES = (32, 64)
+
+
+class DeviceOptions(msgspec.Struct, frozen=True):
+    """What the user asked of a device; resolved once and frozen.
+
+    arch: "" for the device's own choice. gpu: index of the GPU. warp_size: 32 or 64, cpu device
+    only, 0 for its default. threads: OS threads of the cpu device, 0 for all cores.
+    """
+
+    arch: str = ""
+    gpu: int = 0
+    warp_size: int = 0
+    threads: int = 0
+
+
+# Name of the fact that tells which variables of the source outlive a launch; names joined by ", ".
+WRITABLE = "writable variables"
+# End of the name of the fact that tells which instructions of a kernel hardware gives within an error.
+APPROXIMATE = "approximate instructions"
+
+# Name of the fact that tells which processor of a source that is machine code was taken.
+MACHINE_CODE = "machine code of the source"
+
+
+class SharedGuards(msgspec.Struct, frozen=True):
+    """Bytes kept free in front of each array of shared memory, behind it, and behind the last one."""
+
+    front: int
+    back: int
+    last: int
+
+
+def warp_size_of(device: str, arch: str, options: DeviceOptions) -> int:
+    """Lanes of a warp of a device: 64 on AMD's GCN and CDNA (gfx9), 32 on RDNA and NVIDIA's GPUs.
+
+    Source: AMD, "HIP hardware features", warp size.
+    """
+    if TRAITS[device].device_class is DeviceClass.HOST_SIMT:
+        return options.warp_size or WARP_SIZES[0]
+    return 64 if arch.startswith("gfx9") else 32
+
+
+class BuildStage(msgspec.Struct, frozen=True):
+    """A step of a build behind the first command, in the build's own folder.
+
+    makes: name of its file. command: argv; or call: what makes the file by itself from the numbers,
+    names and symbols of the request, in the folder, and returns facts. version: of what `call` does.
+    """
+
+    makes: str
+    command: tuple[str, ...] = ()
+    call: Callable[[Path, HarnessRequest], tuple[Fact, ...]] | None = None
+    version: str = ""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What makes the text of a unit from a source that is machine code, and facts. version: of it."""
+
+    make: Callable[[HarnessRequest], tuple[str, tuple[Fact, ...]]]
+    version: str
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """How to build one harness source into one executable.
+
+    command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
+        (each may be part of a longer word), and {assembled} for what the assembler tells that it read.
+        Both lists are in Makefile syntax.
+    makes: name of what `command` makes where `stages` go on from it; the last of them makes {object}.
+    stages: further steps, in order. kept: files of the folder that stay beside the executable.
+    depfiles: of the stages.
+    link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
+        a line for each file.
+    assembly: argv as `command` that makes assembler text, where {assembled} is not told: what
+        an assembler would take in by it is refused.
+    branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
+        for that compiler is what is built.
+    shows_copies: whether vectors' copies must be written out for the compiler to check their addresses.
+    server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
+    inspect_object: reads facts of the kernels from that object file.
+    shared_guards: what is kept free around shared arrays in that object file.
+    environment: the whole, scrubbed environment of the compiler.
+    wraps: programs that the compiler calls and whose identity belongs to the cache key.
+    wrap_commands: commands that print the path of one more such program each.
+    inspect: reads facts of the code object from the artifact and the compiler's output.
+    mends: what may help, by a regular expression that the compiler's output matches.
+    machine_code: how a source is built that is machine code itself; None where the device executes none.
+        Its `unit` makes the text that `command` compiles.
+    """
+
+    device: str
+    arch: str
+    compiler: Path
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    source_suffix: str
+    version_command: tuple[str, ...]
+    makes: str = ""
+    stages: tuple[BuildStage, ...] = ()
+    kept: tuple[str, ...] = ()
+    depfiles: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
+    assembly: tuple[str, ...] = ()
+    branch: Mapping[str, str] = {}
+    shows_copies: bool = False
+    shared_guards: SharedGuards | None = None
+    inspect_object: Callable[[Path], tuple[Fact, ...]] | None = None
+    wraps: tuple[Path, ...] = ()
+    wrap_commands: tuple[tuple[str, ...], ...] = ()
+    resolved_features: str = ""
+    notice: str = ""
+    inspect: Callable[[Path, str], tuple[Fact, ...]] | None = None
+    mends: tuple[tuple[str, str], ...] = ()
+    unit: Unit | None = None
+    machine_code: Recipe | None = None
+
+
+class Sanitizer(msgspec.Struct, frozen=True):
+    """One tool that watches a kernel while it runs.
+
+    tool: its name as findings and evidence give it. looks: what it looks at, kind and scope, as in
+    ExaminationRecord. program: path; version: what it says of itself. under: the device as it builds
+    and runs for the tool, with a log NAME.log of each child in the folder, by name in their order. read:
+    a log to findings; raises ValueError where it shows that the tool itself did not work to its end,
+    with its words. judges: whether the outputs are compared as well. repeat: least number of
+    repetitions; once: one shows what there is to see. missing: why it cannot run here; then nothing of
+    its looks is tested. unexecuted: what no case has executed by the time that the children of a folder
+    have ended, a sentence each.
+    """
+
+    tool: str
+    looks: tuple[tuple[Look, str], ...]
+    program: str = ""
+    version: str = ""
+    under: Callable[[Device, Path], Device] = lambda device, folder: device
+    read: Callable[[str], tuple[FindingRecord, ...]] = lambda text: ()
+    judges: bool = True
+    repeat: int = 0
+    once: bool = False
+    missing: str = ""
+    unexecuted: Callable[[Path], tuple[str, ...]] | None = None
+
+
+class Device(Protocol):
+    """A device. Implementations hold no state but cached probes."""
+
+    name: str
+    traits: Traits
+    non_claims: tuple[str, ...]
+
+    def probe(self, options: DeviceOptions) -> Probe:
+        """Look for hardware, runtime and compiler; never raises for a missing one."""
+
+    def recipe(
+        self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
+    ) -> Recipe:
+        """Recipe for this machine; raises BuildError where no compiler is there."""
+
+    def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
+        """Argv that starts the child; the run stage appends the descriptors of its pipes."""
+
+    def launch_environment(self, options: DeviceOptions) -> Mapping[str, str]:
+        """Environment of the child."""
+
+    def sanitizers(self) -> tuple[Sanitizer, ...]:
+        """Tools of its sanitizer; InadmissibleError where it has one that is not installed."""

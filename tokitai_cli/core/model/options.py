@@ -1,0 +1,282 @@
+"""Every option of the verbs that run cases, stated once.
+
+From here come the flags and their help, the check of what is given, the command lines that run
+something again, and the names that no parameter of a spec can have.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.core.model.device import AUTO, SANITIZED
+from tokitai_cli.core.model.settings import MIN_REPEAT, Settings
+
+MAX_SEED = 2**63 - 1
+# A worker is a process with a child of its own: more of them than this are a slip of the pen.
+MAX_JOBS = 1024
+_PLAIN = Settings()
+_ONE = ("verify", "sanitize")
+_CASES = (*_ONE, "batch")
+_AGAIN = (*_ONE, "reproduce", "compare")
+_SIDES = "compare"
+_ANY = (*_CASES, "reproduce", _SIDES)
+_PLANNED = (*_CASES, _SIDES)
+_REPORTED = (*_ANY, "merge", "report")
+
+
+class Kind(enum.Enum):
+    """What an option takes. NAMES and NUMBERS may be repeated, and each may be a comma list."""
+
+    FLAG = enum.auto()
+    TEXT = enum.auto()
+    NAMES = enum.auto()
+    NUMBER = enum.auto()
+    NUMBERS = enum.auto()
+    SECONDS = enum.auto()
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """An option of `verbs`; their keyword `name` is the long flag, with dashes.
+
+    help: {formats} stands for those of evidence. default: None, or an empty tuple, where it is left
+    out; `defaults` by verb where that has another. least, most: of each number. choices: all that can be
+    given. stated: a command line that runs something again says it also where it is the default. front:
+    only the command line itself knows it.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    metavar: str = "NAME"
+    default: Any = None
+    defaults: Mapping[str, Any] = {}
+    verbs: tuple[str, ...] = _CASES
+    short: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[Any, ...] = ()
+    stated: bool = False
+    front: bool = False
+
+    @property
+    def flag(self) -> str:
+        """`--long-name`."""
+        return flag(self.name)
+
+    def default_of(self, verb: str) -> Any:
+        """Default in this verb."""
+        return self.defaults.get(verb, self.default)
+
+
+def flag(name: str) -> str:
+    """Flag of an option, or of a parameter of an op."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _flag(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind=Kind.FLAG, help=help, default=False, **more)
+
+
+def _names(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind=Kind.NAMES, help=help, **{"default": (), **more})
+
+
+def _number(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind=Kind.NUMBER, help=help, **{"metavar": "N", **more})
+
+
+def _numbers(name: str, help: str, **more: Any) -> Option:
+    return Option(
+        name=name, kind=Kind.NUMBERS, help=help, metavar="N[,N...]", default=(0,), least=0, **more
+    )
+
+
+def _text(name: str, help: str, **more: Any) -> Option:
+    return Option(name=name, kind=Kind.TEXT, help=help, **more)
+
+
+# The order is that of the help.
+TABLE: tuple[Option, ...] = (
+    _flag(
+        "all",
+        "Every built-in op in turn, its quick suite if no other is named.",
+        verbs=("verify",),
+        front=True,
+    ),
+    _text(
+        "device",
+        f"auto (first of {', '.join(AUTO)}), all, or one device's name.",
+        default="auto",
+        defaults={"sanitize": SANITIZED[0], "reproduce": None},
+        stated=True,
+        verbs=_ANY,
+    ),
+    _names("variant", "Only this variant; may be repeated.", verbs=_PLANNED),
+    _names("profile", "Only this input profile; may be repeated.", verbs=_PLANNED),
+    _text("suite", "Shapes of this suite of the spec.", verbs=(*_ONE, _SIDES)),
+    _names(
+        "suite",
+        "Only this suite of each spec; may be repeated. quick by itself.",
+        verbs=("batch",),
+    ),
+    _names("op", "Only this op; may be repeated.", verbs=("batch",)),
+    _text(
+        "keyword",
+        'Only cases whose id matches, such as "grad-a and not special".',
+        metavar="EXPRESSION",
+        short="-k",
+        verbs=("batch",),
+    ),
+    _number(
+        "jobs",
+        "Workers; as many as there are cores by itself. With --cluster: jobs to ask for.",
+        short="-j",
+        least=1,
+        most=MAX_JOBS,
+        verbs=("batch",),
+    ),
+    _numbers(
+        "seed",
+        "Seed of the inputs; a list runs each.",
+        most=MAX_SEED,
+        stated=True,
+        verbs=_PLANNED,
+    ),
+    _number(
+        "repeat",
+        "Repetitions of each case.",
+        default=_PLAIN.repeat,
+        defaults={_SIDES: 30},
+        verbs=_PLANNED,
+        least=MIN_REPEAT,
+        most=1000,
+        stated=True,
+    ),
+    _number(
+        "warmup",
+        "Runs before the timed repetitions.",
+        default=_PLAIN.warmup,
+        defaults={_SIDES: 3},
+        verbs=_PLANNED,
+        least=0,
+        most=1000,
+    ),
+    Option(
+        name="timeout",
+        kind=Kind.SECONDS,
+        help="Seconds until a kernel or an oracle is ended.",
+        metavar="SECONDS",
+        default=_PLAIN.timeout,
+        # A watched kernel takes ten to a hundred times longer.
+        defaults={"sanitize": 10 * _PLAIN.timeout},
+        least=0.1,
+        verbs=_ANY,
+    ),
+    _text("arch", "GPU architecture to build for; on cpu, the one whose limits hold.", verbs=_ANY),
+    _number("gpu", "Index of the GPU to use.", default=0, least=0, verbs=_AGAIN),
+    _numbers("gpu", "Indices of the GPUs that workers may use.", verbs=("batch",)),
+    _number(
+        "gpu_children",
+        "Workers that may use one GPU at a time.",
+        default=1,
+        least=1,
+        verbs=("batch",),
+    ),
+    _number(
+        "warp_size",
+        "Lanes of a warp on the cpu device; 32 by itself.",
+        metavar="32|64",
+        choices=(32, 64),
+        verbs=_ANY,
+    ),
+    _flag(
+        "sanitize",
+        "Watch memory, races and more as well, as `tokitai sanitize` does.",
+        verbs=("verify", "batch"),
+    ),
+    _flag("build_only", "Build, run nothing.", verbs=_ONE),
+    _text(
+        "shard",
+        "Only part I of N; `tokitai merge` joins them.",
+        metavar="I/N",
+        verbs=("batch",),
+    ),
+    _flag("dry_run", "List the ids of the cases, run nothing.", verbs=("batch",), front=True),
+    _flag("resume", "Keep results in --out that are still fresh.", verbs=("batch",)),
+    _flag("fail_fast", "Stop after the first failure.", verbs=("batch",)),
+    _number("max_failures", "Stop after so many failures.", least=1, verbs=("batch",)),
+    _text(
+        "scheduler",
+        "Dask scheduler whose workers run the cases.",
+        metavar="ADDRESS",
+        verbs=("batch",),
+        front=True,
+    ),
+    _text(
+        "cluster",
+        "dask-jobqueue configuration of the Slurm, PBS, ... jobs to start.",
+        metavar="FILE",
+        verbs=("batch",),
+        front=True,
+    ),
+    *(
+        _text(
+            f"tls_{name}",
+            f"{words}, for a scheduler with TLS.",
+            metavar="FILE",
+            verbs=("batch",),
+            front=True,
+        )
+        for name, words in (
+            ("ca", "Certificate of the authority"),
+            ("cert", "Certificate of this client"),
+            ("key", "Its private key"),
+        )
+    ),
+    _text("out", "Folder for the evidence files.", metavar="DIR", default="reports", verbs=_AGAIN),
+    _text(
+        "out",
+        "Folder for results, evidence and the index.",
+        metavar="DIR",
+        default="reports/batch",
+        verbs=("batch", "merge"),
+    ),
+    _text(
+        "out",
+        "File to write, not stdout; of several formats, the folder for NAME.SUFFIX.",
+        metavar="PATH",
+        verbs=("report",),
+    ),
+    _text("name", "Base name of the files; default the op's.", verbs=_AGAIN),
+    _names(
+        "format",
+        "Report formats: {formats}; a list, or repeated.",
+        default=("md",),
+        verbs=_REPORTED,
+    ),
+    _text(
+        "templates",
+        "Folder of templates that go before the shipped ones.",
+        metavar="DIR",
+        verbs=_REPORTED,
+    ),
+    _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
+    _flag("json", "Print the evidence JSON on stdout.", verbs=_ONE, front=True),
+    _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
+    _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
+    _flag("save_all_arrays", "Keep them of every case, for `recheck`.", verbs=_ANY),
+    _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
+)
+
+
+def options_of(verb: str) -> dict[str, Option]:
+    """Options of a verb by name, in the order of its help."""
+    return {option.name: option for option in TABLE if verb in option.verbs}
+
+
+# A parameter of an op is an option of these verbs, beside their own and `OP` and --help.
+TAKEN = frozenset({"op", "help"}).union(*(options_of(verb) for verb in _ONE))

@@ -1,0 +1,73 @@
+"""What is read of a Python file without running it: whether it can define a function of the spec's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokitai_cli.core.errors import SpecError, near
+
+if TYPE_CHECKING:
+    import ast
+
+# Arguments of a function, and the names of those that it may have beside them.
+Signature = tuple[tuple[str, ...], frozenset[str]]
+ORACLE: Signature = (("params", "inputs", "scalars"), frozenset({"reduction"}))
+DRAW: Signature = (("params", "shape", "rng"), frozenset({"inputs", "dtype"}))
+
+
+def check_function(file: Path, name: str, signature: Signature) -> None:
+    """Raise SpecError where `file` cannot define the function `name`, or not with those arguments.
+
+    What it might define in other ways than by its text is let pass.
+    """
+    import ast
+
+    tree = _tree(file)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names = set[str]()  # that the rest of the file uses or binds
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.FunctionDef) and node not in tree.body
+        ):
+            names.add(node.name)
+    if name in names or names & {"*", "exec", "globals"}:
+        return
+    if name not in functions:
+        raise SpecError(f"{file.name} defines no function {name}", mend=near(name, functions))
+    found = functions[name]
+    if not found.decorator_list and not _takes(found.args, signature):
+        said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
+        raise SpecError(said, mend=f"write def {name}({', '.join(signature[0])})")
+
+
+def _tree(file: Path) -> ast.Module:
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(file.read_bytes())
+    except OSError as error:
+        raise SpecError(f"{file.name} cannot be read: {error.strerror}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise SpecError(f"{file.name}{line} is no Python: {told}") from None
+
+
+def _takes(given: ast.arguments, signature: Signature) -> bool:
+    count = len(signature[0])
+    named = [one.arg for one in (*given.posonlyargs, *given.args)]
+    places = len([one for at, one in enumerate(named) if at < count or one not in signature[1]])
+    needed = places - len(given.defaults)
+    enough = places >= count or given.vararg is not None
+    told = [
+        one.arg for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not value
+    ]
+    return needed <= count and enough and set(told) <= signature[1]

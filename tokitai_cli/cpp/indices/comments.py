@@ -1,0 +1,101 @@
+"""Shapes that comments say: `// (batch, seqlen, heads)` beside a parameter, or `// q: (B, T, NH)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.signatures import Kernel
+
+_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.S)
+_LISTED = r"[(\[]\s*(\w[\w \t/*+()-]*(?:,[\w \t/*+()-]+)*?),?\s*[)\]]"
+_FILL = {"and", "shape", "shapes", "of", "size", "both", "are", "is", "have", "has", "all", "each"}
+_LAUNCH = r"\b{}(?:dim|size)?\s*[:=]\s*(?:\(((?:[^()\n]|\([^()\n]*\))*)\)|([\w \t*/+-]+))"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def shapes_in(text: str, kernel: Kernel, arrays: Mapping[str, str]) -> dict[str, list[str]]:
+    """Extents of arrays as comments have them, in words of the comments' own.
+
+    text: of the kernel's file. arrays: names of them in the source, by those of the spec. A comment
+    beside the declaration goes before one that names the array; of these the last before the kernel.
+    """
+    begin = sum(len(line) + 1 for line in text.split("\n")[: kernel.line - 1])
+    head = text[begin:].partition("{")[0]
+    found = {}
+    for name, own in arrays.items():
+        beside = rf"\b{own}\s*(?:\[[^\]\n]*\]\s*)?[,;)][ \t]*(?://|/\*)[^\n]*?{_LISTED}"
+        told = re.search(beside, head) or re.search(beside, text[:begin])
+        extents = _extents(told[1]) if told else []
+        if not extents:
+            front = text[: begin + len(head)]
+            every = {*arrays.values()} - {own}
+            named = [
+                told for one in _COMMENT.finditer(front) for told in _named(one[0], own, every)
+            ]
+            extents = named[-1] if named else []
+        if extents:
+            found[name] = extents
+    return found
+
+
+def launch_in(text: str, kernel: Kernel) -> tuple[list[str], list[str]]:
+    """Grid and block as comments between the kernel and what is in front of it say them.
+
+    Of `// grid: (ceil(n / 32), heads), block: 32` their extents; empty where no comment does.
+    """
+    front = "\n".join(text.split("\n")[: kernel.line - 1]).rpartition("\n}")[2]
+    said = "\n".join(one[0] for one in _COMMENT.finditer(front))
+    found = [re.search(_LAUNCH.format(key), said, re.I) for key in ("grid", "block")]
+    grid, block = (split(one[1] or one[2]) if one else [] for one in found)
+    return grid, block
+
+
+def _named(comment: str, own: str, others: set[str]) -> Iterator[list[str]]:
+    """What stands in brackets behind the array's name, or behind a list of names that it is in."""
+    between = r"(?![(\[])([^()\[\]\n;.]{0,40}?)"
+    for told in re.finditer(rf"(?<![\w.]){own}\b{between}{_LISTED}", comment):
+        words = {*_WORD.findall(told[1])} - _FILL
+        whose = not words & others or words <= others
+        if whose and (extents := _extents(told[2])):
+            yield extents
+
+
+def _extents(listed: str) -> list[str]:
+    """Extents apart; empty where one is no expression of words and numbers."""
+    found = [one.strip() for one in listed.split(",")]
+    plain = all(re.fullmatch(r"[\w()]+(?:\s*[-/*+]\s*[\w()]+)*", one) for one in found)
+    return found if plain else []
+
+
+def known(
+    extents: Sequence[str], sizes: Mapping[str, str], constants: Mapping[str, str]
+) -> list[str]:
+    """The extents as expressions of the spec; empty text for one with a word that is none.
+
+    sizes: the spec's sizes by how the source writes them. constants: numbers by name.
+    """
+    plain = {_bare(own): size for own, size in sizes.items()}
+    numbers = {_bare(name).removeprefix("k"): value for name, value in constants.items() if value}
+    found = []
+    for one in extents:
+        words = {word: sizes.get(word) or plain.get(_bare(word)) for word in _WORD.findall(one)}
+        words |= {
+            word: constants.get(word) or numbers.get(_bare(word).removeprefix("k"))
+            for word, told in words.items() if not told
+        }  # fmt: skip
+        text = _WORD.sub(lambda m, words=words: words[m[0]] or "", one)  # type: ignore[misc]
+        text = re.sub(r"(?<!/)/(?!/)", "//", text)
+        try:
+            fits = all(words.values()) and set(expressions.names_in(text)) <= {*sizes.values()}
+        except SpecError:
+            fits = False
+        found.append(text if fits else "")
+    return found
+
+
+def _bare(word: str) -> str:
+    return word.lower().replace("_", "")

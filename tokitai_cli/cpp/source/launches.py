@@ -1,0 +1,218 @@
+"""Launches in host code: what it says of a kernel's grid, block, shared memory and arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli.cpp.source.blanking import WORD, Macro, configurations, split
+from tokitai_cli.cpp.source.constants import constant, enumerators
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.macros import spread
+
+_BEFORE = 20_000  # letters in front of a launch that are read for its names
+_LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][\w:]*)\s*(?:<(?P<template>[^;{}]*)>)?\s*$")
+_NUMBER = re.compile(r"\b(\d+)(?:[uUlL]+)\b")
+_GIVEN = re.compile(  # a declaration that is no member of a class, or an assignment
+    r"\b(?<!static constexpr )(?<!static const )"
+    r"(?:dim3|int|unsigned|size_t|auto|long|uint32_t|int64_t|uint)\s+(?:int\s+)?"
+    r"(?=(\w+\s*[=({,][^;]*);)|(?<=[;{}])\s*(?=(\w+\s*=[^;=]+);)"
+)
+_DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)
+_READ = "dim3 ceil_div static_cast min max ceil ceilf sizeof int float double unsigned size_t"
+_UNREADABLE = re.compile(rf"[\[\"]|\b(?!(?:{_READ.replace(' ', '|')})\b)\w+\s*\(")
+_ASKED = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
+_BEYOND = re.compile(r"[?<>&|^~]|\b\w+\s*\(")  # what sizes have no word for
+_CAST = re.compile(
+    r"\bstatic_cast\s*<[^<>]*>"
+    r"|(?<!sizeof)\((?:std::)?(?:unsigned|size_t|(?:unsigned\s+)?(?:int|long|long\s+long)|u?int(?:32|64)_t)\)"
+)
+
+
+class HostLaunch(msgspec.Struct, frozen=True):
+    """One launch as the host writes it; grid and block are lists of expressions, what it names put in.
+
+    file, begin: where it stands, in the program's plain text. commented: that a comment beside the
+    kernel says it, and no code.
+    """
+
+    kernel: str
+    template: list[str]
+    grid: list[str]
+    block: list[str]
+    shared: str
+    args: list[str]
+    line: int
+    file: Path
+    begin: int
+    commented: bool = False
+
+
+def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) -> list[HostLaunch]:
+    """All launches that the program's files hold, in their order.
+
+    functions: those whose expressions stand in their place, as `variables.returned` has them.
+    """
+    found: list[HostLaunch] = []
+    macros = {**(functions or {}), **program.macros}
+    constants = constants_of(program)
+    for path in program.files:
+        text = program.texts[path].plain
+        line = program.texts[path].line
+        for begin, callee, configuration, args in [
+            *_written(text),
+            *_of_macros(text, program.macros),
+        ]:
+            named = _NAMED.search(callee)
+            if named is None:
+                continue
+            names = constants | _locals(spread(text[max(0, begin - _BEFORE) : begin], macros))
+            names = {name: value for name, value in names.items() if name not in args}
+            told = [spread(one, macros) for one in configuration]
+            grid, block, shared = (*told, "", "", "")[:3]
+            found.append(
+                HostLaunch(
+                    kernel=named["name"].rpartition("::")[2],
+                    template=[resolved(one, names) for one in split(named["template"] or "")],
+                    grid=_extents(grid, names),
+                    block=_extents(block, names),
+                    shared=resolved(shared, names) or "0",
+                    args=args,
+                    line=line(begin),
+                    file=path,
+                    begin=begin,
+                )
+            )
+    return found
+
+
+def resolved(text: str, names: Mapping[str, str]) -> str:
+    """`text` with local names of the host put in, a few times over, and casts left out."""
+    space = r"(?<![\w.>:])(?:[A-Za-z_]\w*::)+(?=(\w+)\b(?!\s*[(:<]))"
+    text = re.sub(space, lambda match: "" if match[1] in names else match[0], text)
+    for _ in range(5):
+        new = re.sub(
+            r"(?<![.\w>])[A-Za-z_]\w*(?!\w*\s*[(.])",
+            lambda match: f"({names[match.group()]})" if match.group() in names else match.group(),
+            text,
+        )
+        if new == text or len(new) > 400:
+            break
+        text = new
+    text = _NUMBER.sub(r"\1", _CAST.sub("", text))
+    while (shorter := re.sub(r"(?<![\w>])\((\s*\w+\s*)\)", r"\1", text)) != text:
+        text = shorter
+    return " ".join(text.split())
+
+
+def _written(text: str) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Offset, callee, configuration and arguments of each launch."""
+    for begin, end in configurations(text):
+        start = max(text.rfind(mark, 0, begin) for mark in ";{}") + 1
+        opened = text.find("(", end)
+        if opened >= 0 and not text[end:opened].strip():
+            yield (
+                begin,
+                text[start:begin],
+                split(text[begin + 3 : end - 3]),
+                arguments_at(text, opened),
+            )
+    for match in _LAUNCH.finditer(text):
+        parts = arguments_at(text, match.end() - 1)
+        if len(parts) >= 5:
+            callee = re.sub(r"HIP_KERNEL_NAME\s*\((.*)\)\s*$", r"\1", parts[0], flags=re.S)
+            yield match.start(), callee, parts[1:4], parts[5:]
+
+
+def _of_macros(
+    text: str, macros: Mapping[str, Macro]
+) -> Iterator[tuple[int, str, list[str], list[str]]]:
+    """Launches by macros whose arguments say the kernel, as `_written` has them, at the macro's call."""
+    launching = {
+        name: one.bodies[0]
+        for name, one in macros.items()
+        if one.parameters and re.search(r"<<<|\bhipLaunchKernelGGL\b", one.bodies[0])
+    }
+    called = rf"(?<!define )\b({'|'.join(map(re.escape, launching))})\s*\("
+    for call in re.finditer(called, text) if launching else ():
+        formal = macros[call[1]].parameters
+        given = arguments_at(text, call.end() - 1)
+        if formal[-1] == "...":
+            last = len(formal) - 1
+            formal = (*formal[:last], "__VA_ARGS__")
+            given = [*given[:last], ", ".join(given[last:])]
+        put = dict(zip(formal, given, strict=False))
+        body = WORD.sub(lambda m: put.get(m[0], m[0]), launching[call[1]])  # noqa: B023
+        for _, callee, configuration, args in _written(body):
+            yield call.start(), callee, configuration, args
+
+
+def arguments_at(text: str, opened: int) -> list[str]:
+    """What stands in the parentheses that open there, apart; none where they do not close."""
+    depth = 0
+    for mark in re.compile("[()]").finditer(text, opened):
+        depth += 1 if mark.group() == "(" else -1
+        if depth == 0:
+            return split(text[opened + 1 : mark.start()])
+    return []
+
+
+def _locals(before: str) -> dict[str, str]:
+    """What local names of the host hold in front of a launch: the last initial value or assignment."""
+    found = dict.fromkeys(_ASKED.findall(before), "warp_size")
+    for statement in _GIVEN.finditer(before):
+        for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
+            value = "" if match is None else " ".join((match[2] or match[3]).split())
+            # Of a dim3 each extent is read for itself.
+            if match is None or (_UNREADABLE.search(value) and not statement[0].startswith("dim3")):
+                continue
+            if not re.search(rf"\b{match[1]}\b", value):
+                found[match[1]] = value
+    return found
+
+
+def constants_of(program: Program) -> dict[str, str]:
+    """Macros and constants with a value, as the program's text has it.
+
+    As a number where the language of sizes has no word for what the text says.
+    """
+    found = {
+        name: macro.bodies[0].strip()
+        for name, macro in program.macros.items()
+        if not macro.called and len(set(macro.bodies)) == 1 and re.search(r"\d", macro.bodies[0])
+    }
+    for path, pieces in program.pieces.items():
+        for piece in pieces:
+            text = program.texts[path].plain[piece.begin : piece.end]
+            match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)
+            for one in split(match[1]) if piece.kind == "variable" and match else ():
+                front, _, value = one.partition("=")
+                name = re.findall(r"\w+", front)[-1:]
+                if value and not {*name}.isdisjoint(piece.names):
+                    found[name[0]] = " ".join(value.split())
+    told = {name: constant(text, found, program.macros) for name, text in found.items()
+            if _BEYOND.search(text)}  # fmt: skip
+    return found | {name: str(number) for name, number in told.items() if number is not None}
+
+
+def enumerators_of(program: Program) -> dict[str, str]:
+    """Enumerators with the texts of their values."""
+    every = (one for pieces in program.pieces.values() for one in pieces if one.kind == "type")
+    return {name: text for piece in every for name, text in enumerators(piece.node)}
+
+
+def _extents(text: str, names: Mapping[str, str]) -> list[str]:
+    """Expressions of a grid or block: `dim3(a, b)`, a local name of one, or a number."""
+    for _ in range(3):
+        match = re.fullmatch(r"\s*dim3\s*[({](.*)[)}]\s*", text, re.S)
+        if match is not None:
+            text = match[1]
+            break
+        if text.strip() not in names:
+            break
+        text = names[text.strip()]
+    return [resolved(one, names) for one in split(text)][:3]

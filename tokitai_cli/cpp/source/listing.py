@@ -1,0 +1,37 @@
+"""Kernels of a source tree, as `tokitai find` lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:  # it reads sources, which most verbs do not
+    from tokitai_cli.cpp.source.signatures import Parameter
+
+
+class FoundKernel(msgspec.Struct, frozen=True):
+    """A kernel where it stands, and what a spec could pass to it.
+
+    instance: the kernel as a spec names it. reasons: why the tool cannot bind it, empty where it can.
+    ended: why its draft did not come to its end in a run, empty where it did; None without a run. runs:
+    how often it was run, the draft changed each time.
+    """
+
+    file: str
+    line: int
+    name: str
+    instance: str
+    signature: str
+    parameters: list[Parameter]
+    bindable: bool
+    reasons: tuple[str, ...]
+    ended: str | None = None
+    runs: int = 0
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A file, or file:line of it, that could not be looked at, and why."""
+
+    file: str
+    reason: str

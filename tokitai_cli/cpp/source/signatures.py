@@ -1,0 +1,291 @@
+"""Signatures of a program's kernels: names, template parameters, parameters and their types.
+
+What a macro or a template decides is left open: a reader of text does not know it, the compiler does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tokitai_cli.core import resources
+from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
+from tokitai_cli.cpp.source.extract import ALWAYS, Program
+from tokitai_cli.cpp.source.pieces import leaf
+from tokitai_cli.cpp.source.source_files import SYSTEM
+from tokitai_cli.cpp.source.types import DROPPED, Types
+from tokitai_cli.cpp.source_text import blank
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter. `type` is its element's, without const and pointers, typedefs put in.
+
+    kind: array (a pointer to numbers, or to what the kernel does not say), scalar, struct,
+    structs (a pointer to them), pointers (to pointers), or unknown (of a template or a macro).
+    dtypes: those that may be passed for it, empty where that is not known. const: of what is
+    pointed to.
+    """
+
+    name: str
+    type: str
+    kind: str
+    dtypes: tuple[str, ...]
+    pointers: int
+    const: bool
+    default: str
+
+    @property
+    def text(self) -> str:
+        """As a declaration says it."""
+        const = "const " if self.const else ""
+        return f"{const}{self.type}{'*' * self.pointers} {self.name}".strip()
+
+    @property
+    def integer(self) -> bool:
+        """Whether a whole number can be passed for it."""
+        return self.kind == "scalar" and any("int" in one or one == "bool" for one in self.dtypes)
+
+    def takes(self, kind: str, dtype: str) -> bool:
+        """Whether a buffer, list, scalar, struct or integer may be passed for it, of that dtype."""
+        scalar = not self.pointers and (
+            self.kind != "scalar" or (self.integer if kind == "integer" else dtype in self.dtypes)
+        )
+        array = self.kind == "array" and (not self.dtypes or dtype in self.dtypes)
+        return {
+            "buffer": self.kind in {"unknown", "structs"} or array,
+            "list": self.pointers > 1 or self.kind in {"unknown", "struct"},
+            "struct": self.kind in {"struct", "structs", "unknown"},
+            "structs": self.kind in {"structs", "unknown"},
+        }.get(kind, scalar)
+
+
+class Kernel(msgspec.Struct, frozen=True):
+    """A `__global__` function with a body. `text` is how it is declared, on one line."""
+
+    name: str
+    space: tuple[str, ...]
+    template: tuple[TemplateParameter, ...]
+    parameters: tuple[Parameter, ...]
+    file: Path
+    line: int
+    text: str
+    body: str
+    open: bool  # its parameters are not all known: a pack, or what could not be read
+
+    @property
+    def qualified(self) -> str:
+        """Its name with its namespaces."""
+        return "::".join([*self.space, self.name])
+
+
+def kernels_of(program: Program) -> list[Kernel]:
+    """All kernels of the program, in the order of its files and lines."""
+    types = Types(program)
+    found: list[Kernel] = []
+    for path, pieces in program.pieces.items():
+        source = program.texts[path]
+        for piece in pieces:
+            if not piece.kernel or not piece.names:
+                continue
+            head = " ".join(source.plain[piece.begin : piece.body].split())
+            template = tuple(template_of(piece.node, source.parsed))
+            lists = parameter_list(piece.node)
+            parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
+            declarator = piece.node.child_by_field_name("declarator")
+            *spaces, name = ([*leaf(declarator)] if declarator is not None else []) or [""]
+            space = (*piece.space, *spaces)
+            body = source.plain[piece.body : piece.end]
+            line = source.line(piece.begin)
+            is_open = (
+                lists is None or lists.has_error or "..." in source.plain[piece.begin : piece.body]
+            )
+            # A branch of the preprocessor that takes one more.
+            is_open = is_open or any(
+                piece.begin <= one.begin < piece.body for one in source.directives
+            )
+            # A macro that stands for several parameters.
+            is_open = is_open or any(len(split(one.type)) > 1 for one in parameters)
+            found.append(Kernel(name, space, template, parameters, path, line, head, body, is_open))
+    return found
+
+
+def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
+    """Places of `__global__` without a kernel that `kernels_of` lists: file, line, and why."""
+    own = [one for one in program.pieces.items() if one[0] not in program.joined]
+    for path, pieces in own:
+        source = program.texts[path]
+        known = [(one.begin, one.end) for one in pieces if one.kernel and one.names]
+        text = blank(program.files[path].text)
+        for match in re.finditer(r"\b__global__\b", text):
+            start = text.rfind("\n", 0, match.start()) + 1
+            while start > 1 and text[start - 2] == "\\":
+                start = text.rfind("\n", 0, start - 1) + 1
+            line = text.count("\n", 0, match.start()) + 1
+            directive = text[start:].lstrip().startswith("#")
+            if directive and "{" in re.split(r"(?<!\\)\n", text[match.end() :], maxsplit=1)[0]:
+                yield path, line, "kernels that this macro makes are not listed: write one out"
+            elif directive or any(begin <= match.start() < end for begin, end in known):
+                continue
+            elif "{" in (after := re.split(r";", text[match.end() :], maxsplit=1)[0]):
+                yield (
+                    path,
+                    source.line(match.start()),
+                    f"{_told(after)} could not be read to its end",
+                )
+    for path, first, text in program.dark:
+        plain = blank(text)
+        for match in re.finditer(r"\b__global__\b", plain):
+            if "{" in (after := plain[match.end() :].partition(";")[0]):
+                line = first + plain.count("\n", 0, match.start())
+                why = "stands in a branch of the preprocessor that is not taken: see -D"
+                yield path, line, f"{_told(after)} {why}"
+
+
+def _told(after: str) -> str:
+    """A kernel by the name that stands behind its `__global__`."""
+    name = re.search(r"(\w+)\s*\(", _LAUNCH_BOUNDS.sub("", after))
+    return f"the kernel {name[1]}" if name else "a kernel"
+
+
+def may_declare(program: Program, name: str) -> bool:
+    """Whether a kernel of that name may be there all the same: by a macro, or in a header not read."""
+    if any("__global__" in macro.words for macro in program.macros.values()):
+        return True
+    for one in program.files.values():
+        names = (foreign[1:-1] for foreign in one.foreign.values())
+        ours = resources.kernels_dir() / "host"
+        if any((folder / other).exists() for other in names for folder in SYSTEM
+               if not ALWAYS.fullmatch(other) and not (ours / other).exists()):  # fmt: skip
+            return True
+    return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
+
+
+def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
+    """Template arguments by the name of the parameter, defaults among them."""
+    given = dict(zip((one.name for one in kernel.template), arguments, strict=False))
+    rest = kernel.template[len(arguments) :]
+    return given | {one.name: one.default for one in rest if one.default}
+
+
+def instantiated(
+    kernel: Kernel, program: Program, arguments: list[str], *, guess: bool = False
+) -> tuple[Parameter, ...]:
+    """Parameters of the kernel with its template arguments put in.
+
+    guess: of an alias that has several meanings, by branches of the preprocessor, the last is taken.
+    """
+    bound = bound_types(kernel, arguments)
+    types = Types(program, guess=guess)
+    return tuple(_with(one, types, bound) for one in kernel.parameters)
+
+
+def _with(one: Parameter, types: Types, bound: Mapping[str, str]) -> Parameter:
+    if one.kind != "unknown":
+        return one
+    put = re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: bound.get(m[0], m[0]), one.type)
+    base = types.resolved(put, bound)
+    stars = base.count("*")
+    kind, dtypes = types.kind_of(base.replace("*", "").strip())
+    shown = base.replace("*", "").strip() or one.type
+    pointers = one.pointers + stars
+    return msgspec.structs.replace(
+        one, type=shown, kind=_kind(kind, pointers, base), dtypes=dtypes, pointers=pointers
+    )
+
+
+def types_of(parameters: Iterable[Parameter]) -> str:
+    """Types of parameters, as a spec writes them behind the name of one of several kernels."""
+    return ", ".join(msgspec.structs.replace(one, name="").text for one in parameters)
+
+
+def parameter_list(node: Node) -> Node | None:
+    """The parentheses of a function's declaration."""
+    inner: Node | None = node.child_by_field_name("declarator")
+    while inner is not None and inner.type != "function_declarator":
+        inner = inner.child_by_field_name("declarator") or (
+            inner.named_children[-1] if inner.named_children else None
+        )
+    return inner.child_by_field_name("parameters") if inner is not None else None
+
+
+def _parameters(
+    node: Node, text: str, types: Types, template: tuple[TemplateParameter, ...]
+) -> Iterator[Parameter]:
+    open_names = {one.name for one in template}
+    for one in node.named_children:
+        if one.type not in {"parameter_declaration", "optional_parameter_declaration"}:
+            continue
+        default = one.child_by_field_name("default_value")
+        end = default.start_byte if default is not None else one.end_byte
+        whole = text[one.start_byte : end].rstrip().rstrip("=")
+        declarator = one.child_by_field_name("declarator")
+        name = next(leaf(declarator), "") if declarator is not None else ""
+        if whole.strip() == "void":
+            continue
+        yield _parameter(whole, name, text[default.start_byte : one.end_byte] if default else "",
+                         types, open_names)  # fmt: skip
+
+
+def parameter_of(text: str, name: str = "", types: Types | None = None) -> Parameter:
+    """What is declared as `text`, a parameter or a variable, without extents and initial value.
+
+    Without a name as a demangled symbol tells it: `float const*`. types: of the program, if any.
+    """
+    known = types or Types(Program(Path(), {}, {}, {}, {}))
+    return _parameter(text, name, "", known, set())
+
+
+def _parameter(
+    whole: str, name: str, default: str, types: Types, open_names: set[str]
+) -> Parameter:
+    bare = (
+        re.sub(rf"\b{re.escape(name)}\b(?=[^\w]*(?:\[[^\]]*\]\s*)*$)", " ", whole)
+        if name
+        else whole
+    )
+    pointers = _pointers(bare)
+    reference = "&" in bare
+    front = re.split(r"\(\s*\*|[*&\[]", bare)[0]
+    const = bool(re.search(r"\bconst\b", front)) and pointers > 0
+    base = types.resolved(front, {})
+    if "*" in base:  # an alias of a pointer
+        pointers += base.count("*")
+        const = const or base.strip().startswith("const")
+        base = base.replace("*", " ").strip()
+    kind, dtypes = types.kind_of(base)
+    if not base or set(re.findall(r"\w+", base)) & open_names or reference:
+        kind, dtypes = "unknown", ()
+    shown = base or " ".join(DROPPED.sub(" ", front).split())
+    return Parameter(
+        name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip()
+    )
+
+
+def _pointers(bare: str) -> int:
+    """Levels of pointers: `[2][3]` and `(*)[3]` are one, to elements that lie in one piece."""
+    grouped = re.search(r"\(\s*\*([^)]*)\)", bare)
+    stars, extents = bare.count("*"), bare.count("[")
+    if grouped is not None:
+        return stars + grouped[1].count("[")
+    return stars + extents if stars else min(extents, 1)
+
+
+def _kind(kind: str, pointers: int, base: str) -> str:
+    if pointers > 1:
+        return "pointers"
+    if pointers and (base == "void" or kind in {"numbers", "vector"}):
+        return "array"
+    if kind in {"numbers", "vector"}:
+        return "scalar" if kind == "numbers" else "struct"
+    return "structs" if kind == "struct" and pointers else kind

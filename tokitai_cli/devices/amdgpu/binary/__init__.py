@@ -1,0 +1,1 @@
+"""Files with AMD machine code: ELF, bundles, code objects, their kernels and parameters."""

@@ -1,0 +1,105 @@
+"""ELF files as far as code objects need them, read with pyelftools; what is damaged is a CodeError."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tokitai_cli.core.errors import CodeError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+AMDGPU = 224
+_WRITE, _THREAD_LOCAL = 0x1, 0x400
+_FOREIGN = re.compile(
+    r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
+)
+# The low byte of e_flags. https://llvm.org/docs/AMDGPUUsage.html#elf-code-object
+MACHINES = {
+    0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
+    0x4A: "gfx1151", 0x55: "gfx1152", 0x58: "gfx1153", 0x54: "gfx11-generic",
+}  # fmt: skip
+
+
+def is_code_object(data: bytes) -> bool:
+    """Whether an ELF file is one of 64 bits for AMD's processors."""
+    return (
+        len(data) >= 64 and data[4:6] == b"\x02\x01" and data[18:20] == AMDGPU.to_bytes(2, "little")
+    )
+
+
+def target_of(data: bytes) -> str:
+    """The processor of a code object, "machine 0x.." where it is not one of gfx11."""
+    (flags,) = struct.unpack_from("<I", data, 48)
+    return MACHINES.get(flags & 0xFF, f"machine {flags & 0xFF:#04x}")
+
+
+@contextlib.contextmanager
+def opened(data: bytes) -> Iterator[ELFFile]:
+    """The file as pyelftools reads it; whatever that trips over is a CodeError."""
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        yield ELFFile(io.BytesIO(data))
+    except (CodeError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - it trips over a stranger's bytes in many ways
+        told = str(error) or "nothing more is known"
+        raise CodeError(f"a damaged ELF file ({type(error).__name__}: {told})") from None
+
+
+def writable(data: bytes) -> Iterator[str]:
+    """Names of the objects of an ELF file that lie in sections that are written at run time.
+
+    Left out is what the harness, the compiler and the C++ library put beside the source's own, and
+    what a thread has of its own.
+    """
+    with opened(data) as file:
+        tables = [file.get_section_by_name(name) for name in (".symtab", ".dynsym")]
+        table: Any = next((one for one in tables if one is not None), None)
+        places = [(one["sh_flags"], one.name) for one in file.iter_sections()]
+        for symbol in table.iter_symbols() if table is not None else ():
+            at, is_object = symbol["st_shndx"], symbol["st_info"]["type"] == "STT_OBJECT"
+            if not is_object or not symbol["st_size"] or not isinstance(at, int):
+                continue
+            flags, lies_in = places[at]
+            is_written = flags & _WRITE and not flags & _THREAD_LOCAL
+            if (
+                is_written
+                and not lies_in.startswith(".data.rel.ro")
+                and not _FOREIGN.match(symbol.name)
+            ):
+                yield variable_name(symbol.name)
+
+
+def variable_name(mangled: str) -> str:
+    """Name of a variable without its namespaces and function (Itanium C++ ABI 5.1)."""
+    if not mangled.startswith("_Z"):
+        return mangled
+    # A name is its length and its letters; behind the last one stand an E or a discriminator.
+    for whole in (mangled, mangled.removesuffix("E"), re.sub(r"_\d+$", "", mangled)):
+        for match in re.finditer(r"[1-9]\d*", whole):
+            if match.end() + int(match[0]) == len(whole):
+                return whole[match.end() :]
+    return mangled
+
+
+def sections(data: bytes, name: str) -> list[bytes]:
+    """The contents of the sections of that name."""
+    with opened(data) as file:
+        return [held(file, one) for one in file.iter_sections() if one.name == name]
+
+
+def held(file: ELFFile, section: Any) -> bytes:
+    """What a section holds; pyelftools reads as much as the section claims."""
+    if section["sh_type"] == "SHT_NOBITS":
+        return b""
+    if section["sh_offset"] + section["sh_size"] > file.stream_len:
+        raise CodeError(f"a damaged ELF file: section {section.name!r} ends behind it")
+    data: bytes = section.data()
+    return data

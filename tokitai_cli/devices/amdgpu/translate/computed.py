@@ -1,0 +1,144 @@
+"""C++ of instructions that compute values: scalar ones, vector ones, both halves of VOPD."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate import operands
+from tokitai_cli.devices.amdgpu.translate.operands import (
+    RefusedError,
+    Translated,
+    destination,
+    row,
+    scalar,
+    set_scalar,
+    source,
+    width_of,
+)
+from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
+
+_VCC_LOW = Operand("vcc")
+
+
+def scalar_value(one: Instruction, entry: Entry) -> Translated:
+    """C++ of a scalar instruction with a value in its entry. Raises RefusedError."""
+    lines = []
+    given = list(one.src)
+    for name, kind, operand in zip("abc", entry.src, given, strict=False):
+        made, pattern = operands.scalar_type(kind)
+        value = pattern.format(scalar(operand, width_of(kind)))
+        lines.append(f"const {made} {name} = {value};")
+    if len(given) < len(entry.src):
+        raise RefusedError("with fewer operands")
+    if entry.dst:
+        kind = entry.dst[0]
+        made, pattern = operands.scalar_type(kind)
+        if "old" in entry.code:
+            lines.append(
+                f"const {made} old = {pattern.format(scalar(one.dst[0], width_of(kind)))};"
+            )
+        lines.append(f"{made} d;")
+    code = entry.code
+    if "scc" in code:
+        lines.append(f"bool scc = w.scc != 0; {code} w.scc = scc;")
+    else:
+        lines.append(code)
+    if entry.dst:
+        width = width_of(entry.dst[0])
+        bits = operands.bits_of(entry.dst[0], "d")
+        lines.append(set_scalar(one.dst[0], bits, width))
+    return Translated("{ " + " ".join(lines) + " }")
+
+
+def vector_value(
+    one: Instruction, entry: Entry, lanes: Mapping[int, str] | None = None
+) -> Translated:
+    """lanes: what stands for a vector register, by its number, where it was copied."""
+    clamp = bool(one.modifiers.get("clamp"))
+    saturated = entry_of(f"{one.name}_clamp") if clamp else None
+    if saturated is not None:
+        entry, clamp = saturated, False
+    modifiers = one.modifiers
+    picked, to = operands.picked(one, entry)
+    given = list(picked)
+    if len(given) < len(entry.src) and entry.src[-1] == "mask":
+        given.append(_VCC_LOW)
+    if len(given) < len(entry.src):
+        raise RefusedError("with fewer operands")
+    crossed, before, active = _crossed(one, entry)
+    sources = []
+    for index, (kind, operand) in enumerate(zip(entry.src, given, strict=False)):
+        stand_in = crossed if index == 0 else ""
+        if lanes and operand.kind == "v":
+            stand_in = lanes.get(operand.index, "")
+        sources.append(source(operand, kind, modifiers, index, stand_in))
+    vector = entry.dst[0] not in ("mask", "exec")
+    arguments = []
+    if vector and to is not None:
+        arguments = [active, destination(to, entry.dst[0], clamp)]
+    elif clamp:
+        raise RefusedError("with clamp")
+    call = f"{entry.name}({', '.join([*arguments, *sources])})"
+    masks = [index for index, kind in enumerate(entry.dst) if kind in ("mask", "exec")]
+    if masks:
+        if masks[0] >= len(one.dst):
+            call = set_scalar(_VCC_LOW, f"{call} & w.exec")
+        else:
+            call = set_scalar(one.dst[masks[0]], f"{call} & w.exec")
+    else:
+        call += ";"
+    return Translated(f"{before}{call}{' }' if before else ''}", {entry.name: _operation(entry)})
+
+
+# Text of an entry's operation, made once.
+_operation = functools.cache(operands.operation)
+
+
+def _crossed(one: Instruction, entry: Entry) -> tuple[str, str, str]:
+    """What stands for the first source's lanes, statements in front, and the active lanes."""
+    modifiers = one.modifiers
+    if "dpp_ctrl" not in modifiers and "dpp8" not in modifiers:
+        return "", "", "w.active.lane"
+    lanes = row(one.src[0])
+    inactive = str(bool(modifiers.get("fi"))).lower()
+    if "dpp8" in modifiers:
+        picks = sum(lane << (3 * index) for index, lane in enumerate(modifiers["dpp8"]))
+        allowed = f"dpp8(w, t, {lanes}, {picks:#x}, {inactive})"
+    else:
+        bound = bool(modifiers.get("bound_ctrl"))
+        rows, banks = modifiers.get("row_mask", 15), modifiers.get("bank_mask", 15)
+        if entry.dst[0] in ("mask", "exec") and not (bound and rows == banks == 15):
+            raise RefusedError("with lanes that DPP leaves out")
+        control = modifiers["dpp_ctrl"]
+        _check_dpp(control)
+        allowed = (
+            f"dpp(w, t, {lanes}, {control:#x}, {rows}, {banks}, {str(bound).lower()}, {inactive})"
+        )
+    before = f"{{ u32* t = w.temporary(0); Row r; const u32* active = lanes_of({allowed}, r); "
+    return "t", before, "active"
+
+
+def _check_dpp(control: int) -> None:
+    """Raise RefusedError for a control that gfx11 does not have."""
+    known = control < 0x100 or control in (0x140, 0x141) or control & 0xFF0 in (0x150, 0x160)
+    if not known and not (control & 0xFF0 in (0x100, 0x110, 0x120) and control & 15):
+        raise RefusedError(f"with dpp control {control:#x}")
+
+
+def dual(x: Instruction, y: Instruction) -> Translated:
+    """Both halves of VOPD: they read before either writes."""
+    written = x.dst[0].index
+    copies: dict[int, str] = {}
+    before = ""
+    if any(operand.kind == "v" and operand.index == written for operand in y.src):
+        copies[written] = "w.temporary(1)"
+        before = f"memcpy(w.temporary(1), {row(x.dst[0])}, sizeof(Row)); "
+    first, second = entry_of(x.name), entry_of(y.name)
+    if first is None or second is None:
+        raise RefusedError(x.name if first is None else y.name)
+    done, also = vector_value(x, first), vector_value(y, second, copies)
+    return Translated(
+        f"{{ {before}{done.text} {also.text} }}", {**done.operations, **also.operations}
+    )

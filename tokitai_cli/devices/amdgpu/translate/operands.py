@@ -1,0 +1,289 @@
+"""C++ of what instructions read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate.semantics import Entry
+
+VCC, M0 = 106, 125
+_SHARED_BASE, _PRIVATE_BASE, _SCC = 235, 237, 253
+WIDTHS = {"f16": 16, "u16": 16, "i16": 16, "b16": 16, "f16_hi": 16, "u64": 64, "i64": 64, "f64": 64}
+# Type -> C++ type, what gives it of the bits of a lane, what gives bits of it.
+_TYPES = {
+    "f32": ("float", "f32_of({})", "bits_of({})"),
+    "f16": ("float", "f32_of_f16({})", "f16_of({})"),
+    "f16_hi": ("float", "f32_of_f16({})", "f16_of({})"),
+    "f64": ("double", "f64_of({})", "bits_of({})"),
+    "u32": ("u32", "{}", "u32({})"),
+    "i32": ("i32", "i32({})", "u32({})"),
+    "u16": ("u32", "{}", "(u32({}) & 0xffff)"),
+    "b16": ("u32", "{}", "(u32({}) & 0xffff)"),
+    "i16": ("i32", "i32(i16({}))", "(u32({}) & 0xffff)"),
+    "u64": ("u64", "u64({})", "u64({})"),
+    "i64": ("i64", "i64({})", "u64({})"),
+    "mask": ("bool", "{}", "{}"),
+    "iu8": ("u64", "{}", ""),
+    "pair_f16": ("u32", "{}", "{}"),
+    "pair_bf16": ("u32", "{}", "{}"),
+}
+SOURCES = "abcm"
+_SIGN = {16: 0x8000, 32: 0x80000000, 64: 1 << 63}
+
+
+class RefusedError(Exception):
+    """An instruction, or a form of it, that the table does not have; str() names it."""
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """Statements of one instruction, and the operations that they call, by name."""
+
+    text: str
+    operations: Mapping[str, str] = {}
+    places: tuple[int, ...] = ()
+
+
+Writer = Callable[[Instruction, Entry], Translated]
+
+
+def scalar_type(kind: str) -> tuple[str, str]:
+    """C++ type of a scalar operand, and the pattern that makes it of the register's bits."""
+    return _TYPES[kind][0], _TYPES[kind][1]
+
+
+def bits_of(kind: str, value: str) -> str:
+    """Expression for the bits of a value of a type."""
+    return _TYPES[kind][2].format(value)
+
+
+def width_of(kind: str) -> int:
+    """Bits of a type."""
+    return WIDTHS.get(kind, 32)
+
+
+def scalar(operand: Operand, width: int) -> str:
+    """Expression for the bits of an operand that is the same in all lanes."""
+    kind, index = operand.kind, operand.index
+    wide = width == 64
+    if kind in ("int", "float", "literal", "simm"):
+        return f"u64({operand.value:#x})" if wide else f"{operand.value & 0xFFFFFFFF:#x}u"
+    text = ""
+    if kind in ("s", "vcc"):
+        number = index if kind == "s" else VCC + index
+        text = f"w.pair({number})" if wide else f"w.s[{number}]"
+    elif kind == "exec":
+        text = "u64(w.exec)" if wide else "0u" if index else "w.exec"
+    elif kind == "m0":
+        text = f"w.s[{M0}]"
+    elif kind == "null":
+        text = "0u"
+    elif kind == "scc" or (kind == "special" and index == _SCC):
+        text = "w.scc"
+    elif kind == "special" and wide and index in (_SHARED_BASE, _PRIVATE_BASE):
+        aperture = "lds_aperture" if index == _SHARED_BASE else "scratch_aperture"
+        text = f"u64({aperture}) << 32"
+    if not text:
+        raise RefusedError(f"reads {kind} {index}")
+    return text
+
+
+def set_scalar(operand: Operand, value: str, width: int = 32) -> str:
+    """Statement that writes a scalar destination."""
+    kind, index, wide = operand.kind, operand.index, width == 64
+    if kind in ("s", "vcc"):
+        number = index if kind == "s" else VCC + index
+        return f"w.set_pair({number}, {value});" if wide else f"w.s[{number}] = {value};"
+    if kind == "exec":
+        return f"(void)({value});" if index else f"w.set_exec(u32({value}));"
+    if kind == "m0":
+        return f"w.s[{M0}] = {value};"
+    if kind == "null":
+        return f"(void)({value});"
+    raise RefusedError(f"writes {kind} {index}")
+
+
+def row(operand: Operand) -> str:
+    """Pointer to the lanes of a vector register."""
+    if operand.kind != "v":
+        raise RefusedError(f"a {operand.kind} where a vector register is known")
+    return f"w.v[{operand.index}].lane"
+
+
+def source(
+    operand: Operand, kind: str, modifiers: dict[str, object], at: int, lanes: str = ""
+) -> str:
+    """A source of a vector operation; `at` is its number, `lanes` stands for its register's."""
+    width = width_of(kind)
+    if kind == "mask":
+        return f"Mask{{{scalar(operand, 32)}}}"
+    if operand.kind == "v":
+        lanes = lanes or row(operand)
+        halved = width == 16 and kind != "mix"
+        text = f"Half<{16 * (operand.half or 0)}>{{{lanes}}}" if halved else f"V{{{lanes}}}"
+    elif width == 64:
+        text = f"S64{{{scalar(operand, 64)}}}"
+    else:
+        bits = scalar(operand, 32)
+        shift = f" >> {16 * operand.half}" if operand.half else ""
+        text = f"S{{({bits}{shift}) & 0xffff}}" if width == 16 else f"S{{{bits}}}"
+    if kind == "mix":
+        return _mixed(operand, text, modifiers, at)
+    if kind.startswith(("pk_", "pair_")):
+        return _picked(operand, text, modifiers, at)
+    if kind == "iu8":
+        return f"Bytes<decltype({text})>{{{text}, {_bit(modifiers, 'neg_lo', at)}ull << 32}}"
+    if operand.neg or operand.abs:
+        sign = _SIGN[width]
+        whole = (1 << width) - 1
+        keep, flip = whole ^ sign if operand.abs else whole, sign if operand.neg else 0
+        name, suffix = ("Signed64", "ull") if width == 64 else ("Signed", "u")
+        text = f"{name}<decltype({text})>{{{text}, {keep:#x}{suffix}, {flip:#x}{suffix}}}"
+    return text
+
+
+def _bit(modifiers: dict[str, object], name: str, at: int) -> int:
+    value = modifiers.get(name, 0)
+    assert isinstance(value, int)
+    return value >> at & 1
+
+
+def _mixed(operand: Operand, text: str, modifiers: dict[str, object], at: int) -> str:
+    half = _bit(modifiers, "op_sel_hi", at)
+    sign = _SIGN[16 if half else 32]
+    whole = 2 * sign - 1
+    absolute = operand.abs or _bit(modifiers, "neg_hi", at)
+    negated = operand.neg or _bit(modifiers, "neg_lo", at)
+    signs = f"{whole ^ sign if absolute else whole:#x}u, {sign if negated else 0:#x}u"
+    if not half:
+        return f"MixWhole<decltype({text})>{{{text}, {signs}}}"
+    shift = 16 * _bit(modifiers, "op_sel", at)
+    return f"MixHalf<decltype({text})>{{{text}, {shift}, {signs}}}"
+
+
+def _picked(operand: Operand, text: str, modifiers: dict[str, object], at: int) -> str:
+    low, high = 16 * _bit(modifiers, "op_sel", at), 16 * _bit(modifiers, "op_sel_hi", at)
+    flip = _bit(modifiers, "neg_lo", at) << 15 | _bit(modifiers, "neg_hi", at) << 31
+    if operand.neg or operand.abs:
+        raise RefusedError("a packed operand with a sign of the whole")
+    return f"Picked<decltype({text})>{{{text}, {low}, {high}, {flip:#x}u}}"
+
+
+def destination(operand: Operand, kind: str, clamp: bool) -> str:
+    """A vector destination."""
+    lanes = row(operand)
+    if width_of(kind) == 16:
+        shift = 16 if kind == "f16_hi" else 16 * (operand.half or 0)
+        text = f"HalfD<{shift}>{{{lanes}}}"
+        if clamp and kind.startswith("f16"):
+            return f"Clamped16<{shift}>{{{text}}}"
+    else:
+        text = f"D{{{lanes}}}"
+        if clamp and kind == "f32":
+            return f"Clamped32{{{text}}}"
+    if clamp:
+        raise RefusedError("with clamp")
+    return text
+
+
+def operation(entry: Entry) -> str:
+    """The function that does a vector operation in all lanes: a template of its operands' kinds."""
+    vector = entry.dst[0] not in ("mask", "exec")
+    names = [f"class T{index}" for index in range(len(entry.src))]
+    given = [f"T{index} {SOURCES[index]}_" for index in range(len(entry.src))]
+    head = ", ".join(["class To"] * vector + names)
+    parameters = ", ".join(["const u32* active, To to"] * vector + given)
+    masked = any(kind in ("mask", "exec") for kind in entry.dst)
+    body = _packed_body(entry) if entry.dst[0].startswith("pk_") else _body(entry, vector)
+    returned = ("u32", "  u32 made = 0;\n", "  return made;\n") if masked else ("void", "", "")
+    start = f"template <{head}>\n" if head else ""
+    return (
+        f"{start}TOKITAI_OP {returned[0]} {entry.name}({parameters}) {{\n{returned[1]}"
+        f"  TOKITAI_LANES {{\n{body}  }}\n{returned[2]}}}\n"
+    )
+
+
+def _body(entry: Entry, vector: bool) -> str:
+    """What is done in each lane."""
+    lines = [_taken(entry, index) for index in range(len(entry.src))]
+    kind = entry.dst[0]
+    made, pattern, bits = _TYPES.get(kind, ("", "", ""))
+    wide = width_of(kind) == 64
+    code = entry.code
+    if vector:
+        if "old" in code:
+            lines.append(f"const {made} old = {pattern.format('to.bits(l)')};")
+        lines.append(f"{made} d;")
+    masked = len(entry.dst) > vector
+    if masked:
+        lines.append("bool e;")
+    if not code.endswith(";"):
+        code = f"d = {code};" if vector else f"e = ({code}) != 0;"
+    lines.append(code)
+    if vector:
+        if entry.approximate == "~":
+            bits = f"near_{kind}({{}})"
+        lines.append(f"to.{'put_wide' if wide else 'put'}(l, active[l], {bits.format('d')});")
+    if masked:
+        lines.append("made |= u32(e) << l;")
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _taken(entry: Entry, index: int) -> str:
+    """Definition of a source's value in a lane."""
+    kind, name = entry.src[index], SOURCES[index]
+    if kind == "mix":
+        return f"const float {name} = {name}_.mixed(l);"
+    made, pattern, _ = _TYPES[kind]
+    value = pattern.format(f"{name}_.{'wide' if width_of(kind) == 64 else 'bits'}(l)")
+    if entry.approximate == "~":
+        value = f"flushed({value}, {'0x1p-126f' if kind == 'f32' else '0x1p-14f'})"
+    return f"const {made} {name} = {value};"
+
+
+def _packed_body(entry: Entry) -> str:
+    """Both halves, each for itself."""
+    names = SOURCES[: len(entry.src)]
+    lines = [f"const u32 {name}w = {name}_.bits(l);" for name in names]
+    if "old" in entry.code:
+        lines.append("const u32 oldw = to.bits(l);")
+        names += "o"
+    lines.append("u32 both = 0;")
+    lines.append("for (int half = 0; half < 32; half += 16) {")
+    for index, name in enumerate(names):
+        kind = (entry.src[index] if name != "o" else entry.dst[0]).removeprefix("pk_")
+        made, pattern, _ = _TYPES[kind]
+        word = "oldw" if name == "o" else f"{name}w"
+        value = pattern.format(f"({word} >> half & 0xffff)")
+        lines.append(f"  const {made} {'old' if name == 'o' else name} = {value};")
+    _, _, bits = _TYPES[entry.dst[0].removeprefix("pk_")]
+    lines.append(f"  both |= {bits.format(entry.code)} << half;")
+    lines += ["}", "to.put(l, active[l], both);"]
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def picked(instruction: Instruction, entry: Entry) -> tuple[tuple[Operand, ...], Operand | None]:
+    """Sources, and the destination if any, of an instruction with the halves that VOP3's op_sel picks.
+
+    Raises RefusedError for modifiers that change what an instruction does and are not known.
+    """
+    modifiers = instruction.modifiers
+    if modifiers.get("omod"):
+        raise RefusedError("with omod")
+    to = instruction.dst[0] if instruction.dst else None
+    picks = modifiers.get("op_sel", 0)
+    if instruction.encoding == "VOP3P" or not picks:
+        return instruction.src, to
+    sources = list(instruction.src)
+    for at, (operand, kind) in enumerate(zip(instruction.src, entry.src, strict=False)):
+        if picks >> at & 1:
+            if width_of(kind) != 16:
+                raise RefusedError("with op_sel of whole registers")
+            sources[at] = msgspec.structs.replace(operand, half=1)
+    if picks >> 3:
+        if to is None or width_of(entry.dst[0]) != 16:
+            raise RefusedError("with op_sel of whole registers")
+        to = msgspec.structs.replace(to, half=1)
+    return tuple(sources), to

@@ -1,0 +1,232 @@
+"""The table of what instructions do: of every name that can be executed, its section and its entry."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name
+from tokitai_cli.devices.amdgpu.translate import scalar_table, vector_table
+
+MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What an instruction does.
+
+    section: of the manual. dst, src: types of the operands. code: C++ of the values, or a word behind
+    `kind`. kind: "value" for what `code` says in full; others are what translation knows by name.
+    approximate: the hardware's result is known within 1 ulp ("~") or an absolute error ("~~") only.
+    """
+
+    name: str
+    section: str
+    kind: str
+    dst: tuple[str, ...] = ()
+    src: tuple[str, ...] = ()
+    code: str = ""
+    approximate: str = ""
+
+
+@functools.cache
+def table() -> Mapping[str, Entry]:
+    """Every entry by LLVM's name of the instruction."""
+    entries = [*_read(vector_table.TABLE), *_read(scalar_table.TABLE), *_compares(), *_saves()]
+    entries += _memory()
+    return {entry.name: entry for entry in entries}
+
+
+def entry_of(name: str) -> Entry | None:
+    """Entry of an instruction; a half of VOPD has that of the instruction it is named after."""
+    return table().get(name.replace("v_dual_", "v_", 1))
+
+
+def approximate(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """Names of instructions whose result the hardware gives within an error only."""
+    found = ((name, entry_of(name)) for name in _names(instructions))
+    return tuple(sorted({name for name, entry in found if entry and entry.approximate}))
+
+
+def _names(instructions: Iterable[Instruction]) -> Iterator[str]:
+    for whole in instructions:
+        yield from (half.name for half in (whole.x, whole.y) if half)
+        if whole.x is None:
+            yield whole.name
+
+
+def _read(text: str) -> Iterator[Entry]:
+    for line in (one for family in text.strip().splitlines() for one in _grown(family)):
+        name, _, rest = line.partition(" ")
+        dst, colon, typed = f"{rest} ".partition(": ")
+        if not colon:
+            kind, _, code = rest.strip().partition(" ")
+            yield Entry(name, section_of(name), kind, code=code)
+            continue
+        src, _, code = typed.partition(" : ")
+        marks = "~" * dst.count("~")
+        to = dst.replace("~", "").split()
+        types = tuple(to), tuple(to[0] if kind == "=" else kind for kind in src.split())
+        yield Entry(name, section_of(name), "value", *types, code.strip(), marks)
+
+
+def _grown(line: str) -> list[str]:
+    """Lines of a family: [A/B] gives one of each part, all such groups in step; so does {C/D}."""
+    lines = [line]
+    for pattern in (r"\[([^][]*)\]", r"\{([^{}]*)\}"):
+        grown = []
+        for one in lines:
+            groups = [group.split("/") for group in re.findall(pattern, one)]
+            for at in range(len(groups[0]) if groups else 1):
+                parts = iter(groups)
+                grown.append(re.sub(pattern, lambda _, at=at, parts=parts: next(parts)[at], one))
+        lines = grown
+    return lines
+
+
+# Chapter 16 of the manual, by encoding: an instruction has the section of the first that it has.
+_SECTIONS = {
+    "SOP2": "16.1",
+    "SOPK": "16.2",
+    "SOP1": "16.3",
+    "SOPC": "16.4",
+    "SOPP": "16.5",
+    "SMEM": "16.6",
+    "VOP2": "16.7",
+    "VOP1": "16.8",
+    "VOPC": "16.9",
+    "VOP3P": "16.10",
+    "VOP3": "16.12",
+    "DS": "16.15",
+    "MUBUF": "16.16",
+    "FLAT": "16.20.1",
+    "SCRATCH": "16.20.2",
+    "GLOBAL": "16.20.3",
+}
+
+
+def section_of(name: str) -> str:
+    """The manual's section that defines an instruction of the opcode table."""
+    known, plain = by_name(), name.removesuffix("_clamp")
+    return next(where for encoding, where in _SECTIONS.items() if (encoding, plain) in known)
+
+
+_ORDERED = {"eq": "==", "ne": "!=", "lg": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _compares() -> Iterator[Entry]:
+    """v_cmp_* and v_cmpx_*: of integers, of floats, of classes."""
+    found: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {}
+    for kind in ("i16", "u16", "i32", "u32", "i64", "u64"):
+        both = (kind, kind)
+        for name in ("lt", "eq", "le", "gt", "ne", "ge"):
+            found[name, kind] = both, f"a {_ORDERED[name]} b"
+        if kind[1:] != "16":
+            found["f", kind], found["t", kind] = (both, "false"), (both, "true")
+    for kind in ("f16", "f32", "f64"):
+        both = (kind, kind)
+        for name in ("lt", "eq", "le", "gt", "ge"):
+            found[name, kind] = both, f"a {_ORDERED[name]} b"
+            negated = "neq" if name == "eq" else f"n{name}"
+            found[negated, kind] = both, f"!(a {_ORDERED[name]} b)"
+        found["lg", kind] = both, "a < b || a > b"
+        found["nlg", kind] = both, "!(a < b || a > b)"
+        found["o", kind], found["u", kind] = (both, "a == a && b == b"), (both, "a != a || b != b")
+        found["f", kind], found["t", kind] = (both, "false"), (both, "true")
+        bits = {"f16": "b16", "f32": "u32", "f64": "u64"}[kind]
+        found["class", kind] = (bits, "u32"), f"class_{kind}(a) & b"
+    for (name, kind), (src, code) in found.items():
+        for prefix, dst in (("v_cmp", "mask"), ("v_cmpx", "exec")):
+            yield Entry(f"{prefix}_{name}_{kind}", _SECTIONS["VOPC"], "value", (dst,), src, code)
+
+
+def _saves() -> Iterator[Entry]:
+    for name, code in scalar_table.SAVED.items():
+        yield Entry(f"s_{name}_saveexec_b32", _SECTIONS["SOP1"], "saveexec", code=code)
+    for name in ("and_not0", "and_not1"):
+        yield Entry(
+            f"s_{name}_wrexec_b32", _SECTIONS["SOP1"], "wrexec", code=scalar_table.SAVED[name]
+        )
+
+
+# What is loaded and stored, by the name of its type: kinds of kernels/gfx/run/memory.hpp, bytes.
+_LOADS = {
+    "u8": "U8",
+    "i8": "I8",
+    "u16": "U16",
+    "i16": "I16",
+    "b16": "U16",
+    "b32": "B32",
+    "b64": "B64",
+    "b96": "B96",
+    "b128": "B128",
+}
+_WHOLE = ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128")
+_STORES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
+_SPACES = {space: _SECTIONS[space.upper()] for space in ("global", "flat", "scratch", "ds")}
+# What an atomic operation leaves, of `old` and the operand a.
+ATOMICS = {
+    "add": ("u32 u64 f32", "old + a"),
+    "sub": ("u32 u64", "old - a"),
+    "min": ("i32 u32 i64 u64 f32", "low(a, old)"),
+    "max": ("i32 u32 i64 u64 f32", "high(a, old)"),
+    "and": ("b32 b64", "old & a"),
+    "or": ("b32 b64", "old | a"),
+    "xor": ("b32 b64", "old ^ a"),
+    "inc": ("u32 u64", "old >= a ? 0 : old + 1"),
+    "dec": ("u32 u64", "old == 0 || old > a ? a : old - 1"),
+}
+
+
+def _memory() -> Iterator[Entry]:
+    """Loads, stores and atomic operations of LDS, flat, scratch and global memory."""
+    for space, section in _SPACES.items():
+        lds = space == "ds"
+        halves = ("u8", "i8", "u16") if lds else ("u8", "i8", "b16")
+        for name in _WHOLE:
+            yield Entry(f"{space}_load_{name}", section, "load", code=f"{_LOADS[name]},whole")
+        for name in halves:
+            for hi, place in (("", "lower"), ("_hi", "upper")):
+                full = f"ds_load_{name}_d16{hi}" if lds else f"{space}_load_d16{hi}_{name}"
+                yield Entry(full, section, "load", code=f"{_LOADS[name]},{place}")
+        for name, size in _STORES.items():
+            yield Entry(f"{space}_store_{name}", section, "store", code=f"{size},0")
+        for name in ("b8", "b16"):
+            full = f"ds_store_{name}_d16_hi" if lds else f"{space}_store_d16_hi_{name}"
+            yield Entry(full, section, "store", code=f"{_STORES[name]},16")
+    yield from _two_addresses()
+    for name in ("bpermute", "permute"):
+        yield Entry(f"ds_{name}_b32", _SPACES["ds"], name)
+    yield Entry("ds_swizzle_b32", _SPACES["ds"], "swizzle")
+    yield from _atomics()
+
+
+def _two_addresses() -> Iterator[Entry]:
+    for size, dwords in (("b32", 1), ("b64", 2)):
+        for stride, times in (("", 1), ("stride64_", 64)):
+            for verb in ("load", "store"):
+                code = f"{dwords},{4 * dwords * times}"
+                yield Entry(f"ds_{verb}_2addr_{stride}{size}", _SPACES["ds"], f"{verb}2", code=code)
+
+
+def _atomics() -> Iterator[Entry]:
+    for verb, (kinds, code) in ATOMICS.items():
+        for kind in kinds.split():
+            operand = (kind.replace("b", "u"),)
+            for space in ("global", "flat"):
+                yield Entry(
+                    f"{space}_atomic_{verb}_{kind}", _SPACES[space], "atomic", operand, code=code
+                )
+            for rtn in ("", "rtn_"):
+                yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", operand, code=code)
+    for size in ("32", "64"):
+        for space in ("global", "flat"):
+            held = (f"u{size}",)
+            yield Entry(f"{space}_atomic_swap_b{size}", _SPACES[space], "atomic", held, code="a")
+            yield Entry(f"{space}_atomic_cmpswap_b{size}", _SPACES[space], "cmpswap", held)
+        yield Entry(f"ds_storexchg_rtn_b{size}", _SPACES["ds"], "atomic", (f"u{size}",), code="a")
+        for rtn in ("", "rtn_"):
+            yield Entry(f"ds_cmpstore_{rtn}b{size}", _SPACES["ds"], "cmpswap", (f"u{size}",))

@@ -1,0 +1,230 @@
+"""Which registers an instruction reads and writes, for what is told of those that nobody has set.
+
+Registers have the numbers of kernels/gfx/run/unset.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate import operands
+from tokitai_cli.devices.amdgpu.translate.operands import width_of
+from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
+
+SCALAR, HALF_SCALAR = 256, 512
+SCC, EXEC = 128, 129
+_LOW, _HIGH, _BOTH = 1, 2, 3
+_ADDRESS, _STORED, _SHARED = 0, 1, 4
+
+
+class Touched(msgspec.Struct, frozen=True, kw_only=True):
+    """Of an instruction: halves and scalars that it reads in active lanes, in others, and writes.
+
+    once: it is not run with other values. checks: (register, what it matters to, its bits). last: EXEC
+    may change, or what is read afterwards may be unset. always: whatever is set, it is looked at alone.
+    """
+
+    reads: frozenset[int] = frozenset()
+    across: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    once: bool = False
+    checks: tuple[tuple[int, int, int], ...] = ()
+    last: bool = False
+    always: bool = False
+
+    @property
+    def written(self) -> list[int]:
+        """Registers that it writes."""
+        return _registers(self.writes)
+
+    @property
+    def taken(self) -> list[int]:
+        """Registers that it reads, or writes and may leave in part as they are."""
+        return _registers(self.reads | self.across | self.writes)
+
+
+def _registers(halves: Iterable[int]) -> list[int]:
+    """Numbers of registers, of halves and scalars."""
+    return sorted({at % SCALAR if at < HALF_SCALAR else at - SCALAR for at in halves})
+
+
+def _scalars(operand: Operand, dwords: int) -> Iterator[int]:
+    """Numbers of an operand's scalar registers, from 0."""
+    first = {"s": operand.index, "vcc": operands.VCC + operand.index, "m0": operands.M0}
+    if operand.kind in first:
+        yield from range(first[operand.kind], first[operand.kind] + dwords)
+    elif operand.kind == "scc":
+        yield SCC
+    elif operand.kind == "exec":
+        yield EXEC
+
+
+def _halves(operand: Operand, dwords: int = 1, parts: int = _BOTH) -> Iterator[int]:
+    """Halves of vector registers, or scalars."""
+    if operand.kind != "v":
+        yield from (HALF_SCALAR + at for at in _scalars(operand, dwords))
+        return
+    for at in range(operand.index, operand.index + dwords):
+        yield from (at + SCALAR * high for high in (0, 1) if parts >> high & 1)
+
+
+def _picked(one: Instruction, kind: str, at: int) -> int:
+    """Halves that op_sel picks of a source."""
+    low, high = (one.modifiers.get(name, 0) >> at & 1 for name in ("op_sel", "op_sel_hi"))
+    if kind == "mix" and high:
+        return _HIGH if low else _LOW
+    return 1 << low | 1 << high if kind.startswith(("pk_", "pair_")) else _BOTH
+
+
+def _typed(operand: Operand, kind: str, parts: int = _BOTH) -> Iterator[int]:
+    """Halves of an operand of a type."""
+    width = width_of(kind)
+    if kind == "mask" or width != 16:
+        yield from _halves(operand, 2 if width == 64 else 1, parts)
+    else:
+        high = kind == "f16_hi" or operand.half
+        yield from _halves(operand, 1, _HIGH if high else _LOW)
+
+
+def touched(one: Instruction) -> Touched | None:
+    """Of an instruction that can be translated; None of one that has no effect on registers."""
+    if one.x is not None and one.y is not None:
+        x, y = touched(one.x) or Touched(), touched(one.y) or Touched()
+        return Touched(reads=x.reads | y.reads, writes=x.writes | y.writes)
+    entry = entry_of(one.name)
+    assert entry is not None
+    if entry.kind == "value":
+        return _value(one, entry)
+    if entry.kind in ("saveexec", "wrexec"):
+        reads = frozenset(_halves(one.src[0]))
+        writes = {HALF_SCALAR + SCC, HALF_SCALAR + EXEC, *_halves(one.dst[0])}
+        return Touched(reads=reads, writes=frozenset(writes), last=True)
+    if entry.kind == "getpc":
+        return Touched(writes=frozenset(_halves(one.dst[0], 2)))
+    if one.name.startswith(("global_", "flat_", "scratch_", "ds_", "s_load_")):
+        return (
+            _lanes(one, entry)
+            if "perm" in entry.kind or entry.kind == "swizzle"
+            else _memory(one, entry)
+        )
+    return _lanes(one, entry) if one.name.startswith("v_") and entry.kind != "none" else None
+
+
+def _value(one: Instruction, entry: Entry) -> Touched:
+    sources, to = operands.picked(one, entry)
+    given = [*sources, *([Operand("vcc")] if entry.src[-1:] == ("mask",) else [])]
+    reads = {
+        half
+        for at, (operand, kind) in enumerate(zip(given, entry.src, strict=False))
+        for half in _typed(operand, kind, _picked(one, kind, at))
+    }
+    written = [to or Operand("vcc"), *one.dst[1:]]
+    if len(written) < len(entry.dst):
+        written.append(Operand("vcc"))
+    writes = {at for pair in zip(written, entry.dst, strict=False) for at in _typed(*pair)}
+    modifiers, across = one.modifiers, set()
+    partial = "old" in entry.code
+    if "dpp_ctrl" in modifiers:
+        whole = modifiers.get("row_mask", 15) == modifiers.get("bank_mask", 15) == 15
+        partial = partial or not (modifiers.get("bound_ctrl") and whole)
+    if modifiers.get("fi"):
+        across = {*_halves(one.src[0])}
+    if partial and entry.dst:
+        reads |= {*_typed(written[0], entry.dst[0])}
+    if one.name.startswith("s_") and "scc" in entry.code:
+        writes.add(HALF_SCALAR + SCC)
+        if "scc ?" in entry.code or "+ scc" in entry.code or "- scc" in entry.code:
+            reads.add(HALF_SCALAR + SCC)
+    return Touched(
+        reads=frozenset(reads),
+        across=frozenset(across),
+        writes=frozenset(writes),
+        last=HALF_SCALAR + EXEC in writes,
+    )
+
+
+def _lanes(one: Instruction, entry: Entry) -> Touched:
+    """Instructions whose lanes read or write others."""
+    reads = {at for operand in one.src for at in _halves(operand)}
+    writes = {at for operand in one.dst for at in _halves(operand)}
+    if entry.kind == "swap":
+        both = frozenset(reads | writes)
+        return Touched(reads=both, writes=both)
+    if entry.kind == "movrel":
+        checks = ((SCALAR + operands.M0, _ADDRESS, 0xFFFFFFFF),)
+        return Touched(
+            reads=frozenset(reads | {HALF_SCALAR + operands.M0}),
+            writes=frozenset(() if entry.name == "v_movreld_b32" else writes),
+            once=True,
+            checks=checks,
+            last=True,
+        )
+    if entry.kind == "writelane":
+        return Touched(reads=frozenset(reads), writes=frozenset(writes), always=True, last=True)
+    across = reads if entry.kind == "readlane" or one.modifiers.get("op_sel", 0) & 1 else set()
+    if entry.kind == "permlane":
+        reads |= writes
+    return Touched(reads=frozenset(reads), across=frozenset(across), writes=frozenset(writes))
+
+
+def _checked(
+    operand: Operand, dwords: int, matter: int, mask: int = 0xFFFFFFFF
+) -> Iterator[tuple[int, int, int]]:
+    for at in _registers(_halves(operand, dwords)):
+        yield at, matter, mask
+
+
+def _memory(one: Instruction, entry: Entry) -> Touched:
+    """Loads, stores and atomic operations: addresses matter, and what is stored but in scratch."""
+    scratch = one.name.startswith("scratch_")
+    if entry.kind == "smem":
+        checks = [*_checked(one.src[0], 2, _ADDRESS)]
+        checks += [each for further in one.src[1:] for each in _checked(further, 1, _ADDRESS)]
+        return _once(checks, {*_halves(one.dst[0], int(entry.code))})
+    address, *further = one.src
+    wide = one.name.startswith("flat_") or (one.name.startswith("global_") and address.count == 2)
+    checks = [*_checked(address, 2 if wide else 1, _ADDRESS)]
+    if not one.name.startswith("ds_") and further and further[-1].kind == "s":
+        checks += _checked(further[-1], 1 if scratch else 2, _ADDRESS)
+    writes: set[int] = set()
+    if entry.kind == "load":
+        _, place = entry.code.split(",")
+        parts = {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[place]
+        writes = {*_halves(one.dst[0], one.dst[0].count, parts)}
+    elif one.dst:
+        writes = {*_halves(one.dst[0], one.dst[0].count)}
+    # What a flat one stores may go to scratch: that is told when it runs.
+    if not entry.kind.startswith("load") and not one.name.startswith(("scratch_", "flat_store_")):
+        in_lds = one.name.startswith("ds_")
+        data, matter = (further, _SHARED) if in_lds else (further[:1], _STORED)
+        size, shift = _stored(one, entry)
+        for operand in data:
+            checks += _checked(operand, operand.count, matter, (1 << size) - 1 << shift)
+    return _once(checks, writes, last=scratch or one.name.startswith("flat_"))
+
+
+def _stored(one: Instruction, entry: Entry) -> tuple[int, int]:
+    """Bits that a store takes of each register, and the first of them."""
+    if entry.kind != "store":
+        return 32, 0
+    size, shift = (int(word) for word in entry.code.split(","))
+    return min(8 * size, 32), 16 if one.src[1].half == 1 else shift
+
+
+def _once(checks: list[tuple[int, int, int]], writes: set[int], last: bool = False) -> Touched:
+    reads = set()
+    for number, _, mask in checks:
+        if number >= SCALAR:
+            reads.add(number + SCALAR)
+            continue
+        reads |= {number + SCALAR * high for high in (0, 1) if mask >> (16 * high) & 0xFFFF}
+    return Touched(
+        reads=frozenset(reads),
+        writes=frozenset(writes),
+        once=True,
+        checks=tuple(checks),
+        last=last,
+    )

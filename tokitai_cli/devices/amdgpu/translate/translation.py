@@ -1,0 +1,156 @@
+"""Machine code of a kernel to a C++ function that runs one wave until its next barrier or its end.
+
+A function begins where the wave's pc says; it returns at s_barrier, and now and then from a loop, so
+that other waves of the block have their turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.translate import control, lanes, memory_access
+from tokitai_cli.devices.amdgpu.translate.computed import dual, scalar_value, vector_value
+from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated
+from tokitai_cli.devices.amdgpu.translate.regions import Regions
+from tokitai_cli.devices.amdgpu.translate.semantics import entry_of
+
+_KINDS = {**control.KINDS, **lanes.KINDS, **memory_access.KINDS}
+_STEERING = {"end", "barrier", "branch", "fence", "trap", "jump", "call"}
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A translated kernel: the C++ function `run_NAME` with what it stands on, operations by name,
+    addresses that findings may name.
+    """
+
+    text: str
+    operations: Mapping[str, str]
+    places: tuple[int, ...]
+
+
+def refused(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """Instructions, or forms of them, that cannot be translated: names, in order."""
+    found = set()
+    for instruction in instructions:
+        try:
+            statement(instruction)
+        except RefusedError as error:
+            found.add(str(error))
+    return tuple(sorted(found))
+
+
+def called(instructions: Sequence[Instruction]) -> set[int]:
+    """Addresses that code makes of its own place and a literal: those of functions among them."""
+    made = set()
+    for index, one in enumerate(instructions):
+        if one.name != "s_getpc_b64":
+            continue
+        for add in instructions[index + 1 : index + 5]:
+            literal = add.src[-1] if add.name == "s_add_u32" else None
+            if literal and literal.kind == "literal" and add.dst[0].index == one.dst[0].index:
+                offset = literal.value - (literal.value >> 31 << 32)
+                made.add(one.address + one.size + offset)
+    return made
+
+
+def reached(
+    instructions: Sequence[Instruction], entry: int, functions: Iterable[int] = ()
+) -> list[Instruction]:
+    """Those that a wave can come to from `entry`: behind the code, a compiler may put other bytes.
+
+    functions: further addresses that it may call, where it calls any.
+    """
+    by_address = {one.address: one for one in instructions}
+    found: dict[int, Instruction] = {}
+    waiting = [entry]
+    if any(_kind(one) == "call" for one in instructions):
+        waiting += [*called(instructions), *functions]
+    while waiting:
+        at = waiting.pop()
+        one = by_address.get(at)
+        if one is None or at in found:
+            continue
+        found[at] = one
+        kind = _kind(one)
+        if kind == "branch":
+            waiting.append(one.modifiers["target"])
+        if kind not in {"end", "trap", "jump"} and one.name != "s_branch":
+            waiting.append(at + one.size)
+    return [found[at] for at in sorted(found)]
+
+
+def translate(
+    instructions: Sequence[Instruction], name: str, entry: int, functions: Iterable[int] = ()
+) -> Body:
+    """C++ functions of a kernel whose code begins at `entry`. Raises RefusedError.
+
+    instructions: those that are reached, in the order of their addresses.
+    """
+    targets = {one.modifiers["target"] for one in instructions if "target" in one.modifiers}
+    known = {one.address for one in instructions}
+    if targets - known:
+        raise RefusedError("a branch out of the kernel")
+    calls = any(_kind(one) == "call" for one in instructions)
+    resumed = {entry, *(known & {*called(instructions), *functions} if calls else ())}
+    for one in instructions:
+        if _kind(one) in {"barrier", "call"}:
+            resumed.add(one.address + one.size)
+        elif _kind(one) == "branch" and one.modifiers["target"] <= one.address:
+            resumed.add(one.modifiers["target"])
+    made: dict[str, str] = {}
+    places: list[int] = []
+    regions = Regions(name)
+    lines: list[str] = []
+    # Behind a barrier, dropping what the block's caches hold is part of it and no order of itself.
+    barred = {one.address + one.size for one in instructions if one.name == "s_barrier"}
+    for one in instructions:
+        done = statement(one)
+        made.update(done.operations)
+        places += done.places
+        if one.address in targets | resumed:
+            lines += [regions.end(), f"L_{one.address:x}:"]
+        if _kind(one) == "fence" and one.name == "buffer_gl0_inv" and one.address in barred:
+            continue
+        if _kind(one) in _STEERING:
+            lines += [regions.end(), done.text]
+        else:
+            lines.append(regions.take(one, done.text))
+    dispatch = "".join(f"    case {at:#x}: goto L_{at:x};\n" for at in sorted(resumed))
+    body = "\n".join(filter(None, [*lines, regions.end()]))
+    text = (
+        f"{regions.text()}static void run_{name}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
+        f"  switch (w.pc) {{\n{dispatch}"
+        f"    default: return lost(w);\n  }}\n{body}\n  lost(w);\n}}\n"
+    )
+    return Body(text, made, (*places, *regions.places))
+
+
+def _kind(instruction: Instruction) -> str:
+    entry = entry_of(instruction.name)
+    return entry.kind if entry else ""
+
+
+def statement(instruction: Instruction) -> Translated:
+    """Statements of an instruction. Raises RefusedError, which names it."""
+    try:
+        if instruction.x is not None and instruction.y is not None:
+            return dual(instruction.x, instruction.y)
+        return _single(instruction)
+    except RefusedError as error:
+        said = str(error)
+        name = instruction.name
+        raise RefusedError(
+            said if said.startswith(name) or not said else f"{name} {said}"
+        ) from None
+
+
+def _single(one: Instruction) -> Translated:
+    entry = entry_of(one.name)
+    if entry is None:
+        raise RefusedError(one.name)
+    if entry.kind == "value":
+        return vector_value(one, entry) if one.name.startswith("v_") else scalar_value(one, entry)
+    return _KINDS[entry.kind](one, entry)

@@ -1,0 +1,82 @@
+"""Lines of source behind addresses of an executable, by addr2line or llvm-symbolizer."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tokitai_cli.core import process, resources
+from tokitai_cli.devices.environment import compiler_environment
+from tokitai_cli.devices.programs import first_program
+
+_LLVM = ("llvm-symbolizer", *(f"llvm-symbolizer-{number}" for number in range(22, 13, -1)))
+_SECONDS = 60.0
+_KNOWN: dict[tuple[str, str], list[str]] = {}
+
+
+def lines_of(program: str, offsets: Iterable[str]) -> Mapping[str, list[str]]:
+    """`file:line` of each offset (hex), that of the innermost inline function first.
+
+    Empty where neither program is there, or there is no debug information.
+    """
+    every = list(dict.fromkeys(offsets))
+    wanted = [offset for offset in every if (program, offset) not in _KNOWN]
+    if wanted:
+        _KNOWN.update(_asked(program, wanted))
+    return {offset: _KNOWN.get((program, offset), []) for offset in every}
+
+
+def _asked(program: str, wanted: list[str]) -> dict[tuple[str, str], list[str]]:
+    found = first_program([(name, name) for name in ("addr2line", *_LLVM)])
+    if found is None or not Path(program).is_file():
+        return {}
+    base = _base(Path(program))
+    told = [f"0x{int(offset, 16) + base:x}" for offset in wanted]
+    argv = [str(found[0]), "-e", program, "-a", "-i", "-f"]
+    if found[1] != "addr2line":
+        argv = [str(found[0]), f"--obj={program}", "-a", "--inlines", "--output-style=GNU"]
+    done = process.run([*argv, *told], env=compiler_environment(), timeout=_SECONDS)
+    lines: dict[int, list[str]] = {}
+    here: list[str] = []
+    for line in done.stdout.splitlines():
+        if re.fullmatch(r"0x[0-9a-f]+", line):
+            here = lines.setdefault(int(line, 16), [])
+        elif match := re.match(
+            r"(?P<place>/.*?:[1-9]\d*)(?::\d+)?(?: \(discriminator \d+\))?$", line
+        ):
+            here.append(match["place"])
+    return {
+        (program, offset): lines.get(int(address, 16), [])
+        for offset, address in zip(wanted, told, strict=True)
+    }
+
+
+def own(places: Iterable[str], *, only: bool = False) -> str:
+    """The first of `places` that is in no header of the tool or the system; else the first, or none."""
+    known = list(places)
+    foreign = (str(resources.kernels_dir() / "host"), str(resources.kernels_dir() / "harness"))
+    mine = (one for one in known if not one.startswith((*foreign, "/usr/")))
+    return next(mine, known[0] if known and not only else "")
+
+
+def _base(path: Path) -> int:
+    """Address of an executable's first byte: 0 where it can be moved (ELF-64, e_type and PT_LOAD)."""
+    with path.open("rb") as file:
+        head = file.read(64)
+        (kind,) = struct.unpack_from("<H", head, 16)
+        if kind != 2:
+            return 0
+        at, size, count = (
+            *struct.unpack_from("<Q", head, 32),
+            *struct.unpack_from("<HH", head, 54),
+        )
+        file.seek(at)
+        table = file.read(size * count)
+    loads = [
+        struct.unpack_from("<Q", table, n * size + 16)[0]
+        for n in range(count)
+        if struct.unpack_from("<I", table, n * size)[0] == 1
+    ]
+    return min(loads, default=0)

@@ -1,0 +1,174 @@
+"""The kernels of a source tree: what can be bound to a spec, and what not and why."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli.core.errors import StorageError, UsageError
+from tokitai_cli.core.file_kind import is_machine_code
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.source.extract import program as program_of
+from tokitai_cli.cpp.source.headers import Headers
+from tokitai_cli.cpp.source.listing import FoundKernel, Unread
+from tokitai_cli.cpp.source.signatures import unlisted
+from tokitai_cli.cpp.source.source_files import included
+from tokitai_cli.drafts.draft import Draft, drafts
+from tokitai_cli.drafts.like import Model
+
+MAX_BYTES = 4 << 20  # of a file that is parsed
+MAX_ENTRIES = 1 << 18  # of a tree that are looked at
+
+
+def find_kernels(
+    path: Path,
+    folders: Sequence[Path] = (),
+    place: Path | None = None,
+    defines: Mapping[str, str] | None = None,
+) -> Iterator[list[Draft] | Unread]:
+    """Drafts for the kernels of each source below `path`, each kernel once.
+
+    folders: that #include is looked for in, before folders of the tree that hold what is missing. place:
+    folder below which the specs are to lie, in folders of their own. defines: macros that the builds are
+    to be given. Raises UsageError where nothing is there.
+    """
+    if not path.exists():
+        raise UsageError(
+            f"no such file or folder: {path}", mend="name a source, or a folder of them"
+        )
+    seen: set[tuple[Path, int]] = set()
+    told_of: set[str] = set()
+    tree = path.parent if path.is_file() else path
+    headers = Headers(_below(tree.resolve()))
+    for file in [path] if path.is_file() else _sources(path, folders):
+        more = headers.folders(file.resolve(), folders)
+        at = place and place.resolve() / "spec"
+        found = drafts_of(file, (*folders, *more), at, defines=defines)
+        if isinstance(found, Unread):
+            yield found
+            continue
+        drafts, missed = found
+        yield from (one for one in missed if one.file not in told_of)
+        told_of |= {one.file for one in missed}
+        new = [one for one in drafts if (one.kernel.file, one.kernel.line) not in seen]
+        seen |= {(one.kernel.file, one.kernel.line) for one in new}
+        yield new
+
+
+def drafts_of(
+    file: Path,
+    folders: Sequence[Path] = (),
+    place: Path | None = None,
+    like: Model | None = None,
+    defines: Mapping[str, str] | None = None,
+    room: bool = True,
+) -> tuple[list[Draft], list[Unread]] | Unread:
+    """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
+    if is_machine_code(file):
+        return Unread(str(file), "is machine code: `tokitai isa` lists its kernels")
+    data = source_text.read(file)
+    if data is None or len(data) > MAX_BYTES:
+        what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
+        return Unread(str(file), what)
+    try:
+        program = program_of(file.resolve(), folders, defines or {})
+        missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
+        return drafts(program, place, folders, like, room), missed
+    except (RecursionError, ValueError, LookupError, re.error) as error:
+        return Unread(str(file), f"could not be parsed: {type(error).__name__}")
+
+
+def told(draft: Draft, ended: str | None = None, runs: int = 0) -> FoundKernel:
+    """A draft, and what came of its runs, as plain data."""
+    kernel = draft.kernel
+    return FoundKernel(
+        file=str(kernel.file),
+        line=kernel.line,
+        name=kernel.qualified,
+        instance=draft.instance,
+        signature=kernel.text,
+        parameters=list(kernel.parameters),
+        bindable=not draft.reasons,
+        reasons=draft.reasons,
+        ended=ended,
+        runs=runs,
+    )
+
+
+def write_drafts(drafts: Sequence[Draft], folder: Path) -> list[Path]:
+    """Write spec and formula of each draft below `folder`, each in a folder of its own.
+
+    Returns the specs. Raises as `write_new` does.
+    """
+    places = places_of(drafts, folder)
+    texts: dict[Path, str] = {}
+    for place, draft in zip(places, drafts, strict=True):
+        texts |= {place: draft.spec, place.parent / "formula.py": draft.formula}
+    write_new(texts)
+    return places
+
+
+def places_of(drafts: Sequence[Draft], folder: Path) -> list[Path]:
+    """Where the spec of each draft is to lie. Raises UsageError where a file is there already."""
+    places: dict[Path, None] = {}
+    for draft in drafts:
+        name = re.sub(r"\W+", "-", draft.kernel.qualified).strip("-")
+        place, number = folder / name / "spec.yaml", 2
+        while place in places:
+            place, number = folder / f"{name}-{number}" / "spec.yaml", number + 1
+        places[place] = None
+    _require_new([*places, *(one.parent / "formula.py" for one in places)])
+    return list(places)
+
+
+def _require_new(files: Iterable[Path]) -> None:
+    for file in files:
+        if os.path.lexists(file):
+            mend = "choose another folder, or remove it"
+            raise UsageError(f"{file} is there already", mend=mend)
+
+
+def write_new(texts: Mapping[Path, str]) -> None:
+    """Write files that are not there yet: all or, where one cannot be, none.
+
+    Raises UsageError where one is there already, StorageError where one cannot be written.
+    """
+    _require_new(texts)
+    written: list[Path] = []
+    try:
+        for file, text in texts.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8") as stream:
+                written.append(file)
+                stream.write(text)
+    except OSError as error:
+        for file in written:
+            file.unlink(missing_ok=True)
+        at = error.filename or next(iter(texts))
+        raise StorageError(f"{at} cannot be written: {error.strerror or error}") from None
+
+
+def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
+    """Sources below a folder that hold kernels or take some in; what is taken in comes last.
+
+    Its types and its launches are those that stand around it. What cannot be read is among them.
+    """
+    files = _below(folder)
+    parts = {one: included(one, folders) for one in files}
+    known = {one for one in files if b"__global__" in (source_text.read(one) or b"__global__")}
+    while more := {one for one in parts.keys() - known if not known.isdisjoint(parts[one])}:
+        known |= more
+    inner = {place for one in known for place in parts[one]}
+    return sorted(
+        known,
+        key=lambda one: (one in inner, one.suffix.lower() not in source_text.SUFFIXES[:2], one),
+    )
+
+
+def _below(folder: Path) -> list[Path]:
+    """Sources and headers below a folder, no more than a large tree has."""
+    some = itertools.islice(folder.rglob("*"), MAX_ENTRIES)
+    return sorted(one for one in some if one.suffix.lower() in source_text.SUFFIXES)

@@ -1,0 +1,122 @@
+"""One run of a draft at its own sizes, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from numpy.typing import NDArray
+
+from tokitai_cli import devices, spec
+from tokitai_cli.core.errors import (
+    DYNAMIC_SHARED,
+    ChildCrashedError,
+    ChildTimeoutError,
+    NotRunError,
+    TokitaiError,
+)
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.drafts.draft import Draft
+from tokitai_cli.run import child
+from tokitai_cli.run.device_session import DeviceSession
+from tokitai_cli.run.prepare import Prepared
+from tokitai_cli.run.session import Session
+from tokitai_cli.spec import inputs, plan
+from tokitai_cli.spec.reader.gaps import GAP
+
+MOST_BYTES = 4 << 30  # of a run, the oracle's part counted
+
+Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a run of a draft ended; `why` is empty where its kernels came to their end.
+
+    array: past whose end a kernel went, or DYNAMIC_SHARED; reached: its elements (bytes of shared
+    memory) that would have held that. large: whether the sizes were too large to be run. before: whether
+    there was no run, since the draft could not be loaded or built.
+    """
+
+    why: str = ""
+    array: str = ""
+    reached: int = 0
+    large: bool = False
+    before: bool = False
+
+
+class Runner(Protocol):
+    """Runs the spec of a draft once."""
+
+    def __call__(self, draft: Draft) -> Ended:
+        """How the run ended."""
+
+
+def loaded_draft(draft: Draft, folder: Path) -> LoadedSpec:
+    """The spec of a draft. folder: one at the depth that the spec is to have."""
+    # No run asks the formula, whose body nobody has written yet.
+    (folder / "formula.py").write_text(draft.formula.replace(GAP, "# "), "utf-8")
+    return spec.load(folder / "spec.yaml", draft.spec.encode())
+
+
+def attempt(draft: Draft, folder: Path, serve: Serve) -> Ended:
+    """Run the one case of a draft, as `serve` does. folder: see `loaded_draft`."""
+    try:
+        (case,) = plan.plan(loaded_draft(draft, folder), plan.Selection()).cases
+    except TokitaiError as error:
+        return Ended(_line(error), before=True)
+    needed = plan.memory_bytes(case, 1)
+    if needed > MOST_BYTES or plan.oversize(case):
+        return Ended(f"its sizes need {child.size_text(needed)} of memory", large=True)
+    try:
+        serve(case, {name: one.array for name, one in inputs.draw(case).items()})
+    except ChildCrashedError as error:
+        return Ended(_line(error), error.array, _reached(case, error))
+    except (ChildTimeoutError, NotRunError) as error:
+        return Ended(_line(error))
+    except TokitaiError as error:
+        return Ended(_line(error), before=True)
+    return Ended()
+
+
+def _reached(case: Case, error: ChildCrashedError) -> int:
+    if error.array == DYNAMIC_SHARED:
+        return error.past + 1
+    for one in case.buffers:
+        if one.name == error.array and one.elements:
+            return (one.nbytes + error.past) // max(1, one.nbytes // one.elements) + 1
+    return 0
+
+
+def _line(error: TokitaiError) -> str:
+    return str(error).splitlines()[0]
+
+
+class OnCpu:
+    """Context manager: builds drafts for the cpu device, and runs each of them as a Runner."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        """folder: see `loaded_draft`. seconds: of a draft's kernels."""
+        self._folder = folder
+        self._session = Session(Settings(repeat=1, timeout=seconds))
+
+    def __enter__(self) -> OnCpu:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    def __call__(self, draft: Draft) -> Ended:
+        """How a run of the draft ended."""
+        device = self._session.device(devices.get("cpu"))
+        return attempt(draft, self._folder, lambda case, arrays: _serve(device, case, arrays))
+
+
+def _serve(device: DeviceSession, case: Case, arrays: Mapping[str, NDArray[Any]]) -> None:
+    built = device.built(case)
+    if built.artifact is None:
+        assert built.error is not None
+        raise built.error
+    device.serve(case, Prepared(arrays, [], {}, {}), built.artifact)

@@ -1,0 +1,47 @@
+"""Drafts of a source tree, each settled by its runs on the cpu device."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tokitai_cli.core.errors import StorageError
+from tokitai_cli.cpp.source.listing import FoundKernel
+from tokitai_cli.drafts.draft import Draft
+from tokitai_cli.drafts.search import told
+from tokitai_cli.drafts.trial.attempt import OnCpu
+from tokitai_cli.drafts.trial.settle import settle
+
+
+@contextlib.contextmanager
+def folder_in(place: Path | None) -> Iterator[Path]:
+    """A folder in `place`, or among temporary files, that goes at the end."""
+    try:
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=".tokitai-", dir=place)
+    except OSError as error:
+        at = error.filename or place
+        raise StorageError(f"{at} cannot be written: {error.strerror or error}") from None
+    with folder as name:
+        yield Path(name).resolve()
+
+
+def settled(
+    drafts: Sequence[Draft], folder: Path, seconds: float, tell: Callable[[str], object]
+) -> Iterator[tuple[Draft, FoundKernel]]:
+    """Each draft as its runs left it, and what they came to; `tell` is given a line for each.
+
+    folder: see `attempt.loaded_draft`. seconds: of a run's kernels.
+    """
+    with OnCpu(folder, seconds) as run:
+        for number, draft in enumerate(drafts, 1):
+            if not draft.spec:
+                yield draft, told(draft)
+                continue
+            found = settle(draft, run)
+            how = found.ended.why or "runs to its end"
+            tell(f"[{number}/{len(drafts)}] {draft.instance}: {how}\n")
+            yield found.draft, told(found.draft, found.ended.why, found.runs)

@@ -1,0 +1,72 @@
+"""Spec, formula and README for one kernel of a source, written as a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli.core.errors import UsageError
+from tokitai_cli.cpp.source.listing import Unread
+from tokitai_cli.drafts.draft import Draft
+from tokitai_cli.drafts.like import Model
+from tokitai_cli.drafts.search import drafts_of, write_new
+
+
+def new(
+    source: Path,
+    folder: Path,
+    kernel: str,
+    like: str,
+    include: Sequence[Path],
+    defines: Mapping[str, str],
+) -> tuple[Draft, list[Path], str]:
+    """Write the draft of a kernel into `folder`: what was drafted, the files, and the README's line.
+
+    kernel: its name; empty where the source has one alone. A README that is there already is left as it
+    is. Raises UsageError where the kernel is not clear or cannot be bound, or a file is there already.
+    """
+    if source.is_dir():
+        mend = f"name a source; `tokitai find {source}` lists the kernels below it"
+        raise UsageError(f"{source} is a folder", mend=mend)
+    model = Model(like) if like else None
+    found = drafts_of(source, include, folder.resolve(), model, defines, room=False)
+    if isinstance(found, Unread):
+        raise UsageError(f"{found.file} {found.reason}", mend="name a source with kernels")
+    draft = _chosen(source, *found, kernel)
+    if draft.reasons:
+        raise UsageError(
+            "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),
+            mend="give it parameters that can be passed, or name another kernel",
+        )
+    line = (
+        f"{draft.kernel.name}: `tokitai verify {folder / 'spec.yaml'} --suite quick --device cpu` "
+        f"verifies it against formula.py."
+    )
+    texts = {folder / "spec.yaml": draft.spec, folder / "formula.py": draft.formula}
+    readme = folder / "README.md"
+    if not readme.exists():
+        texts[readme] = f"{line.replace(str(folder / 'spec.yaml'), './spec.yaml')}\n"
+    write_new(texts)
+    return draft, list(texts), "" if readme in texts else line
+
+
+def _chosen(source: Path, drafts: Sequence[Draft], missed: Sequence[Unread], kernel: str) -> Draft:
+    fitting = [
+        one
+        for one in drafts
+        if not kernel
+        or kernel in {one.kernel.name, one.kernel.qualified, f"{one.kernel.name}:{one.kernel.line}"}
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = [f"{one.kernel.file.name}:{one.kernel.line}: {one.kernel.text}" for one in drafts]
+    listed += [f"{Path(one.file).name}: {one.reason}" for one in missed]
+    if not drafts:
+        mend = "a kernel is a __global__ function with a body; -I names folders of headers"
+        raise UsageError("\n".join([f"{source} has no kernel", *listed]), mend=mend)
+    if not fitting:
+        raise UsageError("\n".join([f"{source} has no kernel `{kernel}`; it has", *listed]),
+                         mend="name one of these: --kernel NAME")  # fmt: skip
+    many = f"{source} has {len(drafts)} kernels" if not kernel else f"several are named `{kernel}`"
+    mend = "name one: --kernel NAME" + (", or NAME:LINE" if kernel else "")
+    raise UsageError("\n".join([many, *listed]), mend=mend)

@@ -1,0 +1,308 @@
+"""The judgement of one case on one device: the steps in their order, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
+from tokitai_cli.core.fills import fills_of, name_of
+from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, RunResult, StatedProperty
+from tokitai_cli.core.model.judged import (
+    ChangesRecord,
+    FindingRecord,
+    MutantRecord,
+    OutputRecord,
+    PropertyRecord,
+    RepeatRecord,
+)
+from tokitai_cli.core.model.settings import MIN_REPEAT
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.wording import plural
+from tokitai_cli.core.numerics import round_to
+from tokitai_cli.judge.findings import findings_of
+from tokitai_cli.judge.output import (
+    STEP_FINDINGS,
+    STEP_PROPERTIES,
+    STEP_REPEATS,
+    Failure,
+    OutputJudgement,
+    judge_output,
+)
+from tokitai_cli.judge.property_limits import PropertyJudgement, judge_property
+from tokitai_cli.judge.structure import Difference, form_failures
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What the comparison says of a case. A vacuous case still reads verified here: `settle`.
+
+    reason: one sentence, empty where the verdict is verified. replay_fraction: share of the
+    elements of replayed outputs that the replay covers, None without a replay.
+    """
+
+    outputs: list[OutputRecord]
+    mutants: list[MutantRecord]
+    repeats: RepeatRecord
+    findings: list[FindingRecord]
+    verdict: Verdict
+    stage: Stage
+    reason: str
+    replay_fraction: float | None
+    properties: list[PropertyRecord] = []
+    changes: list[ChangesRecord] = []
+
+
+def judge(
+    case: Case,
+    expectations: Mapping[str, Expectation],
+    replays: Mapping[str, Replay],
+    result: RunResult,
+    properties: Sequence[StatedProperty] = (),
+) -> Judgement:
+    """Compare every repetition of every output of `case` with what the oracle says.
+
+    Of `properties` those of a single run are judged; `judge_another` is for the others.
+
+    Refuted where a step fails: dtype and shape, never-written elements, guards and inputs,
+    non-finite structure, numbers, properties, and bits that differ between repetitions of a
+    deterministic variant. Inconclusive where nothing fails but something could not be judged: an
+    output without elements that the case does not expect, reference or judging check.
+
+    Raises OracleError where a reference or replay does not fit its output.
+    """
+    judged = _outputs(case, expectations, replays, result)
+    findings = findings_of(case, result)
+    failures = [failure for output in judged for failure in output.failures]
+    failures += [Failure(STEP_FINDINGS, one.message) for one in findings if one.severity == "error"]
+    differing = [output.difference for output in judged if output.difference is not None]
+    for change in differing if case.variant.deterministic else ():
+        text = f"{change.message}{_orders(result)}; the spec says deterministic"
+        failures.append(Failure(STEP_REPEATS, text))
+        findings.append(_unstable(case, text))
+    held = _properties(judged, result, properties)
+    failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
+    verdict, reason = _verdict(case, judged, failures, _unjudged(case, judged, expectations))
+    return Judgement(
+        outputs=[_with_policy(case, output.record) for output in judged],
+        mutants=[mutant for output in judged for mutant in output.mutants],
+        repeats=_repeats(result, differing),
+        findings=findings,
+        verdict=verdict,
+        stage=Stage.COMPARE,
+        reason=reason,
+        replay_fraction=_replay_fraction(judged),
+        properties=[one.record for one in held],
+        changes=[one.changes for one in judged if one.changes is not None],
+    )
+
+
+def judge_right(
+    case: Case, expectations: Mapping[str, Expectation], replays: Mapping[str, Replay]
+) -> Judgement:
+    """The judgement of a kernel that gives every reference, rounded once: no kernel has to run.
+
+    What the checks make of wrong outputs is as in a run of the case. Of a large product it is the block.
+    """
+    shapes = {name: one.reference.shape for name, one in expectations.items() if one.block}
+    buffers = (
+        msgspec.structs.replace(one, shape=shapes.get(one.name, one.shape)) for one in case.buffers
+    )
+    case = msgspec.structs.replace(case, buffers=tuple(buffers))
+    expectations = {
+        name: msgspec.structs.replace(one, block=None) for name, one in expectations.items()
+    }
+    right = {}
+    for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        if buffer.name in expectations:
+            values = np.asarray(expectations[buffer.name].reference)
+            with np.errstate(all="ignore"):
+                right[buffer.name] = (
+                    round_to(values, buffer.dtype)
+                    if buffer.dtype in FORMATS
+                    else values.astype(numpy_dtype(buffer.dtype))
+                )
+    fills = fills_of(MIN_REPEAT)
+    result = RunResult(outputs=(right,) * len(fills), fills=fills, times_ns=(0,) * len(fills))
+    return judge(case, expectations, replays, result)
+
+
+def _outputs(
+    case: Case,
+    expectations: Mapping[str, Expectation],
+    replays: Mapping[str, Replay],
+    result: RunResult,
+) -> list[OutputJudgement]:
+    # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
+    with np.errstate(all="ignore"):
+        return [
+            judge_output(
+                case, buffer, expectations.get(buffer.name), replays.get(buffer.name), result
+            )
+            for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
+        ]
+
+
+def judge_another(
+    case: Case,
+    so_far: Judgement,
+    stated: StatedProperty,
+    repetitions: Sequence[Mapping[str, NDArray[Any]]],
+    another: RunResult,
+) -> Judgement:
+    """Add to a judgement what another run, on the arrays that the property changes, says of it.
+
+    `repetitions` are the outputs of the first run. Damage in the other run refutes as well.
+    """
+    failures, findings = [], findings_of(case, another)
+    for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
+        failures += [one.message for one in form_failures(buffer, another)]
+    failures += [finding.message for finding in findings if finding.severity == "error"]
+    records = so_far.properties
+    if not failures:
+        held = judge_property(stated, repetitions, another.outputs)
+        if held is not None:
+            records = [*records, held.record]
+            failures += [held.failure] if held.failure else []
+    else:
+        failures = [f"in the run with {stated.change}: {failures[0]}"]
+    refuted = bool(failures) and so_far.verdict is not Verdict.REFUTED
+    return msgspec.structs.replace(
+        so_far,
+        properties=records,
+        findings=[*so_far.findings, *findings],
+        verdict=Verdict.REFUTED if refuted else so_far.verdict,
+        reason=failures[0] if refuted else so_far.reason,
+    )
+
+
+def _orders(result: RunResult) -> str:
+    """What other bits in another order mean; empty where the order is not known or was the same."""
+    if len(set(result.schedules)) < 2:
+        return ""
+    return (
+        "; the repetitions ran in other orders of blocks and threads, and the result depends on "
+        "them: a race, or atomics"
+    )
+
+
+def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]) -> Judgement:
+    """Add to a judgement that of one more repetition, which ran on other inputs in the same child.
+
+    `state` names the variables of the source that outlived the repetitions before.
+    """
+    repeats = msgspec.structs.replace(so_far.repeats, other_inputs=1)
+    if other.verdict is not Verdict.REFUTED:
+        return msgspec.structs.replace(so_far, repeats=repeats)
+    names = ", ".join(state)
+    repeats = msgspec.structs.replace(repeats, other_inputs_fault=other.reason)
+    return msgspec.structs.replace(
+        so_far,
+        repeats=repeats,
+        findings=[*so_far.findings, *other.findings],
+        verdict=Verdict.REFUTED,
+        reason=f"in one more repetition, on other inputs ({names} outlive a launch): {other.reason}",
+    )
+
+
+def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord:
+    repetitions = (0, min(change.repetition for change in differing)) if differing else ()
+    return RepeatRecord(
+        repetitions=len(result.outputs),
+        sentinels=[name_of(fill) for fill in result.fills],
+        schedules=list(result.schedules),
+        differing_outputs=[change.output for change in differing],
+        bitwise_equal=not differing,
+        differing_schedules=[result.schedules[number] for number in repetitions]
+        if result.schedules
+        else [],
+    )
+
+
+def _properties(
+    judged: Sequence[OutputJudgement], result: RunResult, properties: Sequence[StatedProperty]
+) -> list[PropertyJudgement]:
+    """Judge those of a single run, where every output could be compared at all."""
+    if any(output.record.metrics is None for output in judged):
+        return []
+    found = [judge_property(stated, result.outputs) for stated in properties if not stated.changed]
+    return [one for one in found if one is not None]
+
+
+def _with_policy(case: Case, record: OutputRecord) -> OutputRecord:
+    """Add what the spec says of NaN and infinities, where it says anything."""
+    buffer = {**case.variant.outputs, **case.variant.inout}.get(record.name)
+    if buffer is None or not buffer.non_finite:
+        return record
+    return msgspec.structs.replace(record, non_finite=buffer.non_finite)
+
+
+def _verdict(
+    case: Case,
+    judged: Sequence[OutputJudgement],
+    failures: Sequence[Failure],
+    unjudged: str,
+) -> tuple[Verdict, str]:
+    if failures:
+        # min keeps the first of equals: the order of the spec's outputs and checks.
+        return Verdict.REFUTED, min(failures, key=lambda failure: failure.step).text
+    if not judged:
+        return Verdict.INCONCLUSIVE, "the case has no output: nothing was compared"
+    for output in judged:
+        if output.open:
+            return Verdict.INCONCLUSIVE, output.open
+    if unjudged:
+        return Verdict.INCONCLUSIVE, unjudged
+    if case.expect_empty and all(output.record.elements for output in judged):
+        return Verdict.INCONCLUSIVE, "an empty output was expected, but every output has elements"
+    return Verdict.VERIFIED, ""
+
+
+def _unjudged(
+    case: Case, judged: Sequence[OutputJudgement], expectations: Mapping[str, Expectation]
+) -> str:
+    """What of the kernel's writing nothing judges, where that is too much; empty where it is not.
+
+    An oracle of the user's own knows the outputs alone, so that one which is passed as a workspace shows
+    by its size, and by no kernel reading it.
+    """
+    names = [plan.name for plan in case.buffers_of(Role.WORKSPACE)]
+    for name in names:
+        if name in expectations:
+            return f"{name} is passed as a workspace, though the oracle knows it: nothing judges it"
+    if not case.variant.own_oracle:
+        return ""
+    read = case.loaded.read_back.get(case.variant_name, ())
+    unsaid = [
+        name for name in names if name not in read and not case.variant.workspaces[name].scratch
+    ]
+    sizes = {plan.name: plan.elements for plan in case.buffers_of(Role.WORKSPACE)}
+    most = sum(output.record.elements for output in judged)
+    written = sum(sizes[name] for name in unsaid)
+    if written <= most:
+        return ""
+    return (
+        f"less than half of what the kernel may write is judged: {plural(written, 'element')} of "
+        f"{', '.join(unsaid)} beside {most} of outputs (make an output of it, or let `scratch:` of the "
+        "workspace say what it holds)"
+    )
+
+
+def _replay_fraction(judged: Sequence[OutputJudgement]) -> float | None:
+    replayed = [output for output in judged if output.replayed is not None]
+    total = sum(output.record.elements for output in replayed)
+    return sum(output.replayed or 0 for output in replayed) / total if total else None
+
+
+def _unstable(case: Case, message: str) -> FindingRecord:
+    return FindingRecord(
+        tool="repeats",
+        kind="nondeterministic",
+        message=message,
+        kernel=", ".join(dict.fromkeys(launch.kernel for launch in case.launches)),
+        location="",
+        threads="",
+    )

@@ -1,0 +1,1 @@
+"""Wrong outputs: made of references, formulas and zeroed inputs, and tried on the checks."""

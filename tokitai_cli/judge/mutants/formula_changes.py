@@ -1,0 +1,71 @@
+"""Changes of a formula before the checks: what they reject, and what nothing here can tell.
+
+Unlike a mutant, a change may be none: the maximum that softmax subtracts can be any number. So one
+that is nowhere far enough from the reference is told of, and holds no verdict up.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.model.case import Expectation
+from tokitai_cli.core.model.judged import ChangesRecord
+from tokitai_cli.judge.checks.output_checks import ResolvedCheck
+from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
+from tokitai_cli.judge.mutants.trial import FIRST_CHUNK, Given, MutantTrial
+from tokitai_cli.judge.mutants.values import Mutant
+
+Rows = NDArray[np.int64]
+
+
+def try_changes(
+    reference: Target, expectation: Expectation, checks: list[ResolvedCheck], given: Given
+) -> ChangesRecord | None:
+    """What becomes of each change of the formula; None where the oracle is no formula."""
+    if not expectation.changes:
+        return None
+    found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
+    rows, width = expectation.rows, reference.width
+    chunks = list(_chunks(reference, rows))
+    for words, values in expectation.changes.items():
+        flat = values.reshape(-1)
+        mutant = Mutant(words, words, functools.partial(_at, flat, rows, width))
+        trial = MutantTrial(mutant, checks, reference.form is None, given)
+        with np.errstate(all="ignore"):
+            for chunk in chunks:
+                trial.reference_chunk(chunk)
+                if trial.settled:
+                    break
+        trial.close()
+        found[trial.record(reference.name).status].append(words)
+    return ChangesRecord(
+        output=reference.name,
+        tried=len(expectation.changes),
+        accepted=found["accepted"],
+        untold=found["not-eligible"],
+        rejected=found["rejected"],
+        rows=0 if rows is None else rows.size,
+    )
+
+
+def _chunks(reference: Target, rows: Rows | None) -> Iterable[Chunk]:
+    """The reference, or a sample of its rows, by chunks that share what they compute."""
+    if rows is None:
+        return reference.chunks(FIRST_CHUNK)
+    width = reference.width
+    positions = (rows[:, None] * width + np.arange(width)).reshape(-1)
+    return (
+        Chunk(reference, part) for part in np.split(positions, range(CHUNK, len(positions), CHUNK))
+    )
+
+
+def _at(values: NDArray[Any], rows: Rows | None, width: int, index: Index) -> NDArray[Any]:
+    """Values at flat positions of the output, of which `values` has some rows."""
+    if rows is None or isinstance(index, slice):
+        return np.asarray(values[index])
+    return np.asarray(values[np.searchsorted(rows, index // width) * width + index % width])

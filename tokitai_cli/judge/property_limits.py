@@ -1,0 +1,112 @@
+"""Properties: identities of the outputs, judged with the limits that the oracle derived for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.model.case import Deviations, StatedProperty
+from tokitai_cli.core.model.judged import PropertyRecord
+from tokitai_cli.judge.checks.numbers import number, shown, shown_index, shown_short
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+class PropertyJudgement(msgspec.Struct, frozen=True):
+    """The record of a property, and why it refutes, empty where it holds."""
+
+    record: PropertyRecord
+    failure: str
+
+
+class _Worst(msgspec.Struct, frozen=True):
+    """The place that exceeds its limit most, or is nearest to it."""
+
+    severity: float
+    repetition: int
+    index: list[int]
+    distance: float
+    got: float
+    want: float
+    limit: float
+    exceeding: int
+    judged: int
+
+
+def judge_property(
+    stated: StatedProperty, repetitions: Sequence[Outputs], others: Sequence[Outputs] = ()
+) -> PropertyJudgement | None:
+    """Judge a property over all repetitions; None where no place of it could be judged.
+
+    `others` are the outputs of the run on changed inputs, repetition by repetition.
+    """
+    found = []
+    with np.errstate(all="ignore"):
+        for at, outputs in enumerate(repetitions):
+            if at and not others and _same(outputs[stated.output], repetitions[0][stated.output]):
+                continue  # equal bytes get the same answer
+            other = others[at] if others else {}
+            worst = _worst(at, stated.deviations(outputs, other))
+            if worst is not None:
+                found.append(worst)
+    if not found:
+        return None
+    chosen = max(found, key=lambda one: one.severity)
+    passed = not any(one.exceeding for one in found)
+    detail = _detail(stated, chosen)
+    record = PropertyRecord(
+        name=stated.name,
+        output=stated.output,
+        value=number(chosen.distance),
+        limit=number(chosen.limit),
+        passed=passed,
+        detail=detail,
+        runs=2 if stated.changed else 1,
+    )
+    failure = "" if passed else f"{stated.output}: {stated.name} does not hold: {detail}"
+    return PropertyJudgement(record, failure)
+
+
+def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    return left.tobytes() == right.tobytes()
+
+
+def _worst(repetition: int, found: Deviations) -> _Worst | None:
+    distance = np.abs(found.got - found.want)
+    distance[np.isnan(distance)] = np.inf
+    judged = np.ones(distance.shape, dtype=bool) if found.judged is None else found.judged
+    count = int(np.count_nonzero(judged))
+    if not count:
+        return None
+    severity = np.where(distance == 0, 0.0, distance / found.limit)
+    severity = np.where(judged, severity, -1.0)
+    place = int(np.argmax(severity))
+    flat = (array.reshape(-1)[place] for array in (severity, distance, found.got, found.want))
+    worst, far, got, want = map(float, flat)
+    return _Worst(
+        severity=worst,
+        repetition=repetition,
+        index=[int(part) for part in np.unravel_index(place, distance.shape)],
+        distance=far,
+        got=got,
+        want=want,
+        limit=float(found.limit.reshape(-1)[place]),
+        exceeding=int(np.count_nonzero(judged & (distance > found.limit))),
+        judged=count,
+    )
+
+
+def _detail(stated: StatedProperty, worst: _Worst) -> str:
+    word = "exceeds" if worst.distance > worst.limit else "is within"
+    text = (
+        f"{stated.places} {shown_index(worst.index)}: {shown(worst.got)}, want {shown(worst.want)}, "
+        f"difference {shown_short(worst.distance)} {word} the limit {shown_short(worst.limit)}; "
+        f"{worst.exceeding} of {worst.judged} {stated.places}s exceed theirs"
+    )
+    if stated.change:
+        text += f"; compared with a run with {stated.change}"
+    return text + (f", in repetition {worst.repetition}" if worst.repetition else "")

@@ -1,0 +1,71 @@
+"""One repetition of one output: everything that is counted while its chunks go by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.model.case import BufferPlan
+from tokitai_cli.judge.checks.compared import Compared, Mask
+from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck
+from tokitai_cli.judge.checks.tally import MetricsTally
+from tokitai_cli.judge.checks.target import Target
+from tokitai_cli.judge.structure import StructureTally
+
+
+class Repetition:
+    """All tallies of one repetition of one output."""
+
+    def __init__(
+        self,
+        number: int,
+        buffer: BufferPlan,
+        reference: Target,
+        checks: Sequence[ResolvedCheck],
+        refined: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.number = number
+        self.refined = refined
+        self.structure = StructureTally(buffer)
+        self.metrics = MetricsTally(reference)
+        self.tallies = [CheckTally(check, reference) for check in checks if not check.missing]
+        self._size = reference.size
+        self.failing: Mask | None = None
+
+    def add(self, compared: Compared, against: str) -> None:
+        """Take in one chunk against the reference or the replay."""
+        index = compared.chunk.index
+        if against == "reference":
+            self.structure.add(compared)
+            self.metrics.add(compared)
+            self.mark(index, compared.structure_fails)
+        for tally in self.tallies:
+            if tally.check.against == against:
+                exceeds = tally.add(compared)
+                if tally.check.judges:
+                    self.mark(index, exceeds)
+
+    def mark(self, index: slice | NDArray[np.int64], mask: Mask | None) -> None:
+        """Remember failing elements, at one byte per element and only once there is one."""
+        if mask is None:
+            return
+        if self.failing is None:
+            self.failing = np.zeros(self._size, dtype=bool)
+        self.failing[index] |= mask
+
+    @property
+    def shown(self) -> str:
+        """Words that name the repetition, "" for the first."""
+        return f", in repetition {self.number}" if self.number else ""
+
+    @property
+    def failed_checks(self) -> list[CheckTally]:
+        """Judging checks that did not pass."""
+        return [tally for tally in self.tallies if tally.check.judges and not tally.passed]
+
+    @property
+    def passed(self) -> bool:
+        """Whether structure and all judging checks hold."""
+        return not self.structure.records() and not self.failed_checks

@@ -1,0 +1,249 @@
+"""Formulas as oracles: what is asked of one for a case, and the built-in ones, called in this process.
+
+The built-in formula `op.function` is `function` of `op.py` in the folder of formulas, where names have
+_ for -. Formulas that users write run in a process of their own (see `user`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core import resources
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.errors import NotRunError
+from tokitai_cli.core.model.case import (
+    HEAVIEST_DROPPED,
+    LAST_DROPPED,
+    Block,
+    BufferPlan,
+    Case,
+    Expectation,
+    Replay,
+    Role,
+)
+from tokitai_cli.core.numerics import round_to
+from tokitai_cli.oracles import variants
+from tokitai_cli.oracles.case_request import Arrays, request, scalars
+from tokitai_cli.oracles.exact import require_exact
+from tokitai_cli.oracles.fit import placed, require_outputs
+from tokitai_cli.oracles.user.answer_parts import expectation
+from tokitai_cli.oracles.user.oracle_call import flat
+from tokitai_cli.oracles.variants.answer import answer
+from tokitai_cli.oracles.variants.replay import replay as in_single
+from tokitai_cli.oracles.variants.request import Asked, Wanted, wanted_of
+from tokitai_cli.oracles.variants.single_product import block_of, product_of
+from tokitai_cli.oracles.variants.wrong_formulas import Change, Operation, Recorded
+from tokitai_cli.oracles.variants.wrong_outputs import recorded
+
+# Rows and columns of a large product that are sampled, evenly: some of every tile of 128.
+_SAMPLED = (128, 1024)
+
+
+def names() -> tuple[str, ...]:
+    """Names of the built-in formulas."""
+    files = sorted(resources.formulas_dir().glob("*.py"))
+    return tuple(
+        f"{file.stem}.{name}".replace("_", "-")
+        for file in files
+        for name in re.findall(r"(?m)^def ([a-z]\w*)\(", file.read_text(encoding="utf-8"))
+    )
+
+
+def file_of(name: str) -> Path | None:
+    """File of the built-in formula `name`, None where there is none of that name."""
+    file = resources.formulas_dir() / f"{name.partition('.')[0].replace('-', '_')}.py"
+    return file if name in names() else None
+
+
+def engine() -> list[Path]:
+    """Files that decide what a built-in formula says, besides its own."""
+    package = Path(variants.__file__).parents[2]
+    rooms = [
+        path
+        for room in ("variants", "formula")
+        for path in (package / "oracles" / room).glob("*.py")
+    ]
+    return [*sorted(rooms), package / "core/numerics.py", package / "core/dtypes.py"]
+
+
+@functools.cache
+def _functions(file: Path) -> Mapping[str, Any]:
+    space: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
+    exec(compile(file.read_bytes(), str(file), "exec"), space)  # noqa: S102 -- it ships with the tool
+    return space
+
+
+def function(name: str, file: Path) -> Callable[..., Any]:
+    """The built-in formula `name` of `file`."""
+    found: Callable[..., Any] = _functions(file)[name.partition(".")[2].replace("-", "_")]
+    return found
+
+
+def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
+    """Say what every output and in-out of `case` must be, by its built-in formula in `file`.
+
+    Raises SpecError where the formula, or the claim on its sums, does not fit the case, NotRunError
+    where float32 leaves no bound, or a profile that counts does not.
+    """
+    name = case.variant.oracle
+    wanted = wanted_of(request(case), str(file))
+    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    if (block := _block(case, asked)) is not None:
+        asked, plans = _within(case, asked, block)
+        wanted = msgspec.structs.replace(wanted, shapes={})
+    with placed(case, name):
+        formula = recorded(asked, wanted)
+        _require_bound(plans, wanted, formula)
+        found = answer(asked, wanted, formula)
+        require_outputs(
+            plans, case, name, {key: parts["reference"] for key, parts in found.items()}
+        )
+    parts = {plan.name: dict(flat(plan.name, found[plan.name])) for plan in plans}
+    given = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
+    for plan in plans:
+        require_exact(case, plan, given[plan.name], formula)
+    given = with_refined(case, given, functools.partial(_again, asked, wanted, formula))
+    return {
+        name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
+        for name, one in given.items()
+    }
+
+
+def _block(case: Case, asked: Asked) -> Block | None:
+    """The sampled block of a large product of two inputs; None where the formula is no such one."""
+    oracle, plans = case.variant.by_formula, case.buffers_of(Role.OUTPUT, Role.INOUT)
+    assert oracle is not None
+    if len(plans) != 1 or plans[0].dtype not in FORMATS or plans[0].dtype == "float64":
+        return None
+    if any(check.against == "replay" for check in case.variant.checks):
+        return None  # a replay has rows of its own
+    product = product_of(asked, plans[0].name)
+    if product is None or product.multiplications < oracle.sampled_from:
+        return None
+    left, right = product.left.matrix, product.right.matrix
+    if (left.shape[0], right.shape[1]) != plans[0].shape or not plans[0].elements:
+        return None
+    rows, columns = (
+        np.unique(np.linspace(0, count - 1, most).astype(np.int64))
+        for count, most in zip(plans[0].shape, _SAMPLED, strict=True)
+    )
+    return Block(rows, columns, left, right, FORMATS[oracle.accumulate].countable)
+
+
+def _within(case: Case, asked: Asked, block: Block) -> tuple[Asked, tuple[BufferPlan, ...]]:
+    """The block as a case of its own."""
+    (plan,) = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    product = product_of(asked, plan.name)
+    assert product is not None
+    shape = (block.rows.size, block.columns.size)
+    part = msgspec.structs.replace(plan, shape=shape)
+    return block_of(asked, product, block.rows, block.columns), (part,)
+
+
+def _require_bound(plans: Iterable[BufferPlan], wanted: Wanted, formula: Recorded) -> None:
+    """Raise NotRunError where a sum is so long that float32 has no bound for it."""
+    for plan in plans:
+        total = formula.sum_of(plan.name)
+        steps = wanted.rounds.get(plan.name, total.terms if total else 0)
+        if total and plan.dtype != "float64" and steps * FORMATS["float32"].unit_roundoff > 0.25:
+            said = f"a float32 sum of {total.terms} terms has no error bound"
+            raise NotRunError(said, mend="shorten it")
+
+
+def _again(asked: Asked, wanted: Wanted, formula: Recorded, outputs: Arrays) -> Mapping[str, Any]:
+    """Parts of the answer where a kernel has stored these outputs."""
+    precision = msgspec.structs.replace(wanted.precision, outputs=dict(outputs))
+    return answer(asked, msgspec.structs.replace(wanted, precision=precision), formula)
+
+
+def with_refined(
+    case: Case,
+    given: Mapping[str, Expectation],
+    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+) -> dict[str, Expectation]:
+    """Add the errors that the stored outputs of a repetition leave, where a check is of these.
+
+    `again` asks the formula once more, about such outputs, for the parts of its answer.
+    """
+    chained = any(check.metric == "bound-chained" for check in case.variant.checks)
+    return {
+        name: msgspec.structs.replace(
+            one, refine=functools.partial(_refined, name, one.error, again, [])
+        )
+        if chained and one.error is not None
+        else one
+        for name, one in given.items()
+    }
+
+
+def _refined(
+    name: str,
+    error: NDArray[np.float64],
+    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+    seen: list[tuple[list[bytes], NDArray[np.float64]]],
+    outputs: Arrays,
+) -> NDArray[np.float64]:
+    """The smaller error; the last answer is kept in `seen`, as repetitions mostly agree."""
+    others = {key: array for key, array in outputs.items() if key != name}
+    bits = [array.tobytes() for array in others.values()]
+    if not seen or seen[0][0] != bits:
+        parts = again(others)[name]
+        sides = [parts[key] for key in ("error", "error_below", "error_above") if key in parts]
+        seen[:] = [(bits, np.fmin(functools.reduce(np.maximum, sides), error))]
+    return seen[0][1]
+
+
+def _with_dropped(expectation: Expectation, sums: list[Operation]) -> Expectation:
+    """Add the wrong outputs that lack a term of a sum: of that one where it shows most."""
+    long = [total for total in sums if total.terms > 1]
+    if not long:
+        return msgspec.structs.replace(expectation, terms=min(len(sums), 1))
+    dropped = {}
+    for name, kind in ((LAST_DROPPED, "last"), (HEAVIEST_DROPPED, "heaviest")):
+        words = [Change(total, kind).words for total in reversed(long)]
+        shown = max(words, key=lambda one: _shows(expectation, one))
+        dropped[name] = functools.partial(_changed, expectation, shown)
+    return msgspec.structs.replace(
+        expectation, terms=max(total.terms for total in long), dropped=dropped
+    )
+
+
+def _shows(expectation: Expectation, words: str) -> float:
+    """How far a change leads from the reference at most, in errors."""
+    if words not in expectation.changes:
+        return 0.0
+    rows = slice(None) if expectation.rows is None else expectation.rows
+    right, wrong = expectation.reference[rows], expectation.changes[words]
+    error = 0.0 if expectation.error is None else expectation.error[rows]
+    with np.errstate(all="ignore"):
+        off = np.abs(wrong - right) / (error + np.abs(right) * 2.0**-24 + 2.0**-149)
+    return float(np.max(off, where=np.isfinite(off), initial=0.0))
+
+
+def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
+    """The output with a change in all rows that were tried; the reference where it makes none."""
+    whole = expectation.reference.copy()
+    if words in expectation.changes:
+        whole[slice(None) if expectation.rows is None else expectation.rows] = expectation.changes[
+            words
+        ]
+    return whole
+
+
+def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:
+    """What the built-in formula `name` gives in float32, rounded to each output's dtype."""
+    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    values = in_single(asked.call)
+    return {
+        plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))
+        for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)
+    }

@@ -1,0 +1,71 @@
+"""What is asked of a formula for a case, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
+from tokitai_cli.core.expressions import evaluate
+from tokitai_cli.core.model.buffers import drawn_buffers
+from tokitai_cli.core.model.case import Case, Role
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def request(case: Case) -> dict[str, Any]:
+    """What is asked of the case's formula, as plain JSON (see `formula.oracle.Wanted`)."""
+    oracle = case.variant.by_formula
+    assert oracle is not None
+    claim = reduction(case)
+    plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    rounds = {}
+    if isinstance(claim, dict):
+        rounds = {plan.name: claim["outputs"].get(plan.name, claim["tree"]) for plan in plans}
+    checks = case.variant.checks
+    return {
+        "outputs": {plan.name: plan.dtype for plan in plans},
+        "rounds": rounds,
+        "precision": {
+            "ulps": oracle.precision,
+            "accumulate": oracle.accumulate,
+            "flush_to_zero": case.variant.flush_to_zero,
+            "welford": claim == "welford" or (isinstance(claim, dict) and claim["welford"]),
+        },
+        "probable": any(check.metric == "bound-prob" for check in checks),
+        "replay": any(check.against == "replay" for check in checks),
+        "turn": case.seed,
+        "trees": list(claim["outputs"]) if isinstance(claim, dict) else [],
+        "shapes": shapes(case),
+    }
+
+
+def reduction(case: Case) -> Any:
+    """The variant's claim on the order of additions: a word, or its trees at this shape."""
+    claim = case.variant.reduction
+    if isinstance(claim, str):
+        return claim
+    trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
+    tree = int(evaluate(claim.tree, case.shape))
+    return {"tree": tree, "outputs": trees, "welford": claim.welford}
+
+
+def scalars(case: Case) -> dict[str, Any]:
+    """Scalars of the case as the kernels get them: decoded from their bits."""
+    values: dict[str, Any] = {}
+    for one in case.scalars:
+        number = np.frombuffer(one.bits, dtype=numpy_dtype(one.dtype))[0]
+        values[one.name] = float(number) if one.dtype in FORMATS else number.item()
+    return values
+
+
+def shapes(case: Case) -> dict[str, list[str]]:
+    """Shapes of inputs and outputs as the spec writes them."""
+    return {
+        name: [str(extent) for extent in buffer.shape]
+        for buffers in (drawn_buffers(case.variant), case.variant.outputs)
+        for name, buffer in buffers.items()
+    }

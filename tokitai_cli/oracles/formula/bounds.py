@@ -1,0 +1,106 @@
+"""What a comparison needs of a tracked output: reference, errors on both sides, what else may come."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.oracles.formula.parts import BLOCK, Floats
+from tokitai_cli.oracles.formula.precision import TOP
+from tokitai_cli.oracles.formula.tracked import Tracked
+
+# Of the difference of two float64 numbers.
+_OWN = 2.0**-50
+
+
+class Bounds(NamedTuple):
+    """Of one output, all in its shape.
+
+    reference: float64; NaN where every permitted result is NaN, an infinity where every one is that.
+    error_below, error_above: how far a permitted float32 result may lie below and above it, in front of
+    the last rounding; infinite where every number is permitted. may_be_nan: where NaN is permitted
+    beside. low, high: the interval. choices: see Tracked.
+    """
+
+    reference: Floats
+    error_below: Floats
+    error_above: Floats
+    may_be_nan: NDArray[np.bool_]
+    low: Floats
+    high: Floats
+    choices: NDArray[np.bool_] | None
+
+    @property
+    def error(self) -> Floats:
+        """The larger of both errors."""
+        return np.maximum(self.error_below, self.error_above)
+
+
+def bounds(a: Tracked) -> Bounds:
+    """Reference and errors of a tracked array."""
+    _, lo, hi, n = a.parts
+    if n is None and a.choices is None and lo.min(initial=0) > -TOP and hi.max(initial=0) < TOP:
+        return _plain(a)
+    return _any(a)
+
+
+def _plain(a: Tracked) -> Bounds:
+    """Where every result is a number and none overflows."""
+    v, lo, hi, _ = a.parts
+    never = np.zeros((), bool)
+    if a.parts.point:
+        zero = np.zeros(v.shape)
+        return Bounds(v, zero, zero, np.broadcast_to(never, v.shape), lo, hi, None)
+    below, above = _sides(v, lo, hi)
+    return Bounds(v, below, above, np.broadcast_to(never, v.shape), lo, hi, None)
+
+
+def _any(a: Tracked) -> Bounds:
+    v, lo, hi, n = a.parts
+    flag = np.zeros(v.shape, np.uint8) if n is None else n
+    with np.errstate(all="ignore"):
+        nan = (flag == 2) & np.isnan(v)
+        infinite = np.isinf(v) & (lo == hi) & (lo == v) & (flag == 0)
+        # Where the formula itself has no number, but a kernel may have one, any point of the interval
+        # serves.
+        lost = ~nan & ~infinite & ~np.isfinite(v)
+        low, high = (
+            np.maximum(lo, -TOP),
+            np.minimum(hi, TOP),
+        )  # the rule of overflow takes over from there
+        middle = np.where(np.isfinite(lo), lo, np.where(np.isfinite(hi), hi, 0.0))
+        reference = np.where(lost, middle, v)
+        below, above = _sides(reference, low, high)
+        # Beyond float32 for sure.
+        beyond = np.isfinite(reference) & (np.abs(reference) >= TOP)
+        inward = np.where(reference > 0, reference - lo, hi - reference)
+        certain = np.where(reference > 0, lo, -hi) >= TOP
+        far = np.where(certain, 0.0, np.maximum(inward, 0.0))
+        below, above = np.where(beyond, far, below), np.where(beyond, far, above)
+        unknown = (flag > 0) & ~nan & ~np.isfinite(lo) & ~np.isfinite(hi)
+        open_ = unknown | (lost & np.isinf(lo) & np.isinf(hi) & (lo != hi))
+        settled = nan | infinite
+        below = np.where(open_, np.inf, np.where(settled, 0.0, below))
+        above = np.where(open_, np.inf, np.where(settled, 0.0, above))
+    return Bounds(
+        np.where(nan, np.nan, reference), below, above, (flag > 0) & ~nan, lo, hi, a.choices
+    )
+
+
+def _sides(reference: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Distances to the ends, 0 where an end is the reference, else with what float64 loses."""
+    below, above = np.empty(reference.shape), np.empty(reference.shape)
+    near, least, most, under, over = (x.ravel() for x in (reference, low, high, below, above))
+    for start in range(0, near.size, BLOCK):
+        at = slice(start, start + BLOCK)
+        slack = np.abs(near[at])
+        slack *= 4 * 2.0**-53
+        for far, end, side in ((near, least, under), (most, near, over)):
+            distance = np.subtract(far[at], end[at], out=side[at])
+            none = ~(distance > 0)
+            distance *= 1 + _OWN
+            distance += slack
+            distance[none] = 0.0
+    return below, above

@@ -1,0 +1,194 @@
+"""Blocks of tracked numbers, and one rounding of them.
+ `Parts` carries a formula's float64 value `v` and the ends `lo`, `hi` of an interval that holds every
+permitted float32 result that is a number, and v too where it is one. An infinite end says that infinity
+may come out, two equal infinite ends that it must. `n` is 0 where a result is never NaN, 1 where it may
+be, 2 where it is (lo and hi then mean nothing); None stands for 0 throughout.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.oracles.formula.precision import NORMAL, U, current
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.uint8]
+
+NEVER, MAYBE, SURELY = 0, 1, 2
+# Float64 results are one rounding off themselves.
+OWN = 2.0**-52
+# Elements of a block: its temporaries stay in the second-level cache.
+BLOCK = 1 << 15
+
+
+class Parts(NamedTuple):
+    """A block. Where lo and hi are the very array v, every element is known without error."""
+
+    v: Floats
+    lo: Floats
+    hi: Floats
+    n: Flags | None = None
+
+    @property
+    def point(self) -> bool:
+        """Whether no element has an error."""
+        return self.lo is self.v and self.hi is self.v
+
+    @property
+    def finite(self) -> bool:
+        """Whether all ends are finite and nothing can be NaN."""
+        if self.n is not None or not math.isfinite(self.lo.sum()):
+            return False
+        return self.point or math.isfinite(self.hi.sum())
+
+
+Rule = Callable[..., Parts]
+
+
+def exactly(v: Floats, n: Flags | None = None) -> Parts:
+    """Values without error."""
+    return Parts(v, v, v, n)
+
+
+def nearest(x: Floats) -> Floats:
+    """Nearest float32, as float64."""
+    return x.astype(np.float32).astype(np.float64)
+
+
+def largest_flag(*flags: Flags | None) -> Flags | None:
+    """The worst of several NaN flags, element by element."""
+    some = [flag for flag in flags if flag is not None]
+    return functools.reduce(np.maximum, some) if some else None
+
+
+def flags(maybe: NDArray[np.bool_], surely: NDArray[np.bool_]) -> Flags | None:
+    """NaN flags: `surely` goes before `maybe`."""
+    if not maybe.any() and not surely.any():
+        return None
+    return np.where(surely, np.uint8(SURELY), maybe.astype(np.uint8))
+
+
+def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = None) -> Parts:
+    """One rounding to float32 or none, and `extra` further ones of relative size u.
+
+    The ends were computed in float64 and move outward by that first. `exact`: elements whose result
+    needed no rounding.
+    """
+    v, lo, hi, n = part
+    relative = OWN + extra * U
+    low, high = lo - relative * np.abs(lo), hi + relative * np.abs(hi)
+    down, up = np.fmin(nearest(low), low), np.fmax(nearest(high), high)
+    if not part.finite:  # infinity minus infinity above
+        down, up = np.fmin(down, lo), np.fmax(up, hi)
+    if current().flush_to_zero:
+        down = np.where((down > 0) & (down < NORMAL), 0.0, down)
+        up = np.where((up < 0) & (up > -NORMAL), 0.0, up)
+    if exact is not None:
+        down, up = np.where(exact, lo, down), np.where(exact, hi, up)
+    return Parts(v, down, up, n)
+
+
+def operated(part: Parts, exact: NDArray[np.bool_] | None, extra: float = 0.0) -> Parts:
+    """Round the result of an operation; a block whose every element is exact stays without error."""
+    if exact is not None and bool(exact.all()):
+        return part
+    return rounded(part, extra, exact)
+
+
+def blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Indices that cut an array of `shape` into parts of about BLOCK elements."""
+    inner, axis = 1, len(shape)
+    while axis > 0 and inner * shape[axis - 1] <= BLOCK:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        yield (slice(None),) * len(shape)
+        return
+    step = max(BLOCK // max(inner, 1), 1)
+    tail = (slice(None),) * (len(shape) - axis)
+    for lead in np.ndindex(*shape[: axis - 1]):
+        head = tuple(slice(i, i + 1) for i in lead)
+        for start in range(0, shape[axis - 1], step):
+            yield (*head, slice(start, start + step), *tail)
+
+
+def cut(array: NDArray[Any], index: tuple[slice, ...]) -> NDArray[Any]:
+    """The part of a broadcast operand that meets `index` of the whole."""
+    own = index[len(index) - array.ndim :]
+    return array[
+        tuple(
+            where if extent > 1 else slice(None)
+            for where, extent in zip(own, array.shape, strict=True)
+        )
+    ]
+
+
+def cut_parts(part: Parts, index: tuple[slice, ...]) -> Parts:
+    """`cut` of all arrays of a block."""
+    v = cut(part.v, index)
+    n = None if part.n is None else cut(part.n, index)
+    if part.point:
+        return exactly(v, n)
+    return Parts(v, cut(part.lo, index), cut(part.hi, index), n)
+
+
+def broadcast(a: Parts, shape: tuple[int, ...]) -> Parts:
+    """The block in a larger shape."""
+    v, n = np.broadcast_to(a.v, shape), None if a.n is None else np.broadcast_to(a.n, shape)
+    if a.point:
+        return exactly(v, n)
+    return Parts(v, np.broadcast_to(a.lo, shape), np.broadcast_to(a.hi, shape), n)
+
+
+def elementwise(rule: Rule, *operands: Parts) -> Parts:
+    """Apply a rule block by block. Shapes broadcast as numpy's do; flags stand for numpy's warnings."""
+    with np.errstate(all="ignore"):
+        return _elementwise(rule, *operands)
+
+
+def _elementwise(rule: Rule, *operands: Parts) -> Parts:
+    shape = np.broadcast_shapes(*(part.v.shape for part in operands))
+    if math.prod(shape) <= BLOCK:
+        return rule(*operands)
+    gathered = Gathered(shape)
+    for index in blocks(shape):
+        gathered.put(index, rule(*(cut_parts(part, index) for part in operands)))
+    return gathered.parts()
+
+
+class Gathered:
+    """Collects blocks; arrays of ends and flags are made when a block first needs them."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._v: Floats = np.empty(shape)
+        self._ends: tuple[Floats, Floats] | None = None
+        self._n: Flags | None = None
+        self._done: list[tuple[slice, ...]] = []
+
+    def put(self, index: tuple[slice, ...], part: Parts) -> None:
+        """Keep the block at `index`."""
+        self._v[index] = part.v
+        if self._ends is None and not part.point:
+            self._ends = np.empty(self._v.shape), np.empty(self._v.shape)
+            for earlier in self._done:
+                for end in self._ends:
+                    end[earlier] = self._v[earlier]
+        if self._ends is not None:
+            self._ends[0][index], self._ends[1][index] = part.lo, part.hi
+        if part.n is not None:
+            if self._n is None:
+                self._n = np.zeros(self._v.shape, np.uint8)
+            self._n[index] = part.n
+        self._done.append(index)
+
+    def parts(self) -> Parts:
+        """All blocks as one."""
+        if self._ends is None:
+            return exactly(self._v, self._n)
+        return Parts(self._v, *self._ends, self._n)

@@ -1,0 +1,127 @@
+"""What a float32 kernel may do with each operation of a formula, and how a spec says otherwise.
+ u = 2^-24. Every operation is rounded once to float32, or not at all where it is fused with the next
+one or done in more precision. Sums run in any order, or have at most `rounds` additions on the longest
+path. A quotient may be a product with the reciprocal where that is a normal number. Functions are
+within ULPS of the correctly rounded result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from tokitai_cli.core.dtypes import FORMATS
+
+SINGLE = FORMATS["float32"]
+U = SINGLE.unit_roundoff
+# Smallest float32, which is also its ulp below the normal numbers.
+STEP = 2 * SINGLE.half_smallest
+NORMAL = SINGLE.smallest_normal
+# Least magnitude that rounds to infinity.
+TOP = SINGLE.overflow
+# Confidence of the probabilistic form: N. J. Higham, T. Mary, SIAM J. Sci. Comput. 41(5), 2019, (2.8).
+LAMBDA = 10.0
+
+# Largest error in ulp of float32 functions, without fast math: the larger figure of "HIP math API"
+# (ROCm 6.4, tables of single precision) and of the CUDA C++ Programming Guide (13.0, appendix on
+# mathematical functions), and 2 at least, since the former tells the ulp at the largest absolute error
+# alone. tanh, sinh, cosh and power have the limits of the OpenCL C specification (3.0, section 7.4), to
+# which AMD's device library is built, where these are larger than both.
+ULPS: Mapping[str, float] = {
+    "exp": 2,
+    "exp2": 2,
+    "expm1": 2,
+    "log": 2,
+    "log2": 2,
+    "log10": 2,
+    "log1p": 2,
+    "sin": 2,
+    "cos": 2,
+    "tanh": 5,
+    "sinh": 4,
+    "cosh": 4,
+    "erf": 4,
+    "arctan": 2,
+    "cbrt": 2,
+    "sqrt": 1,
+    "rsqrt": 2,
+    "divide": 1,
+    "power": 16,
+}
+
+
+class Precision(msgspec.Struct, frozen=True):
+    """Permissions of one evaluation.
+
+    rounds: additions on the longest path of every sum; None for any order.
+    ulps: errors of functions in ulp, by name, where they differ from `ULPS`.
+    accumulate: dtype in which sums are kept.
+    flush_to_zero: subnormal results may be flushed.
+    probable: sums get their probabilistic error instead of the worst case.
+    welford: means and variances are updated together, element by element, and set by set.
+    seen: rules that have come to apply, for what only counts where they do.
+    outputs: what a kernel stored, by output, for `stored(x, output=...)`.
+    """
+
+    rounds: int | None = None
+    ulps: Mapping[str, float] = msgspec.field(default_factory=dict)
+    accumulate: str = "float32"
+    flush_to_zero: bool = False
+    probable: bool = False
+    welford: bool = False
+    seen: set[str] = msgspec.field(default_factory=set)
+    outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    def ulp(self, name: str) -> float:
+        """Error of a function in ulp."""
+        return float(self.ulps.get(name, ULPS[name]))
+
+    def gamma(self, additions: int, more: int = 0) -> float:
+        """Relative error of a sum of `additions` + 1 terms, against the sum of magnitudes.
+
+        more: further roundings of each term.
+
+        gamma_k = k u / (1 - k u) (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+        Lemma 3.1), or exp(lambda sqrt(k) u + k u^2 / (1 - u)) - 1 in its probabilistic form.
+        """
+        u = FORMATS[self.accumulate].unit_roundoff
+        k = more + (additions if self.rounds is None else min(additions, self.rounds))
+        if self.probable:
+            return math.expm1(LAMBDA * math.sqrt(k) * u + k * u * u / (1 - u))
+        return k * u / (1 - k * u) if k * u < 1 else math.inf
+
+    @property
+    def least(self) -> float:
+        """Power of two of which multiples are never too small to be kept; a smaller one may be lost."""
+        return NORMAL if self.flush_to_zero else STEP
+
+    @property
+    def top(self) -> float:
+        """Least magnitude at which a partial sum becomes infinite."""
+        return FORMATS[self.accumulate].overflow
+
+
+_CURRENT: contextvars.ContextVar[Precision] = contextvars.ContextVar(
+    "precision",
+    default=Precision(),  # noqa: B039 - it is frozen
+)
+
+
+def current() -> Precision:
+    """Permissions of the evaluation under way."""
+    return _CURRENT.get()
+
+
+@contextlib.contextmanager
+def allowing(precision: Precision) -> Iterator[None]:
+    """Evaluate what is inside with these permissions."""
+    token = _CURRENT.set(precision)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,350 @@
+"""numpy-like arrays that carry, beside a formula's float64 value, what a float32 kernel may give.
+ `Tracked` takes part in plain numpy code through numpy's protocols (__array_ufunc__, NEP 13, and
+__array_function__, NEP 18); the rules are those of `table`. A `Decision` is a condition that rounding
+may turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.oracles.formula import arithmetic, reductions
+from tokitai_cli.oracles.formula.array_protocol import Moving
+from tokitai_cli.oracles.formula.known import NOTHING, Known, NoRuleError
+from tokitai_cli.oracles.formula.parts import Flags, Floats, Parts, exactly, nearest
+from tokitai_cli.oracles.formula.precision import current
+
+# Whole numbers up to here are float32.
+_WHOLE = 2.0**24
+
+
+class Tracked(Moving):
+    """An array of a formula.
+
+    parts: float64 value, ends of an interval and NaN flags, of the same shape (see `parts`).
+    known: what intervals cannot say. choices: for an index that rounding may turn, which are possible:
+    bool, one more axis at the end.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        known: Known = NOTHING,
+        choices: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.parts = parts
+        self.known = known
+        self.choices = choices
+
+    def plain(self) -> Floats:
+        """The float64 values."""
+        return self.parts.v
+
+    def moved(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Tracked:
+        """Apply what moves elements and changes none."""
+        v, lo, hi, n = self.parts
+        flag = None if n is None else function(n)
+        if self.parts.point:
+            return Tracked(exactly(function(v), flag))
+        return Tracked(Parts(function(v), function(lo), function(hi), flag))
+
+    def __getitem__(self, key: Any) -> Tracked:
+        found = certain_index(key)
+        return self.moved(lambda array: np.asarray(array[found]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        where, new = certain_index(key), track(value).parts
+        v = self.parts.v.copy()
+        v[where] = new.v
+        n = None if self.parts.n is None else self.parts.n.copy()
+        if new.n is not None or n is not None:
+            n = np.zeros(v.shape, np.uint8) if n is None else n
+            n[where] = 0 if new.n is None else new.n
+        if self.parts.point and new.point:
+            self.parts, self.known = exactly(v, n), NOTHING
+            return
+        lo, hi = self.parts.lo.copy(), self.parts.hi.copy()
+        lo[where], hi[where] = new.lo, new.hi
+        self.parts, self.known = Parts(v, lo, hi, n), NOTHING
+
+    def copy(self) -> Tracked:
+        """The same values in arrays of their own."""
+        return Tracked(self.parts, self.known)
+
+    def astype(self, dtype: Any, **_: Any) -> Tracked:
+        """Round to a narrower float (or not), or cut to a whole number as a cast in C does."""
+        from tokitai_cli.oracles.formula import relations
+
+        wanted = np.dtype(dtype)
+        if wanted.kind in "iu":
+            return _through(np.trunc, self)
+        if wanted in (np.float64, np.float32):
+            return self
+        rounded: Tracked = relations.stored(self, wanted.name)
+        return rounded
+
+    def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
+        """Sum in any order, or of as many additions as the spec's tree has."""
+        from tokitai_cli.oracles.formula import relations
+
+        return relations.summed(self, axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
+        """Sum over the number of elements."""
+        from tokitai_cli.oracles.formula import relations
+
+        axes = axes_of(self, axis)
+        count = math.prod(self.shape[i] for i in axes)
+        return relations.divided(relations.summed(self, axis, keepdims), track(float(count)))
+
+    def var(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
+        """Mean square distance from the mean, in a second pass."""
+        from tokitai_cli.oracles.formula import relations
+
+        axes = axes_of(self, axis)
+        count = math.prod(self.shape[i] for i in axes)
+        away = relations.subtracted(self, self.mean(axis=axis, keepdims=True))
+        return relations.divided(
+            relations.summed(relations.multiplied(away, away), axis, keepdims),
+            track(float(count - ddof)),
+        )
+
+    def std(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
+        """Root of `var`."""
+        return _through(np.sqrt, self.var(axis, keepdims, ddof))
+
+    def max(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
+        """Largest element."""
+        axes = axes_of(self, axis)
+        with np.errstate(all="ignore"):
+            part = reductions.largest(self.parts, axes)
+        return dropped(Tracked(part, Known(largest_of=(self, axes))), axes, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
+        """Smallest element."""
+        negated = Tracked(arithmetic.negative(self.parts)).max(axis, keepdims)
+        return Tracked(arithmetic.negative(negated.parts))
+
+    def cumsum(self, axis: Any = None) -> Tracked:
+        """Cumulative sums in any order of additions."""
+        flat = self.ravel() if axis is None else self
+        with np.errstate(all="ignore"):
+            part = reductions.prefix_sums(flat.parts, 0 if axis is None else axis % flat.ndim)
+        return Tracked(part)
+
+    def argmax(self, axis: Any = None) -> Tracked:
+        """Index of the largest element: all that rounding can make the largest; ties to the first."""
+        from tokitai_cli.oracles.formula import relations
+
+        flat, along = (self.ravel(), 0) if axis is None else (self, axis % self.ndim)
+        return relations.chosen(flat, along)
+
+    def argmin(self, axis: Any = None) -> Tracked:
+        """Index of the smallest element, as `argmax`."""
+        negated = Tracked(arithmetic.negative(self.parts))
+        return negated.argmax(axis)
+
+    def dot(self, other: Any) -> Tracked:
+        """Matrix product."""
+        return _through(np.matmul, self, other)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from tokitai_cli.oracles.formula import rules
+
+        out = kwargs.pop("out", None)
+        if method == "__call__":
+            result = rules.call(ufunc, inputs, kwargs)
+        else:
+            result = rules.method(ufunc, method, inputs, kwargs)
+        if out is None:
+            return result
+        (target,) = out
+        if not isinstance(target, Tracked):
+            raise NoRuleError(f"numpy.{ufunc.__name__} into a plain array would lose the error")
+        target[...] = result
+        return target
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        from tokitai_cli.oracles.formula import rules
+
+        return rules.function(function, args, kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
+        raise NoRuleError(
+            "a tracked array became a plain one, which loses its error: make arrays with"
+            " numpy.zeros_like of an input, numpy.stack or numpy.where, and leave out float(), int()"
+            " and numpy.asarray"
+        )
+
+    def __float__(self) -> float:
+        self.__array__()
+        raise AssertionError
+
+    def __bool__(self) -> bool:
+        raise _branch()
+
+
+def _through(ufunc: np.ufunc, *operands: Any) -> Tracked:
+    """A ufunc's result by its rule; numpy's types do not know of __array_ufunc__."""
+    result: Any = ufunc(*operands)
+    assert isinstance(result, Tracked)
+    return result
+
+
+def _branch() -> NoRuleError:
+    return NoRuleError("a branch on a tracked value takes one side only: write numpy.where")
+
+
+class Decision(np.lib.mixins.NDArrayOperatorsMixin):
+    """A condition: `holds` as float64 has it, `open` where a float32 kernel may see it the other way."""
+
+    __array_priority__ = 1001
+
+    def __init__(self, holds: Any, is_open: Any = False) -> None:
+        holds, is_open = np.broadcast_arrays(np.asarray(holds, bool), np.asarray(is_open, bool))
+        self.holds: NDArray[np.bool_] = holds
+        self.open: NDArray[np.bool_] = is_open
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.holds.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.holds.ndim
+
+    def __getitem__(self, key: Any) -> Decision:
+        return Decision(self.holds[key], self.open[key])
+
+    def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
+        """Number of elements that hold."""
+        return self.number().sum(axis, keepdims)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Decision:
+        """Whether one element holds."""
+        surely = (self.holds & ~self.open).any(axis=axis, keepdims=keepdims)
+        maybe = (self.holds | self.open).any(axis=axis, keepdims=keepdims)
+        return Decision(self.holds.any(axis=axis, keepdims=keepdims), maybe & ~surely)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Decision:
+        """Whether all elements hold."""
+        some = Decision(~self.holds, self.open).any(axis, keepdims)
+        return Decision(~some.holds, some.open)
+
+    def number(self) -> Tracked:
+        """1 where it holds, else 0; both where it is open."""
+        v = self.holds.astype(np.float64)
+        if not self.open.any():
+            return Tracked(exactly(v))
+        return Tracked(Parts(v, np.where(self.open, 0.0, v), np.where(self.open, 1.0, v)))
+
+    def astype(self, dtype: Any, **_: Any) -> Tracked:
+        """As a number."""
+        return self.number()
+
+    def certain(self) -> NDArray[np.bool_]:
+        """The condition as a plain array, where rounding leaves nothing open."""
+        if self.open.any():
+            raise NoRuleError(
+                "an index or branch on a condition that rounding leaves open: write numpy.where"
+            )
+        return self.holds
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from tokitai_cli.oracles.formula import rules
+
+        return rules.decide(ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        from tokitai_cli.oracles.formula import rules
+
+        return rules.function(function, args, kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
+        return self.certain()
+
+    def __bool__(self) -> bool:
+        if self.holds.size != 1:
+            raise _branch()
+        return bool(self.certain())
+
+
+def track(x: Any) -> Tracked:
+    """Values as a kernel has them.
+
+    Arrays of float32 and of narrower dtypes are known without error. A number that float32 lacks (0.1,
+    1e-5) may be in the kernel as it is or rounded.
+    """
+    if isinstance(x, Tracked):
+        return x
+    if isinstance(x, Decision):
+        return x.number()
+    array = np.asarray(x)
+    if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
+        given = "None" if x is None else f"a {type(x).__name__}"
+        raise NoRuleError(f"{given} stands where the formula needs an array or a number")
+    wide = array.astype(np.float64)
+    if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
+        return Tracked(exactly(wide, _nan_of(wide)))
+    if array.dtype.kind in "biu" and (not wide.size or float(np.abs(wide).max()) <= _WHOLE):
+        return Tracked(exactly(wide))
+    with np.errstate(all="ignore"):
+        near = nearest(wide)
+    if np.array_equal(near, wide, equal_nan=True):
+        return Tracked(exactly(wide, _nan_of(wide)))
+    return Tracked(Parts(wide, np.fmin(wide, near), np.fmax(wide, near), _nan_of(wide)))
+
+
+def _nan_of(v: Floats) -> Flags | None:
+    nan = np.isnan(v)
+    return nan * np.uint8(2) if nan.any() else None
+
+
+def known_input(array: NDArray[Any]) -> Tracked:
+    """An input of the kernel: its values, and NaN where it has them; subnormal ones may be flushed."""
+    wide = array.astype(np.float64)
+    form = FORMATS.get(array.dtype.name)
+    if current().flush_to_zero and form is not None:
+        tiny = np.where(np.abs(wide) < form.smallest_normal, 0.0, wide)
+        if not np.array_equal(tiny, wide, equal_nan=True):
+            return Tracked(Parts(wide, np.fmin(wide, tiny), np.fmax(wide, tiny), _nan_of(wide)))
+    return Tracked(exactly(wide, _nan_of(wide)))
+
+
+def axes_of(a: Tracked | Decision, axis: Any) -> tuple[int, ...]:
+    """Axes as a sorted tuple of numbers from 0."""
+    if axis is None:
+        return tuple(range(a.ndim))
+    return tuple(sorted(int(i) % a.ndim for i in np.atleast_1d(axis)))
+
+
+def dropped(a: Tracked, axes: tuple[int, ...], keepdims: bool) -> Tracked:
+    """Leave out the reduced axes, unless they are to be kept."""
+    if keepdims or not axes:
+        return a
+    return Tracked(a.moved(lambda array: np.squeeze(array, axis=axes)).parts)
+
+
+def certain_index(key: Any) -> Any:
+    """An index of plain numbers. NoRuleError where rounding leaves it open."""
+    if isinstance(key, tuple):
+        return tuple(certain_index(one) for one in key)
+    if isinstance(key, Decision):
+        return key.certain()
+    if isinstance(key, Tracked):
+        if not key.parts.point or key.parts.n is not None:
+            raise NoRuleError("an index that rounding leaves open: write numpy.where")
+        return key.parts.v.astype(np.int64)
+    return key

@@ -1,0 +1,168 @@
+"""Oracles by name: formulas of the built-in ops, and `file.py:function` beside a spec."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tokitai_cli.core.errors import Location, SpecError, near
+from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, StatedProperty
+from tokitai_cli.core.model.draws import functions_of
+from tokitai_cli.core.model.spec import Spec, Variant
+from tokitai_cli.oracles import builtin, fit
+from tokitai_cli.oracles.case_request import Arrays
+from tokitai_cli.oracles.properties import PROPERTIES, Given
+from tokitai_cli.oracles.sequential import REPLAYS
+from tokitai_cli.oracles.user import user_oracle
+from tokitai_cli.oracles.user.imported import digest_of, files_of
+
+
+def names() -> tuple[str, ...]:
+    """Names of the built-in oracles."""
+    return builtin.names()
+
+
+def expect(
+    case: Case,
+    arrays: Arrays,
+    *,
+    timeout: float = user_oracle.TIMEOUT,
+    log: Callable[[str], None] | None = None,
+) -> dict[str, Expectation]:
+    """Say what every output and in-out of `case` must be, by name; `arrays` holds what was drawn.
+
+    The oracle gets arrays that it cannot change for others: built-in ones only read, a user's own
+    works on copies in a process of its own, ended after `timeout` seconds. What that one prints
+    goes to `log`, or into the message of its failure.
+
+    Raises OracleError where a user's oracle fails, SpecError where oracle and spec do not fit,
+    NotRunError where the profile has no meaning at this shape.
+    """
+    if is_user(case.variant.oracle):
+        return user_oracle.expect(case, arrays, timeout, log)
+    return builtin.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
+
+
+def replay(
+    case: Case,
+    arrays: Arrays,
+    seed: int | None = None,
+    expectations: Mapping[str, Expectation] | None = None,
+) -> dict[str, Replay]:
+    """Bits that a kernel with the order of the variant's `replay` gives; empty where there is none.
+
+    `seed` (the case's own by default) chooses the rows where only a sample is replayed. A formula in
+    `expectations` brings its own.
+    """
+    variant = case.variant
+    if variant.replay:
+        _file(case, variant.replay, "replay")
+    if variant.replay in REPLAYS:
+        return REPLAYS[variant.replay](case, arrays, case.seed if seed is None else seed)
+    given = {
+        output: Replay(one.replay)
+        for output, one in (expectations or {}).items()
+        if one.replay is not None
+    }
+    name = variant.replay or ("" if is_user(variant.oracle) else variant.oracle)
+    if given or not name or not any(check.against == "replay" for check in variant.checks):
+        return given
+    return builtin.replay(case, arrays, name, _file(case, name, "replay"))
+
+
+def require_fit(case: Case) -> None:
+    """Raise SpecError for what is known without a run: that oracle, replay or properties do not fit.
+
+    Built-in oracles are shown the case's arrays by dtype and shape; of a user's own one the function
+    and its arguments are looked at.
+    """
+    _require_properties(case)
+    variant = case.variant
+    if is_user(variant.oracle):
+        user_oracle.require(case)
+    for key, name in {"replay": variant.replay, "oracle": variant.oracle}.items():
+        if name and not is_user(name):
+            file = _file(case, name, key)
+            fit.require(case, name, key, file, builtin.function(name, file))
+
+
+def stated_properties(
+    case: Case, arrays: Arrays, expectations: Mapping[str, Expectation]
+) -> tuple[StatedProperty, ...]:
+    """Give the properties that the variant asks for on the case's profile and that have a place there.
+
+    A shift that no row takes exactly has none. `expectations` are what `expect` said. Raises SpecError
+    as `require_fit` does.
+    """
+    _require_properties(case)
+    plans = {plan.name: plan for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)}
+    found = []
+    for asked in case.variant.properties:
+        if asked.profiles and case.profile not in asked.profiles:
+            continue
+        output, build = PROPERTIES[case.variant.oracle][asked.name]
+        if output in plans and plans[output].elements:
+            found.append(build(Given(case, arrays, plans[output], expectations[output])))
+    return tuple(one for one in found if one is not None)
+
+
+def identity(variant: Variant, folder: Path) -> str:
+    """Sha256 in hex of the source text that decides what the oracle says.
+
+    Covers the file of a user's oracle and the modules beside it that it imports; of a built-in one its
+    file and all that makes bounds of it. OracleError where a file cannot be read.
+    """
+    name = variant.oracle
+    if is_user(name):
+        return digest_of(files_of(name, folder))
+    file = builtin.file_of(name)
+    return digest_of([file, *builtin.engine()] if file else [])
+
+
+def own_files(spec: Spec, variant: Variant, folder: Path) -> list[str]:
+    """Files of the variant's own oracle and draws, relative to the spec's folder."""
+    names = [*filter(is_user, (variant.oracle,)), *functions_of(spec, variant)]
+    return [os.path.relpath(path, folder) for name in names for path in files_of(name, folder)]
+
+
+def identities(spec: Spec, variant: Variant, folder: Path) -> dict[str, str]:
+    """The identity of the variant's oracle, and the same of each function that draws for it, by name."""
+    draws = {name: digest_of(files_of(name, folder)) for name in functions_of(spec, variant)}
+    return {variant.oracle: identity(variant, folder), **draws}
+
+
+def _require_properties(case: Case) -> None:
+    """Raise SpecError where the variant asks for a property that its oracle does not state."""
+    oracle = case.variant.oracle
+    known = PROPERTIES.get(oracle, {})
+    for index, asked in enumerate(case.variant.properties):
+        key = f"variants.{case.variant_name}.properties[{index}]"
+        if asked.name not in known:
+            where = Location(file=case.loaded.path, key=f"{key}.name")
+            mend = (
+                near(asked.name, known)
+                if known
+                else f"only {', '.join(sorted(PROPERTIES))} state any"
+            )
+            said = f"oracle {oracle} states no property {asked.name}"
+            raise SpecError(said, where=where, mend=mend)
+        stated = known[asked.name][0]
+        if asked.output and asked.output != stated:
+            where = Location(file=case.loaded.path, key=f"{key}.output")
+            said = f"oracle {oracle} states {asked.name} of {stated}, not of {asked.output}"
+            raise SpecError(said, where=where, mend=f"write {stated}")
+
+
+def is_user(name: str) -> bool:
+    """Whether an oracle's name is `file.py:function`."""
+    return ":" in name
+
+
+def _file(case: Case, name: str, key: str) -> Path:
+    """File of a built-in formula; SpecError for `key` of the variant where it has none."""
+    file = builtin.file_of(name)
+    if file is None:
+        where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
+        raise SpecError(f"unknown {key} {name!r}", where=where, mend=near(name, names()))
+    return file

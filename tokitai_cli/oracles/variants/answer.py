@@ -1,0 +1,219 @@
+"""A formula as an oracle: `function(params, inputs, scalars)` gives references and errors.
+
+The function is called with tracked arrays; again with all sums probabilistic, where that is asked for;
+in float32, as a replay; and with one operation changed at a time, for wrong outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.oracles.formula.bounds import Bounds, bounds
+from tokitai_cli.oracles.formula.double import Double, double
+from tokitai_cli.oracles.formula.known import ClaimError, NoRuleError
+from tokitai_cli.oracles.formula.precision import Precision, allowing
+from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
+from tokitai_cli.oracles.variants import replay, row_blocks
+from tokitai_cli.oracles.variants.request import Asked, Wanted
+from tokitai_cli.oracles.variants.wrong_formulas import Recorded
+from tokitai_cli.oracles.variants.wrong_outputs import add_changes, recorded
+
+Parts = dict[str, Any]
+
+# Values that an integer output may have where rounding leaves it open; more than that say nothing.
+_MOST_VALUES = 64
+_ALIKE = 2.0**-48
+# Elements of the outputs that are evaluated at once where there are many.
+_ROWS = 1 << 21
+
+
+def answer(asked: Asked, wanted: Wanted, formula: Recorded | None = None) -> dict[str, Parts]:
+    """Parts of every output, as an oracle that users write returns them.
+
+    formula: what it consists of, where that is known already. Where outputs of a kernel are given, the
+    errors are those that they leave, and all else is left out. Raises NoRuleError where it does what has
+    no rule, or returns no array of the output.
+    """
+    found = _by_rows(asked, wanted) or evaluated(asked, wanted)
+    if wanted.precision.outputs:
+        return found
+    if wanted.replay:
+        for name, values in replay.replay(asked.call).items():
+            found.get(name, {})["replay"] = values
+    add_changes(found, asked, wanted, formula or recorded(asked, wanted))
+    return found
+
+
+def evaluated(asked: Asked, wanted: Wanted) -> dict[str, Parts]:
+    """References and errors of all outputs, those of one tree together."""
+    found: dict[str, Parts] = {}
+    for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
+        precision = msgspec.structs.replace(wanted.precision, rounds=rounds)
+        names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
+        found |= _bounded(asked, wanted, names, precision)
+    return found
+
+
+def _by_rows(asked: Asked, wanted: Wanted) -> dict[str, Parts] | None:
+    """The same for a large case, some rows at a time, so that no more than the answer is ever whole.
+
+    None where it is small, or its rows hang together.
+    """
+    param = row_blocks.param_of(asked, wanted)
+    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in wanted.outputs.values())
+    if not param or not narrow:
+        return None
+    extents = [array.size for array in asked.inputs.values()]
+    extents += [row_blocks.elements(asked, wanted, name) for name in wanted.outputs]
+    if max(extents) < 2 * _ROWS and asked.params[param] * 2 < _ROWS:
+        return None
+    plain = {name: np.asarray(x) for name, x in asked.in_double(lambda x: x).items()}
+    size = sum(plain[name].size for name in wanted.outputs if name in plain)
+    if size < 2 * _ROWS or plain.keys() != wanted.outputs.keys():
+        return None
+    found: dict[str, Parts] = {name: {} for name in wanted.outputs}
+    for some in np.array_split(np.arange(asked.params[param]), size // _ROWS):
+        stored = {
+            name: np.reshape(array, plain[name].shape)[some]
+            for name, array in wanted.precision.outputs.items()
+        }
+        precision = msgspec.structs.replace(wanted.precision, outputs=stored)
+        mine = msgspec.structs.replace(wanted, precision=precision)
+        for name, parts in evaluated(row_blocks.with_rows(asked, mine, param, some), mine).items():
+            if not row_blocks.alike(plain[name][some], parts["reference"]):
+                return None
+            _put(found[name], parts, some, plain[name].shape)
+    return found
+
+
+def _put(whole: Parts, parts: Parts, some: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    """Some rows of the answer for an output; sides where any has them, in place of one error."""
+    sides = ("error_below", "error_above")
+    if "error" in parts and "error_below" in whole:
+        parts = {**parts, **dict.fromkeys(sides, parts["error"])}
+        del parts["error"]
+    if "error_below" in parts and "error" in whole:
+        whole |= {side: whole["error"].copy() for side in sides}
+        del whole["error"]
+    for name, array in parts.items():
+        if name not in whole:
+            whole[name] = np.zeros(shape, array.dtype)
+        whole[name][some] = array
+
+
+def _bounded(
+    asked: Asked, wanted: Wanted, names: list[str], precision: Precision
+) -> dict[str, Parts]:
+    """References and errors of the outputs `names`, and of all that the formula returns besides."""
+    found: dict[str, Parts] = {}
+    floats = {name for name in names if wanted.outputs[name] != "float64"}
+    if floats:
+        with allowing(precision):
+            result = asked.call(known_input)
+        if precision.welford and "variance" not in precision.seen:
+            raise ClaimError(
+                "the formula has no bound for the reduction welford: it takes no variance of an input;"
+                " write ((x - x.mean(...)) ** 2).mean(...) or x.var(...), or claim a tree",
+                "reduction",
+            )
+        for name in result:
+            if name in floats:
+                found[name] = _parts(name, wanted.outputs[name], result)
+            elif name not in wanted.outputs:
+                found[name] = {"reference": np.asarray(0.0)}  # the caller says that there is none
+        if wanted.probable:
+            _add_probable(found, asked, precision)
+    wide = [name for name in names if name not in floats]
+    if wide:
+        with allowing(precision):
+            result = asked.call(double)
+        found |= {name: _wide_parts(result[name]) for name in wide if name in result}
+    return found
+
+
+def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
+    value = result[name]
+    if not isinstance(value, (Tracked, Decision)):
+        value = track(value)
+    if dtype not in FORMATS:
+        return _whole_parts(name, dtype, value)
+    told = bounds(track(value))
+    parts: Parts = {"reference": told.reference}
+    if _alike(told):
+        parts["error"] = told.error
+    else:
+        parts |= {"error_below": told.error_below, "error_above": told.error_above}
+    if told.may_be_nan.any():
+        parts["may_be_nan"] = told.may_be_nan
+    return parts
+
+
+def _alike(told: Bounds) -> bool:
+    """Whether the sides differ by float64's own roundings of the ends at most."""
+    below, above = told.error_below, told.error_above
+    with np.errstate(invalid="ignore"):
+        near = np.abs(below - above) <= _ALIKE * np.abs(told.reference)
+    return bool(np.all(near | (below == above)))
+
+
+def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> Parts:
+    """An integer or bool output: the value of the formula, and what else rounding may make of it."""
+    told = bounds(track(value))
+    low, high = np.rint(told.low), np.rint(told.high)
+    limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if told.may_be_nan.any() or np.isnan(told.reference).any():
+        raise NoRuleError(
+            f"{name} is {dtype}, and NaN may be cast to it: no value is right for sure"
+        )
+    if low.size and (float(low.min()) < limits[0] or float(high.max()) > limits[1]):
+        raise NoRuleError(f"{name} may leave {dtype}: clip it in the formula, as the kernel does")
+    reference = told.reference.astype(dtype)
+    if told.choices is not None:
+        every = np.moveaxis(told.choices, -1, 0)
+        numbers = np.arange(every.shape[0]).reshape(-1, *(1,) * reference.ndim)
+        return _with_choices(name, reference, np.where(every, numbers, reference))
+    spread = int((high - low).max(initial=0))
+    if spread == 0:
+        return {"reference": reference}
+    if spread >= _MOST_VALUES:
+        raise NoRuleError(f"rounding leaves {spread + 1} values of {name} open")
+    steps = np.arange(spread + 1).reshape(-1, *(1,) * reference.ndim)
+    return _with_choices(name, reference, np.minimum(low + steps, high))
+
+
+def _with_choices(name: str, reference: NDArray[Any], every: NDArray[Any]) -> Parts:
+    """`every` [choices, ...] in as few choices as the element with the most of them needs."""
+    several = np.sort(every.astype(np.float64), axis=0)
+    new = np.ones(several.shape, bool)
+    new[1:] = several[1:] != several[:-1]
+    most = int(new.sum(axis=0).max(initial=1))
+    if most > _MOST_VALUES:
+        raise NoRuleError(f"rounding leaves {most} values of {name} open")
+    order = np.argsort(~new, axis=0, kind="stable")
+    packed = np.take_along_axis(several, order, axis=0)[:most]
+    kept = np.take_along_axis(new, order, axis=0)[:most]
+    return {
+        "reference": reference,
+        "allowed": np.where(kept, packed, reference).astype(reference.dtype),
+    }
+
+
+def _wide_parts(value: Any) -> Parts:
+    if not isinstance(value, Double):
+        value = double(value)
+    return {"reference": value.pair.high, "error": value.off, "low": value.pair.low}
+
+
+def _add_probable(found: dict[str, Parts], asked: Asked, precision: Precision) -> None:
+    with allowing(msgspec.structs.replace(precision, probable=True)):
+        result = asked.call(known_input)
+    for name, parts in found.items():
+        if name in result and parts.keys() & {"error", "error_below"}:
+            told: Bounds = bounds(track(result[name]))
+            parts["error_probable"] = told.error

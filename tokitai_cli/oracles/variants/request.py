@@ -1,0 +1,75 @@
+"""A formula and a case of it, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.oracles.formula.known import NoRuleError
+from tokitai_cli.oracles.formula.precision import Precision
+
+Function = Callable[[dict[str, int], dict[str, Any], dict[str, Any]], Mapping[str, Any]]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is asked of a formula.
+
+    outputs: dtype by name. rounds: additions on the longest path of the sums behind an output, where
+    the spec claims a tree; trees: those that have one of their own. precision: permissions of its
+    operations. probable, replay: whether these are wanted. file: the formula's, for lines. turn: which
+    of the changes come first where there are too many for one case. shapes: of inputs and
+    outputs, as the spec writes them.
+    """
+
+    outputs: dict[str, str]
+    precision: Precision
+    file: str
+    rounds: dict[str, int] = msgspec.field(default_factory=dict)
+    probable: bool = False
+    replay: bool = False
+    turn: int = 0
+    trees: list[str] = []
+    shapes: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+
+def wanted_of(
+    request: Mapping[str, Any], file: str, stored: Mapping[str, Any] | None = None
+) -> Wanted:
+    """What a request, as plain JSON, asks of the formula in `file`; stored: see `Precision.outputs`."""
+    wanted: Wanted = msgspec.convert({**request, "file": file}, Wanted)
+    precision = msgspec.structs.replace(wanted.precision, outputs=stored or {})
+    return msgspec.structs.replace(wanted, precision=precision)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One case: what the function is called with."""
+
+    function: Function
+    params: dict[str, int]
+    inputs: dict[str, NDArray[Any]]
+    scalars: dict[str, Any]
+
+    def call(self, wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
+        """The function's outputs on arrays and floats that `wrap` prepares; integers stay plain."""
+        inputs = {name: _wrapped(array, wrap) for name, array in self.inputs.items()}
+        scalars = {
+            name: wrap(np.float32(value)) if isinstance(value, float) else value
+            for name, value in self.scalars.items()
+        }
+        with np.errstate(all="ignore"):  # inputs may be NaN or infinite: that is no warning
+            result = self.function(dict(self.params), inputs, scalars)
+        if not isinstance(result, Mapping):
+            raise NoRuleError(f"returned {type(result).__name__}, not a dict of outputs")
+        return result
+
+    def in_double(self, wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
+        """The function's outputs on float64 arrays, each given to `wrap`."""
+        return self.call(lambda x: wrap(np.array(x, dtype=np.float64)))
+
+
+def _wrapped(array: NDArray[Any], wrap: Callable[[Any], Any]) -> Any:
+    return array.copy() if array.dtype.kind in "iub" else wrap(array)

@@ -1,0 +1,73 @@
+"""Formulas that are one product of two matrices: which inputs, and a block of the output by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.oracles.variants.request import Asked
+
+
+class Factor:
+    """An input of a formula that is asked for its shape, turned over and multiplied, and no more."""
+
+    def __init__(self, array: NDArray[Any], *, turned: bool = False) -> None:
+        self.array = array
+        self.turned = turned
+
+    @property
+    def T(self) -> Factor:  # noqa: N802 - numpy's name
+        """Rows and columns exchanged."""
+        return Factor(self.array, turned=not self.turned)
+
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """The input as it is multiplied: a view."""
+        return self.array.T if self.turned else self.array
+
+    def __matmul__(self, other: Factor) -> Product:
+        return Product(self, other)
+
+
+class Product(msgspec.Struct, frozen=True):
+    """`left` times `right`, each of them another input."""
+
+    left: Factor
+    right: Factor
+
+    @property
+    def multiplications(self) -> int:
+        """Of the whole output."""
+        return int(self.left.matrix.size * self.right.matrix.shape[1])
+
+
+def product_of(asked: Asked, output: str) -> Product | None:
+    """The two factors, where the formula gives this one output, as a product of two of its inputs."""
+    try:
+        result = asked.call(Factor)
+    except Exception:  # noqa: BLE001 - whatever else it does with an input: it is no such product
+        return None
+    found = result.get(output)
+    if not isinstance(found, Product) or len(result) != 1 or found.left.array is found.right.array:
+        return None
+    flat = all(one.array.ndim == 2 for one in (found.left, found.right))
+    return found if flat else None
+
+
+def block_of(
+    asked: Asked, product: Product, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> Asked:
+    """The case with these rows and columns of the output alone."""
+    parts = (
+        (product.left, int(product.left.turned), rows),
+        (product.right, int(not product.right.turned), columns),
+    )
+    inputs = dict(asked.inputs)
+    for name, array in asked.inputs.items():
+        for one, axis, some in parts:
+            if one.array is array:
+                inputs[name] = np.take(array, some, axis)
+    return Asked(asked.function, asked.params, inputs, asked.scalars)

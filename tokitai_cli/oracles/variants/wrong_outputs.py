@@ -1,0 +1,127 @@
+"""Wrong outputs of a case: what its formula gives with one operation changed, on all rows or on some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.oracles.formula.known import ClaimError
+from tokitai_cli.oracles.variants import changeable
+from tokitai_cli.oracles.variants import row_blocks as rows_of
+from tokitai_cli.oracles.variants.request import Asked, Wanted
+from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Recorded
+
+Parts = dict[str, Any]
+
+# Elements of all wrong outputs of a case up to which all rows are changed, and changes that are tried
+# where rows cannot be taken apart.
+_WHOLE = 1 << 20
+_LEAST_CHANGES = 3
+# Fewer rows could be those that a case leaves out, or that hold nothing where a term is dropped.
+_LEAST_ROWS = 4
+# A formula of more operations, as a loop has, is as much work as so many elements more for each of them.
+_FEW_OPERATIONS, _OPERATION = 128, 64
+# Elements of a sample's changes together, over those of the outputs: what changes may cost.
+_SHARE = 1
+
+
+def recorded(asked: Asked, wanted: Wanted) -> Recorded:
+    """What the formula consists of. ClaimError where a claimed tree cannot add its sums."""
+    formula = changeable.recorded(asked.in_double, wanted.file)
+    for name, rounds in wanted.rounds.items():
+        total = formula.sum_of(name)
+        least = max(total.terms - 1, 0).bit_length() if total else 0
+        if rounds < least:
+            assert total is not None
+            raise ClaimError(
+                f"no tree adds {total.terms} terms with {rounds} additions on its longest path: at"
+                f" least {least} are needed",
+                f"reduction.outputs.{name}" if name in wanted.trees else "reduction.tree",
+            )
+    return formula
+
+
+def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: Recorded) -> None:
+    """Wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
+
+    Where rows hang together, or are long and few, as many as there is room for.
+    """
+    made = formula.changes()
+    work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
+    size = sum(np.asarray(parts["reference"]).size for parts in found.values())
+    rows, room = None, _room(size)
+    if (size + work) * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
+        asked, rows = sample
+        size = sum(np.asarray(found[name]["reference"])[rows].size for name in wanted.outputs)
+    if (size + work) * len(made) > room:
+        most = max(_LEAST_CHANGES, room // max(size + work, 1))
+        start = wanted.turn % max(len(made), 1)
+        made = made[start:] + made[:start]
+        # Dropped terms decide what a case proves: they are tried whatever they cost.
+        terms = [change for change in made if change.kind in DROPPING]
+        others = [change for change in made if change.kind not in DROPPING]
+        made = terms + others[: max(most - len(terms), 0)]
+    for parts in found.values() if rows is not None else ():
+        parts["rows"] = rows
+    for change in made:
+        try:
+            outputs = changeable.outputs(asked.in_double, change)
+        except (ArithmeticError, IndexError, TypeError, ValueError):
+            continue  # such a change makes no output
+        right = {name: parts["reference"] for name, parts in found.items() if name in outputs}
+        right = {name: one if rows is None else one[rows] for name, one in right.items()}
+        same = {name for name, one in right.items() if _same(one, outputs[name])}
+        # A place that nothing alters is told of: no row has what would, such as equal values.
+        told = change.operation.name in PLACES and len(same) == len(right)
+        for name, one in right.items():
+            values, whole = outputs[name], one.dtype.kind in "iu"
+            if one.shape == values.shape and (name not in same or (told and whole)):
+                found[name].setdefault("changes", {})[change.words] = _as_output(values, one)
+
+
+def sampled(
+    asked: Asked, wanted: Wanted, found: Mapping[str, Parts], times: int
+) -> tuple[Asked, NDArray[np.int64]] | None:
+    """The case with so few of its rows that it can be asked `times` times, and which these are.
+
+    None where rows hang together.
+    """
+    param = rows_of.param_of(asked, wanted)
+    if not param:
+        return None
+    count = asked.params[param]
+    size = sum(np.asarray(found[name]["reference"]).size for name in wanted.outputs)
+    few = max(min(count, _LEAST_ROWS), min(count, _room(size) * count // max(size * times, 1)))
+    rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
+    less = rows_of.with_rows(asked, wanted, param, rows)
+    try:
+        again = less.in_double(lambda x: x)
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return None
+    for name in wanted.outputs:
+        if not rows_of.alike(found[name]["reference"][rows], np.asarray(again[name])):
+            return None
+    return less, rows
+
+
+def _room(size: int) -> int:
+    """Elements that the changes of a case with `size` elements in its outputs may have together."""
+    return max(_WHOLE, _SHARE * size)
+
+
+def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:
+    return bool(np.array_equal(reference, values, equal_nan=reference.dtype.kind == "f"))
+
+
+def _as_output(values: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
+    if reference.dtype.kind == "f":
+        return values.astype(np.float64)
+    limits = (
+        (0, 1)
+        if reference.dtype == bool
+        else (np.iinfo(reference.dtype).min, np.iinfo(reference.dtype).max)
+    )
+    return np.asarray(np.clip(np.nan_to_num(values), *limits), dtype=reference.dtype)

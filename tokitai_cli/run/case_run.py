@@ -1,0 +1,333 @@
+"""One case on one device, from build to verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+from numpy.typing import NDArray
+
+from tokitai_cli import build, judge
+from tokitai_cli.core.errors import BuildError, ChildError, SpecError, TokitaiError, lack_of
+from tokitai_cli.core.model.case import Case, RunResult, StatedProperty
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.judged import RepeatRecord
+from tokitai_cli.core.model.settings import MIN_REPEAT
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.wording import error_line
+from tokitai_cli.judge import Judgement
+from tokitai_cli.oracles import references
+from tokitai_cli.run import child
+from tokitai_cli.run.case_record import draft, ended, failed, in_light_of_bugs, judged
+from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
+from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
+from tokitai_cli.run.run_options import RunOptions
+from tokitai_cli.run.saved_arrays import save_arrays
+from tokitai_cli.spec import plan
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What the cases of one spec run with.
+
+    sources: path in the spec by sha256, of what the run began with. oracles: name -> identity. arrays:
+    where those of failing cases are kept, None where they are not; all_arrays: of the others too.
+    with_outputs: the outputs of the first repetition are asked for.
+    """
+
+    options: RunOptions
+    sources: Mapping[str, str]
+    oracles: Mapping[str, str]
+    arrays: Path | None = None
+    all_arrays: bool = False
+    with_outputs: bool = False
+
+
+class CaseOutcome(msgspec.Struct, frozen=True):
+    """Record of a case, and what of it differs from run to run.
+
+    outputs: those of the first repetition, where they were asked for.
+    """
+
+    record: CaseRecord
+    times_ns: tuple[int, ...] = ()
+    log: str = ""
+    seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    outputs: Outputs | None = None
+    oracle_log: str = ""
+
+
+def run_case(
+    subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+) -> CaseOutcome:
+    """Verdict of the case on the device. `prepared` is asked only when it is needed.
+
+    Whatever goes wrong in one case is that case's verdict, and others can run.
+    """
+    case = plan.at_warp_size(case, device.warp_size)
+    attempt = _Attempt(subject, case, device, prepared)
+    try:
+        outcome = attempt.outcome()
+        # Looked at afterwards too: an oracle is read by the process that runs it.
+        _check_unchanged(subject, case, attempt.source_sha256)
+        return outcome
+    except TokitaiError as error:
+        record = failed(attempt.draft, attempt.clock.stage, error)
+    except MemoryError as error:
+        needed = child.size_text(plan.memory_bytes(case, MIN_REPEAT))
+        reason = f"the case needs about {needed} ({str(error) or 'an allocation failed'})"
+        reason = f"this machine ran out of memory: {reason}"
+        record = ended(attempt.draft, Verdict.NOT_RUN, attempt.clock.stage, reason)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other cases still count
+        verdict, reason = _ended_by(error, [case.id, device.name])
+        record = ended(attempt.draft, verdict, attempt.clock.stage, reason)
+    device.replace()
+    return CaseOutcome(record, seconds=attempt.clock.seconds)
+
+
+def stopped(subject: Subject, case: Case, device: str) -> CaseOutcome:
+    """Outcome of a case that was being tried when the run was stopped."""
+    reason = "the run was stopped during this case"
+    record = draft(case, device, subject.options)
+    return CaseOutcome(ended(record, Verdict.INTERRUPTED, Stage.RUN, reason))
+
+
+def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outputs | None:
+    """What the device gives for the case in its first repetition; None where it does not come to it."""
+    if not device.probe.available:
+        return None
+    case = plan.at_warp_size(case, device.warp_size)
+    ready, artifact = prepared(Clock()), device.built(case).artifact
+    if isinstance(ready, Refusal) or artifact is None:
+        return None
+    try:
+        return _copied(device.serve(case, ready, artifact).outputs[0])
+    except TokitaiError:
+        device.replace()
+        return None
+
+
+def watched_case(subject: Subject, prepared: Preparation, device: DeviceSession) -> CaseOutcome:
+    """Outcome of the case under a tool that alone judges it: verified where it came to its end."""
+    case, clock = prepared.case, Clock()
+    record = draft(case, device.name, subject.options)
+    try:
+        built = clock.timed(Stage.BUILD, lambda: device.built(case))
+        record = msgspec.structs.replace(record, build=built.key)
+        if built.artifact is None:
+            error = built.error or BuildError("nothing was built")
+            return CaseOutcome(failed(record, Stage.BUILD, error), seconds=clock.seconds)
+        ready, artifact = prepared(clock), built.artifact
+        if isinstance(ready, Refusal):
+            return CaseOutcome(failed(record, ready.stage, ready.error), seconds=clock.seconds)
+        result = clock.timed(Stage.RUN, lambda: device.serve(case, ready, artifact))
+    except TokitaiError as error:
+        device.replace()
+        return CaseOutcome(failed(record, clock.stage, error), seconds=clock.seconds)
+    record = ended(record, Verdict.VERIFIED, Stage.RUN, "")
+    repeats = RepeatRecord(
+        repetitions=len(result.outputs),
+        sentinels=[],
+        schedules=list(result.schedules),
+        differing_outputs=[],
+        bitwise_equal=None,
+    )
+    record = msgspec.structs.replace(record, repeats=repeats)
+    return CaseOutcome(record, log=result.log, seconds=clock.seconds)
+
+
+class _Attempt:
+    """A case on its way; `draft` is its record so far, and `clock` knows the stage."""
+
+    def __init__(
+        self, subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+    ) -> None:
+        self._subject = subject
+        self._case = case
+        self._device = device
+        self._prepared = prepared
+        self.clock = Clock()
+        self.draft = draft(case, device.name, subject.options)
+        self.source_sha256 = ""
+
+    def outcome(self) -> CaseOutcome:
+        """Outcome with the record in the light of the spec's known bugs."""
+        case, device, clock = self._case, self._device, self.clock
+        if not device.probe.available:
+            probe = device.probe
+            missing = f"{probe.missing} ({probe.mend})" if probe.mend else probe.missing
+            return CaseOutcome(ended(self.draft, Verdict.INADMISSIBLE, Stage.PROBE, missing))
+        built = clock.timed(Stage.BUILD, lambda: device.built(case))
+        self.draft = msgspec.structs.replace(self.draft, build=built.key)
+        self.source_sha256 = built.record.source_sha256
+        if built.artifact is None:
+            error = built.error or BuildError("nothing was built")
+            return self._known(failed(self.draft, Stage.BUILD, error))
+        with contextlib.suppress(ChildError):  # told when it is to serve
+            device.start(built.artifact)  # its device comes up while the case is prepared
+        ready = self._prepared(clock)
+        self.draft = msgspec.structs.replace(self.draft, inputs=ready.records)
+        if isinstance(ready, Refusal):
+            return self._known(failed(self.draft, ready.stage, ready.error))
+        return self._served(ready, built.artifact)
+
+    def _served(self, ready: Prepared, artifact: build.Artifact) -> CaseOutcome:
+        device, clock = self._device, self.clock
+        try:
+            result, judgement = self._tried(ready, artifact)
+        except TokitaiError as error:
+            device.replace()
+            record = failed(self.draft, clock.stage, error)
+            if isinstance(error, ChildError):
+                record = self._kept(record, ready, None)
+            return self._known(record, oracle_log=ready.log)
+        record = judged(self.draft, judgement)
+        outputs = _copied(result.outputs[0]) if self._subject.with_outputs else None
+        log, times = result.log, result.times_ns
+        if judgement.verdict is not Verdict.VERIFIED or self._subject.all_arrays:
+            record = self._kept(record, ready, result)
+        if judgement.verdict is not Verdict.VERIFIED:
+            device.replace()
+        if judgement.verdict is Verdict.REFUTED:
+            again = clock.timed(Stage.RUN, lambda: self._again(ready, artifact))
+            record = msgspec.structs.replace(record, reproduced=again)
+        return self._known(record, times_ns=times, log=log, outputs=outputs, oracle_log=ready.log)
+
+    def _known(self, record: CaseRecord, **more: Any) -> CaseOutcome:
+        record = in_light_of_bugs(record, self._case, self._device.probe)
+        return CaseOutcome(record, seconds=self.clock.seconds, **more)
+
+    def _tried(
+        self, ready: Prepared, artifact: build.Artifact, clock: Clock | None = None
+    ) -> tuple[RunResult, Judgement]:
+        """Result of the case's own run, and the judgement of all its runs.
+
+        Properties that compare two runs are tried where everything else holds. Raises as
+        `DeviceSession.serve` and `compare.judge` do; the clock's stage then says where.
+        """
+        case, clock = self._case, clock or self.clock
+        serve = functools.partial(self._device.serve, case, artifact=artifact)
+        result = clock.timed(Stage.RUN, lambda: serve(ready))
+        judgement = clock.timed(
+            Stage.COMPARE,
+            lambda: judge.judge(case, ready.expectations, ready.replays, result, ready.properties),
+        )
+        waiting = [stated for stated in ready.properties if stated.changed]
+        state = lasting(artifact.record, case)
+        near = approximate(artifact.record)
+        if not (waiting or state or near) or judgement.verdict is not Verdict.VERIFIED:
+            return result, judgement
+        # What a child gave back is gone with its next case.
+        kept = tuple(map(_copied, result.outputs))
+        if state:
+            judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
+            if judgement.verdict is not Verdict.VERIFIED:
+                return msgspec.structs.replace(result, outputs=kept), judgement
+        for number in range(1, len(judge.APPROXIMATIONS) + 1) if near else ():
+            nearby = functools.partial(serve, ready, approximation=number)
+            another = clock.timed(Stage.RUN, nearby)
+            judging = functools.partial(judge.judge_approximation, case, judgement, number)
+            judging = functools.partial(judging, ready.expectations, kept[0], another)
+            judgement = clock.timed(Stage.COMPARE, judging)
+        for stated in waiting:
+            changed = msgspec.structs.replace(ready, arrays={**ready.arrays, **stated.changed})
+            try:
+                another = clock.timed(Stage.RUN, functools.partial(serve, changed))
+            except ChildError as error:
+                _raise_in(stated, error)
+            judging = functools.partial(judge.judge_another, case, judgement, stated)
+            judgement = clock.timed(Stage.COMPARE, functools.partial(judging, kept, another))
+        return msgspec.structs.replace(result, outputs=kept), judgement
+
+    def _on_other_inputs(
+        self,
+        artifact: build.Artifact,
+        first: RunResult,
+        so_far: Judgement,
+        state: Sequence[str],
+        clock: Clock,
+    ) -> Judgement:
+        """Judge one more repetition: what was kept of the first inputs is no answer to others."""
+        other = msgspec.structs.replace(self._case, seed=self._case.seed ^ 1)
+        ready = Preparation(other, self._device.settings)(clock)
+        if isinstance(ready, Refusal):
+            raise ready.error
+        serve = functools.partial(self._device.serve_once_more, other, ready, artifact, first.kept)
+        result = clock.timed(Stage.RUN, serve)
+        judging = functools.partial(
+            judge.judge, other, ready.expectations, ready.replays, result, ()
+        )
+        return judge.judge_other_inputs(so_far, clock.timed(Stage.COMPARE, judging), state)
+
+    def _again(self, ready: Prepared, artifact: build.Artifact) -> bool:
+        """Whether a fresh child refutes the case too; a child that now fails is another failure."""
+        try:
+            _, judgement = self._tried(ready, artifact, Clock())
+        except TokitaiError:
+            return False
+        finally:
+            self._device.replace()
+        return judgement.verdict is Verdict.REFUTED
+
+    def _kept(self, record: CaseRecord, ready: Prepared, result: RunResult | None) -> CaseRecord:
+        """Keep the arrays of a case, where that was asked for."""
+        if self._subject.arrays is None:
+            return record
+        try:
+            saved, debug = save_arrays(
+                self._subject.arrays, self._case, self._device, ready, result
+            )
+        except OSError as error:  # the verdict stands without them
+            reason = f"{record.reason}; its arrays are not saved: {error.strerror or error}"
+            return msgspec.structs.replace(record, reason=reason)
+        return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
+
+
+def _copied(outputs: Outputs) -> dict[str, NDArray[Any]]:
+    return {name: array.copy() for name, array in outputs.items()}
+
+
+def _check_unchanged(subject: Subject, case: Case, source: str) -> None:
+    """Raise SpecError where oracle or `source` (sha256 of what was built) are not those that the run
+    began with.
+
+    Its results would be kept as those of another text.
+    """
+    variant = case.variant
+    if any(map(references.is_user, subject.oracles)):
+        found = references.identities(case.loaded.spec, variant, case.loaded.folder)
+        for name, identity in found.items():
+            if subject.oracles.get(name, identity) != identity:
+                raise _changed(subject, name)
+    expected = [digest for digest, path in subject.sources.items() if path == variant.source]
+    if expected and source and source not in expected:
+        raise _changed(subject, variant.source)
+
+
+def _changed(subject: Subject, what: str) -> SpecError:
+    name = subject.options.called or subject.options.loaded.path.name
+    return SpecError(f"{name}: {what} was changed while it was verified", mend="run it again")
+
+
+def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:
+    """Verdict and reason of a case that ended with what no stage expects."""
+    if lack := lack_of(error):
+        return Verdict.NOT_RUN, f"nothing can run here: {lack}"
+    from tokitai_cli.run.faults import save_fault
+
+    path = save_fault(error, what) or "could not be written"
+    return Verdict.INTERNAL_ERROR, f"a fault of tokitai, {error_line(error)}; log: {path}"
+
+
+def _raise_in(stated: StatedProperty, error: ChildError) -> NoReturn:
+    """The child's failure again, with which of the runs it was."""
+    said = f"in the run for {stated.name}, with {stated.change}: {error.message}"
+    again = copy.copy(error)
+    again.message, again.args = said, (said,)
+    raise again from error

@@ -1,0 +1,310 @@
+"""A run: plan, build, run, compare, evidence, files. `verify` and `sanitize` differ in their passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tokitai_cli import devices, evidence
+from tokitai_cli.core import process
+from tokitai_cli.core.errors import TokitaiError
+from tokitai_cli.core.model.batch_record import BuildInfo
+from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.device import Device, Probe
+from tokitai_cli.core.model.events import (
+    CaseFinished,
+    CaseStarted,
+    Listener,
+    Note,
+    RunPlanned,
+    silent,
+)
+from tokitai_cli.core.model.evidence import DeviceRecord, Evidence
+from tokitai_cli.core.model.judged import FindingRecord, RepeatRecord
+from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.wording import error_line
+from tokitai_cli.evidence import Outcome
+from tokitai_cli.run.agreement import agreement
+from tokitai_cli.run.case_run import CaseOutcome, Subject, stopped
+from tokitai_cli.run.device_session import Built, device_record
+from tokitai_cli.run.evidence_builder import EvidenceBuilder, choose
+from tokitai_cli.run.prepare import Preparation
+from tokitai_cli.run.run_files import choose_folder, write_files
+from tokitai_cli.run.run_options import RunOptions
+from tokitai_cli.run.session import Session
+from tokitai_cli.spec import plan
+
+# Cases that run together, each prepared once for all devices and passes that it meets.
+Lot = Sequence[Preparation]
+
+
+class RunOutcome(msgspec.Struct, frozen=True):
+    """Evidence of a run, the files that hold it, and what ended it before its end, if anything did."""
+
+    evidence: Evidence
+    files: tuple[Path, ...]
+    ended_by: BaseException | None = None
+
+
+class Pass(Protocol):
+    """One way in which cases meet a device: as they are, or under a tool."""
+
+    name: str
+
+    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+        """Outcome of each case."""
+
+    @property
+    def builds(self) -> Iterable[BuildInfo]:
+        """Everything that was built so far."""
+
+    @property
+    def record(self) -> DeviceRecord:
+        """The device, as far as it is known by now."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A device, and the passes over each case on it; their outcomes are one in the evidence."""
+
+    device: str
+    passes: tuple[Pass, ...]
+
+
+class PlainPass:
+    """Cases one after the other, in one child where they share an artifact."""
+
+    def __init__(self, session: Session, subject: Subject, device: Device, probe: Probe) -> None:
+        self.name = device.name
+        self._session = session
+        self._subject = subject
+        self._device = session.device(device, probe)
+
+    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+        """Outcome of each case."""
+        run = self._session.run
+        return [run(self._subject, one.case, self._device, one) for one in lot]
+
+    def only_build(self, cases: Iterable[Case]) -> Iterable[Built]:
+        """Build for the cases, which are not run."""
+        return map(self._device.built, cases)
+
+    @property
+    def builds(self) -> Iterable[BuildInfo]:
+        """Everything that was built so far."""
+        return [built.info for built in self._device.builds]
+
+    @property
+    def record(self) -> DeviceRecord:
+        """The device, with what its runtime told."""
+        return self._device.record
+
+
+class Run:
+    """A run from its plan to its files. Raises UsageError and SpecError where it cannot begin."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        chosen: Sequence[tuple[Device, Probe]],
+        listener: Listener,
+        cases: Sequence[Case] = (),
+    ) -> None:
+        self._planned = (
+            plan.Plan(tuple(cases), ()) if cases else plan.plan(options.loaded, options.selection)
+        )
+        if options.device == "auto":  # what repeats the run names the device that it ran on
+            options = msgspec.structs.replace(options, device=chosen[0][0].name)
+        self._options = options
+        self._listener = listener
+        self._recorder = EvidenceBuilder(options, rerun=options.rerun)
+        for device, probe in chosen:
+            self._recorder.device(device_record(device, probe))
+        self._recorder.chosen = choose(self._planned.cases)
+        self._folder, note = choose_folder(options.out)
+        if note:
+            self._recorder.notes.append(note)
+            listener(Note(note))
+        for note in options.loaded.notes:
+            self._recorder.notes.append(note)
+            listener(Note(note))
+        for device, probe in chosen:
+            if any(fact.name == devices.CHOSEN_BY for fact in probe.facts):
+                auto = f"--device auto took {device.name}; `tokitai doctor` says what is there"
+                listener(Note(auto))
+        names = tuple(device.name for device, probe in chosen if probe.available)
+        listener(RunPlanned(len(self._planned.cases), names, len(self._planned.left_out)))
+        self._total = 0
+        self.cases = self._planned.cases
+
+    @property
+    def subject(self) -> Subject:
+        """What the cases run with."""
+        options, chosen = self._options, self._recorder.chosen
+        return Subject(
+            options,
+            sources={digest: source.path for digest, source in chosen.sources.items()},
+            oracles=chosen.oracles,
+            arrays=self._folder / f"{options.name}.arrays"
+            if options.save_arrays or options.save_all_arrays
+            else None,
+            all_arrays=options.save_all_arrays,
+            with_outputs=options.device == "all",
+        )
+
+    def record(self, note: str) -> None:
+        """Keep what a reader of the evidence should know, and who runs it knows."""
+        self._recorder.notes.append(note)
+
+    def over(self, places: Sequence[Place], lots: Sequence[Sequence[Case]]) -> RunOutcome:
+        """Run every lot at every place and write the evidence, whatever ends it.
+
+        Raises the error of a run that ended before it had a case.
+        """
+        self._total = sum(map(len, lots)) * len(places)
+
+        def work() -> None:
+            for cases in lots:
+                self._lot([Preparation(case, self._options.settings) for case in cases], places)
+
+        return self._finished(work, [one for place in places for one in place.passes])
+
+    def only_build(self, passes: Sequence[PlainPass]) -> RunOutcome:
+        """Build for every case in every pass, and run none."""
+
+        def work() -> Outcome:
+            keys = set()
+            for built in (built for one in passes for built in one.only_build(self.cases)):
+                if built.error is not None:
+                    return Outcome(Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
+                keys.add(built.key)
+            return Outcome(Verdict.BUILT, Stage.BUILD, f"{len(keys)} built, nothing was run")
+
+        return self._finished(work, passes)
+
+    def _lot(self, lot: Lot, places: Sequence[Place]) -> None:
+        met = {place.device: self._met(lot, place) for place in places}
+        for at, one in enumerate(lot):
+            given = {device: outcomes[at].outputs for device, outcomes in met.items()}
+            self._recorder.agreements.add(
+                agreement(one.case, given), deterministic=one.case.variant.deterministic
+            )
+
+    def _met(self, lot: Lot, place: Place) -> list[CaseOutcome]:
+        """Outcomes of the cases on one device, in all passes."""
+        position = len(self._recorder.cases) + 1
+        name = lot[0].case.id + (" and others" if len(lot) > 1 else "")
+        outcomes: list[CaseOutcome] = []
+        for one in place.passes:
+            self._listener(CaseStarted(name, one.name, position, self._total))
+            try:
+                found = one.outcomes(lot)
+            except KeyboardInterrupt:
+                for prepared in lot:
+                    self._recorder.case(stopped(self.subject, prepared.case, place.device))
+                raise
+            outcomes = list(map(merged, outcomes, found)) if outcomes else found
+            self._recorder.device(one.record)
+        for at, outcome in enumerate(outcomes, start=position):
+            self._recorder.case(outcome)
+            self._listener(CaseFinished(outcome.record, at, self._total))
+        return outcomes
+
+    def _finished(self, work: Callable[[], Outcome | None], passes: Sequence[Pass]) -> RunOutcome:
+        recorder, ended_by = self._recorder, None
+        recorder.tool = evidence.begin_tool_record()  # git answers while the cases run
+        try:
+            outcome = work()
+        except (KeyboardInterrupt, Exception) as error:
+            process.terminate_all()
+            if not (recorder.cases or isinstance(error, KeyboardInterrupt)):
+                raise
+            ended_by = error
+            outcome = self._cut_short(error)
+        builds = {built.key: built for one in passes for built in one.builds}
+        found = recorder.finish(list(builds.values()), self._planned.left_out, outcome)
+        files, notes = write_files(found, self._folder, self._options)
+        for note in notes:
+            self._listener(Note(note))
+        return RunOutcome(found, files, ended_by)
+
+    def _cut_short(self, error: BaseException) -> Outcome:
+        """How a run ended that did not come to its end."""
+        done = sum(case.verdict is not Verdict.INTERRUPTED for case in self._recorder.cases)
+        reason = f"the run was stopped after {done} of {self._total} cases"
+        if isinstance(error, KeyboardInterrupt):
+            return Outcome(Verdict.INTERRUPTED, Stage.RUN, reason)
+        fault = not isinstance(error, TokitaiError | OSError)
+        verdict = Verdict.INTERNAL_ERROR if fault else Verdict.INTERRUPTED
+        return Outcome(verdict, Stage.RUN, f"{reason}: {error_line(error)}")
+
+
+def verify(
+    options: RunOptions, listener: Listener = silent, cases: Sequence[Case] = ()
+) -> RunOutcome:
+    """Verify what `options` select, or these cases of its spec, and write the evidence.
+
+    Raises UsageError and SpecError for a selection that cannot be run at all; whatever happens to a
+    case ends as its verdict, and an interrupt as the run's.
+    """
+    if options.settings.sanitize:
+        from tokitai_cli.run.sanitizing import sanitize  # which runs what is here
+
+        return sanitize(options, listener)
+    chosen = devices.choose(options.device, options.settings)
+    run = Run(options, chosen, listener, cases)
+    if options.device == "all":
+        chosen = [pair for pair in chosen if pair[1].available] or chosen
+    with Session(options.settings, listener) as session:
+        passes = [PlainPass(session, run.subject, device, probe) for device, probe in chosen]
+        if options.build_only:
+            return run.only_build(passes)
+        places = [Place(one.name, (one,)) for one in passes]
+        return run.over(places, [(case,) for case in run.cases])
+
+
+def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
+    """One outcome of a case in two passes: the worse verdict, all findings and examinations."""
+    one, other = first.record, second.record
+    worse, better = (other, one) if other.verdict.rank < one.verdict.rank else (one, other)
+    record = msgspec.structs.replace(
+        worse,
+        build=one.build or other.build,
+        findings=_joined(one.findings, other.findings),
+        examined=list(dict.fromkeys([*one.examined, *other.examined])),
+        inputs=worse.inputs or better.inputs,
+        outputs=worse.outputs or better.outputs,
+        mutants=worse.mutants or better.mutants,
+        changes=worse.changes or better.changes,
+        repeats=max(one.repeats, other.repeats, key=_repetitions),
+        properties=worse.properties or better.properties,
+        replay_fraction=one.replay_fraction
+        if other.replay_fraction is None
+        else other.replay_fraction,
+        known_bug=worse.known_bug or better.known_bug,
+        debug=worse.debug or better.debug,
+        saved_arrays=worse.saved_arrays or better.saved_arrays,
+    )
+    seconds = {
+        stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
+        for stage in {**first.seconds, **second.seconds}
+    }
+    log = "\n".join(text for text in (first.log, second.log) if text)
+    return msgspec.structs.replace(first, record=record, log=log, seconds=seconds)
+
+
+def _joined(*passes: Sequence[FindingRecord]) -> list[FindingRecord]:
+    """Findings of passes; what several tell of one place is told once."""
+    found: dict[tuple[str, ...], FindingRecord] = {}
+    for one in (one for findings in passes for one in findings):
+        found.setdefault((one.kind, one.location or one.message, one.kernel), one)
+    return list(found.values())
+
+
+def _repetitions(repeats: RepeatRecord | None) -> tuple[bool, int]:
+    """Order of what two passes tell of repetitions: bits that were compared say more."""
+    if repeats is None:
+        return False, 0
+    return repeats.bitwise_equal is not None, repeats.repetitions

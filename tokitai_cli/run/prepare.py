@@ -1,0 +1,159 @@
+"""What a case needs before it meets a device: arrays, expectation, replay. Same for every device."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.errors import NotRunError, TokitaiError
+from tokitai_cli.core.model.case import Case, Expectation, Replay, StatedProperty
+from tokitai_cli.core.model.evidence import InputRecord
+from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.core.model.verdict import Stage
+from tokitai_cli.oracles import references
+from tokitai_cli.run import child
+from tokitai_cli.spec import inputs, plan
+
+_T = TypeVar("_T")
+# Bytes of float32 copies that the range of an input costs at a time.
+_RANGE_CHUNK = 1 << 20
+
+
+class Clock(msgspec.Struct):
+    """Seconds spent per stage, and the stage that was timed last."""
+
+    stage: Stage = Stage.PLAN
+    seconds: dict[str, float] = msgspec.field(default_factory=dict)
+
+    def timed(self, stage: Stage, work: Callable[[], _T]) -> _T:
+        """What `work` returns; its time is added to the stage, also where it raises."""
+        start = time.monotonic()
+        self.stage = stage
+        try:
+            return work()
+        finally:
+            spent = time.monotonic() - start
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """Arrays by name (inputs, in-outs, symbols), their records, and what the oracle says.
+
+    `log` is what a user's draws and oracle printed.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    records: list[InputRecord]
+    expectations: Mapping[str, Expectation]
+    replays: Mapping[str, Replay]
+    log: str = ""
+    properties: tuple[StatedProperty, ...] = ()
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A case that could not be prepared: where and why."""
+
+    stage: Stage
+    error: TokitaiError
+    records: list[InputRecord]
+
+
+class Preparation:
+    """Prepares a case when it is first asked for, and keeps the result for other devices."""
+
+    def __init__(self, case: Case, settings: Settings) -> None:
+        self.case = case
+        self._settings = settings
+        self._result: Prepared | Refusal | None = None
+
+    def __call__(self, clock: Clock) -> Prepared | Refusal:
+        """What the case needs; drawn and computed the first time, and timed then."""
+        if self._result is None:
+            settings = self._settings
+            self._result = _prepare(self.case, settings.repeat, clock, settings.timeout)
+        return self._result
+
+
+def _prepare(
+    case: Case, repetitions: int, clock: Clock, oracle_timeout: float
+) -> Prepared | Refusal:
+    """Draw the arrays and ask the oracle; memory is checked before anything is allocated.
+
+    A user's oracle has `oracle_timeout` seconds, and so have users' draws.
+    """
+    try:
+        _check_size(case, repetitions)
+    except NotRunError as error:
+        return Refusal(Stage.PLAN, error, [])
+    stage, records, printed = Stage.INPUTS, [], list[str]()
+    try:
+        draw = functools.partial(inputs.draw, case, timeout=oracle_timeout, log=printed.append)
+        drawn = clock.timed(stage, draw)
+        records = clock.timed(stage, lambda: [_record(name, one) for name, one in drawn.items()])
+        arrays = {name: one.array for name, one in drawn.items()}
+        stage = Stage.ORACLE
+        expectations = clock.timed(
+            stage,
+            lambda: references.expect(case, arrays, timeout=oracle_timeout, log=printed.append),
+        )
+        replays = clock.timed(stage, lambda: references.replay(case, arrays, None, expectations))
+        properties = clock.timed(
+            stage, lambda: references.stated_properties(case, arrays, expectations)
+        )
+    except TokitaiError as error:
+        return Refusal(stage, error, records)
+    return Prepared(arrays, records, expectations, replays, "\n".join(printed), properties)
+
+
+def _check_size(case: Case, repetitions: int) -> None:
+    needed = plan.memory_bytes(case, repetitions)
+    available = child.available_bytes()
+    if available is not None and needed > available:
+        raise NotRunError(
+            f"the case needs about {child.size_text(needed)} of memory, "
+            f"and {child.size_text(available)} are free",
+            mend="choose a smaller shape, or a machine with more memory",
+        )
+    if fault := plan.oversize(case):
+        size = child.size_text(needed)
+        raise NotRunError(f"{fault}; the case would need about {size}", mend="use a smaller shape")
+
+
+def _record(name: str, drawn: inputs.Drawn) -> InputRecord:
+    smallest, largest, nonfinite = _range(drawn.array)
+    return InputRecord(
+        name=name,
+        dtype=drawn.array.dtype.name,
+        shape=list(drawn.array.shape),
+        sha256=drawn.sha256,
+        smallest=smallest,
+        largest=largest,
+        nonfinite=nonfinite,
+        generator=drawn.generator,
+    )
+
+
+def _range(array: NDArray[Any]) -> tuple[float, float, int]:
+    """Smallest and largest finite element (NaN without one) and the count of the others."""
+    if array.dtype.kind in "iub":
+        if not array.size:
+            return float("nan"), float("nan"), 0
+        return int(array.min()), int(array.max()), 0
+    wide = np.float64 if array.dtype.itemsize == 8 else np.float32
+    low, high, nonfinite = np.inf, -np.inf, 0
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _RANGE_CHUNK):
+        part = flat[start : start + _RANGE_CHUNK].astype(wide)
+        finite = np.isfinite(part)
+        if not finite.all():
+            nonfinite += int(part.size - np.count_nonzero(finite))
+            part = part[finite]
+        if part.size:
+            low, high = min(low, float(part.min())), max(high, float(part.max()))
+    return (low, high, nonfinite) if low <= high else (float("nan"), float("nan"), nonfinite)

@@ -1,0 +1,5 @@
+"""Profiles to arrays: what the kernels of a case are given to work on."""
+
+from tokitai_cli.spec.inputs.drawing import Drawn, draw
+
+__all__ = ["Drawn", "draw"]

@@ -1,0 +1,1 @@
+"""A spec file, strictly read: YAML to structs, and every rule that a spec must fulfil."""
