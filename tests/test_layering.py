@@ -129,6 +129,15 @@ def test_no_room_may_import_what_it_does_not() -> None:
     assert {name: may for name, may in ALLOWED.items() if may - seen[name]} == {}
 
 
+def test_the_architecture_page_says_the_same() -> None:
+    page = PACKAGE.parent / "docs" / "internals" / "architecture.md"
+    rows = [line.split("|") for line in page.read_text(encoding="utf-8").splitlines()]
+    told = {row[1].strip(): row[3].strip() for row in rows if len(row) == 6}
+    assert {name: told[name] for name in ALLOWED} == {
+        name: ", ".join(sorted(may)) for name, may in ALLOWED.items()
+    }
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_subfolder_gives_what_its_init_names(path: Path) -> None:
     """Outside of its room: where `__init__` has names, those alone; else modules, one by one."""

@@ -8,11 +8,22 @@ TYPE_CHECKING = False  # as that of `typing`, which every start of the tool woul
 if TYPE_CHECKING:
     from typing import Any
 
+    from tokitai_cli.core.errors import SpecError, TokitaiError, UsageError
     from tokitai_cli.core.model.case import LoadedSpec
     from tokitai_cli.core.model.events import Listener
     from tokitai_cli.run.loop import RunOutcome
 
-__all__ = ["__version__", "verify"]
+__all__ = ["SpecError", "TokitaiError", "UsageError", "__version__", "verify"]
+
+
+def __getattr__(name: str) -> type[TokitaiError]:
+    """The errors of the interface: they are loaded where they are asked for."""
+    if name not in {"SpecError", "TokitaiError", "UsageError"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tokitai_cli.core import errors
+
+    error: type[TokitaiError] = getattr(errors, name)
+    return error
 
 
 def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options: Any) -> RunOutcome:
@@ -22,8 +33,8 @@ def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options:
     parameters to a value or a list: `verify("gemm-bw", shapes={"m": [16, 64]}, profile=["normal"])`.
     `listener` is called with the events of `tokitai_cli.core.model.events`.
 
-    Returns the evidence and the files that hold it. Raises UsageError and SpecError (see
-    `tokitai_cli.core.errors`) for what cannot be run at all; every other failure is a verdict.
+    Returns the evidence and the files that hold it. Raises UsageError and SpecError for
+    what cannot be run at all; every other failure is a verdict.
     """
     from tokitai_cli.run import loop
     from tokitai_cli.run.run_options import run_options

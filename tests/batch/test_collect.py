@@ -817,7 +817,7 @@ def test_the_tool_is_known_by_its_sources_wherever_they_are(
         header.write_bytes(whole + b" ")
         changed_header = digest(data)
         header.write_bytes(whole)
-        (package / "numerics.py").rename(package / "numbers.py")
+        (package / "core" / "numerics.py").rename(package / "core" / "numbers.py")
         assert len({here, changed_header, digest(data)}) == 3
     finally:
         tool_digest.cache_clear()

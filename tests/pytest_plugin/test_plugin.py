@@ -381,7 +381,8 @@ def test_a_run_without_specs_loads_nothing_of_the_tool(place: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     names = done.stderr.partition("loaded: ")[2].split()
     ours = {name for name in names if name.startswith("tokitai_cli")}
-    assert ours == {"tokitai_cli", "tokitai_cli.pytest_plugin"}
+    version = {"tokitai_cli.core", "tokitai_cli.core.version"}
+    assert ours == {"tokitai_cli", "tokitai_cli.pytest_plugin", *version}
     assert not {"msgspec", "numpy", "yaml"} & set(names)
 
 

@@ -55,7 +55,7 @@ def again(line: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         kept.append(options)
         raise UsageError("that is all")
 
-    home = {"verify": "run", "sanitize": "sanitize"}[verb]
+    home = {"verify": "loop", "sanitize": "sanitizing"}[verb]
     monkeypatch.setattr(f"tokitai_cli.run.{home}.{verb}", keep)
     words = shlex.split(line)
     assert words[0] == "tokitai"

@@ -1,6 +1,6 @@
 """Many cases of many specs: collected, handed to workers, kept on disk, summed up.
 
-Stands on the pipeline, which runs the single case; nothing here knows what a kernel is.
+Stands on `run`, which runs the single case; nothing here knows what a kernel is.
 """
 
 from tokitai_cli.batch.batch_run import BatchOutcome, merge, run

@@ -1,6 +1,6 @@
 """Every built-in op: a run of its own each, one after the other; their cases run on all cores.
 
-The run loop is the pipeline's. Where several cases can run at a time without harm to what is recorded,
+The run loop is that of `run`. Where several cases can run at a time without harm to what is recorded,
 the workers of a batch answer them, in the order in which the runs ask.
 """
 

@@ -1,1 +1,1 @@
-"""Verbs and exit codes; everything else is done by the pipeline."""
+"""Verbs and exit codes; everything else is done by other rooms."""

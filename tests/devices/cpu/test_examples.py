@@ -149,4 +149,4 @@ def test_each_example_stands_alone() -> None:
     """The collection includes every example, so that none is left untested."""
     included = (Path(__file__).parent / "examples.hip").read_text()
     assert sorted(path.stem for path in EXAMPLES.glob("*.hip")) == sorted(NAMES)
-    assert all(f'#include "../kernels/examples/{name}.hip"' in included for name in NAMES)
+    assert all(f'#include "../../kernels/examples/{name}.hip"' in included for name in NAMES)

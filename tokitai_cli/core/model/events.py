@@ -1,4 +1,4 @@
-"""Progress events: what the pipeline tells while it works. Consumers must not affect the run."""
+"""Progress events: what a run tells while it works. Consumers must not affect the run."""
 
 from __future__ import annotations
 
