@@ -17,7 +17,7 @@ from bench._runs import TOKITAI, Line, compiled, environment, interleaved, ratio
 from tokitai_cli import spec
 from tokitai_cli.oracles import builtin, formula, references
 from tokitai_cli.oracles.case_request import scalars
-from tokitai_cli.oracles.variants.request import Asked
+from tokitai_cli.oracles.variants.request import FormulaCall
 from tokitai_cli.spec import inputs, plan
 from tokitai_cli.spec.plan.selection import Selection
 
@@ -114,7 +114,7 @@ def _oracles() -> Iterator[Line]:
         file = builtin.file_of(case.variant.oracle)
         assert file is not None
         function = builtin.function(case.variant.oracle, file)
-        asked = Asked(function, dict(case.shape), arrays, scalars(case))
+        asked = FormulaCall(function, dict(case.shape), arrays, scalars(case))
         sides: dict[str, Callable[[], object]] = {
             "oracle": functools.partial(references.expect, case, arrays),
             "formula": functools.partial(asked.in_double, lambda x: x),

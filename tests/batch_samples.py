@@ -12,11 +12,11 @@ import msgspec
 from tests import evidence_samples as samples
 from tokitai_cli.batch.store.database import Store
 from tokitai_cli.core.model.batch_record import (
+    BatchEnded,
     Begun,
     BuildInfo,
     CaseResult,
     Done,
-    Ended,
     Reply,
     SpecEntry,
 )
@@ -101,14 +101,14 @@ def begun(specs: Sequence[SpecEntry], total: int, **changes: Any) -> Begun:
     return Begun(**(fields | changes))
 
 
-def ended(how: str = "whole", **changes: Any) -> Ended:
+def ended(how: str = "whole", **changes: Any) -> BatchEnded:
     fields: dict[str, Any] = {
         "how": how,
         "finished": "2023-11-14T22:13:29Z",
         "seconds": 9.0,
         "notes": [],
     }
-    return Ended(**(fields | changes))
+    return BatchEnded(**(fields | changes))
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ def write(
     path: Path,
     cases: Sequence[Sample],
     start: Begun,
-    end: Ended | None,
+    end: BatchEnded | None,
     texts: Sequence[str] = (SPEC_TEXT,),
 ) -> Path:
     """Make the folder of a batch; returns its path."""

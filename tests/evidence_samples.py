@@ -41,7 +41,7 @@ from tokitai_cli.core.model.judged import (
 )
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.evidence import Outcome, Parts, assemble, settle
+from tokitai_cli.evidence import Outcome, Parts, assemble, mark_vacuous
 
 SPEC_TEXT = 'schema: tokitai/spec/v1\nop: gemm-bw\ntitle: "Backward of a product"\n'
 SPEC = hashlib.sha256(SPEC_TEXT.encode()).hexdigest()
@@ -240,7 +240,7 @@ def device(**changes: Any) -> DeviceRecord:
             FactRecord(name="model", value="Some CPU @ 2.0 GHz", source="/proc/cpuinfo"),
         ],
         "missing": "",
-        "mend": "",
+        "hint": "",
         "non_claims": ["not GPU evidence", "host compiler's code, not the GPU's"],
     }
     return DeviceRecord(**(fields | changes))
@@ -455,7 +455,7 @@ def _inadmissible() -> Parts:
         arch="",
         facts=[FactRecord(name="hipcc", value="not found", source="PATH")],
         missing="no AMD GPU: /dev/kfd is not there",
-        mend="run on a machine with one, or with --device cpu",
+        hint="run on a machine with one, or with --device cpu",
         non_claims=[],
     )
     one = not_judged(
@@ -481,7 +481,7 @@ def _inconclusive() -> Parts:
             op="gemm-bw", kind="roll", status="accepted", rejected_by=[], accepted_by=["constant"]
         ),
     ]
-    return parts(settle([constant], groups), groups=groups)
+    return parts(mark_vacuous([constant], groups), groups=groups)
 
 
 def runs() -> dict[Verdict, Parts]:

@@ -28,7 +28,7 @@ from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
-from tokitai_cli.evidence import groups, settle
+from tokitai_cli.evidence import groups, mark_vacuous
 from tokitai_cli.judge import Judgement, judge
 
 PROFILES = {
@@ -171,7 +171,7 @@ def case_record(case: Case, judgement: Judgement, device: str = "cpu") -> CaseRe
 def settled(*judged: tuple[Case, Judgement]) -> list[CaseRecord]:
     """Return the cases of one run after vacuity."""
     records = [case_record(case, judgement) for case, judgement in judged]
-    return settle(records, groups(records))
+    return mark_vacuous(records, groups(records))
 
 
 def mutant_status(judgement: Judgement) -> dict[str, str]:

@@ -11,7 +11,7 @@ from tests.runs import run
 from tokitai_cli.adequacy import advice
 from tokitai_cli.cli import app
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.evidence.queries import left_open
+from tokitai_cli.evidence.queries import not_covered
 from tokitai_cli.run.specs import load
 
 LOOSE = "- {metric: abs, limit: 0.5}"
@@ -155,13 +155,15 @@ def test_outputs_that_are_mostly_no_numbers_are_told(tmp_path: Path) -> None:
     evidence = run(path, tmp_path / "out", suite="quick")
     assert evidence.verdict is Verdict.VERIFIED
     assert any(
-        "NaN or infinity is right at more than a tenth" in one for one in left_open(evidence)
+        "NaN or infinity is right at more than a tenth" in one for one in not_covered(evidence)
     )
     # A spec that says where they are means them.
     meant = path.read_text().replace("cols]}\n    sc", 'cols], non_finite: "roots"}\n    sc')
     path.write_text(meant)
     assert not [one for one in advice.advise(load(path)) if "NaN" in one.text]
-    assert not [one for one in left_open(run(path, tmp_path / "b", suite="quick")) if "NaN" in one]
+    assert not [
+        one for one in not_covered(run(path, tmp_path / "b", suite="quick")) if "NaN" in one
+    ]
 
 
 LARGEST = """\

@@ -120,7 +120,7 @@ def test_a_careless_spec_does_not_notice(careless: TrialReport) -> None:
     lost = {one.change.after.strip() for one in careless.trials if one.end is End.SURVIVED}
     assert any("<=" in line for line in lost), lost
     assert careless.count(End.NOTICED) >= 4
-    text = "\n".join(mutation.told(careless))
+    text = "\n".join(mutation.summary_lines(careless))
     assert "-    if (i + zero < n) {" in text
     assert "+    if (i + zero <= n) {" in text
     assert f"{careless.count(End.NOTICED)} of {careless.tried} changes noticed" in text
@@ -128,7 +128,7 @@ def test_a_careless_spec_does_not_notice(careless: TrialReport) -> None:
 
 def test_equivalent_changes_are_listed_with_a_reason_and_not_counted(careless: TrialReport) -> None:
     assert careless.count(End.EQUIVALENT) == 1
-    assert "one block" in "\n".join(mutation.told(careless))
+    assert "one block" in "\n".join(mutation.summary_lines(careless))
 
 
 def test_what_is_the_same_code_is_not_counted(careless: TrialReport) -> None:

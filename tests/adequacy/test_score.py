@@ -52,7 +52,7 @@ def test_checks_that_miss_a_change_are_told_without_building(tmp_path: Path) -> 
     assert sharp.shape == {"rows": 6, "cols": 33}
     assert sharp.tried == loose.tried > 4
     assert not sharp.accepted
-    assert DROPPED not in sharp.untold
+    assert DROPPED not in sharp.undetected
     assert DROPPED in loose.accepted
 
 
@@ -67,7 +67,7 @@ def test_the_verb_prints_the_score_only_when_asked(
     assert f"checks let pass: {DROPPED}" in shown
     assert "looked at: rows=6,cols=33, profiles normal, ones; no kernel was run" in shown
     (found,) = score(specs.load(path))
-    rejected = found.tried - len(found.accepted) - len(found.untold)
+    rejected = found.tried - len(found.accepted) - len(found.undetected)
     assert f"y: checks reject {rejected} of {found.tried} changes of the formula" in shown
 
 
@@ -78,8 +78,8 @@ def test_a_built_in_op_is_scored_as_its_run_records_it(tmp_path: Path) -> None:
     assert evidence.verdict is Verdict.VERIFIED
     records = [case.changes[0] for case in evidence.cases if case.changes]
     assert found.tried >= max(one.tried for one in records)
-    left = [{*one.accepted, *one.untold} for one in records]
-    mine = {*found.accepted, *found.untold}
+    left = [{*one.accepted, *one.undetected} for one in records]
+    mine = {*found.accepted, *found.undetected}
     assert set.intersection(*left) <= mine <= set.union(*left)
     assert mine
     assert found.shape == evidence.cases[0].shape

@@ -586,7 +586,7 @@ def test_a_keyword_that_cannot_be_read_is_an_error(text: str, message: str) -> N
     with pytest.raises(UsageError, match=r"^-k ") as caught:
         matcher(text)
     assert re.search(message, str(caught.value))
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 WORDS = st.sampled_from(["a", "b", "c", "1", "true", "ab"])

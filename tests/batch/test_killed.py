@@ -115,7 +115,7 @@ def test_the_lock_of_a_killed_batch_is_gone(child: bool, tmp_path: Path) -> None
             with pytest.raises(StorageError, match="is in use by another batch") as caught:
                 Store.open(tmp_path)
             assert f"process {process.pid} on {socket.gethostname()}, since 2" in str(caught.value)
-            assert "--out" in caught.value.mend
+            assert "--out" in caught.value.hint
             # Whoever only reads is not kept out.
             with Store.read(tmp_path) as store:
                 assert store.begun().total == 100
@@ -164,8 +164,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
             batch_crash.begin(store)
             with pytest.raises(StorageError, match="No space left on device") as caught:
                 fill(store, committed)
-            assert "free space" in caught.value.mend
-            assert "--resume" in caught.value.mend
+            assert "free space" in caught.value.hint
+            assert "--resume" in caught.value.hint
         assert committed
         with Store.read(path / "out") as store:
             assert [done.number for done in store.done()] == committed

@@ -19,7 +19,7 @@ from tokitai_cli.batch.index.index_files import read_cases
 from tokitai_cli.batch.joining import merge
 from tokitai_cli.batch.store.database import Store
 from tokitai_cli.core.errors import StorageError, UsageError
-from tokitai_cli.core.model.batch_record import Begun, Ended
+from tokitai_cli.core.model.batch_record import BatchEnded, Begun
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Verdict
 
@@ -31,7 +31,7 @@ class Half(msgspec.Struct):
     """A shard that is about to be written, for tests to change."""
 
     begun: Begun
-    ended: Ended | None
+    ended: BatchEnded | None
     cases: list[Sample]
     text: str = batches.SPEC_TEXT
 

@@ -98,7 +98,7 @@ def test_a_reader_is_not_kept_out_and_keeps_nobody_out(tmp_path: Path) -> None:
 def test_words_of_the_database(code: int, words: str, tmp_path: Path) -> None:
     error = sqlite3.OperationalError("odd words")
     error.sqlite_errorcode = code
-    with pytest.raises(StorageError, match=words), disk.told(tmp_path / FILE, "read"):
+    with pytest.raises(StorageError, match=words), disk.storage_errors(tmp_path / FILE, "read"):
         raise error
 
 
@@ -130,7 +130,7 @@ def test_another_form_is_left_alone(version: int, age: str, tmp_path: Path) -> N
     for read in (Store.open, Store.read):
         with pytest.raises(StorageError, match=f"has the {age} version {version}") as caught:
             read(tmp_path)
-        assert "install" in caught.value.mend
+        assert "install" in caught.value.hint
     assert (tmp_path / FILE).read_bytes() == before
 
 
@@ -194,7 +194,7 @@ def test_places_that_cannot_hold_a_batch(place: str, reason: str, tmp_path: Path
     (tmp_path / "lock-is-a-folder" / "lock").mkdir(parents=True)
     with pytest.raises(StorageError, match=reason) as caught:
         Store.open(tmp_path / place)
-    assert caught.value.mend
+    assert caught.value.hint
     assert caught.value.where is not None
     assert (tmp_path / "file").read_text() == "mine"
     assert stat.S_ISFIFO((tmp_path / "batch-is-a-pipe" / FILE).stat().st_mode)

@@ -139,7 +139,7 @@ def test_a_damaged_result_costs_its_case_alone(harm: str, tmp_path: Path) -> Non
         assert store.damaged == 1
         with pytest.raises(StorageError, match="is damaged") as caught:
             store.result(1)
-        assert "--resume" in caught.value.mend
+        assert "--resume" in caught.value.hint
         store.commit([sample(1)])
     assert newest(tmp_path) == {0, 1, 2}
 

@@ -11,7 +11,7 @@ import pytest
 from tests.runs import run
 from tests.spec_example import example, write_example
 from tokitai_cli import devices
-from tokitai_cli.build.branches import lines_of, preprocessor, told
+from tokitai_cli.build.branches import line_ranges, lines_of, preprocessor
 from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.core.errors import BuildError
 from tokitai_cli.core.model.device import DeviceOptions
@@ -82,7 +82,7 @@ def test_what_the_preprocessor_took() -> None:
     )
     assert lines_of(text) == {("/x/k.hip", 7), ("/x/k.hip", 9)}
     lines = [("/x/k.hip", line) for line in (9, 7, 8, 12)]
-    assert told([*lines, ("/x/b.h", 1)]) == "b.h:1; k.hip:7-9, 12"
+    assert line_ranges([*lines, ("/x/b.h", 1)]) == "b.h:1; k.hip:7-9, 12"
     command = [
         "g++",
         "-O2",

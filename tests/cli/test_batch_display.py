@@ -30,7 +30,7 @@ def progress(
         failures=int(verdict is Verdict.REFUTED),
         kept=1,
         rate=8.06,
-        left=left,
+        remaining_seconds=left,
     )
 
 

@@ -150,7 +150,7 @@ def test_what_no_reader_sees_is_escaped(hidden: str, escape: str) -> None:
 def test_hostile_text_reaches_no_stream(capsys: pytest.CaptureFixture[str]) -> None:
     evidence = stage.assemble(samples.parts([RECORD], name=HOSTILE))
     terminal.show_summary(evidence, [Path("a[red]b")])
-    terminal.show_error(SpecError(HOSTILE, where=Location(Path(HOSTILE), 1, 2), mend=HOSTILE))
+    terminal.show_error(SpecError(HOSTILE, where=Location(Path(HOSTILE), 1, 2), hint=HOSTILE))
     with terminal.Progress() as progress:
         for event in EVENTS:
             progress(event)
@@ -291,7 +291,7 @@ def test_a_closed_stderr_does_not_end_a_run() -> None:
 def test_errors_name_place_key_and_mend() -> None:
     stream = io.StringIO()
     where = Location(Path("a.yaml"), 3, 7, "variants.x")
-    terminal.show_error(SpecError("unknown key", where=where, mend="did you mean y?"), stream)
+    terminal.show_error(SpecError("unknown key", where=where, hint="did you mean y?"), stream)
     assert stream.getvalue() == "error: a.yaml:3:7: variants.x: unknown key\n  did you mean y?\n"
     stream = io.StringIO()
     error = BuildError("g++ failed", first_errors=("k.hip:1:1: no",), log_path=Path("log.txt"))

@@ -28,7 +28,7 @@ def ran(name: str, out: Path, **options: Any) -> Any:
 
 
 def statuses(case: CaseRecord) -> dict[str, str]:
-    return {one.kind: one.status for one in case.mutants if not one.told}
+    return {one.kind: one.status for one in case.mutants if not one.shown_only}
 
 
 def test_a_ticket_that_is_handed_back_can_be_verified(tmp_path: Path) -> None:
@@ -164,14 +164,14 @@ def test_a_larger_profile_does_not_excuse_a_flat_limit_on_another(tmp_path: Path
     assert statuses(one_term)["last-term-dropped"] == "rejected"
 
 
-def left_open(evidence: Evidence) -> list[str]:
+def not_covered(evidence: Evidence) -> list[str]:
     return [one.text for one in evidence.non_claims if one.source == "checks"]
 
 
 def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
     evidence = ran("loose-bound", tmp_path)
     assert evidence.verdict is VERIFIED  # though a kernel drops the last column
-    (text,) = left_open(evidence)
+    (text,) = not_covered(evidence)
     assert text.startswith("rmsnorm fwd, output y: reference and bound are the oracle's own word")
     bound = evidence.cases[0].outputs[0].own_bound
     assert bound is not None
@@ -185,7 +185,7 @@ def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
 
 def test_slices_that_could_be_zero_unnoticed_are_told(tmp_path: Path) -> None:
     evidence = ran("sums", tmp_path, variant=["wide"], profile=["spread"], shapes={"cols": [400]})
-    bound, slices = left_open(evidence)
+    bound, slices = not_covered(evidence)
     assert "0.006 of the value at the median" in bound
     assert slices == (
         "sums wide, output y: the checks accept 2 outputs of inputs with a slice zeroed, such as last "
@@ -215,7 +215,7 @@ def test_what_nothing_judges_is_told_in_numbers(tmp_path: Path) -> None:
         "y: 968 of 1000 elements stayed unwritten, as the oracle lets them: less than half of it was "
         "judged"
     )
-    texts = left_open(evidence)
+    texts = not_covered(evidence)
     for text in (
         "unwritten most, output y: 100 elements stayed unwritten, as the oracle lets them, in 1 of 1 "
         "case, at most 100 of 1000 in one",

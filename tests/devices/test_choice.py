@@ -139,7 +139,7 @@ def test_zig_serves_where_there_is_no_compiler(
     assert "no C++ compiler" in found.missing
     with pytest.raises(BuildError, match=r"no C\+\+ compiler"):
         devices.get("cpu").recipe(OPTIONS, {}, ())
-    assert "ziglang" in found.mend
+    assert "ziglang" in found.hint
     zig = program(empty.parent / "ziglang", "zig")
     monkeypatch.setattr(cpu, "pip_zig", lambda: zig)
     recipe = devices.get("cpu").recipe(OPTIONS, {}, ())
@@ -207,7 +207,7 @@ def test_gfx_without_compilers_is_said_to_be_missing(empty: Path) -> None:
     found = probe("gfx")
     assert (found.available, found.buildable, found.arch) == (False, False, "gfx1101")
     assert "no compiler for AMD GPUs" in found.missing
-    assert "tokitai[gfx]" in found.mend
+    assert "tokitai[gfx]" in found.hint
     with pytest.raises(InadmissibleError, match="no compiler for AMD GPUs"):
         devices.get("gfx").recipe(OPTIONS, {}, ())
 

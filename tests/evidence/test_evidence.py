@@ -392,7 +392,7 @@ def test_reading_names_what_is_wrong(
     assert caught.value.where is not None
     assert caught.value.where.file == written
     assert key in caught.value.where.key
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_evidence_of_the_first_schema_is_checked_as_it_is(
 def test_damage_says_what_a_digest_cannot_show(written: Path) -> None:
     with pytest.raises(EvidenceError) as caught:
         stage.read(edited(written, lambda tree: tree.update(name="other")))
-    assert "not tampering" in caught.value.mend
+    assert "not tampering" in caught.value.hint
 
 
 def test_volatile_changes_are_no_damage(written: Path) -> None:

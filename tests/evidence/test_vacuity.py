@@ -27,8 +27,8 @@ from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.evidence import groups, settle
-from tokitai_cli.evidence.left_open import left_open
+from tokitai_cli.evidence import groups, mark_vacuous
+from tokitai_cli.evidence.not_covered import not_covered
 from tokitai_cli.judge import Judgement
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-applicable"]
@@ -152,12 +152,14 @@ def test_a_case_that_tells_nothing_is_vacuous_beside_one_that_tells(why: str) ->
     case = make_case(BOUND, shape=values.shape, profile="other")
     judgement = judge_array(case, Expectation(values, error, terms=1), rounded(values))
     assert judgement.outputs[0].metrics is not None
-    assert judgement.outputs[0].metrics.open_elements == (values.size if why == "unknown" else 0)
+    assert judgement.outputs[0].metrics.undecided_elements == (
+        values.size if why == "unknown" else 0
+    )
     told = settled(telling, (case, judgement))
     assert [one.reads for one in told] == [Verdict.VERIFIED, Verdict.VACUOUS]
     assert [one.verdict for one in told] == [Verdict.VERIFIED] * 2
     assert "but by NaN, infinity or one element" in told[1].reason
-    assert settle(told, groups(told)) == told
+    assert mark_vacuous(told, groups(told)) == told
     # What it cannot tell is excused by the other; alone it is inconclusive.
     assert settled((case, judgement))[0].verdict is Verdict.INCONCLUSIVE
 
@@ -284,8 +286,8 @@ def test_a_group_takes_the_best_of_its_verified_cases(
     first: Status, second: Status, status: str
 ) -> None:
     cases = [
-        record_with("normal", zeros=first, told="rejected"),
-        record_with("constant", zeros=second, told="rejected"),
+        record_with("normal", zeros=first, shown_only="rejected"),
+        record_with("constant", zeros=second, shown_only="rejected"),
     ]
     group, _ = groups(cases)
     assert group.status == status
@@ -296,7 +298,7 @@ def test_a_group_takes_the_best_of_its_verified_cases(
     assert (group.rejected_by, group.accepted_by) == (by_status["rejected"], by_status["accepted"])
     vacuous = status in ("accepted", "never-eligible")
     verdict = Verdict.INCONCLUSIVE if vacuous else Verdict.VERIFIED
-    assert [case.verdict for case in settle(cases, [group])] == [verdict] * 2
+    assert [case.verdict for case in mark_vacuous(cases, [group])] == [verdict] * 2
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.CRASHED, Verdict.INCONCLUSIVE])
@@ -305,7 +307,7 @@ def test_a_case_that_is_not_verified_excuses_nothing_and_stays(verdict: Verdict)
         record_with("normal", verdict, zeros="rejected"),
         record_with("constant", zeros="accepted"),
     ]
-    records = settle(cases, groups(cases))
+    records = mark_vacuous(cases, groups(cases))
     assert records[0] == cases[0]
     assert records[1].verdict is Verdict.INCONCLUSIVE
 
@@ -322,7 +324,7 @@ def test_groups_do_not_excuse_each_other(other: dict[str, str]) -> None:
     ]
     made = groups(cases)
     assert [group.status for group in made] == ["accepted", "rejected"]
-    assert [case.verdict for case in settle(cases, made)] == [
+    assert [case.verdict for case in mark_vacuous(cases, made)] == [
         Verdict.INCONCLUSIVE,
         Verdict.VERIFIED,
     ]
@@ -336,7 +338,7 @@ def test_two_ops_with_variants_of_one_name_are_two_groups() -> None:
         ("op", "rejected"),
         ("another", "accepted"),
     ]
-    assert [case.verdict for case in settle([one, two], made)] == [
+    assert [case.verdict for case in mark_vacuous([one, two], made)] == [
         Verdict.VERIFIED,
         Verdict.INCONCLUSIVE,
     ]
@@ -344,7 +346,7 @@ def test_two_ops_with_variants_of_one_name_are_two_groups() -> None:
 
 def test_accepted_kinds_are_told_before_those_that_could_not_be_told() -> None:
     case = record_with("normal", roll="not-eligible", zeros="accepted")
-    (record,) = settle([case], groups([case]))
+    (record,) = mark_vacuous([case], groups([case]))
     assert "would also have passed a wrong output (zeros)" in record.reason
 
 
@@ -354,7 +356,7 @@ LAST, HALF, TENTH = "the last term dropped", "kept in float16", "off by a tenth"
 
 def with_changes(profile: str, tried: int = 2, **named: list[str]) -> CaseRecord:
     record = ChangesRecord(
-        **{"output": "y", "tried": tried, "accepted": [], "untold": [], **named}  # type: ignore[arg-type]
+        **{"output": "y", "tried": tried, "accepted": [], "undetected": [], **named}  # type: ignore[arg-type]
     )
     return msgspec.structs.replace(record_with(profile, zeros="rejected"), changes=[record])
 
@@ -369,15 +371,20 @@ def with_changes(profile: str, tried: int = 2, **named: list[str]) -> CaseRecord
             "accepted",
             2,
         ),
-        ({"untold": [HALF], "rejected": [TENTH]}, {"tried": 1, "rejected": [TENTH]}, "untold", 2),
+        (
+            {"undetected": [HALF], "rejected": [TENTH]},
+            {"tried": 1, "rejected": [TENTH]},
+            "untold",
+            2,
+        ),
         ({"tried": 1, "accepted": [LAST]}, {"tried": 1, "rejected": [TENTH]}, "accepted", 2),
-        ({"tried": 1, "rejected": [TENTH]}, {"tried": 1, "untold": [HALF]}, "untold", 2),
-        ({"untold": [LAST], "rejected": [TENTH]}, {"accepted": [LAST, HALF]}, "accepted", 3),
+        ({"tried": 1, "rejected": [TENTH]}, {"tried": 1, "undetected": [HALF]}, "untold", 2),
+        ({"undetected": [LAST], "rejected": [TENTH]}, {"accepted": [LAST, HALF]}, "accepted", 3),
         # A rejection anywhere settles it, whatever the others say.
         ({"accepted": [LAST], "rejected": [TENTH]}, {"rejected": [LAST, TENTH]}, "", 2),
         # Older records name no rejected change: any that is not named counts as rejected.
         ({"accepted": [LAST]}, {}, "", 2),
-        ({"accepted": [LAST]}, {"untold": [LAST]}, "accepted", 2),
+        ({"accepted": [LAST]}, {"undetected": [LAST]}, "accepted", 2),
     ],
 )
 def test_a_change_is_left_where_no_profile_rejects_it(
@@ -388,8 +395,8 @@ def test_a_change_is_left_where_no_profile_rejects_it(
     left = [group for group in made if group.kind in (LAST, HALF, TENTH)]
     assert [group.status for group in left][:1] == [status] * bool(status)
     verdict = Verdict.INCONCLUSIVE if status == "accepted" else Verdict.VERIFIED
-    assert [case.verdict for case in settle(cases, made)] == [verdict] * 2
-    said = [one.text for one in left_open(cases) if "changes of the formula" in one.text]
+    assert [case.verdict for case in mark_vacuous(cases, made)] == [verdict] * 2
+    said = [one.text for one in not_covered(cases) if "changes of the formula" in one.text]
     assert len(said) == bool(status)
     for text in said:
         assert f"would notice {len(left)} of {of} changes of the formula" in text
@@ -397,4 +404,4 @@ def test_a_change_is_left_where_no_profile_rejects_it(
 
 def test_no_cases_make_no_groups() -> None:
     assert groups([]) == []
-    assert settle([], []) == []
+    assert mark_vacuous([], []) == []

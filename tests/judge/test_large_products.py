@@ -16,7 +16,7 @@ from tests.support import slow
 from tokitai_cli.core import resources
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge.freivalds import MISSED_BITS, factors, proved
-from tokitai_cli.oracles.variants.request import Asked
+from tokitai_cli.oracles.variants.request import FormulaCall
 from tokitai_cli.oracles.variants.single_product import product_of
 
 SIZES = {"m": 150, "n": 1100, "k": 70}
@@ -52,7 +52,7 @@ def test_a_right_product_is_proved_with_a_stated_probability(turned: bool) -> No
     a, b, c = matrices(turned)
     found = proved(factors(a, b, 2.0**24), c, "float32")
     assert found.record is not None
-    assert (found.failure, found.open, found.record.wrong_rows) == ("", "", 0)
+    assert (found.failure, found.undecided, found.record.wrong_rows) == ("", "", 0)
     assert found.record.missed <= 2.0**-MISSED_BITS < 1e-12
     assert found.record.elements == c.size
 
@@ -77,7 +77,7 @@ def test_what_is_not_whole_or_does_not_count_proves_nothing() -> None:
     c16 = (c * 81).astype(np.float16)
     found = proved(factors(*large, 2.0**24), c16, "float16")
     assert not found.failure
-    assert "does not count" in found.open
+    assert "does not count" in found.undecided
 
 
 def test_the_sample_is_judged_and_the_whole_proved(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_only_a_plain_product_of_two_inputs_is_sampled() -> None:
     given = {"a": a.astype(np.float32), "b": b.astype(np.float32), "w": c}
 
     def found(formula: Callable[[Mapping[str, Any]], Any]) -> bool:
-        asked = Asked(lambda params, inputs, scalars: {"c": formula(inputs)}, {}, given, {})
+        asked = FormulaCall(lambda params, inputs, scalars: {"c": formula(inputs)}, {}, given, {})
         return product_of(asked, "c") is not None
 
     assert found(lambda x: x["a"] @ x["b"])

@@ -27,7 +27,7 @@ from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import HeatRecord
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.report import EVIDENCE_FORMATS, Look, canvas, figures, file_name, render
+from tokitai_cli.report import EVIDENCE_FORMATS, ReportOptions, canvas, figures, file_name, render
 from tokitai_cli.report.formats import latex
 
 VOID = {"meta", "wbr"}
@@ -196,15 +196,15 @@ def test_sarif_points_at_the_kernel() -> None:
 
 def test_templates_of_a_user_go_before_the_shipped_ones(tmp_path: Path) -> None:
     evidence = samples.sample(Verdict.VERIFIED)
-    look = Look(templates=tmp_path)
+    report_options = ReportOptions(templates=tmp_path)
     (tmp_path / "device.j2").write_text("{{ li('mine: ' ~ device.device_class) }}\n", "utf-8")
-    assert "- mine: host-simt" in render(evidence, "md", look).decode()
+    assert "- mine: host-simt" in render(evidence, "md", report_options).decode()
     (tmp_path / "table.tex.j2").write_text("{{ evidence.name ~ '_' }}", "utf-8")
-    assert render(evidence, "latex", look) == b"gemm-bw\\_"
+    assert render(evidence, "latex", report_options) == b"gemm-bw\\_"
     for fault in ("{{ nothing }}", "{% for %}", "{{ evidence.__class__.__mro__ }}", "{{ 1/0 }}"):
         (tmp_path / "table.tex.j2").write_text(fault, "utf-8")
         with pytest.raises(UsageError, match="template cannot be used"):
-            render(evidence, "latex", Look(templates=tmp_path, plots=fault == "{% for %}"))
+            render(evidence, "latex", ReportOptions(templates=tmp_path, plots=fault == "{% for %}"))
 
 
 def test_a_list_of_formats_goes_to_a_folder(tmp_path: Path) -> None:
@@ -283,8 +283,8 @@ def test_pictures_stand_in_the_page_with_words(tmp_path: Path) -> None:
         for name in ("$x^{", "<b>&")
     ]
     evidence = stage.assemble(samples.parts(cases))
-    text = render(evidence, "html", Look(plots=True))
-    assert text == render(evidence, "html", Look(plots=True))
+    text = render(evidence, "html", ReportOptions(plots=True))
+    assert text == render(evidence, "html", ReportOptions(plots=True))
     page = Page(text.decode())
     pictures = [attrs for tag, attrs in page.tags if tag == "figure"]
     assert len(pictures) == 5

@@ -17,7 +17,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import Evidence, FactRecord, SourceRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.report import Look, render
+from tokitai_cli.report import ReportOptions, render
 from tokitai_cli.report.formats import markdown
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -53,7 +53,7 @@ def test_templates_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: 
     want = render(evidence, "md")
     folder = tmp_path / "templates"
     folder.mkdir()
-    assert render(evidence, "md", Look(folder)) == want
+    assert render(evidence, "md", ReportOptions(folder)) == want
     kept = sorted(folder.iterdir())
     assert kept
     assert {path.suffix for path in kept} == {".template"}
@@ -62,11 +62,11 @@ def test_templates_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: 
     from tokitai_cli.report.templates import _environment
 
     _environment.cache_clear()
-    assert render(evidence, "md", Look(folder)) == want
+    assert render(evidence, "md", ReportOptions(folder)) == want
     file = tmp_path / "file"
     file.write_text("", encoding="utf-8")
     _environment.cache_clear()
-    assert render(evidence, "md", Look(file)) == want
+    assert render(evidence, "md", ReportOptions(file)) == want
 
 
 def hostile_evidence() -> Evidence:

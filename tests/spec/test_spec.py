@@ -129,7 +129,7 @@ def test_bad_spec_is_refused_with_place_and_mend(name: str, tmp_path: Path) -> N
 def test_other_names_of_things_are_known(folder: Path, change: tuple[str, str], mend: str) -> None:
     with pytest.raises(SpecError) as caught:
         load_text(folder, GOOD.replace(*change, 1))
-    assert caught.value.mend == mend
+    assert caught.value.hint == mend
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_plain_nan() -> None:
 def test_surprising_scalars(text: str, mend: str) -> None:
     with pytest.raises(SurpriseError) as caught:
         plain(text)
-    assert mend in caught.value.mend
+    assert mend in caught.value.hint
 
 
 def test_limits_are_read_as_meant(folder: Path) -> None:

@@ -149,7 +149,7 @@ def _refuting(case: CaseRecord) -> bool:
 def _verdicts(found: Evidence) -> Iterator[Remark]:
     if evidence.counted(found.cases) != found.counts:
         yield Remark("its counts are not those of its cases", fault=True)
-    settled = evidence.settle(found.cases, evidence.groups(found.cases))
+    settled = evidence.mark_vacuous(found.cases, evidence.groups(found.cases))
     for old, new in zip(found.cases, settled, strict=True):
         if old.reads is not new.reads:
             text = f"{old.key} says {old.reads}, and its group makes it {new.reads}: {new.reason}"
@@ -197,7 +197,7 @@ def _spec(found: Evidence) -> Iterator[Remark]:
             yield Remark(f"the text of {one.path} is no spec that this version reads")
             continue
         yield from _limits(loaded, queries.cases(found), digest)
-        yield from _left_open(found, loaded)
+        yield from _not_covered(found, loaded)
         if len(found.specs) == 1 and found.verdict not in _CUT:
             yield from planned.remarks(found, loaded)
         if found.contract is not None and cases:
@@ -220,7 +220,7 @@ def _told(mine: ContractRecord, theirs: ContractRecord) -> ContractRecord:
     return msgspec.structs.replace(mine, variants=variants)
 
 
-def _left_open(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+def _not_covered(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     """What the spec and the devices leave open by their own word, and the evidence does not say."""
     variants = {case.variant for case in found.cases} & set(loaded.spec.variants)
     texts = [*loaded.spec.non_claims]

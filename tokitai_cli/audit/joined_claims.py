@@ -29,11 +29,11 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     """
     runs = [(str(path), opened(path)) for path in _files(places)]
     if not runs:
-        raise UsageError("no evidence is there", mend="name folders with NAME.json of runs")
+        raise UsageError("no evidence is there", hint="name folders with NAME.json of runs")
     names = list(dict.fromkeys(gate.name for _, run in runs for gate in run.claims))
     for name in required:
         if name not in names:
-            raise UsageError(f"--require {name}: no such claim", mend=near(name, names))
+            raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
     summary, backing, lacking = [], [], []
     for name in names:
         gates = [(file, run, _gate(run, name)) for file, run in runs]
@@ -85,7 +85,7 @@ def _files(places: Sequence[str]) -> Iterator[Path]:
                 continue
             count += 1
             if count > _MOST_FILES:
-                raise UsageError(f"more than {_MOST_FILES} reports", mend="name fewer folders")
+                raise UsageError(f"more than {_MOST_FILES} reports", hint="name fewer folders")
             yield path
 
 

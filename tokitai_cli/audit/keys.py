@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
 
 _MOST_BYTES = 1 << 16
-_MEND = (
+_HINT = (
     "make one: openssl genpkey -algorithm ed25519 -out key.pem; "
     "openssl pkey -in key.pem -pubout -out key.pub.pem; or minisign -G -W"
 )
@@ -94,7 +94,7 @@ def _bytes(path: Path) -> bytes:
 
 def _no_key(path: Path, why: object) -> UsageError:
     message = f"is no ed25519 key of PEM or minisign without a password: {why}"
-    return UsageError(message, where=Location(path), mend=_MEND)
+    return UsageError(message, where=Location(path), hint=_HINT)
 
 
 def _library() -> tuple[Any, Any]:
@@ -115,5 +115,5 @@ def _minisign() -> Any:
 
 
 def _missing(library: str) -> UsageError:
-    mend = "pip install 'tokitai[attest]'"
-    return UsageError(f"signatures need the library {library}", mend=mend)
+    hint = "pip install 'tokitai[attest]'"
+    return UsageError(f"signatures need the library {library}", hint=hint)

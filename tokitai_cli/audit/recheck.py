@@ -45,8 +45,8 @@ def recheck(file: str, limits: Sequence[str] = ()) -> Answer:
     found = opened(path)
     cases = [case for case in found.cases if case.saved_arrays]
     if not cases:
-        mend = "run it with --save-all-arrays, or with --save-arrays for those that fail"
-        raise UsageError("it has no saved arrays", where=Location(path), mend=mend)
+        hint = "run it with --save-all-arrays, or with --save-arrays for those that fail"
+        raise UsageError("it has no saved arrays", where=Location(path), hint=hint)
     rows: list[tuple[str, ...]] = []
     remarks: list[Remark] = []
     failed = 0
@@ -123,13 +123,13 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
         metric, _, value = text.partition("=")
         if metric not in METRICS or not METRICS[metric].limited:
             known = [name for name, one in METRICS.items() if one.limited]
-            raise UsageError(f"--limit {text}: no metric with a limit", mend=near(metric, known))
+            raise UsageError(f"--limit {text}: no metric with a limit", hint=near(metric, known))
         try:
             limit = float(value)
         except ValueError:
             limit = -1.0
         if not 0 <= limit < float("inf"):
-            raise UsageError(f"--limit {text}: no limit", mend=f"write {metric}=2, say")
+            raise UsageError(f"--limit {text}: no limit", hint=f"write {metric}=2, say")
         found[metric] = limit
     return found
 

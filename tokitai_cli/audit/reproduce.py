@@ -57,11 +57,11 @@ def _local(found: Evidence, op: str | None, path: Path) -> LoadedSpec:
     if op is None:
         names = {case.op for case in found.cases} & {name for name, _ in spec.builtin()}
         if len(names) != 1:
-            mend = "name it: reproduce FILE SPEC; `tokitai unpack FILE DIR` writes the recorded one"
+            hint = "name it: reproduce FILE SPEC; `tokitai unpack FILE DIR` writes the recorded one"
             raise UsageError(
                 "it is of no built-in op, so a local spec is needed",
                 where=Location(path),
-                mend=mend,
+                hint=hint,
             )
         (op,) = names
     loaded = load_op(op)
@@ -74,7 +74,7 @@ def _other(path: Path, what: str, digest: str) -> UsageError:
     return UsageError(
         f"{what} is another one here: its sha256 is {digest}",
         where=Location(path),
-        mend="`tokitai unpack FILE DIR` writes the recorded one; or take the version that is recorded",
+        hint="`tokitai unpack FILE DIR` writes the recorded one; or take the version that is recorded",
     )
 
 

@@ -43,8 +43,8 @@ def compare_variants(options: RunOptions, listener: Listener) -> tuple[Answer, R
     """Run two variants of a spec on the inputs of the first, and compare. Raises UsageError."""
     chosen = options.selection.variants
     if len(chosen) != 2:
-        mend = f"it has {', '.join(options.loaded.spec.variants)}"
-        raise UsageError("compare takes two variants: --variant A --variant B", mend=mend)
+        hint = f"it has {', '.join(options.loaded.spec.variants)}"
+        raise UsageError("compare takes two variants: --variant A --variant B", hint=hint)
     cases = plan.plan(options.loaded, options.selection).cases
     outcome = verify(options, listener, _paired(cases, *chosen))
     found = outcome.evidence
@@ -72,8 +72,8 @@ def _paired(cases: Iterable[Case], first: str, second: str) -> list[Case]:
         if len(pair) == 2:
             pairs += [pair[first], msgspec.structs.replace(pair[second], drawn_as=first)]
     if not pairs:
-        mend = "choose shapes and profiles that both take"
-        raise UsageError(f"{first} and {second} have no case in common", mend=mend)
+        hint = "choose shapes and profiles that both take"
+        raise UsageError(f"{first} and {second} have no case in common", hint=hint)
     return pairs
 
 

@@ -107,12 +107,12 @@ def _write(target: Path, files: dict[PurePosixPath, bytes]) -> None:
     if len(set(folded)) < len(folded):
         raise UsageError("two files have names that differ in upper and lower case alone")
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{target} is a file", mend="name a folder that is not there yet")
+        raise UsageError(f"{target} is a file", hint="name a folder that is not there yet")
     try:
         target.mkdir(parents=True, exist_ok=True)
         if target.is_symlink() or any(target.iterdir()):
-            mend = "name a folder that is not there yet"
-            raise UsageError(f"{target}: there is something in it already", mend=mend)
+            hint = "name a folder that is not there yet"
+            raise UsageError(f"{target}: there is something in it already", hint=hint)
         for place, data in files.items():
             path = target / place
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ from tokitai_cli.run.commands import called
 from tokitai_cli.run.device_session import device_record
 from tokitai_cli.run.evidence_builder import choose
 from tokitai_cli.run.inventory import builtin_specs
-from tokitai_cli.run.loop import Place, Run, RunOutcome, verify
+from tokitai_cli.run.loop import DevicePasses, Run, RunOutcome, verify
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions, run_options
 from tokitai_cli.spec import plan
@@ -83,7 +83,7 @@ def _shared(
         "times are of a machine that was shared"
     )
     one = _SharedPass(workers, *chosen, listener)
-    return run.over([Place(one.name, (one,))], [(case,) for case in run.cases])
+    return run.over([DevicePasses(one.name, (one,))], [(case,) for case in run.cases])
 
 
 class _Workers:

@@ -83,13 +83,17 @@ def run(
 
 
 def merge(
-    folders: Sequence[Path], out: Path, *, formats: Sequence[str], look: report.Look
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    formats: Sequence[str],
+    report_options: report.ReportOptions,
 ) -> tuple[BatchIndex, tuple[Path, ...]]:
     """Join the shards of one batch into `out`; returns the index and its files.
 
     Raises UsageError where they are not alike or not whole, StorageError where they cannot be read.
     """
-    return merge_shards(folders, out, formats=formats, look=look), _files(out)
+    return merge_shards(folders, out, formats=formats, report_options=report_options), _files(out)
 
 
 def _files(out: Path) -> tuple[Path, ...]:
@@ -99,10 +103,10 @@ def _files(out: Path) -> tuple[Path, ...]:
 def _summed(store: Store, options: BatchOptions) -> BatchIndex:
     """Write evidence and index. Raises StorageError where they cannot be written."""
     try:
-        return summarise(store, formats=options.formats, look=options.look)
+        return summarise(store, formats=options.formats, report_options=options.report_options)
     except EvidenceError as error:
-        mend = "free space there and run again with --resume; what is finished is kept"
-        raise StorageError(error.message, where=error.where, mend=mend) from error
+        hint = "free space there and run again with --resume; what is finished is kept"
+        raise StorageError(error.message, where=error.where, hint=hint) from error
 
 
 def begun(options: BatchOptions, collected: Collected) -> Begun:

@@ -14,22 +14,21 @@ from tokitai_cli import report
 from tokitai_cli.batch.index import summarise
 from tokitai_cli.batch.store import Store, holds_batch
 from tokitai_cli.core.errors import Location, StorageError, UsageError
-from tokitai_cli.core.model.batch_record import BatchIndex, Begun, Ended, SpecEntry
+from tokitai_cli.core.model.batch_record import BatchEnded, BatchIndex, Begun, SpecEntry
 from tokitai_cli.core.model.wording import plural
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """A folder as it was read; `index` of `count`.
-
-    ids: of its cases. builds, devices: keys and digests of the records that they name.
-    """
+    """A folder as it was read; `index` of `count`."""
 
     store: Store
     begun: Begun
-    ended: Ended | None
+    ended: BatchEnded | None
     index: int
     count: int
+    #: Of its cases.
     ids: list[str]
+    #: Keys and digests of the records that they name.
     builds: list[str]
     devices: list[str]
 
@@ -44,7 +43,7 @@ def merge(
     out: Path,
     *,
     formats: Sequence[str] = ("md",),
-    look: report.Look = report.PLAIN,
+    report_options: report.ReportOptions = report.PLAIN,
 ) -> BatchIndex:
     """Join the shards in `folders` into `out`, as if one batch had run them, and sum it up.
 
@@ -62,13 +61,13 @@ def merge(
             joined.begin(start, {}, {})
             joined.copy([shard.store for shard in shards], [entry.name for entry in start.specs])
             joined.end(_ended(shards))
-        return summarise(joined, formats=formats, look=look)
+        return summarise(joined, formats=formats, report_options=report_options)
 
 
 def check_alike(shards: Sequence[Shard]) -> list[Shard]:
     """The shards by index. Raises UsageError where they are not all and only those of one batch."""
     if not shards:
-        raise UsageError("no shard is given", mend="name the folder of every shard")
+        raise UsageError("no shard is given", hint="name the folder of every shard")
     first = shards[0]
     # 1. The same question, put to the same tool.
     for other in shards[1:]:
@@ -105,12 +104,12 @@ def _begun(shards: Sequence[Shard], out: Path) -> Begun:
     )
 
 
-def _ended(shards: Sequence[Shard]) -> Ended:
+def _ended(shards: Sequence[Shard]) -> BatchEnded:
     """End of the whole: the last one's time, and the wall time of the longest."""
     ends = [shard.ended for shard in shards if shard.ended is not None]
     longest = "the time is that of the longest shard"
     notes = dict.fromkeys([*(note for one in ends for note in one.notes), longest])
-    return Ended(
+    return BatchEnded(
         how="whole",
         finished=max(one.finished for one in ends),
         seconds=max(one.seconds for one in ends),
@@ -126,7 +125,7 @@ def _rerun(words: str, out: Path) -> str:
     except ValueError as error:
         raise StorageError(
             f"a shard is damaged: its command line is {words!r} ({error})",
-            mend="run that shard again",
+            hint="run that shard again",
         ) from error
     for word in given:
         if word in ("--shard", "--out"):
@@ -140,7 +139,7 @@ def _check_out(shards: Sequence[Shard], start: Begun, out: Path) -> None:
     for shard in shards:
         if out.exists() and out.resolve() == shard.path.resolve():
             raise UsageError(
-                f"--out {out} is one of the shards", mend="give another folder for the merge"
+                f"--out {out} is one of the shards", hint="give another folder for the merge"
             )
     if not holds_batch(out):
         return
@@ -152,7 +151,7 @@ def _check_out(shards: Sequence[Shard], start: Begun, out: Path) -> None:
         raise UsageError(
             "holds a batch that is no merge of these shards",
             where=Location(out),
-            mend="give another folder with --out",
+            hint="give another folder with --out",
         )
 
 
@@ -163,7 +162,7 @@ def _read(store: Store) -> Shard:
     if not (index.isdecimal() and count.isdecimal()):
         raise UsageError(
             f"{store.path} is no shard: the batch there ran as a whole",
-            mend="run every part with --shard i/n",
+            hint="run every part with --shard i/n",
         )
     ids: list[str] = []
     builds: dict[str, None] = {}
@@ -181,7 +180,7 @@ def _unlike(first: Shard, other: Shard, what: str, here: Any, there: Any) -> Usa
     return UsageError(
         f"{first.path} and {other.path} are no shards of one batch: {what} is {here} in the first "
         f"and {there} in the other",
-        mend="run both with the same version of tokitai, the same specs and the same options",
+        hint="run both with the same version of tokitai, the same specs and the same options",
     )
 
 
@@ -232,14 +231,14 @@ def _check_complete(shards: Sequence[Shard]) -> list[Shard]:
         if twin is not shard:
             raise UsageError(
                 f"shard {shard.begun.shard} is given twice: {twin.path} and {shard.path}",
-                mend="give each shard once",
+                hint="give each shard once",
             )
     count = shards[0].count
     lacking = [f"{index}/{count}" for index in range(1, count + 1) if index not in found]
     if lacking:
         raise UsageError(
             f"missing: {plural(len(lacking), 'shard')} {', '.join(lacking)}",
-            mend="give the folders of all shards",
+            hint="give the folders of all shards",
         )
     return [found[index] for index in sorted(found)]
 
@@ -251,7 +250,7 @@ def _check_whole(shard: Shard) -> None:
         raise UsageError(
             f"shard {shard.begun.shard} in {shard.path} is not whole: it {how}, with "
             f"{len(shard.ids)} of {plural(total, 'case')} finished",
-            mend=f"finish it: {shard.begun.rerun} --resume",
+            hint=f"finish it: {shard.begun.rerun} --resume",
         )
 
 
@@ -263,13 +262,13 @@ def _check_cases(shards: Sequence[Shard]) -> None:
             if twin is not shard:
                 raise UsageError(
                     f"the case {name} stands in {twin.path} and in {shard.path}",
-                    mend="cut the batch again with --shard, and run each part once",
+                    hint="cut the batch again with --shard, and run each part once",
                 )
     cases = sum(entry.cases for entry in union(shards))
     if len(home) != cases:
         raise UsageError(
             f"the shards have {plural(len(home), 'case')} in all, and the batch {cases}",
-            mend="cut the batch again with --shard, and run each part once",
+            hint="cut the batch again with --shard, and run each part once",
         )
 
 

@@ -31,19 +31,19 @@ _ATTEMPTS = 2
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """An executable that serves `request`.
-
-    key: content key. seconds: time that build() took. note: a damaged entry that was rebuilt, or a
-    cache that cannot be used. log_path: what the compiler printed.
-    """
+    """An executable that serves `request`."""
 
     path: Path
+    #: Content key.
     key: str
     request: HarnessRequest
     record: BuildRecord
     cached: bool
+    #: Time that build() took.
     seconds: float
+    #: A damaged entry that was rebuilt, or a cache that cannot be used.
     note: str
+    #: What the compiler printed.
     log_path: Path
 
 
@@ -72,7 +72,7 @@ def build(
     except OSError as error:
         raise BuildError(
             f"the build cache cannot be used: {error}",
-            mend="set TOKITAI_CACHE to a folder on a file system with room",
+            hint="set TOKITAI_CACHE to a folder on a file system with room",
         ) from error
     note = "; ".join(text for text in (job.place.note, note) if text)
     seconds = time.monotonic() - start
@@ -165,7 +165,7 @@ def _of_machine_code(request: HarnessRequest, recipe: Recipe) -> Recipe:
     raise UntranslatedError(
         f"{request.source.name} is machine code of AMD GPUs, which the {recipe.device} device cannot "
         "execute; nothing of it runs on the host",
-        mend="--device gfx executes it on the host's processor, --device rocm on an AMD GPU",
+        hint="--device gfx executes it on the host's processor, --device rocm on an AMD GPU",
     )
 
 

@@ -42,7 +42,7 @@ def lines_of(text: str) -> set[tuple[str, int]]:
     return found
 
 
-def told(lines: Iterable[tuple[str, int]]) -> str:
+def line_ranges(lines: Iterable[tuple[str, int]]) -> str:
     """Text such as k.hip:7, 9-12."""
     files: dict[str, list[list[int]]] = {}
     for file, line in sorted(lines):

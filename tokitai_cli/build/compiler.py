@@ -92,8 +92,8 @@ def failure(
     if done.returncode in _ENDED_FROM_OUTSIDE and not done.timed_out:
         lack = process.signal_name(done.returncode)
     if lack:
-        mend = f"the compiler's output: {log_path}"
-        return NotRunError(f"{name} could not work here: {lack}", mend=mend)
+        hint = f"the compiler's output: {log_path}"
+        return NotRunError(f"{name} could not work here: {lack}", hint=hint)
     where = None
     if done.timed_out:
         message = f"{name} was ended after {done.seconds:.0f} s"
@@ -115,7 +115,7 @@ def failure(
     return BuildError(
         message,
         where=where,
-        mend=_told_mend(recipe, log) or _mend(recipe.device, request.source, findings),
+        hint=_stated_hint(recipe, log) or _hint(recipe.device, request.source, findings),
         log=log,
         log_path=log_path,
         first_errors=errors,
@@ -146,12 +146,12 @@ def first_errors(log: str) -> tuple[str, ...]:
     return tuple(lines[:_FIRST_ERRORS])
 
 
-def _told_mend(recipe: Recipe, log: str) -> str:
+def _stated_hint(recipe: Recipe, log: str) -> str:
     """What the recipe knows of an error in the compiler's own words."""
-    return next((mend for pattern, mend in recipe.mends if re.search(pattern, log)), "")
+    return next((hint for pattern, hint in recipe.mends if re.search(pattern, log)), "")
 
 
-def _mend(device: str, source: Path, findings: Sequence[Finding]) -> str:
+def _hint(device: str, source: Path, findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     first = findings[0]

@@ -41,7 +41,7 @@ def refuse_dropped(printed: str, compiler: str) -> None:
             raise BuildError(
                 f"{compiler} leaves out {name}, which may change what the kernel computes",
                 where=Location(Path(warning["file"]), line, int(warning["column"])),
-                mend="build with clang++, as AMD's compiler is one, or guard it with #if",
+                hint="build with clang++, as AMD's compiler is one, or guard it with #if",
                 first_errors=(warning.group(),),
                 log=printed,
             )

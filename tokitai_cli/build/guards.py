@@ -62,7 +62,7 @@ def guard_shared_arrays(path: Path, guards: SharedGuards) -> None:
     if symbols["value"][arrays].any():
         raise BuildError(
             "shared arrays lie in one section and cannot be guarded apart",
-            mend="leave out section attributes, and flags such as -fno-data-sections or -flto",
+            hint="leave out section attributes, and flags such as -fno-data-sections or -flto",
         )
     symbols["value"][arrays] = front[places[arrays]]
     sizes = front[places] // _UNIT << 32 | back[places] // _UNIT << 48

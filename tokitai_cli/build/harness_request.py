@@ -26,7 +26,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
         raise SpecError(
             f"the path of the kernel source cannot be included: {str(source)!r}",
             where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
-            mend="use a folder without quotes, backslashes and line breaks",
+            hint="use a folder without quotes, backslashes and line breaks",
         )
     kernels: dict[KernelEntry, str] = {}
     for name in sharing(case) if only is None else only:
@@ -71,7 +71,7 @@ def flags_of(case: Case) -> tuple[str, ...]:
                 where=Location(
                     case.loaded.path, key=f"variants.{case.variant_name}.include[{index}]"
                 ),
-                mend="give a folder or a header, relative to the spec file",
+                hint="give a folder or a header, relative to the spec file",
             )
         given.append(f"{'-I' if place.is_dir() else '-include'}{entry}")
     return flags.resolved((*given, *case.variant.flags), case.loaded.folder)
@@ -85,7 +85,7 @@ def source_path(case: Case) -> Path:
         raise BuildError(
             f"the kernel source {what}: {path}",
             where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
-            mend="the path is relative to the spec file",
+            hint="the path is relative to the spec file",
         )
     return path
 

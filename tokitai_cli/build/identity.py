@@ -72,7 +72,7 @@ def _ask(recipe: Recipe) -> tuple[CompilerRecord, list[_Stamp]]:
         raise BuildError(
             f"the compiler does not run: {recipe.compiler}"
             + (f": {reason[0]}" if reason else f" ({process.signal_name(version.returncode)})"),
-            mend="`tokitai doctor` shows the compilers that were found",
+            hint="`tokitai doctor` shows the compilers that were found",
             log=version.stdout + version.stderr,
             command=recipe.version_command,
         )

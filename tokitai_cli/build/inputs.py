@@ -92,17 +92,16 @@ class Digests:
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What must hold for an artifact to fit: digests of what was read, and files that must not exist.
+    """What must hold for an artifact to fit: digests of what was read, and files that must not exist."""
 
-    headers: headers, and what assembler and linker took in. stamps: size and mtime (ns) of those that
-    come with the compiler. As for the compiler itself, equal ones spare reading the file: it is some
-    two hundred files in every warm run. beside: state of folders whose sources were looked through for
-    functions that the kernels' own source lacks.
-    """
-
+    #: Headers, and what assembler and linker took in.
     headers: dict[str, str]
     absent: list[str]
+    #: Size and mtime (ns) of those that come with the compiler. As for the compiler itself, equal
+    #: ones spare reading the file: it is some two hundred files in every warm run.
     stamps: dict[str, list[int]]
+    #: State of folders whose sources were looked through for functions that the kernels' own source
+    #: lacks.
     beside: dict[str, str] = {}
 
     def holds(self, digests: Digests) -> bool:
@@ -199,7 +198,7 @@ def assembler_error(where: Location) -> BuildError:
     return BuildError(
         "an assembler takes a file in here, and this compiler does not tell which",
         where=where,
-        mend="build with g++ and GNU as, or hold the data in a header",
+        hint="build with g++ and GNU as, or hold the data in a header",
     )
 
 

@@ -69,7 +69,7 @@ def refuse_cuda(source: Path, texts: Iterable[str], device: str) -> None:
         raise BuildError(
             f"{source.name} is CUDA alone: it includes no HIP header, which the {device} device needs",
             where=Location(source),
-            mend="`hipify-perl` turns CUDA into HIP; or choose --device cuda or cpu",
+            hint="`hipify-perl` turns CUDA into HIP; or choose --device cuda or cpu",
             first_errors=(f"{source}:1: no HIP header in a .cu file",),
         )
 
@@ -86,7 +86,7 @@ def refuse(source: Path, text: str, device: str) -> list[Finding]:
             raise BuildError(
                 f"the {device} device cannot run {finding.name}: {finding.what}",
                 where=Location(source, finding.line),
-                mend=f"guard it with #if, or choose a device that can; {device} runs plain HIP C++",
+                hint=f"guard it with #if, or choose a device that can; {device} runs plain HIP C++",
                 first_errors=(f"{source}:{finding.line}: {finding.what}: {finding.name}",),
             )
     return findings

@@ -38,11 +38,7 @@ _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CAC
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One build with everything that is known before the compiler runs.
-
-    context: what the harness text is rendered with. timeout: of each command, in seconds.
-    folders: of the user's, that an #include is looked for in.
-    """
+    """One build with everything that is known before the compiler runs."""
 
     request: HarnessRequest
     recipe: Recipe
@@ -51,9 +47,12 @@ class Job(msgspec.Struct, frozen=True):
     findings: list[Finding]
     compiler: CompilerRecord
     first_key: str
+    #: What the harness text is rendered with.
     context: dict[str, Any]
+    #: Of each command, in seconds.
     timeout: float
     listener: Listener | None
+    #: Of the user's, that an #include is looked for in.
     folders: list[Path]
 
     @property
@@ -63,15 +62,13 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """An executable in the build's folder: the commands, what they printed, and what they read.
-
-    facts: what the object file of the kernels tells, where there is one.
-    """
+    """An executable in the build's folder: the commands, what they printed, and what they read."""
 
     command: tuple[str, ...]
     printed: str
     manifest: Manifest
     notes: list[str] = []
+    #: What the object file of the kernels tells, where there is one.
     facts: tuple[Fact, ...] = ()
 
 
@@ -92,7 +89,7 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     taken = None
     if "taken" in job.context:
-        taken = taking.take(job.request, job.folders, folder)
+        taken = taking.write_extracted(job.request, job.folders, folder)
         name, text = taking.source_of(taken)
         job = msgspec.structs.replace(
             job,
@@ -133,7 +130,13 @@ def make(job: Job, folder: Path) -> Made:
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
     notes = [note] if note else []
-    return Made(commands, printed, whole, [*notes, *(taking.told(taken) if taken else ())], facts)
+    return Made(
+        commands,
+        printed,
+        whole,
+        [*notes, *(taking.extraction_notes(taken) if taken else ())],
+        facts,
+    )
 
 
 def _link(
@@ -190,7 +193,7 @@ def _compile(job: Job, folder: Path, command: tuple[str, ...], made: str) -> tup
             return attempt(copies=False), _UNSEEN_COPIES
     if lines := _only_there(job, folder, command) if job.context["branch"] else set():
         with contextlib.suppress(BuildError):
-            return attempt(branch={}), f"{_OTHER_BRANCH}: {branches.told(lines)}"
+            return attempt(branch={}), f"{_OTHER_BRANCH}: {branches.line_ranges(lines)}"
     raise first
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FOLDER = "taken"
 
 
-def take(request: HarnessRequest, folders: Sequence[Path], folder: Path) -> Taken:
+def write_extracted(request: HarnessRequest, folders: Sequence[Path], folder: Path) -> Taken:
     """Write it into `folder`; `folders` are those that an #include is looked for in."""
     from tokitai_cli.cpp.source.extract import take as taken_of
 
@@ -35,7 +35,7 @@ def source_of(taken: Taken) -> tuple[str, str]:
     return f"{_FOLDER}/{name}", text.partition("\n")[2]
 
 
-def told(taken: Taken) -> Iterator[str]:
+def extraction_notes(taken: Taken) -> Iterator[str]:
     """Notes of what was left out."""
     lines = {
         (str(path), line)
@@ -44,6 +44,6 @@ def told(taken: Taken) -> Iterator[str]:
         for line in range(first, last + 1)
     }
     if lines:
-        yield f"left out, as no kernel needs it: lines {branches.told(lines)}"
+        yield f"left out, as no kernel needs it: lines {branches.line_ranges(lines)}"
     if taken.optional:
         yield f"taken in only where they are there: {', '.join(taken.optional)}"

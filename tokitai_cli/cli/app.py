@@ -111,13 +111,13 @@ def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
     message = str(error.format_message()).rstrip(".")
     message = f"{message[:1].lower()}{message[1:]}"
     command = error.ctx.command_path if error.ctx is not None else "tokitai"
-    mend = f"`{command} --help` shows what can be given"
+    hint = f"`{command} --help` shows what can be given"
     if option := getattr(error, "option_name", ""):
         if near_by := getattr(error, "possibilities", None):
-            message, mend = f"no such option: {option}", f"did you mean {' or '.join(near_by)}?"
+            message, hint = f"no such option: {option}", f"did you mean {' or '.join(near_by)}?"
         if arguments[:1] == ["verify"] and typer_options.find_op(arguments, "verify") is None:
-            mend = "name the op before the options of its parameters: tokitai verify OP ..."
-    return UsageError(message, mend=mend)
+            hint = "name the op before the options of its parameters: tokitai verify OP ..."
+    return UsageError(message, hint=hint)
 
 
 def _handled(verb: typer_options.Verb) -> Callable[..., None]:

@@ -43,7 +43,7 @@ try:
     sys.argv = sys.argv[1:]
     from tokitai_cli.cli.main import main
 except BaseException as error:
-    mend = "\n  PYTHON -m tokitai_cli takes another one" if isinstance(error, ImportError) else ""
-    end(70, f"internal error: {sys.executable} cannot load tokitai: {type(error).__name__}{mend}")
+    hint = "\n  PYTHON -m tokitai_cli takes another one" if isinstance(error, ImportError) else ""
+    end(70, f"internal error: {sys.executable} cannot load tokitai: {type(error).__name__}{hint}")
 main()
 ' "$0" "$@"

@@ -42,8 +42,8 @@ def _as_python(text: str) -> str:
     def name(match: re.Match[str]) -> str:
         piece = match.group().lower()
         if not _WORD.fullmatch(piece):
-            mend = "words have letters, digits and . : _ - = / , @; operators are and, or, not, ( )"
-            raise _fault(text, f"{match.group()!r} at position {match.start() + 1}", mend)
+            hint = "words have letters, digits and . : _ - = / , @; operators are and, or, not, ( )"
+            raise _fault(text, f"{match.group()!r} at position {match.start() + 1}", hint)
         return piece if piece in _OPERATORS else "x" * len(match.group())
 
     return _PIECE.sub(name, re.sub(r"\s", " ", text))
@@ -76,6 +76,6 @@ def _too_deep(words: str) -> UsageError:
     return _fault(words, f"nested deeper than {MAX_DEPTH}", "use a shorter expression")
 
 
-def _fault(text: str, message: str, mend: str) -> UsageError:
+def _fault(text: str, message: str, hint: str) -> UsageError:
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return UsageError(f"-k {shown!r}: {message}", mend=mend)
+    return UsageError(f"-k {shown!r}: {message}", hint=hint)

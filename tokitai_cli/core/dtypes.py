@@ -26,21 +26,19 @@ DTypeName = Literal[
 
 
 class FloatFormat(msgspec.Struct, frozen=True):
-    """A binary floating-point format with `precision` significand bits (the hidden one counted).
-
-    min_exponent: exponent of the smallest normal number, 2^min_exponent.
-    max_exponent: exponent of the largest binade.
-    unused: how many of the largest binade's numbers, from its end, stand for something else (NaN).
-    overflows: what a number beyond the largest one rounds to.
-    one_nan: NaN takes the bits of -0, which the format lacks.
-    """
+    """A binary floating-point format with `precision` significand bits (the hidden one counted)."""
 
     name: str
     precision: int
+    #: Exponent of the smallest normal number, 2^min_exponent.
     min_exponent: int
+    #: Exponent of the largest binade.
     max_exponent: int
+    #: How many of the largest binade's numbers, from its end, stand for something else (NaN).
     unused: int = 0
+    #: What a number beyond the largest one rounds to.
     overflows: Literal["infinity", "nan", "largest"] = "infinity"
+    #: NaN takes the bits of -0, which the format lacks.
     one_nan: bool = False
 
     @property
@@ -99,15 +97,14 @@ class FloatFormat(msgspec.Struct, frozen=True):
 
 
 class DType(msgspec.Struct, frozen=True):
-    """One data type: its width, the values that it holds, and where numpy has it from.
-
-    form: the format of a floating-point type, else None. extension: numpy has it from ml_dtypes,
-    and neither .npy files nor `astype` of float64 (which rounds twice) know it.
-    """
+    """One data type: its width, the values that it holds, and where numpy has it from."""
 
     nbytes: int
     kind: Literal["float", "signed", "unsigned", "bool"]
+    #: The format of a floating-point type, else None.
     form: FloatFormat | None = None
+    #: Numpy has it from ml_dtypes, and neither .npy files nor `astype` of float64 (which rounds
+    #: twice) know it.
     extension: bool = False
 
 

@@ -31,15 +31,15 @@ class TokitaiError(Exception):
 
     exit_code = 70
 
-    def __init__(self, message: str, *, where: Location | None = None, mend: str = "") -> None:
+    def __init__(self, message: str, *, where: Location | None = None, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.where = where
-        self.mend = mend
+        self.hint = hint
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where is not None and str(self.where) else ""
-        return f"{place}{self.message}" + (f" ({self.mend})" if self.mend else "")
+        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
 class UsageError(TokitaiError):
@@ -80,13 +80,13 @@ class BuildError(TokitaiError):
         message: str,
         *,
         where: Location | None = None,
-        mend: str = "",
+        hint: str = "",
         log: str = "",
         log_path: Path | None = None,
         first_errors: tuple[str, ...] = (),
         command: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(message, where=where, mend=mend)
+        super().__init__(message, where=where, hint=hint)
         self.log = log
         self.log_path = log_path
         self.first_errors = first_errors
@@ -127,8 +127,8 @@ class ChildCrashedError(ChildError):
 
     exit_code = 5
 
-    def __init__(self, message: str, *, mend: str = "", array: str = "", past: int = 0) -> None:
-        super().__init__(message, mend=mend)
+    def __init__(self, message: str, *, hint: str = "", array: str = "", past: int = 0) -> None:
+        super().__init__(message, hint=hint)
         self.array, self.past = array, past
 
 

@@ -38,7 +38,7 @@ _LINKER = (
     r"[A-Za-z][^,/@]*)+"
 )
 _WATCHES = r"-fsanitize=(?:.*,)?(?:thread|memory|hwaddress)\b"
-_MEND = "give options such as -O2, -ffast-math, -Iinclude, -lNAME or -DNAME=VALUE, each as one word"
+_HINT = "give options such as -O2, -ffast-math, -Iinclude, -lNAME or -DNAME=VALUE, each as one word"
 
 
 def fault(flag: str) -> tuple[str, str]:
@@ -57,11 +57,11 @@ def fault(flag: str) -> tuple[str, str]:
     if re.fullmatch(_FILES, flag) or (
         re.fullmatch(_PASSED_ON, flag) and not re.fullmatch(_LINKER, flag)
     ):
-        return f"{shown} may read or write files that the tool cannot know of", _MEND
+        return f"{shown} may read or write files that the tool cannot know of", _HINT
     if re.match(_WATCHES, flag):
         return f"{shown} needs a runtime that knows GPU threads", "use `tokitai sanitize`"
     if not re.fullmatch(_FAMILIES, flag):
-        return f"{shown} cannot be given in a spec", _MEND
+        return f"{shown} cannot be given in a spec", _HINT
     return "", ""
 
 

@@ -38,11 +38,11 @@ def check_function(file: Path, name: str, signature: Signature) -> None:
     if name in names or names & {"*", "exec", "globals"}:
         return
     if name not in functions:
-        raise SpecError(f"{file.name} defines no function {name}", mend=near(name, functions))
+        raise SpecError(f"{file.name} defines no function {name}", hint=near(name, functions))
     found = functions[name]
     if not found.decorator_list and not _takes(found.args, signature):
         said = f"{file.name}:{found.lineno}: {name} cannot be called with three arguments"
-        raise SpecError(said, mend=f"write def {name}({', '.join(signature[0])})")
+        raise SpecError(said, hint=f"write def {name}({', '.join(signature[0])})")
 
 
 def _tree(file: Path) -> ast.Module:

@@ -35,7 +35,7 @@ from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
 
 # AMD's compiler is a clang, and reads attributes that g++ leaves out.
 _COMPILERS = ("clang++", "g++", "c++")
-MEND = "install g++ or clang++, or `pip install ziglang`"
+HINT = "install g++ or clang++, or `pip install ziglang`"
 # Every operation rounds by itself, as the source says: no fused multiply-adds of the compiler's own.
 FLOATING_POINT = ("-ffp-contract=off", "-fno-math-errno")
 # Every shared array lies in a section of its own, so that it can be given guards. Where an address is
@@ -95,7 +95,7 @@ class CpuDevice:
             arch=platform.machine(),
             facts=tuple(facts),
             missing="" if found is not None else missing(),
-            mend="" if found is not None else MEND,
+            hint="" if found is not None else HINT,
         )
 
     def recipe(
@@ -104,7 +104,7 @@ class CpuDevice:
         """Recipe for the compiler of CXX or PATH, else pip's zig; raises BuildError without one."""
         found = compiler()
         if found is None:
-            raise BuildError(missing(), mend=MEND)
+            raise BuildError(missing(), hint=HINT)
         return self.recipe_by(*found, options, defines, flags)
 
     def recipe_by(
@@ -123,7 +123,7 @@ class CpuDevice:
         if warp_size not in WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
-            raise BuildError("zig does not tell which libraries it links", mend=MEND)
+            raise BuildError("zig does not tell which libraries it links", hint=HINT)
         base = (*_words(driver, warp_size, options.arch), *watch.units)
         told = ("-Wa,--MD,{assembled}",) if is_gcc(driver) else ()
         link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto", *watch.link)
@@ -210,9 +210,9 @@ def _inspect_object(path: Path) -> tuple[Fact, ...]:
 def _check_words(driver: tuple[str, ...]) -> None:
     """Raise UsageError for a word of CXX that could not be a flag of a spec either."""
     for word in driver[1:]:
-        message, mend = fault(word) if word[0] in "-@" else ("", "")
+        message, hint = fault(word) if word[0] in "-@" else ("", "")
         if message:
-            raise UsageError(f"CXX: {message}", mend=mend)
+            raise UsageError(f"CXX: {message}", hint=hint)
 
 
 def _words(driver: tuple[str, ...], warp_size: int, arch: str) -> tuple[str, ...]:

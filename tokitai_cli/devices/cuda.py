@@ -42,7 +42,7 @@ _NVIDIA = Vendor(
     maker="NVIDIA",
     runtime="CUDA",
     arch=re.compile(r"(?:sm_)?([1-9]\d{1,2}[af]?)"),
-    mend="run on a machine with an NVIDIA GPU, its driver and the CUDA toolkit (nvcc)",
+    hint="run on a machine with an NVIDIA GPU, its driver and the CUDA toolkit (nvcc)",
 )
 _NO_GPU = "no NVIDIA GPU (looked at nvidia-smi, /proc/driver/nvidia, /dev/nvidia0)"
 _NO_NVCC = "no nvcc (looked in CUDA_HOME, PATH, /usr/local/cuda)"
@@ -114,14 +114,14 @@ class CudaDevice:
         """
         nvcc, host = _nvcc(), _host_compiler()
         if nvcc is None or host is None:
-            raise BuildError(_NO_NVCC if nvcc is None else _NO_HOST, mend=_NVIDIA.mend)
+            raise BuildError(_NO_NVCC if nvcc is None else _NO_HOST, hint=_NVIDIA.hint)
         if wrong := _NVIDIA.wrong_arch(options):
-            raise UsageError(wrong, mend="give one such as sm_90, or native")
+            raise UsageError(wrong, hint="give one such as sm_90, or native")
         arch = _arch(options, nvidia.gpus()[0])
         if not _NVIDIA.arch.fullmatch(arch):
             raise BuildError(
                 f"--arch {options.arch}: there is no GPU to take it from",
-                mend="name it: --arch sm_90",
+                hint="name it: --arch sm_90",
             )
         base = _words(nvcc[0], host[0], arch)
         return Recipe(

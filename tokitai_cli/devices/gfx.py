@@ -71,8 +71,8 @@ class GfxDevice:
         ]
         mends = [
             f"give one of {', '.join(ARCHITECTURES)}" if wrong else "",
-            gfx_compiler.MEND if chain is None else "",
-            cpu.MEND if host is None else "",
+            gfx_compiler.HINT if chain is None else "",
+            cpu.HINT if host is None else "",
         ]
         return Probe(
             self.name,
@@ -82,7 +82,7 @@ class GfxDevice:
             arch=options.arch or USUAL,
             facts=tuple(facts),
             missing="; ".join(filter(None, lacks)),
-            mend="; ".join(filter(None, mends)),
+            hint="; ".join(filter(None, mends)),
         )
 
     def recipe(
@@ -93,7 +93,7 @@ class GfxDevice:
         if chain is None or host is None or _wrong_arch(options):
             probe = self.probe(options)
             raise InadmissibleError(
-                f"the gfx device is unavailable: {probe.missing}", mend=probe.mend
+                f"the gfx device is unavailable: {probe.missing}", hint=probe.hint
             )
         arch = options.arch or USUAL
         given = tuple(f"-D{name}={defines[name]}" for name in sorted(defines))
@@ -166,7 +166,7 @@ def _wrong_arch(options: DeviceOptions) -> str:
         return ""
     if not arch.startswith("gfx"):
         raise UsageError(
-            f"no architecture of the gfx device: {arch!r}", mend=near(arch, ARCHITECTURES)
+            f"no architecture of the gfx device: {arch!r}", hint=near(arch, ARCHITECTURES)
         )
     return f"machine code for {arch} is not decoded"
 

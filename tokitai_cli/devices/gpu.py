@@ -20,7 +20,7 @@ class Vendor(msgspec.Struct, frozen=True):
     maker: str
     runtime: str
     arch: re.Pattern[str]
-    mend: str
+    hint: str
 
     def wrong_arch(self, options: DeviceOptions) -> str:
         """Say that --arch is no architecture; empty for a good one, "native" and none."""
@@ -60,5 +60,5 @@ class Vendor(msgspec.Struct, frozen=True):
             arch=arch,
             facts=tuple(facts),
             missing=missing if told else "",
-            mend=f"{self.mend}{builds}" if told else "",
+            hint=f"{self.hint}{builds}" if told else "",
         )

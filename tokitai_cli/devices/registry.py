@@ -28,7 +28,7 @@ def get(name: str) -> Device:
         return _DEVICES[name]
     except KeyError:
         raise UsageError(
-            f"unknown device: {name!r}", mend=near(name, (*_DEVICES, "auto", "all"))
+            f"unknown device: {name!r}", hint=near(name, (*_DEVICES, "auto", "all"))
         ) from None
 
 

@@ -49,7 +49,7 @@ _AMD = Vendor(
     runtime="ROCm/HIP",
     # A processor, or a generic target, with features such as gfx90a:sramecc+:xnack-.
     arch=re.compile(r"gfx[0-9a-f]+(?:-[0-9a-z-]*generic)?(?::[a-z]+[+-])*"),
-    mend="run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)",
+    hint="run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)",
 )
 _NO_COMPILER = (
     "no hipcc or amdclang++ (looked at HIPCC, ROCM_PATH, ROCM_HOME, HIP_PATH, /opt/rocm, PATH)"
@@ -121,14 +121,14 @@ class RocmDevice:
         """Recipe for hipcc, else amdclang++; raises BuildError where neither is there."""
         found = _compiler()
         if found is None:
-            raise BuildError(_NO_COMPILER, mend=_AMD.mend)
+            raise BuildError(_NO_COMPILER, hint=_AMD.hint)
         if wrong := _AMD.wrong_arch(options):
-            raise UsageError(wrong, mend="give one such as gfx1101 or gfx90a:xnack-, or native")
+            raise UsageError(wrong, hint="give one such as gfx1101 or gfx90a:xnack-, or native")
         compiler = found[0]
         arch, _ = _arch(options, *_agents())
         if arch == "native":
             raise BuildError(
-                "--arch native: there is no GPU to take it from", mend="name it: --arch gfx1101"
+                "--arch native: there is no GPU to take it from", hint="name it: --arch gfx1101"
             )
         root = compiler.resolve().parent.parent
         # --rocm-path is where the headers are too.

@@ -31,16 +31,15 @@ from tokitai_cli.drafts.writer import Writer
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What could be made of a kernel. `reasons` say why it cannot be bound; the texts are empty then.
-
-    instance: the kernel, as a spec names it. again: the draft that allows for what a run has shown.
-    """
+    """What could be made of a kernel. `reasons` say why it cannot be bound; the texts are empty then."""
 
     kernel: Kernel
+    #: The kernel, as a spec names it.
     instance: str
     reasons: tuple[str, ...]
     spec: str
     formula: str
+    #: The draft that allows for what a run has shown.
     again: Callable[[Seen], Draft]
 
 
@@ -77,13 +76,14 @@ def drafts(
 
 
 class _Asked(NamedTuple):
-    """A kernel that a draft is asked for. overloaded: whether another one has its name."""
+    """A kernel that a draft is asked for."""
 
     program: Program
     kernel: Kernel
     launch: HostLaunch | None
     origin: Origin
     like: Model | None
+    #: Whether another one has its name.
     overloaded: bool
     variables: Sequence[Variable]
 

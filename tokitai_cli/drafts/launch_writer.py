@@ -41,35 +41,35 @@ def defaults(count: int) -> list[int]:
 
 
 class Origin(NamedTuple):
-    """Where a kernel comes from: its source and folders of headers from the spec on, and flags.
-
-    room: whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
-    seen: what an earlier run asked for.
-    """
+    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
 
     source: str
     include: Sequence[str]
     flags: Sequence[str]
+    #: Whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
     room: bool
+    #: What an earlier run asked for.
     seen: Seen = NOTHING
 
 
 class Subject(NamedTuple):
-    """A kernel and what is known of it. constants: those of its text.
-
-    instance: as a spec names it; guessed: its template's parameters whose arguments are guesses. source:
-    text of its file; reached: of the kernel and all that it calls. host: numbers that the host passes.
-    """
+    """A kernel and what is known of it."""
 
     kernel: Kernel
+    #: As a spec names it.
     instance: str
+    #: Its template's parameters whose arguments are guesses.
     guessed: Sequence[str]
     leaves: Leaves
     launch: HostLaunch | None
     origin: Origin
+    #: Those of its text.
     constants: Mapping[str, str]
+    #: Text of its file.
     source: str
+    #: Of the kernel and all that it calls.
     reached: str
+    #: Numbers that the host passes.
     host: Mapping[str, float]
 
 

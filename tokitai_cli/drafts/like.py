@@ -32,14 +32,14 @@ class Model:
         file = resources.specs_dir() / f"{op}.yaml"
         known = sorted(one.stem for one in resources.specs_dir().glob("*.yaml"))
         if op not in known:
-            mend = near(op, known)
-            raise UsageError(f"--like: no op `{op}` ships with the tool", mend=mend)
+            hint = near(op, known)
+            raise UsageError(f"--like: no op `{op}` ships with the tool", hint=hint)
         self.op: Named = parse(decode(read_bytes(file), file), file).root
         variants: Named = self.op["variants"]
         variant = variant or next(iter(variants))
         if variant not in variants:
-            mend = near(variant, variants)
-            raise UsageError(f"--like: {op} has no variant `{variant}`", mend=mend)
+            hint = near(variant, variants)
+            raise UsageError(f"--like: {op} has no variant `{variant}`", hint=hint)
         self.variant: Named = variants[variant]
         self.name = f"{op}.{variant}"
         oracle = self.variant["oracle"]

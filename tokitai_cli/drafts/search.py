@@ -37,7 +37,7 @@ def find_kernels(
     """
     if not path.exists():
         raise UsageError(
-            f"no such file or folder: {path}", mend="name a source, or a folder of them"
+            f"no such file or folder: {path}", hint="name a source, or a folder of them"
         )
     seen: set[tuple[Path, int]] = set()
     told_of: set[str] = set()
@@ -127,8 +127,8 @@ def places_of(drafts: Sequence[Draft], folder: Path) -> list[Path]:
 def _require_new(files: Iterable[Path]) -> None:
     for file in files:
         if os.path.lexists(file):
-            mend = "choose another folder, or remove it"
-            raise UsageError(f"{file} is there already", mend=mend)
+            hint = "choose another folder, or remove it"
+            raise UsageError(f"{file} is there already", hint=hint)
 
 
 def write_new(texts: Mapping[Path, str]) -> None:

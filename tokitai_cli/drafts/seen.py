@@ -8,16 +8,16 @@ import msgspec
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a draft is to allow for, since a kernel that ran by an earlier one asked for it.
+    """What a draft is to allow for, since a kernel that ran by an earlier one asked for it."""
 
-    elements: that each array has to have, counted flat. shared: bytes of dynamic shared memory beside
-    those of the draft. whole: what arrays of whole numbers that are read are drawn as, as YAML; empty
-    where their own draws stay. halvings: how often sizes are halved, so that it ends sooner.
-    """
-
+    #: That each array has to have, counted flat.
     elements: Mapping[str, int] = {}
+    #: Bytes of dynamic shared memory beside those of the draft.
     shared: int = 0
+    #: What arrays of whole numbers that are read are drawn as, as YAML; empty where their own draws
+    #: stay.
     whole: str = ""
+    #: How often sizes are halved, so that it ends sooner.
     halvings: int = 0
 
 

@@ -26,17 +26,17 @@ def new(
     is. Raises UsageError where the kernel is not clear or cannot be bound, or a file is there already.
     """
     if source.is_dir():
-        mend = f"name a source; `tokitai find {source}` lists the kernels below it"
-        raise UsageError(f"{source} is a folder", mend=mend)
+        hint = f"name a source; `tokitai find {source}` lists the kernels below it"
+        raise UsageError(f"{source} is a folder", hint=hint)
     model = Model(like) if like else None
     found = drafts_of(source, include, folder.resolve(), model, defines, room=False)
     if isinstance(found, Unread):
-        raise UsageError(f"{found.file} {found.reason}", mend="name a source with kernels")
+        raise UsageError(f"{found.file} {found.reason}", hint="name a source with kernels")
     draft = _chosen(source, *found, kernel)
     if draft.reasons:
         raise UsageError(
             "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),
-            mend="give it parameters that can be passed, or name another kernel",
+            hint="give it parameters that can be passed, or name another kernel",
         )
     line = (
         f"{draft.kernel.name}: `tokitai verify {folder / 'spec.yaml'} --suite quick --device cpu` "
@@ -62,11 +62,11 @@ def _chosen(source: Path, drafts: Sequence[Draft], missed: Sequence[Unread], ker
     listed = [f"{one.kernel.file.name}:{one.kernel.line}: {one.kernel.text}" for one in drafts]
     listed += [f"{Path(one.file).name}: {one.reason}" for one in missed]
     if not drafts:
-        mend = "a kernel is a __global__ function with a body; -I names folders of headers"
-        raise UsageError("\n".join([f"{source} has no kernel", *listed]), mend=mend)
+        hint = "a kernel is a __global__ function with a body; -I names folders of headers"
+        raise UsageError("\n".join([f"{source} has no kernel", *listed]), hint=hint)
     if not fitting:
         raise UsageError("\n".join([f"{source} has no kernel `{kernel}`; it has", *listed]),
-                         mend="name one of these: --kernel NAME")  # fmt: skip
+                         hint="name one of these: --kernel NAME")  # fmt: skip
     many = f"{source} has {len(drafts)} kernels" if not kernel else f"several are named `{kernel}`"
-    mend = "name one: --kernel NAME" + (", or NAME:LINE" if kernel else "")
-    raise UsageError("\n".join([many, *listed]), mend=mend)
+    hint = "name one: --kernel NAME" + (", or NAME:LINE" if kernel else "")
+    raise UsageError("\n".join([many, *listed]), hint=hint)

@@ -8,7 +8,7 @@ from tokitai_cli.evidence.json_schema import schema
 from tokitai_cli.evidence.private import index_without_folders
 from tokitai_cli.evidence.statements import at_pointer
 from tokitai_cli.evidence.tool import begin_tool_record, source_record, timestamp, tool_record
-from tokitai_cli.evidence.vacuity import groups, settle
+from tokitai_cli.evidence.vacuity import groups, mark_vacuous
 
 __all__ = [
     "Outcome",
@@ -22,11 +22,11 @@ __all__ = [
     "gates",
     "groups",
     "index_without_folders",
+    "mark_vacuous",
     "own_non_claims",
     "read",
     "read_record",
     "schema",
-    "settle",
     "source_record",
     "timestamp",
     "to_json",

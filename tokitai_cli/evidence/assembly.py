@@ -45,11 +45,9 @@ class Outcome(msgspec.Struct, frozen=True):
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What the stages recorded.
 
-    Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices
-    by name, oracles name -> sha256; cases refer to these. `non_claims` are those of specs and
-    variants; a device's own stand in its record. `outcome` is None for a run that came to its end.
-    folders: absolute paths, and the words that stand in evidence for them.
-    read_back: the cases were read from files of this tool, and are normal as they are.
+    Keys: specs by sha256 of the file, sources by sha256 of their text, builds by build key, devices by
+    name, oracles name -> sha256; cases refer to these. `non_claims` are those of specs and variants; a
+    device's own stand in its record. `outcome` is None for a run that came to its end.
     """
 
     name: str
@@ -69,7 +67,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings | None = None
     agreement: Sequence[AgreementRecord] = ()
     contract: ContractRecord | None = None
+    #: Absolute paths, and the words that stand in evidence for them.
     folders: Mapping[str, str] = msgspec.field(default_factory=dict)
+    #: The cases were read from files of this tool, and are normal as they are.
     read_back: bool = False
 
 

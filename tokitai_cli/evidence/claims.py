@@ -12,7 +12,7 @@ from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GateRecord, No
 from tokitai_cli.core.model.judged import ExaminationRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import plural
-from tokitai_cli.evidence.left_open import left_open
+from tokitai_cli.evidence.not_covered import not_covered
 
 _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}
 _WAVE_FACTS = ("warp-size", "warp_size")
@@ -257,7 +257,7 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
         if device.device_class != DeviceClass.GFX_ISA_ON_CPU:
             texts.append("not machine-code verification")
         found += [NonClaimRecord(text=text, source=f"device {name}") for text in texts]
-    found += left_open(evidence.cases)
+    found += not_covered(evidence.cases)
     if ran:
         texts = [
             *_untried_shapes(ran),

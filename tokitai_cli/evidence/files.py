@@ -37,7 +37,7 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Tru
         raise EvidenceError(
             f"cannot be written: {error.strerror or error}",
             where=Location(path),
-            mend="give another place with --out",
+            hint="give another place with --out",
         ) from error
 
 
@@ -81,7 +81,7 @@ def read(path: Path, *, most: int | None = None) -> Evidence:
         raise DamagedError(
             "is damaged: its content does not have the digest that it states",
             where=Location(path, key="digest"),
-            mend="take the file from its origin again; a digest without a signature shows "
+            hint="take the file from its origin again; a digest without a signature shows "
             "accidental damage only, not tampering",
         )
     return _resealed(evidence)
@@ -117,7 +117,7 @@ def _load(path: Path, most: int | None = None) -> bytes:
         raise EvidenceError(
             f"cannot be read: {error.strerror or error}",
             where=Location(path),
-            mend="give the .json file that a run wrote",
+            hint="give the .json file that a run wrote",
         ) from error
 
 
@@ -188,18 +188,18 @@ def _check_schema(tree: dict[str, Any], path: Path, known: Sequence[str], what: 
             raise EvidenceError(
                 f"has the newer schema {name}; this version reads {schema}",
                 where=where,
-                mend="install the version of tokitai that wrote it, or a later one",
+                hint="install the version of tokitai that wrote it, or a later one",
             )
         raise EvidenceError(
             f"has the older schema {name}; this version reads {schema}",
             where=where,
-            mend="run the command in its field `rerun` again",
+            hint="run the command in its field `rerun` again",
         )
     told = f"has the schema {name!r}" if isinstance(name, str) else "names no schema"
     raise EvidenceError(
         f"is no {what}: it {told}, not {schema!r}",
         where=where,
-        mend="give the .json file that a run wrote",
+        hint="give the .json file that a run wrote",
     )
 
 
@@ -223,7 +223,7 @@ def _with_cases(tree: dict[str, Any], path: Path, most: int | None) -> dict[str,
         raise DamagedError(
             f"is damaged: it is not the file that {path.name} was written with",
             where=Location(beside),
-            mend="take both files from their origin again",
+            hint="take both files from their origin again",
         )
     cases = [_parse(line, beside, at) for at, line in enumerate(lines, start=1)]
     return {**tree, "cases": cases, "cases_file": None}
@@ -238,5 +238,5 @@ def _misfit(error: msgspec.ValidationError, path: Path, schema: str) -> Evidence
     return EvidenceError(
         f"does not follow {schema}: {message}",
         where=Location(path, key=key),
-        mend="only files that tokitai wrote can be read",
+        hint="only files that tokitai wrote can be read",
     )

@@ -14,7 +14,7 @@ from tokitai_cli.core.model.wording import shape_text
 
 FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
 # Source of the non-claims that say in numbers what the checks let pass.
-LEFT_OPEN = "checks"
+NOT_COVERED = "checks"
 FINE = (Verdict.VERIFIED, Verdict.VACUOUS, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
 
 
@@ -77,9 +77,9 @@ def counts(evidence: Evidence) -> list[tuple[Verdict, int]]:
     return [(one, evidence.counts[one]) for one in Verdict if one in evidence.counts]
 
 
-def left_open(evidence: Evidence) -> list[str]:
+def not_covered(evidence: Evidence) -> list[str]:
     """What the checks let pass, in numbers."""
-    return [one.text for one in evidence.non_claims if one.source == LEFT_OPEN]
+    return [one.text for one in evidence.non_claims if one.source == NOT_COVERED]
 
 
 def cases(evidence: Evidence) -> list[CaseRecord]:

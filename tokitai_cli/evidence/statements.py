@@ -223,7 +223,7 @@ def _changes(verified: list[_Where]) -> Iterator[StatementRecord]:
     best: dict[tuple[str, str], tuple[int, StatementRecord]] = {}
     for at, case in verified:
         for place, one in enumerate(case.changes):
-            rejected = one.tried - len(one.accepted) - len(one.untold)
+            rejected = one.tried - len(one.accepted) - len(one.undetected)
             key = (case.variant, one.output)
             if key in best and rejected <= best[key][0]:
                 continue

@@ -8,15 +8,15 @@ from typing import NamedTuple
 from tokitai_cli.core.model.judged import ChangesRecord
 
 
-class Left(NamedTuple):
+class Survivors(NamedTuple):
     """How many changes were tried, and those that no case rejects: accepted in one, or untold."""
 
     tried: int
     accepted: list[str]
-    untold: list[str]
+    undetected: list[str]
 
 
-def left_of(records: Sequence[ChangesRecord]) -> Left:
+def survivors_of(records: Sequence[ChangesRecord]) -> Survivors:
     """Changes that some case lets pass or cannot tell, and that no case rejects.
 
     A change that a record does not name altered nothing there, which tells nothing of the checks.
@@ -24,19 +24,19 @@ def left_of(records: Sequence[ChangesRecord]) -> Left:
     """
     rejected = {words for one in records for words in one.rejected}
     accepted = {words for one in records for words in one.accepted}
-    named = dict.fromkeys(words for one in records for words in (*one.accepted, *one.untold))
+    named = dict.fromkeys(words for one in records for words in (*one.accepted, *one.undetected))
     older = [
-        {*one.accepted, *one.untold}
+        {*one.accepted, *one.undetected}
         for one in records
-        if not one.rejected and len(one.accepted) + len(one.untold) < one.tried
+        if not one.rejected and len(one.accepted) + len(one.undetected) < one.tried
     ]
     left = [
         words
         for words in named
         if words not in rejected and all(words in passed for passed in older)
     ]
-    return Left(
+    return Survivors(
         tried=max([len(rejected | named.keys()), *(one.tried for one in records)]),
         accepted=[words for words in left if words in accepted],
-        untold=[words for words in left if words not in accepted],
+        undetected=[words for words in left if words not in accepted],
     )

@@ -15,7 +15,7 @@ from tokitai_cli.core.model.case import NON_FINITE
 from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.evidence.survivors import left_of
+from tokitai_cli.evidence.survivors import survivors_of
 
 Key = tuple[str, str, str, tuple[tuple[str, int], ...], str]
 
@@ -42,7 +42,7 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
     for case in cases:
         if case.verdict is not Verdict.VERIFIED:
             continue
-        for mutant in (one for one in case.mutants if not one.told):
+        for mutant in (one for one in case.mutants if not one.shown_only):
             key = (_key(case, mutant.output), mutant.kind)
             gathered.setdefault(key, []).append((case, mutant))
     made = []
@@ -63,8 +63,8 @@ def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
                 gathered.setdefault(key, []).append((case, record))
     for members in gathered.values():
         case, first = members[0]
-        left = left_of([one for _, one in members])
-        for words in (*left.accepted, *left.untold):
+        left = survivors_of([one for _, one in members])
+        for words in (*left.accepted, *left.undetected):
             accepted = [member.id for member, one in members if words in one.accepted]
             yield GroupRecord(
                 op=case.op,
@@ -102,7 +102,7 @@ _SAMPLED = (
 )
 
 
-def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
+def mark_vacuous(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[CaseRecord]:
     """`cases` with those that passed but prove nothing under another verdict, and the reason.
 
     Inconclusive: of a group in which some mutant kind was accepted and rejected by none of its
@@ -154,7 +154,7 @@ def settle(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> list[C
 
 def _tells(case: CaseRecord) -> bool:
     return any(
-        one.status == "rejected" and one.kind not in _ALWAYS_REJECTED and not one.told
+        one.status == "rejected" and one.kind not in _ALWAYS_REJECTED and not one.shown_only
         for one in case.mutants
     )
 

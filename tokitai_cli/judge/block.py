@@ -67,9 +67,11 @@ def judge_block(
         pattern=None,
         sample=SampleRecord(rows=block.rows.size, columns=block.columns.size, proof=proof.record),
     )
-    left_open = judged.open or (f"{buffer.name}: {proof.open}" if proof.open else "")
+    not_covered = judged.undecided or (
+        f"{buffer.name}: {proof.undecided}" if proof.undecided else ""
+    )
     return msgspec.structs.replace(
-        judged, record=record, failures=failures, open=left_open, difference=changed
+        judged, record=record, failures=failures, undecided=not_covered, difference=changed
     )
 
 
@@ -96,6 +98,6 @@ def _proof(buffer: BufferPlan, block: Block, arrays: Sequence[NDArray[Any]]) -> 
     found = Proof()
     for array in arrays:
         found = proved(given, array, buffer.dtype)
-        if found.failure or found.open:
+        if found.failure or found.undecided:
             break
     return found

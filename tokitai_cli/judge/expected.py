@@ -30,7 +30,7 @@ def reference_target(
         raise OracleError(
             f"the reference of {buffer.name} has the shape {list(reference.shape)}, "
             f"the output has {list(buffer.shape)}",
-            mend="return one value for each element of the output",
+            hint="return one value for each element of the output",
         )
     if form is not None:
         reference = clamped(np.ascontiguousarray(reference, dtype=np.float64), form)
@@ -72,7 +72,7 @@ def _check_constant(target: Target) -> None:
             f"the spec says that {target.name} is the constant {shown(target.constant)}, but its "
             f"reference at {shown_index(index_of(place, target.shape))} is "
             f"{shown(target.reference[place])}",
-            mend="say with `when` at which shapes it is, or remove `constant`",
+            hint="say with `when` at which shapes it is, or remove `constant`",
         )
 
 
@@ -96,7 +96,7 @@ def replay_target(buffer: BufferPlan, replay: Replay) -> Target:
         raise OracleError(
             f"the replay of {buffer.name} is {values.dtype} {list(values.shape)}, "
             f"wanted {buffer.dtype} {list(shape)}",
-            mend="return the rows that were asked for, in the output's dtype",
+            hint="return the rows that were asked for, in the output's dtype",
         )
     values = np.ascontiguousarray(values).reshape(-1)
     return Target(
@@ -138,7 +138,7 @@ def _integers(buffer: BufferPlan, reference: NDArray[Any]) -> NDArray[Any]:
         if not same:
             raise OracleError(
                 f"the reference of {buffer.name} is {reference.dtype} and does not fit {dtype}",
-                mend=f"return a reference of dtype {buffer.dtype}",
+                hint=f"return a reference of dtype {buffer.dtype}",
             )
         reference = cast
     reference = np.ascontiguousarray(reference)

@@ -33,15 +33,14 @@ Floats = NDArray[np.float64]
 
 
 class Factors(msgspec.Struct, frozen=True):
-    """Both matrices, the largest magnitude of each; whole: whether they hold whole numbers alone.
-
-    counted: up to where the kernel's accumulator holds every whole number.
-    """
+    """Both matrices, the largest magnitude of each."""
 
     left: NDArray[Any]
     right: NDArray[Any]
     sizes: tuple[float, float]
+    #: Whether they hold whole numbers alone.
     whole: bool
+    #: Up to where the kernel's accumulator holds every whole number.
     counted: float
 
     @property
@@ -106,14 +105,13 @@ def _times(matrix: NDArray[Any], vectors: Floats) -> Floats:
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What the vectors say of an output. record: None where nothing can be proved of these inputs.
+    """What the vectors say of an output."""
 
-    failure: a wrong element, in words; open: why wrong rows show no wrong element.
-    """
-
+    #: None where nothing can be proved of these inputs.
     record: ProofRecord | None = None
+    #: A wrong element, in words; open: why wrong rows show no wrong element.
     failure: str = ""
-    open: str = ""
+    undecided: str = ""
 
 
 def proved(given: Factors, output: NDArray[Any], dtype: str) -> Proof:
@@ -141,8 +139,8 @@ def proved(given: Factors, output: NDArray[Any], dtype: str) -> Proof:
     )  # fmt: skip
     if not wrong.size:
         return Proof(record)
-    failure, left_open = _told(given, output, dtype, wrong)
-    return Proof(record, failure, left_open)
+    failure, not_covered = _told(given, output, dtype, wrong)
+    return Proof(record, failure, not_covered)
 
 
 def _told(

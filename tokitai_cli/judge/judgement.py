@@ -38,11 +38,7 @@ from tokitai_cli.judge.structure import Difference, form_failures
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What the comparison says of a case. A vacuous case still reads verified here: `settle`.
-
-    reason: one sentence, empty where the verdict is verified. replay_fraction: share of the
-    elements of replayed outputs that the replay covers, None without a replay.
-    """
+    """What the comparison says of a case. A vacuous case still reads verified here: `settle`."""
 
     outputs: list[OutputRecord]
     mutants: list[MutantRecord]
@@ -50,7 +46,9 @@ class Judgement(msgspec.Struct, frozen=True):
     findings: list[FindingRecord]
     verdict: Verdict
     stage: Stage
+    #: One sentence, empty where the verdict is verified.
     reason: str
+    #: Share of the elements of replayed outputs that the replay covers, None without a replay.
     replay_fraction: float | None
     properties: list[PropertyRecord] = []
     changes: list[ChangesRecord] = []
@@ -252,8 +250,8 @@ def _verdict(
     if not judged:
         return Verdict.INCONCLUSIVE, "the case has no output: nothing was compared"
     for output in judged:
-        if output.open:
-            return Verdict.INCONCLUSIVE, output.open
+        if output.undecided:
+            return Verdict.INCONCLUSIVE, output.undecided
     if unjudged:
         return Verdict.INCONCLUSIVE, unjudged
     if case.expect_empty and all(output.record.elements for output in judged):

@@ -66,7 +66,7 @@ class OutputJudgement(msgspec.Struct, frozen=True):
     record: OutputRecord
     mutants: list[MutantRecord]
     failures: list[Failure]
-    open: str = ""
+    undecided: str = ""
     difference: Difference | None = None
     replayed: int | None = None
     changes: ChangesRecord | None = None
@@ -135,7 +135,7 @@ def judged_by_checks(
         record=record,
         mutants=mutants,
         changes=try_changes(reference, expectation, checks, given),
-        open=_open(case, record, checks),
+        undecided=_open(case, record, checks),
         replayed=None if replayed is None else replayed.size,
     )
 

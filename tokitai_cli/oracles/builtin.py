@@ -38,7 +38,7 @@ from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.replay import replay as in_single
-from tokitai_cli.oracles.variants.request import Asked, Wanted, wanted_of
+from tokitai_cli.oracles.variants.request import FormulaCall, Request, request_of
 from tokitai_cli.oracles.variants.single_product import block_of, product_of
 from tokitai_cli.oracles.variants.wrong_formulas import Change, Operation, Recorded
 from tokitai_cli.oracles.variants.wrong_outputs import recorded
@@ -94,8 +94,8 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     where float32 leaves no bound, or a profile that counts does not.
     """
     name = case.variant.oracle
-    wanted = wanted_of(request(case), str(file))
-    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    wanted = request_of(request(case), str(file))
+    asked = FormulaCall(function(name, file), dict(case.shape), dict(arrays), scalars(case))
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     if (block := _block(case, asked)) is not None:
         asked, plans = _within(case, asked, block)
@@ -118,7 +118,7 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     }
 
 
-def _block(case: Case, asked: Asked) -> Block | None:
+def _block(case: Case, asked: FormulaCall) -> Block | None:
     """The sampled block of a large product of two inputs; None where the formula is no such one."""
     oracle, plans = case.variant.by_formula, case.buffers_of(Role.OUTPUT, Role.INOUT)
     assert oracle is not None
@@ -139,7 +139,9 @@ def _block(case: Case, asked: Asked) -> Block | None:
     return Block(rows, columns, left, right, FORMATS[oracle.accumulate].countable)
 
 
-def _within(case: Case, asked: Asked, block: Block) -> tuple[Asked, tuple[BufferPlan, ...]]:
+def _within(
+    case: Case, asked: FormulaCall, block: Block
+) -> tuple[FormulaCall, tuple[BufferPlan, ...]]:
     """The block as a case of its own."""
     (plan,) = case.buffers_of(Role.OUTPUT, Role.INOUT)
     product = product_of(asked, plan.name)
@@ -149,17 +151,19 @@ def _within(case: Case, asked: Asked, block: Block) -> tuple[Asked, tuple[Buffer
     return block_of(asked, product, block.rows, block.columns), (part,)
 
 
-def _require_bound(plans: Iterable[BufferPlan], wanted: Wanted, formula: Recorded) -> None:
+def _require_bound(plans: Iterable[BufferPlan], wanted: Request, formula: Recorded) -> None:
     """Raise NotRunError where a sum is so long that float32 has no bound for it."""
     for plan in plans:
         total = formula.sum_of(plan.name)
         steps = wanted.rounds.get(plan.name, total.terms if total else 0)
         if total and plan.dtype != "float64" and steps * FORMATS["float32"].unit_roundoff > 0.25:
             said = f"a float32 sum of {total.terms} terms has no error bound"
-            raise NotRunError(said, mend="shorten it")
+            raise NotRunError(said, hint="shorten it")
 
 
-def _again(asked: Asked, wanted: Wanted, formula: Recorded, outputs: Arrays) -> Mapping[str, Any]:
+def _again(
+    asked: FormulaCall, wanted: Request, formula: Recorded, outputs: Arrays
+) -> Mapping[str, Any]:
     """Parts of the answer where a kernel has stored these outputs."""
     precision = msgspec.structs.replace(wanted.precision, outputs=dict(outputs))
     return answer(asked, msgspec.structs.replace(wanted, precision=precision), formula)
@@ -241,7 +245,7 @@ def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:
     """What the built-in formula `name` gives in float32, rounded to each output's dtype."""
-    asked = Asked(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = FormulaCall(function(name, file), dict(case.shape), dict(arrays), scalars(case))
     values = in_single(asked.call)
     return {
         plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))

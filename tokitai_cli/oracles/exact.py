@@ -41,5 +41,5 @@ def require_exact(
         raise NotRunError(
             f"profile {case.profile} is not applicable to this shape: {reason}",
             where=Location(file=case.loaded.path, key=f"profiles.{case.profile}"),
-            mend="choose a shape with a shorter sum, or another profile",
+            hint="choose a shape with a shorter sum, or another profile",
         )

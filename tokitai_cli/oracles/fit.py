@@ -15,10 +15,10 @@ from tokitai_cli.core.errors import Location, SpecError
 from tokitai_cli.core.model.case import BufferPlan, Case, Role
 from tokitai_cli.oracles.case_request import Arrays, request, scalars, shapes
 from tokitai_cli.oracles.formula import NoRuleError
-from tokitai_cli.oracles.formula.known import ClaimError
+from tokitai_cli.oracles.formula.known import ReductionError
 from tokitai_cli.oracles.user.answer_parts import AnswerError
 from tokitai_cli.oracles.variants.answer import evaluated
-from tokitai_cli.oracles.variants.request import Asked, wanted_of
+from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 from tokitai_cli.oracles.variants.wrong_outputs import recorded
 
 # Elements of a case on which a built-in formula is tried before a run.
@@ -30,10 +30,10 @@ def placed(case: Case, name: str, key: str = "oracle") -> Iterator[None]:
     """What a built-in formula raises is a misfit of the spec; SpecError says which."""
     try:
         yield
-    except ClaimError as error:
+    except ReductionError as error:
         raise _misfit(case, str(error), "", error.key) from None
     except AnswerError as error:
-        raise _misfit(case, f"oracle {name}: {error}", error.mend, key) from None
+        raise _misfit(case, f"oracle {name}: {error}", error.hint, key) from None
     except NoRuleError as error:
         raise _misfit(case, f"oracle {name}: {error}", "write an oracle of your own", key) from None
     except KeyError as error:
@@ -55,8 +55,8 @@ def require(case: Case, name: str, key: str, file: Path, function: Callable[...,
     case = small
     plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
     arrays = {plan.name: np.zeros(plan.shape, numpy_dtype(plan.dtype)) for plan in plans}
-    wanted = wanted_of(request(case), str(file))
-    asked = Asked(function, dict(case.shape), dict(arrays), scalars(case))
+    wanted = request_of(request(case), str(file))
+    asked = FormulaCall(function, dict(case.shape), dict(arrays), scalars(case))
     with placed(case, name, key):
         formula = recorded(asked, wanted)
         found = evaluated(asked, wanted)
@@ -96,6 +96,6 @@ def require_outputs(plans: Iterable[BufferPlan], case: Case, name: str, given: A
             raise _misfit(case, said, "")
 
 
-def _misfit(case: Case, message: str, mend: str, key: str = "oracle") -> SpecError:
+def _misfit(case: Case, message: str, hint: str, key: str = "oracle") -> SpecError:
     where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
-    return SpecError(message, where=where, mend=mend)
+    return SpecError(message, where=where, hint=hint)

@@ -98,11 +98,11 @@ class Given(msgspec.Struct, frozen=True):
 
 
 # Inputs of a part of the rows -> what the sums of these rows must be, and their own error.
-Wanted = Callable[[Given, slice], tuple[Floats, Floats]]
+RowSums = Callable[[Given, slice], tuple[Floats, Floats]]
 Builder = Callable[[Given], StatedProperty | None]
 
 
-def one(given: Given, part: slice) -> tuple[Floats, Floats]:
+def unit_sums(given: Given, part: slice) -> tuple[Floats, Floats]:
     """1 for each row, without an error."""
     count = len(range(*part.indices(given.rows[0])))
     return np.ones(count), np.zeros(count)
@@ -117,7 +117,7 @@ def remainder(given: Given, part: slice) -> tuple[Floats, Floats]:
     return want, 4 * g.shape[1] * _OWN * size
 
 
-def row_sum(wanted: Wanted) -> Builder:
+def row_sum(wanted: RowSums) -> Builder:
     """Sum of each row against what `wanted` says of it."""
 
     def build(given: Given) -> StatedProperty:
@@ -296,7 +296,7 @@ def _finite(sizes: Floats) -> Floats:
 # By oracle and name: the output that it is stated of, and what states it.
 PROPERTIES: Mapping[str, Mapping[str, tuple[str, Builder]]] = {
     "softmax.fwd": {
-        "row-sum": ("y", row_sum(one)),
+        "row-sum": ("y", row_sum(unit_sums)),
         "shift-invariance": ("y", shifted_rows),
         "permutation-equivariance": ("y", permuted("x")),
     },

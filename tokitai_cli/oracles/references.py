@@ -140,18 +140,18 @@ def _require_properties(case: Case) -> None:
         key = f"variants.{case.variant_name}.properties[{index}]"
         if asked.name not in known:
             where = Location(file=case.loaded.path, key=f"{key}.name")
-            mend = (
+            hint = (
                 near(asked.name, known)
                 if known
                 else f"only {', '.join(sorted(PROPERTIES))} state any"
             )
             said = f"oracle {oracle} states no property {asked.name}"
-            raise SpecError(said, where=where, mend=mend)
+            raise SpecError(said, where=where, hint=hint)
         stated = known[asked.name][0]
         if asked.output and asked.output != stated:
             where = Location(file=case.loaded.path, key=f"{key}.output")
             said = f"oracle {oracle} states {asked.name} of {stated}, not of {asked.output}"
-            raise SpecError(said, where=where, mend=f"write {stated}")
+            raise SpecError(said, where=where, hint=f"write {stated}")
 
 
 def is_user(name: str) -> bool:
@@ -164,5 +164,5 @@ def _file(case: Case, name: str, key: str) -> Path:
     file = builtin.file_of(name)
     if file is None:
         where = Location(file=case.loaded.path, key=f"variants.{case.variant_name}.{key}")
-        raise SpecError(f"unknown {key} {name!r}", where=where, mend=near(name, names()))
+        raise SpecError(f"unknown {key} {name!r}", where=where, hint=near(name, names()))
     return file

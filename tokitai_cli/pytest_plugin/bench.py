@@ -14,7 +14,7 @@ from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence import encoding
-from tokitai_cli.run.case_run import Subject
+from tokitai_cli.run.case_run import RunContext
 from tokitai_cli.run.session import Session
 
 
@@ -31,7 +31,7 @@ class Served(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct):
     """What is known of one spec file: its cases by group, and results by number."""
 
-    subject: Subject
+    subject: RunContext
     groups: dict[str, list[BatchCase]]
     served: dict[int, Served] = msgspec.field(default_factory=dict)
     judged: dict[str, list[GroupRecord]] = msgspec.field(default_factory=dict)
@@ -71,7 +71,7 @@ class Bench:
         if case.group not in file.judged:
             group = [self._served(file, one).record for one in file.groups[case.group]]
             file.judged[case.group] = evidence.groups(group)
-        (record,) = evidence.settle([own.record], file.judged[case.group])
+        (record,) = evidence.mark_vacuous([own.record], file.judged[case.group])
         return msgspec.structs.replace(own, record=record)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Bench:
             file.served[case.number] = served
         return file.served[case.number]
 
-    def _serve(self, subject: Subject, case: BatchCase) -> Served:
+    def _serve(self, subject: RunContext, case: BatchCase) -> Served:
         if self._session is None:  # all files have the same settings
             self._session = Session(subject.options.settings, notes_into(self._notes))
         device = self._session.device(devices.get(case.device))

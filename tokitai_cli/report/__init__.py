@@ -1,13 +1,13 @@
 """Finished evidence as files for people and programs."""
 
-from tokitai_cli.report.format import Look
+from tokitai_cli.report.format import ReportOptions
 from tokitai_cli.report.render import (
     EVIDENCE_FORMATS,
     INDEX_FILES,
     INDEX_FORMATS,
     PLAIN,
     check_format,
-    check_look,
+    check_report_options,
     file_name,
     render,
     render_index,
@@ -19,9 +19,9 @@ __all__ = [
     "INDEX_FILES",
     "INDEX_FORMATS",
     "PLAIN",
-    "Look",
+    "ReportOptions",
     "check_format",
-    "check_look",
+    "check_report_options",
     "file_name",
     "render",
     "render_index",

@@ -13,16 +13,14 @@ if TYPE_CHECKING:  # `--help` reads the table, and evidence is much to load
     from tokitai_cli.core.model.evidence import Evidence
 
 
-class Look(msgspec.Struct, frozen=True):
-    """How a report is asked for.
+class ReportOptions(msgspec.Struct, frozen=True):
+    """How a report is asked for."""
 
-    cache: folder of the user's own for compiled templates, for what lies there is executed; None: none.
-    templates: folder whose templates go before those of the same names that ship.
-    plots: with pictures, where the format can hold them.
-    """
-
+    #: Folder of the user's own for compiled templates, for what lies there is executed; None: none.
     cache: Path | None = None
+    #: Folder whose templates go before those of the same names that ship.
     templates: Path | None = None
+    #: With pictures, where the format can hold them.
     plots: bool = False
 
 
@@ -30,13 +28,14 @@ class Format(msgspec.Struct, frozen=True):
     """One format: its name, the suffix of its files, and what it makes of evidence or an index.
 
     Both give the file's bytes, piece by piece, so that no report need be held whole; None where the
-    format has no such form. `index` gets all cases of the index too, spec by spec. index_file: name of
-    the index in a batch's folder. needs: library of an extra that it is made with.
+    format has no such form. `index` gets all cases of the index too, spec by spec.
     """
 
     name: str
     suffix: str
-    evidence: Callable[[Evidence, Look], Iterable[bytes]] | None
-    index: Callable[[BatchIndex, Iterable[IndexCase], Look], Iterable[bytes]] | None
+    evidence: Callable[[Evidence, ReportOptions], Iterable[bytes]] | None
+    index: Callable[[BatchIndex, Iterable[IndexCase], ReportOptions], Iterable[bytes]] | None
+    #: Name of the index in a batch's folder.
     index_file: str = ""
+    #: Library of an extra that it is made with.
     needs: str = ""

@@ -10,7 +10,7 @@ from tokitai_cli.core.model.batch_record import BatchIndex, Cell, Failure, SpecS
 from tokitai_cli.core.model.verdict import Verdict, worst
 from tokitai_cli.core.model.wording import counts_text, shape_text
 from tokitai_cli.evidence.queries import FINE
-from tokitai_cli.report.format import Look
+from tokitai_cli.report.format import ReportOptions
 
 MOST_DETAILED = 20
 MOST_LISTED = 200
@@ -29,9 +29,10 @@ class MatrixRow(msgspec.Struct, frozen=True):
 
 
 class MatrixTable(msgspec.Struct, frozen=True):
-    """The matrix of one spec. profiles: heads of the columns; empty text where cells join them."""
+    """The matrix of one spec."""
 
     spec: SpecSummary
+    #: Heads of the columns; empty text where cells join them.
     profiles: list[str]
     rows: list[MatrixRow]
     more: int
@@ -52,10 +53,10 @@ class IndexOutline(msgspec.Struct, frozen=True):
     shapes_joined: bool
 
 
-def index_context(index: BatchIndex, look: Look | None = None) -> dict[str, Any]:
+def index_context(index: BatchIndex, report_options: ReportOptions | None = None) -> dict[str, Any]:
     """What templates of an index may use; with pictures where the `look` asks for them."""
     shown: list[Any] = []
-    if look is not None and look.plots:
+    if report_options is not None and report_options.plots:
         from tokitai_cli.report import canvas, figures
 
         shown = canvas.svgs(figures.figures_of_index(index))

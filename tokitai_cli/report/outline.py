@@ -13,7 +13,7 @@ from tokitai_cli.core.model.metrics import METRICS, named
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.evidence import queries
-from tokitai_cli.report.format import Look
+from tokitai_cli.report.format import ReportOptions
 
 MOST_DETAILED = 20
 MOST_ROWS = 2000
@@ -35,11 +35,7 @@ class Rejection(msgspec.Struct, frozen=True):
 
 
 class Flat(msgspec.Struct, frozen=True):
-    """A flat limit on one output of a variant, over all cases that it holds for, beside the bound.
-
-    worst: largest value of the check; over_bound: largest error over the derived bound in these
-    cases, None without one; zeros: cases in which an output of zeros would be within the limit.
-    """
+    """A flat limit on one output of a variant, over all cases that it holds for, beside the bound."""
 
     variant: str
     output: str
@@ -48,8 +44,11 @@ class Flat(msgspec.Struct, frozen=True):
     against: str
     limit: Number
     cases: int
+    #: Largest value of the check.
     worst: Number | None
+    #: Largest error over the derived bound in these cases, None without one.
     over_bound: Number | None
+    #: Cases in which an output of zeros would be within the limit.
     zeros: int
 
 
@@ -69,7 +68,7 @@ class Log(msgspec.Struct, frozen=True):
     more: int
 
 
-class Place(msgspec.Struct, frozen=True):
+class OutlineDevice(msgspec.Struct, frozen=True):
     """A device that cases ran on, with the first line of its compilers' versions."""
 
     name: str
@@ -79,10 +78,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A check or property of a variant over all cases that it judged, with the spec's reason for it.
-
-    value: the largest that was measured; None where the limit is not one for all, or nothing was.
-    """
+    """A check or property of a variant over all cases that it judged, with the spec's reason for it."""
 
     variant: str
     name: str
@@ -91,6 +87,7 @@ class Limit(msgspec.Struct, frozen=True):
     limit: Number | None
     tolerances: str
     why: str
+    #: The largest that was measured; None where the limit is not one for all, or nothing was.
     value: Number | None
     cases: int
 
@@ -112,13 +109,13 @@ class Outline(msgspec.Struct, frozen=True):
     policies: list[Policy]
     logs: list[Log]
     smallest_failing: list[queries.Smallest]
-    left_open: list[str]
+    not_covered: list[str]
     kernels: list[tuple[str, KernelRecord]]
-    places: list[Place]
+    places: list[OutlineDevice]
     limits: list[Limit]
 
 
-def context(evidence: Evidence, look: Look | None = None) -> dict[str, Any]:
+def context(evidence: Evidence, report_options: ReportOptions | None = None) -> dict[str, Any]:
     """What templates of evidence may use; with pictures where the `look` asks for them."""
     return {
         "headline": headline(evidence),
@@ -128,7 +125,9 @@ def context(evidence: Evidence, look: Look | None = None) -> dict[str, Any]:
         "reason": queries.reason(evidence),
         "decision": queries.decision,
         "shape": shape_text,
-        "figures": _figures(evidence) if look is not None and look.plots else [],
+        "figures": _figures(evidence)
+        if report_options is not None and report_options.plots
+        else [],
     }
 
 
@@ -169,7 +168,7 @@ def outline(evidence: Evidence) -> Outline:
         policies=_policies(cases),
         logs=_logs(evidence),
         smallest_failing=queries.smallest_failing(cases),
-        left_open=queries.left_open(evidence),
+        not_covered=queries.not_covered(evidence),
         kernels=list(evidence.contract.variants.items()) if evidence.contract else [],
         places=_places(evidence),
         limits=_limits(evidence.contract, cases),
@@ -191,7 +190,7 @@ def bins(histogram: dict[str, int]) -> list[tuple[str, int]]:
     return sorted(histogram.items(), key=lambda item: float(item[0]))
 
 
-def _places(evidence: Evidence) -> list[Place]:
+def _places(evidence: Evidence) -> list[OutlineDevice]:
     found = []
     for name in dict.fromkeys(case.device for case in evidence.cases):
         device = evidence.devices[name]
@@ -200,7 +199,7 @@ def _places(evidence: Evidence) -> list[Place]:
             for build in evidence.builds.values()
             if build.device == name and build.compiler is not None
         )
-        found.append(Place(name, device.device_class, device.arch, "; ".join(compilers)))
+        found.append(OutlineDevice(name, device.device_class, device.arch, "; ".join(compilers)))
     return found
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tokitai_cli.core.errors import UsageError, near
-from tokitai_cli.report.format import Look
+from tokitai_cli.report.format import ReportOptions
 from tokitai_cli.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import Evidence
 
-PLAIN = Look()
+PLAIN = ReportOptions()
 # Names that --format takes for evidence, and for the index of a batch.
 EVIDENCE_FORMATS = tuple(name for name, one in FORMATS.items() if one.evidence is not None)
 INDEX_FORMATS = tuple(name for name, one in FORMATS.items() if one.index is not None)
@@ -23,16 +23,16 @@ INDEX_FILES = {name: FORMATS[name].index_file for name in INDEX_FORMATS}
 def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
     """`name`, where it is one `of` the formats. Raises UsageError for another one."""
     if name not in of:
-        raise UsageError(f"--format {name}: unknown report format", mend=near(name, of))
+        raise UsageError(f"--format {name}: unknown report format", hint=near(name, of))
     _check_library(FORMATS[name].needs, f"--format {name}")
     return name
 
 
-def check_look(look: Look) -> None:
+def check_report_options(report_options: ReportOptions) -> None:
     """Raise UsageError where no report can be made like that: no folder of templates, no matplotlib."""
-    if look.templates is not None and not look.templates.is_dir():
-        raise UsageError(f"--templates {look.templates}: no folder is there")
-    if look.plots:
+    if report_options.templates is not None and not report_options.templates.is_dir():
+        raise UsageError(f"--templates {report_options.templates}: no folder is there")
+    if report_options.plots:
         _check_library("matplotlib", "--plots")
 
 
@@ -40,7 +40,7 @@ def _check_library(name: str, option: str) -> None:
     import importlib.util
 
     if name and importlib.util.find_spec(name) is None:
-        raise UsageError(f"{option}: {name} is not there", mend="pip install 'tokitai[plots]'")
+        raise UsageError(f"{option}: {name} is not there", hint="pip install 'tokitai[plots]'")
 
 
 def file_name(name: str, format: str) -> str:
@@ -48,14 +48,14 @@ def file_name(name: str, format: str) -> str:
     return f"{name}{FORMATS[format].suffix}"
 
 
-def render(evidence: Evidence, format: str, look: Look = PLAIN) -> bytes:
+def render(evidence: Evidence, format: str, report_options: ReportOptions = PLAIN) -> bytes:
     """Evidence in one of EVIDENCE_FORMATS, from its own fields alone.
 
     Raises UsageError for another format, and for a user's template that cannot be used.
     """
     made = FORMATS[check_format(format)].evidence
     assert made is not None
-    return b"".join(made(evidence, look))
+    return b"".join(made(evidence, report_options))
 
 
 def statement(evidence: Evidence, name: str, sha256: str) -> bytes:
@@ -66,7 +66,10 @@ def statement(evidence: Evidence, name: str, sha256: str) -> bytes:
 
 
 def render_index(
-    index: BatchIndex, format: str, cases: Iterable[IndexCase] = (), look: Look = PLAIN
+    index: BatchIndex,
+    format: str,
+    cases: Iterable[IndexCase] = (),
+    report_options: ReportOptions = PLAIN,
 ) -> Iterator[bytes]:
     """Index of a batch in one of INDEX_FORMATS, piece by piece; JUnit needs its `cases`, spec by spec.
 
@@ -74,4 +77,4 @@ def render_index(
     """
     made = FORMATS[check_format(format, of=INDEX_FORMATS)].index
     assert made is not None
-    return iter(made(index, cases, look))
+    return iter(made(index, cases, report_options))

@@ -28,7 +28,7 @@ from tokitai_cli.core import resources
 from tokitai_cli.core.errors import Location, UsageError
 from tokitai_cli.core.storage import file_sha256
 from tokitai_cli.core.version import __version__
-from tokitai_cli.report.format import Look
+from tokitai_cli.report.format import ReportOptions
 from tokitai_cli.report.raw import made
 
 Printed = Callable[[object], str]
@@ -58,35 +58,37 @@ class Target:
         self.names = names
 
 
-def rendered(target: Target, template: str, look: Look, context: Mapping[str, Any]) -> str:
+def rendered(
+    target: Target, template: str, report_options: ReportOptions, context: Mapping[str, Any]
+) -> str:
     """What a template gives. Raises UsageError for a fault in a user's own template."""
-    return "".join(generated(target, template, look, context))
+    return "".join(generated(target, template, report_options, context))
 
 
 def generated(
-    target: Target, template: str, look: Look, context: Mapping[str, Any]
+    target: Target, template: str, report_options: ReportOptions, context: Mapping[str, Any]
 ) -> Iterator[str]:
     """The same piece by piece."""
     try:
-        yield from _environment(target, look).get_template(template).generate(context)
+        yield from _environment(target, report_options).get_template(template).generate(context)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        if look.templates is None:
+        if report_options.templates is None:
             raise
         line = error.lineno if isinstance(error, TemplateSyntaxError) else 0
-        file = getattr(error, "filename", None) or look.templates / template
+        file = getattr(error, "filename", None) or report_options.templates / template
         raise UsageError(
             f"the template cannot be used: {error}",
             where=Location(Path(file), line),
-            mend="the shipped templates lie in reports/templates; take one as a start",
+            hint="the shipped templates lie in reports/templates; take one as a start",
         ) from error
 
 
 @functools.lru_cache(maxsize=16)
-def _environment(target: Target, look: Look) -> SandboxedEnvironment:
+def _environment(target: Target, report_options: ReportOptions) -> SandboxedEnvironment:
     """Environment of a target; compiling costs more than all else in a report."""
     folders = [resources.templates_dir()]
-    if look.templates is not None:
-        folders.insert(0, look.templates)
+    if report_options.templates is not None:
+        folders.insert(0, report_options.templates)
     pattern = f"{__version__}-{file_sha256(target.source)[:16]}-%s.template"
     environment = SandboxedEnvironment(
         loader=FileSystemLoader(folders),
@@ -96,7 +98,9 @@ def _environment(target: Target, look: Look) -> SandboxedEnvironment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=None if look.cache is None else _TemplateCache(str(look.cache), pattern),
+        bytecode_cache=None
+        if report_options.cache is None
+        else _TemplateCache(str(report_options.cache), pattern),
     )
     environment.filters.update(shell=shlex.join, **target.names)
     environment.globals.update(target.names)

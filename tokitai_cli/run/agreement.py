@@ -81,14 +81,12 @@ def _joined(known: AgreementRecord, more: AgreementRecord) -> AgreementRecord:
 
 
 class Apart(msgspec.Struct, frozen=True):
-    """Elements compared, those whose bits differ, and the largest distance between two of them.
-
-    largest: for floating point the representable values from one to the other (infinite where one
-    alone is NaN), for integers and bool their difference.
-    """
+    """Elements compared, those whose bits differ, and the largest distance between two of them."""
 
     elements: int
     differing: int
+    #: For floating point the representable values from one to the other (infinite where one alone is
+    #: NaN), for integers and bool their difference.
     largest: float
 
 

@@ -47,7 +47,7 @@ _KNOWN_FAILURES = {
 }
 
 
-def draft(case: Case, device: str, options: RunOptions) -> CaseRecord:
+def new_record(case: Case, device: str, options: RunOptions) -> CaseRecord:
     """Record of a case that has not come to an end, which is a fault of the tool until it has."""
     return CaseRecord(
         id=case.id,

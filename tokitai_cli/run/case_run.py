@@ -23,7 +23,7 @@ from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.judge import Judgement
 from tokitai_cli.oracles import references
 from tokitai_cli.run import child
-from tokitai_cli.run.case_record import draft, ended, failed, in_light_of_bugs, judged
+from tokitai_cli.run.case_record import ended, failed, in_light_of_bugs, judged, new_record
 from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
 from tokitai_cli.run.run_options import RunOptions
@@ -33,38 +33,36 @@ from tokitai_cli.spec import plan
 Outputs = Mapping[str, NDArray[Any]]
 
 
-class Subject(msgspec.Struct, frozen=True):
-    """What the cases of one spec run with.
-
-    sources: path in the spec by sha256, of what the run began with. oracles: name -> identity. arrays:
-    where those of failing cases are kept, None where they are not; all_arrays: of the others too.
-    with_outputs: the outputs of the first repetition are asked for.
-    """
+class RunContext(msgspec.Struct, frozen=True):
+    """What the cases of one spec run with."""
 
     options: RunOptions
+    #: Path in the spec by sha256, of what the run began with.
     sources: Mapping[str, str]
+    #: Name -> identity.
     oracles: Mapping[str, str]
+    #: Where those of failing cases are kept, None where they are not.
     arrays: Path | None = None
+    #: Of the others too.
     all_arrays: bool = False
+    #: The outputs of the first repetition are asked for.
     with_outputs: bool = False
 
 
 class CaseOutcome(msgspec.Struct, frozen=True):
-    """Record of a case, and what of it differs from run to run.
-
-    outputs: those of the first repetition, where they were asked for.
-    """
+    """Record of a case, and what of it differs from run to run."""
 
     record: CaseRecord
     times_ns: tuple[int, ...] = ()
     log: str = ""
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    #: Those of the first repetition, where they were asked for.
     outputs: Outputs | None = None
     oracle_log: str = ""
 
 
 def run_case(
-    subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+    subject: RunContext, case: Case, device: DeviceSession, prepared: Preparation
 ) -> CaseOutcome:
     """Verdict of the case on the device. `prepared` is asked only when it is needed.
 
@@ -91,10 +89,10 @@ def run_case(
     return CaseOutcome(record, seconds=attempt.clock.seconds)
 
 
-def stopped(subject: Subject, case: Case, device: str) -> CaseOutcome:
+def stopped(subject: RunContext, case: Case, device: str) -> CaseOutcome:
     """Outcome of a case that was being tried when the run was stopped."""
     reason = "the run was stopped during this case"
-    record = draft(case, device, subject.options)
+    record = new_record(case, device, subject.options)
     return CaseOutcome(ended(record, Verdict.INTERRUPTED, Stage.RUN, reason))
 
 
@@ -113,10 +111,10 @@ def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outp
         return None
 
 
-def watched_case(subject: Subject, prepared: Preparation, device: DeviceSession) -> CaseOutcome:
+def watched_case(subject: RunContext, prepared: Preparation, device: DeviceSession) -> CaseOutcome:
     """Outcome of the case under a tool that alone judges it: verified where it came to its end."""
     case, clock = prepared.case, Clock()
-    record = draft(case, device.name, subject.options)
+    record = new_record(case, device.name, subject.options)
     try:
         built = clock.timed(Stage.BUILD, lambda: device.built(case))
         record = msgspec.structs.replace(record, build=built.key)
@@ -146,14 +144,14 @@ class _Attempt:
     """A case on its way; `draft` is its record so far, and `clock` knows the stage."""
 
     def __init__(
-        self, subject: Subject, case: Case, device: DeviceSession, prepared: Preparation
+        self, subject: RunContext, case: Case, device: DeviceSession, prepared: Preparation
     ) -> None:
         self._subject = subject
         self._case = case
         self._device = device
         self._prepared = prepared
         self.clock = Clock()
-        self.draft = draft(case, device.name, subject.options)
+        self.draft = new_record(case, device.name, subject.options)
         self.source_sha256 = ""
 
     def outcome(self) -> CaseOutcome:
@@ -161,7 +159,7 @@ class _Attempt:
         case, device, clock = self._case, self._device, self.clock
         if not device.probe.available:
             probe = device.probe
-            missing = f"{probe.missing} ({probe.mend})" if probe.mend else probe.missing
+            missing = f"{probe.missing} ({probe.hint})" if probe.hint else probe.missing
             return CaseOutcome(ended(self.draft, Verdict.INADMISSIBLE, Stage.PROBE, missing))
         built = clock.timed(Stage.BUILD, lambda: device.built(case))
         self.draft = msgspec.structs.replace(self.draft, build=built.key)
@@ -293,7 +291,7 @@ def _copied(outputs: Outputs) -> dict[str, NDArray[Any]]:
     return {name: array.copy() for name, array in outputs.items()}
 
 
-def _check_unchanged(subject: Subject, case: Case, source: str) -> None:
+def _check_unchanged(subject: RunContext, case: Case, source: str) -> None:
     """Raise SpecError where oracle or `source` (sha256 of what was built) are not those that the run
     began with.
 
@@ -310,9 +308,9 @@ def _check_unchanged(subject: Subject, case: Case, source: str) -> None:
         raise _changed(subject, variant.source)
 
 
-def _changed(subject: Subject, what: str) -> SpecError:
+def _changed(subject: RunContext, what: str) -> SpecError:
     name = subject.options.called or subject.options.loaded.path.name
-    return SpecError(f"{name}: {what} was changed while it was verified", mend="run it again")
+    return SpecError(f"{name}: {what} was changed while it was verified", hint="run it again")
 
 
 def _ended_by(error: Exception, what: Sequence[str]) -> tuple[Verdict, str]:

@@ -27,7 +27,7 @@ def built(loaded: LoadedSpec, arch: str) -> Iterator[Path]:
     for name in loaded.spec.variants:
         case = plan.example(loaded, name)
         if case is None:
-            raise SpecError(f"the variant {name} has no case", mend="see `tokitai show`")
+            raise SpecError(f"the variant {name} has no case", hint="see `tokitai show`")
         request = build.harness_request(case)
         path = request.source
         if not is_machine_code(path):

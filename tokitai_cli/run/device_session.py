@@ -266,6 +266,6 @@ def device_record(device: Device, probe: Probe, told: Iterable[Fact] = ()) -> De
             for fact in (*probe.facts, *new)
         ],
         missing=probe.missing,
-        mend=probe.mend,
+        hint=probe.hint,
         non_claims=list(device.non_claims),
     )

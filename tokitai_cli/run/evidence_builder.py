@@ -50,10 +50,11 @@ _NO_REDUCTION = "that no output is a reduction is the spec's own word: no droppe
 class Chosen(msgspec.Struct, frozen=True):
     """What the selected variants are made of.
 
-    sources by sha256 of their bytes; oracles: name -> sha256 of the text that decides what it says.
+    sources by sha256 of their bytes.
     """
 
     sources: dict[str, SourceRecord] = msgspec.field(default_factory=dict)
+    #: Name -> sha256 of the text that decides what it says.
     oracles: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -61,13 +62,13 @@ class Past(msgspec.Struct, frozen=True):
     """A run whose cases came to their ends before the recorder saw them, maybe on other machines.
 
     When it started and finished (ISO 8601), the wall time between in seconds, and the tool that ran.
-    missing: what the reason of a case in a vacuous group says besides, empty where the run is whole.
     """
 
     started: str
     finished: str
     seconds: float
     tool: ToolRecord
+    #: What the reason of a case in a vacuous group says besides, empty where the run is whole.
     missing: str = ""
 
 
@@ -207,7 +208,7 @@ def _settled(
     cases: Sequence[CaseRecord], groups: Sequence[GroupRecord], missing: str
 ) -> list[CaseRecord]:
     """`cases` after their groups were judged; `missing` is added to what is said of vacuous ones."""
-    settled = evidence.settle(cases, groups)
+    settled = evidence.mark_vacuous(cases, groups)
     if not missing:
         return settled
     return [

@@ -91,7 +91,7 @@ def schema_text(what: str) -> str:
         "index": functools.partial(evidence.schema, BatchIndex, INDEX_SCHEMA),
     }
     if what not in schemas:
-        raise UsageError(f"unknown schema {what!r}", mend=near(what, schemas))
+        raise UsageError(f"unknown schema {what!r}", hint=near(what, schemas))
     return json.dumps(schemas[what](), indent=1)
 
 

@@ -28,7 +28,7 @@ from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.evidence import Outcome
 from tokitai_cli.run.agreement import agreement
-from tokitai_cli.run.case_run import CaseOutcome, Subject, stopped
+from tokitai_cli.run.case_run import CaseOutcome, RunContext, stopped
 from tokitai_cli.run.device_session import Built, device_record
 from tokitai_cli.run.evidence_builder import EvidenceBuilder, choose
 from tokitai_cli.run.prepare import Preparation
@@ -38,7 +38,7 @@ from tokitai_cli.run.session import Session
 from tokitai_cli.spec import plan
 
 # Cases that run together, each prepared once for all devices and passes that it meets.
-Lot = Sequence[Preparation]
+CaseGroup = Sequence[Preparation]
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -49,12 +49,12 @@ class RunOutcome(msgspec.Struct, frozen=True):
     ended_by: BaseException | None = None
 
 
-class Pass(Protocol):
+class DevicePass(Protocol):
     """One way in which cases meet a device: as they are, or under a tool."""
 
     name: str
 
-    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
         """Outcome of each case."""
 
     @property
@@ -66,23 +66,23 @@ class Pass(Protocol):
         """The device, as far as it is known by now."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class DevicePasses(msgspec.Struct, frozen=True):
     """A device, and the passes over each case on it; their outcomes are one in the evidence."""
 
     device: str
-    passes: tuple[Pass, ...]
+    passes: tuple[DevicePass, ...]
 
 
 class PlainPass:
     """Cases one after the other, in one child where they share an artifact."""
 
-    def __init__(self, session: Session, subject: Subject, device: Device, probe: Probe) -> None:
+    def __init__(self, session: Session, subject: RunContext, device: Device, probe: Probe) -> None:
         self.name = device.name
         self._session = session
         self._subject = subject
         self._device = session.device(device, probe)
 
-    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
         """Outcome of each case."""
         run = self._session.run
         return [run(self._subject, one.case, self._device, one) for one in lot]
@@ -140,10 +140,10 @@ class Run:
         self.cases = self._planned.cases
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> RunContext:
         """What the cases run with."""
         options, chosen = self._options, self._recorder.chosen
-        return Subject(
+        return RunContext(
             options,
             sources={digest: source.path for digest, source in chosen.sources.items()},
             oracles=chosen.oracles,
@@ -158,7 +158,7 @@ class Run:
         """Keep what a reader of the evidence should know, and who runs it knows."""
         self._recorder.notes.append(note)
 
-    def over(self, places: Sequence[Place], lots: Sequence[Sequence[Case]]) -> RunOutcome:
+    def over(self, places: Sequence[DevicePasses], lots: Sequence[Sequence[Case]]) -> RunOutcome:
         """Run every lot at every place and write the evidence, whatever ends it.
 
         Raises the error of a run that ended before it had a case.
@@ -184,7 +184,7 @@ class Run:
 
         return self._finished(work, passes)
 
-    def _lot(self, lot: Lot, places: Sequence[Place]) -> None:
+    def _lot(self, lot: CaseGroup, places: Sequence[DevicePasses]) -> None:
         met = {place.device: self._met(lot, place) for place in places}
         for at, one in enumerate(lot):
             given = {device: outcomes[at].outputs for device, outcomes in met.items()}
@@ -192,7 +192,7 @@ class Run:
                 agreement(one.case, given), deterministic=one.case.variant.deterministic
             )
 
-    def _met(self, lot: Lot, place: Place) -> list[CaseOutcome]:
+    def _met(self, lot: CaseGroup, place: DevicePasses) -> list[CaseOutcome]:
         """Outcomes of the cases on one device, in all passes."""
         position = len(self._recorder.cases) + 1
         name = lot[0].case.id + (" and others" if len(lot) > 1 else "")
@@ -212,7 +212,9 @@ class Run:
             self._listener(CaseFinished(outcome.record, at, self._total))
         return outcomes
 
-    def _finished(self, work: Callable[[], Outcome | None], passes: Sequence[Pass]) -> RunOutcome:
+    def _finished(
+        self, work: Callable[[], Outcome | None], passes: Sequence[DevicePass]
+    ) -> RunOutcome:
         recorder, ended_by = self._recorder, None
         recorder.tool = evidence.begin_tool_record()  # git answers while the cases run
         try:
@@ -261,7 +263,7 @@ def verify(
         passes = [PlainPass(session, run.subject, device, probe) for device, probe in chosen]
         if options.build_only:
             return run.only_build(passes)
-        places = [Place(one.name, (one,)) for one in passes]
+        places = [DevicePasses(one.name, (one,)) for one in passes]
         return run.over(places, [(case,) for case in run.cases])
 
 

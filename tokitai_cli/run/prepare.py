@@ -118,11 +118,11 @@ def _check_size(case: Case, repetitions: int) -> None:
         raise NotRunError(
             f"the case needs about {child.size_text(needed)} of memory, "
             f"and {child.size_text(available)} are free",
-            mend="choose a smaller shape, or a machine with more memory",
+            hint="choose a smaller shape, or a machine with more memory",
         )
     if fault := plan.oversize(case):
         size = child.size_text(needed)
-        raise NotRunError(f"{fault}; the case would need about {size}", mend="use a smaller shape")
+        raise NotRunError(f"{fault}; the case would need about {size}", hint="use a smaller shape")
 
 
 def _record(name: str, drawn: inputs.Drawn) -> InputRecord:

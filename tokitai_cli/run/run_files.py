@@ -38,7 +38,7 @@ def check_no_file(out: Path) -> None:
     for place in (out, *out.parents):
         if place.exists():
             if not place.is_dir():
-                raise UsageError(f"--out {out}: {place} is a file", mend="name a folder")
+                raise UsageError(f"--out {out}: {place} is a file", hint="name a folder")
             return
 
 
@@ -74,19 +74,21 @@ def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path
     path = folder / report.file_name(options.name, "json")
     evidence.write(found, path)
     files = [path]
-    look = msgspec.structs.replace(options.look, cache=_template_cache())
+    report_options = msgspec.structs.replace(options.report_options, cache=_template_cache())
     for kind in options.formats:
         if kind != "json":
             other = folder / report.file_name(options.name, kind)
-            text = report.render(found, kind, look)
+            text = report.render(found, kind, report_options)
             evidence.write_file(other, text, durable=False)  # it can be made again from the JSON
             files.append(other)
     return tuple(files)
 
 
-def render_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
+def render_file(
+    path: Path, kind: str, report_options: report.ReportOptions = report.PLAIN
+) -> bytes:
     """An evidence file in another format. Raises EvidenceError and UsageError."""
-    return report.render(evidence.read(path), kind, look)
+    return report.render(evidence.read(path), kind, report_options)
 
 
 def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
@@ -96,17 +98,17 @@ def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:
     a folder in the place of a file.
     """
     if out is None:
-        raise UsageError("several formats do not fit stdout", mend="name a folder with --out")
+        raise UsageError("several formats do not fit stdout", hint="name a folder with --out")
     path = Path(out)
     (first, *others) = files
     folder = path if others else path.parent
     check_no_file(folder)
     if not others and path.is_dir():
-        raise UsageError(f"--out {out}: it is a folder", mend=f"name a file: {path / first}")
+        raise UsageError(f"--out {out}: it is a folder", hint=f"name a file: {path / first}")
     if not others and not folder.is_dir():
         raise UsageError(f"--out {out}: the folder {folder} is not there")
     if others and (fault := _unwritable(folder)):
-        raise UsageError(f"--out {out}: {fault}", mend="name another folder")
+        raise UsageError(f"--out {out}: {fault}", hint="name another folder")
     for name, data in files.items():
         evidence.write_file(folder / name if others else path, data)
 

@@ -33,11 +33,7 @@ Numbers = str | int | Sequence[int | str]
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """Options of one run.
-
-    called: how a command line names the spec, where that is not by the path that it was read from.
-    rerun: shell words that repeat the run, where the selection does not say them.
-    """
+    """Options of one run."""
 
     loaded: LoadedSpec
     selection: Selection
@@ -46,12 +42,14 @@ class RunOptions(msgspec.Struct, frozen=True):
     out: Path = Path("reports")
     name: str = ""
     formats: tuple[str, ...] = ("md",)
-    look: report.Look = report.Look()
+    report_options: report.ReportOptions = report.ReportOptions()
     save_arrays: bool = False
     save_all_arrays: bool = False
     build_only: bool = False
     verb: str = "verify"
+    #: How a command line names the spec, where that is not by the path that it was read from.
     called: str = ""
+    #: Shell words that repeat the run, where the selection does not say them.
     rerun: str = ""
 
 
@@ -77,7 +75,7 @@ def run_options(
     check_text(loaded.path)
     name = name or loaded.spec.op
     if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
-        raise UsageError(f"--name: longer than {MAX_NAME_BYTES} bytes", mend="use a shorter name")
+        raise UsageError(f"--name: longer than {MAX_NAME_BYTES} bytes", hint="use a shorter name")
     return RunOptions(
         loaded=loaded,
         selection=Selection(
@@ -92,7 +90,7 @@ def run_options(
         out=Path(given["out"]),
         name=name,
         formats=given["format"],
-        look=look_of(given),
+        report_options=report_options_of(given),
         save_arrays=given["save_arrays"],
         save_all_arrays=given["save_all_arrays"],
         build_only=given.get("build_only", False),
@@ -105,8 +103,8 @@ def check_surroundings() -> None:
     try:
         Path.cwd()
     except OSError:
-        mend = "change to a folder that is there"
-        raise UsageError("the working folder is not there any more", mend=mend) from None
+        hint = "change to a folder that is there"
+        raise UsageError("the working folder is not there any more", hint=hint) from None
     process.temporary_base()
 
 
@@ -119,7 +117,7 @@ def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict
     options = {name: one for name, one in options_of(verb).items() if one.front == front}
     for name in given:
         if name not in options:
-            raise UsageError(f"{verb} has no option {flag(name)}", mend=near(name, options))
+            raise UsageError(f"{verb} has no option {flag(name)}", hint=near(name, options))
     found = {}
     for name, option in options.items():
         value = given.get(name)
@@ -129,12 +127,14 @@ def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict
     return found
 
 
-def look_of(given: Mapping[str, Any]) -> report.Look:
+def report_options_of(given: Mapping[str, Any]) -> report.ReportOptions:
     """How reports are asked for. Raises UsageError where that cannot be."""
     folder = given["templates"]
-    look = report.Look(templates=Path(folder) if folder else None, plots=given["plots"])
-    report.check_look(look)
-    return look
+    report_options = report.ReportOptions(
+        templates=Path(folder) if folder else None, plots=given["plots"]
+    )
+    report.check_report_options(report_options)
+    return report_options
 
 
 def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
@@ -158,8 +158,8 @@ def _value(option: Option, value: Any) -> Any:
 def _filled(option: Option, word: str) -> str:
     """`word`. Raises UsageError where it is empty, which would mean all without a word of it."""
     if not word.strip():
-        mend = f"write {option.flag} {option.metavar}, or leave the option out"
-        raise UsageError(f"{option.flag}: an empty value", mend=mend)
+        hint = f"write {option.flag} {option.metavar}, or leave the option out"
+        raise UsageError(f"{option.flag}: an empty value", hint=hint)
     if len(word.encode(errors="surrogateescape")) > _MAX_BYTES:
         raise UsageError(f"{option.flag}: longer than {_MAX_BYTES} bytes")
     if _CONTROLS.search(word):
@@ -187,7 +187,7 @@ def _limited(option: Option, value: Any) -> Any:
     if option.kind is Kind.SECONDS and not (math.isfinite(value) and value > 0):
         raise UsageError(f"{where}: seconds, more than 0")
     if least is not None and value < least:
-        raise UsageError(f"{where}: at least {least}", mend=_MENDS.get(option.name, ""))
+        raise UsageError(f"{where}: at least {least}", hint=_MENDS.get(option.name, ""))
     if most is not None and value > most:
         raise UsageError(f"{where}: at most {most}")
     return value
@@ -198,18 +198,18 @@ def check_text(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        mend = "rename the folder or file, or run in a UTF-8 locale (LC_ALL=C.UTF-8)"
-        raise SpecError("the path is no UTF-8 text", where=Location(path), mend=mend) from None
+        hint = "rename the folder or file, or run in a UTF-8 locale (LC_ALL=C.UTF-8)"
+        raise SpecError("the path is no UTF-8 text", where=Location(path), hint=hint) from None
     if _CONTROLS.search(str(path)):
         message = "a line break or another control character in the path"
-        raise SpecError(message, where=Location(path), mend="rename the folder or file")
+        raise SpecError(message, where=Location(path), hint="rename the folder or file")
 
 
 def _shapes(loaded: LoadedSpec, shapes: Mapping[str, Numbers]) -> dict[str, tuple[int, ...]]:
     for name in shapes:
         if name not in loaded.spec.params:
             raise UsageError(
-                f"{loaded.spec.op} has no parameter {name}", mend=near(name, loaded.spec.params)
+                f"{loaded.spec.op} has no parameter {name}", hint=near(name, loaded.spec.params)
             )
     return {name: values(name, value) for name, value in shapes.items()}
 
@@ -221,5 +221,5 @@ def values(name: str, given: Numbers) -> tuple[int, ...]:
     for part in parts:
         found |= dict.fromkeys(expand_values(name, part) if isinstance(part, str) else (part,))
     if not found:
-        raise UsageError(f"{flag(name)}: no value given", mend="leave it out, or give one")
+        raise UsageError(f"{flag(name)}: no value given", hint="leave it out, or give one")
     return tuple(found)

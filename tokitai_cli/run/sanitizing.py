@@ -24,9 +24,9 @@ from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.run.case_record import ended, in_light_of_bugs
-from tokitai_cli.run.case_run import CaseOutcome, Subject, watched_case
+from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
 from tokitai_cli.run.device_session import DeviceSession, device_record
-from tokitai_cli.run.loop import Lot, Place, PlainPass, Run, RunOutcome
+from tokitai_cli.run.loop import CaseGroup, DevicePasses, PlainPass, Run, RunOutcome
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.session import Session
@@ -44,7 +44,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     has no sanitizer.
     """
     if options.device == "all" and not options.settings.sanitize:
-        raise UsageError("sanitize runs on one device", mend=f"name it: --device {SANITIZED[0]}")
+        raise UsageError("sanitize runs on one device", hint=f"name it: --device {SANITIZED[0]}")
     if options.build_only:
         raise UsageError("sanitize --build-only: only what runs can be watched")
     chosen = devices.choose(options.device, options.settings)
@@ -59,7 +59,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
         lots.setdefault(case.variant_name, []).append(case)
     with Session(options.settings, listener) as session:
         places = [
-            Place(
+            DevicePasses(
                 device.name,
                 watches(kit, run.subject, device, options.settings, listener)
                 or (PlainPass(session, run.subject, device, kit.probe),),
@@ -72,8 +72,8 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
 def check_sanitized(device: str) -> None:
     """Raise UsageError where nothing watches the device."""
     if device in devices.names() and device not in SANITIZED:
-        mend = f"use --device {' or '.join(SANITIZED)}"
-        raise UsageError(f"there is no sanitizer for the device {device}", mend=mend)
+        hint = f"use --device {' or '.join(SANITIZED)}"
+        raise UsageError(f"there is no sanitizer for the device {device}", hint=hint)
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -94,8 +94,8 @@ def tools(device: Device, probe: Probe, *, case_by_case: bool = False) -> Tools:
         try:
             found = device.sanitizers()
         except InadmissibleError as error:
-            missing, mend = error.message, error.mend
-            probe = msgspec.structs.replace(probe, available=False, missing=missing, mend=mend)
+            missing, hint = error.message, error.hint
+            probe = msgspec.structs.replace(probe, available=False, missing=missing, hint=hint)
     found = tuple(one for one in found if not (case_by_case and one.unexecuted))
     usable = tuple(one for one in found if not one.missing)
     facts = tuple(Fact(one.tool, one.version, one.program) for one in usable if one.program)
@@ -110,7 +110,7 @@ def tools(device: Device, probe: Probe, *, case_by_case: bool = False) -> Tools:
 
 
 def watches(
-    found: Tools, subject: Subject, device: Device, settings: Settings, listener: Listener
+    found: Tools, subject: RunContext, device: Device, settings: Settings, listener: Listener
 ) -> tuple[WatchedPass, ...]:
     """A pass over the cases for each tool."""
     return tuple(
@@ -124,7 +124,7 @@ class WatchedPass:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: RunContext,
         device: Device,
         found: Tools,
         sanitizer: Sanitizer,
@@ -157,14 +157,14 @@ class WatchedPass:
         """Everything that was built so far."""
         return self._builds.values()
 
-    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
         """Outcome of each case under the tool."""
         together, quiet = self._in_one_child(lot)
         if quiet or len(lot) == 1 or not self._sanitizer.program:
             return together
         return [self._in_one_child([one])[0][0] for one in lot]
 
-    def _in_one_child(self, lot: Lot) -> tuple[list[CaseOutcome], bool]:
+    def _in_one_child(self, lot: CaseGroup) -> tuple[list[CaseOutcome], bool]:
         """Outcomes of cases that share a child, and whether the tool found nothing in any."""
         with process.temporary_folder(prefix="watch-") as folder:
             watched = self._sanitizer.under(self._device, folder)
@@ -188,7 +188,7 @@ class WatchedPass:
 class LoggedPass(WatchedPass):
     """Cases under a tool that tells what it found when a case ends; their outputs are not compared."""
 
-    def outcomes(self, lot: Lot) -> list[CaseOutcome]:
+    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
         """Outcome of each case under the tool."""
         with process.temporary_folder(prefix="watch-") as folder:
             watched = self._sanitizer.under(self._device, folder)

@@ -10,7 +10,7 @@ from tokitai_cli.core.model.device import Device, Probe
 from tokitai_cli.core.model.events import Listener, silent
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.run import child
-from tokitai_cli.run.case_run import CaseOutcome, Subject, run_case
+from tokitai_cli.run.case_run import CaseOutcome, RunContext, run_case
 from tokitai_cli.run.device_session import Built, DeviceSession
 from tokitai_cli.run.prepare import Preparation
 
@@ -61,7 +61,7 @@ class Session:
 
     def run(
         self,
-        subject: Subject,
+        subject: RunContext,
         case: Case,
         device: DeviceSession,
         prepared: Preparation | None = None,

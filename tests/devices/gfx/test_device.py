@@ -109,7 +109,7 @@ def test_without_a_compiler_for_amd_gpus_it_says_how_to_get_one(
     monkeypatch.setenv(gfx_compiler.CHOSEN, str(tmp_path / "no-clang"))
     evidence = run("gemm-bw", tmp_path, shapes=SHAPE, device="gfx")
     assert evidence.verdict is Verdict.INADMISSIBLE
-    assert "tokitai[gfx]" in evidence.devices["gfx"].mend
+    assert "tokitai[gfx]" in evidence.devices["gfx"].hint
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx1030", "gfx1200"])
@@ -117,7 +117,7 @@ def test_other_architectures_are_refused(arch: str) -> None:
     probe = devices.get("gfx").probe(DeviceOptions(arch=arch))
     assert not probe.available
     assert arch in probe.missing
-    assert "gfx1101" in probe.mend
+    assert "gfx1101" in probe.hint
 
 
 ARGUMENTS = """

@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_an_error_of_the_spec(
     assert caught.value.where is not None
     assert caught.value.where.line
     assert place in str(caught.value.where)
-    assert caught.value.mend
+    assert caught.value.hint
     assert caught.value.exit_code == 2
 
 
@@ -252,10 +252,12 @@ def test_types_that_a_symbol_does_not_tell_are_held_by_their_size() -> None:
     assert [one.kind for one in told] == ["unknown", "unknown", "scalar", "scalar"]
     assert set(told[2].dtypes) == {"float32", "int32", "uint32"}
     assert parameters.limits(told[3]) == (-(1 << 31), (1 << 32) - 1)
-    wide = msgspec.structs.replace(kernel.told.args[2], size=12)
-    odd = msgspec.structs.replace(kernel.told.args[0], value_kind="image")
-    told_odd = msgspec.structs.replace(kernel.told, args=[odd, *kernel.told.args[1:2], wide])
-    changed = msgspec.structs.replace(kernel, name="scale", told=told_odd)
+    wide = msgspec.structs.replace(kernel.metadata.args[2], size=12)
+    odd = msgspec.structs.replace(kernel.metadata.args[0], value_kind="image")
+    told_odd = msgspec.structs.replace(
+        kernel.metadata, args=[odd, *kernel.metadata.args[1:2], wide]
+    )
+    changed = msgspec.structs.replace(kernel, name="scale", metadata=told_odd)
     assert [one.kind for one in parameters.parameters(changed)] == ["struct", "unknown", "struct"]
 
 

@@ -149,7 +149,7 @@ def test_rocm_without_anything(machine: Path) -> None:
     assert found.missing.endswith("remains inadmissible")
     for word in ("/dev/kfd", "no AMD GPU", "no hipcc or amdclang++"):
         assert word in found.missing
-    assert "--build-only" not in found.mend
+    assert "--build-only" not in found.hint
     with pytest.raises(BuildError, match="no hipcc"):
         devices.get("rocm").recipe(OPTIONS, {}, ())
 
@@ -158,7 +158,7 @@ def test_rocm_with_a_compiler_alone_can_build(machine: Path) -> None:
     program(machine, "hipcc")
     found = probe("rocm")
     assert (found.available, found.buildable) == (False, True)
-    assert "--build-only compiles here" in found.mend
+    assert "--build-only compiles here" in found.hint
     assert facts(found, "arch") == [("gfx1101", "default")]
 
 
@@ -290,10 +290,10 @@ def test_the_probe_says_for_which_architectures_libraries_are_there(
     found = probe("rocm", arch="gfx1101")
     assert facts(found, "builds for") == [("gfx900, gfx90a, gfx1030", str(folder))]
     assert f"no device library for gfx1101 in {folder}" in found.missing
-    assert found.mend.endswith("compiles here for gfx900 or gfx90a or gfx1030, with --arch")
+    assert found.hint.endswith("compiles here for gfx900 or gfx90a or gfx1030, with --arch")
     known = probe("rocm", arch="gfx90a:xnack-")
     assert "device library" not in known.missing
-    assert known.mend.endswith("--build-only compiles here")
+    assert known.hint.endswith("--build-only compiles here")
 
 
 def test_amdclang_serves_where_there_is_no_hipcc(

@@ -20,7 +20,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.oracles.formula import NoRuleError, Precision, loosen, rsqrt, stored
 from tokitai_cli.oracles.formula.precision import ULPS
 from tokitai_cli.oracles.variants.answer import answer
-from tokitai_cli.oracles.variants.request import Asked, Wanted
+from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.run import specs
 
 CORPUS = Path(__file__).parents[3] / "docs" / "examples" / "llm_kernels"
@@ -68,9 +68,9 @@ def sums(params, inputs, scalars):
 
 
 def answered(formula: Any, outputs: dict[str, str], **wanted: Any) -> dict[str, dict[str, Any]]:
-    asked = Asked(formula, {"n": 33}, {"x": X}, {"eps": 0.1})
+    asked = FormulaCall(formula, {"n": 33}, {"x": X}, {"eps": 0.1})
     settings: dict[str, Any] = {"precision": Precision(), "file": __file__} | wanted
-    return answer(asked, Wanted(outputs, **settings))
+    return answer(asked, Request(outputs, **settings))
 
 
 def above(parts: dict[str, Any]) -> Any:
@@ -95,7 +95,7 @@ def test_a_formula_judges_by_its_bound_and_tells_its_changes(tmp_path: Path) -> 
     (changes,) = next(case for case in evidence.cases if case.variant == "right").changes
     assert changes.tried > 4
     assert not changes.accepted
-    assert "line 3, sum: the last term dropped" not in changes.untold
+    assert "line 3, sum: the last term dropped" not in changes.undetected
     assert any("changes of the formula" in one.text for one in evidence.statements)
 
 
@@ -131,10 +131,10 @@ def test_a_profile_on_which_a_change_alters_nothing_does_not_reject_it(tmp_path:
     tiny, zero = (case.changes[0] for case in evidence.cases)
     last = "line 3, sum: the last term dropped"
     assert last in tiny.accepted
-    assert last not in {*zero.accepted, *zero.untold, *zero.rejected}
+    assert last not in {*zero.accepted, *zero.undetected, *zero.rejected}
     assert zero.rejected
     for one in (tiny, zero):
-        assert one.tried == len({*one.accepted, *one.untold, *one.rejected})
+        assert one.tried == len({*one.accepted, *one.undetected, *one.rejected})
     assert {case.verdict for case in evidence.cases} == {Verdict.INCONCLUSIVE}
     left = {group.kind: group.status for group in evidence.groups}
     assert left[last] == "accepted"
@@ -209,8 +209,8 @@ def sums(params, inputs, scalars):
     (tmp_path / "formula.py").write_text(formula, encoding="utf-8")
     x = np.ones((4, 2), np.float32)
     x[:, 1] = [-1, -1 + 2.0**-24, 1, -2]
-    asked = Asked(lambda p, i, s: {"y": (i["x"] * 0.1).sum(axis=-1) > 0.0}, {}, {"x": x}, {})
-    told = answer(asked, Wanted({"y": "bool"}, Precision(), __file__))["y"]
+    asked = FormulaCall(lambda p, i, s: {"y": (i["x"] * 0.1).sum(axis=-1) > 0.0}, {}, {"x": x}, {})
+    told = answer(asked, Request({"y": "bool"}, Precision(), __file__))["y"]
     assert told["allowed"].dtype == bool
     assert (told["allowed"] != told["reference"]).any(axis=0).tolist() == [True, True, False, False]
     cases = run(path, tmp_path, shapes={"rows": 40}).cases
@@ -272,8 +272,8 @@ def test_a_nan_that_a_formula_writes_out_is_due() -> None:
     def cut(params: Any, inputs: Any, scalars: Any) -> dict[str, Any]:
         return {"y": np.where(np.isnan(inputs["x"]), np.nan, np.clip(inputs["x"], 0.0, 2.0))}
 
-    wanted = Wanted(outputs={"y": "float32"}, precision=Precision(), file=__file__)
-    found = answer(Asked(cut, {}, {"x": x}, {}), wanted)["y"]
+    wanted = Request(outputs={"y": "float32"}, precision=Precision(), file=__file__)
+    found = answer(FormulaCall(cut, {}, {"x": x}, {}), wanted)["y"]
     assert np.array_equal(found["reference"], [1.0, np.nan, 2.0], equal_nan=True)
     assert "may_be_nan" not in found
 

@@ -29,8 +29,8 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
     the file cannot be written.
     """
     if (loaded.path.stem, loaded.path) in spec.builtin():
-        mend = "copy it, with its kernel, and name the copy"
-        raise UsageError(f"{loaded.spec.op} ships with the tool: it is left as it is", mend=mend)
+        hint = "copy it, with its kernel, and name the copy"
+        raise UsageError(f"{loaded.spec.op} ships with the tool: it is left as it is", hint=hint)
     text, done, refused = loaded.text, 0, []
     for one in advice:
         if not one.edits:
@@ -44,7 +44,7 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
         text, done = new, done + 1
     if done:
         if spec.file_bytes(loaded) != storage.read_plain(loaded.path):
-            raise UsageError(f"{loaded.path} has changed meanwhile", mend="run it again")
+            raise UsageError(f"{loaded.path} has changed meanwhile", hint="run it again")
         try:
             storage.write(loaded.path, text.encode())
         except OSError as error:

@@ -36,13 +36,11 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """What cannot be told now, and the edits that mend it.
-
-    needless: a key of the spec that may go; none is ever taken away by `apply`.
-    """
+    """What cannot be told now, and the edits that mend it."""
 
     text: str
     edits: tuple[Edit, ...] = ()
+    #: A key of the spec that may go; none is ever taken away by `apply`.
     needless: str = ""
 
     @property

@@ -16,8 +16,8 @@ from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.draws import CANDIDATES
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
-from tokitai_cli.evidence.left_open import NON_FINITE
-from tokitai_cli.evidence.survivors import left_of
+from tokitai_cli.evidence.not_covered import NON_FINITE
+from tokitai_cli.evidence.survivors import survivors_of
 from tokitai_cli.run.prepare import Prepared
 
 _SECONDS = 20.0
@@ -49,8 +49,10 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
                 f"{name}: no change of the formula alters {output}: nothing scores its checks"
             )
         yield from _of_checks(name, variant, found)
-        untold = {output: set(left_of(records).untold) for output, records in found.items()}
-        proposed = list(_of_profiles(loaded, name, untold, missing))
+        undetected = {
+            output: set(survivors_of(records).undetected) for output, records in found.items()
+        }
+        proposed = list(_of_profiles(loaded, name, undetected, missing))
         yield from proposed
         missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
         yield from _of_kinds(loaded, name, missing)
@@ -77,18 +79,20 @@ def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
 def _wrong(judgement: judge.Judgement) -> Iterator[ChangesRecord]:
     """What became of changes of the formula, and of the wrong outputs that any output is tried with."""
     yield from judgement.changes
-    kept = [one for one in judgement.mutants if not one.told]
+    kept = [one for one in judgement.mutants if not one.shown_only]
     for output in dict.fromkeys(one.output for one in kept):
         every = [
             (one.status, f"the wrong output {one.kind}") for one in kept if one.output == output
         ]
         ends = ("accepted", "not-eligible", "rejected")
-        accepted, untold, rejected = ([words for end, words in every if end == one] for one in ends)
+        accepted, undetected, rejected = (
+            [words for end, words in every if end == one] for one in ends
+        )
         yield ChangesRecord(
             output=output,
-            tried=len(accepted) + len(untold) + len(rejected),
+            tried=len(accepted) + len(undetected) + len(rejected),
             accepted=accepted,
-            untold=untold,
+            undetected=undetected,
             rejected=rejected,
             rows=0,
         )
@@ -98,7 +102,7 @@ def _of_checks(
     name: str, variant: Variant, found: Mapping[str, Sequence[ChangesRecord]]
 ) -> Iterator[Advice]:
     for output, records in found.items():
-        accepted = left_of(records).accepted
+        accepted = survivors_of(records).accepted
         if not accepted:
             continue
         bounded = any(
@@ -113,13 +117,13 @@ def _of_checks(
 
 
 def _of_profiles(
-    loaded: LoadedSpec, name: str, untold: Mapping[str, set[str]], asked: set[str]
+    loaded: LoadedSpec, name: str, undetected: Mapping[str, set[str]], asked: set[str]
 ) -> Iterator[Advice]:
     """The profiles that tell most of what none of the spec's does, until none tells more.
 
     asked: of several that tell as much, these go first.
     """
-    left = {(output, words) for output, every in untold.items() for words in every}
+    left = {(output, words) for output, every in undetected.items() for words in every}
     if not left:
         return
     told = _told_by_candidates(loaded, name, left)

@@ -10,7 +10,7 @@ from tokitai_cli.core.errors import OracleError
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.judged import ChangesRecord, Score
 from tokitai_cli.core.model.settings import Settings
-from tokitai_cli.evidence.survivors import left_of
+from tokitai_cli.evidence.survivors import survivors_of
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
 from tokitai_cli.spec import plan
 
@@ -84,14 +84,14 @@ def _score(variant: str, cases: Sequence[Case]) -> Iterator[Score]:
         for one in judgement.changes:
             found[one.output].append(one)
     for output, records in found.items():
-        left = left_of(records)
+        left = survivors_of(records)
         yield Score(
             variant=variant,
             output=output,
             shape=dict(cases[0].shape),
             tried=left.tried,
             accepted=left.accepted,
-            untold=left.untold,
+            undetected=left.undetected,
             profiles=profiles,
             skipped=skipped,
         )

@@ -24,14 +24,13 @@ _WRITTEN_OUT = re.compile(r"\(\s*([^()]+?)\s*\+\s*(\d+)(\s*-\s*1)?\s*\)\s*//\s*(
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """A comparison that some shape should meet, and the params that decide it.
-
-    said: of a variant without such a shape; why: of a shape that is one.
-    """
+    """A comparison that some shape should meet, and the params that decide it."""
 
     names: tuple[str, ...]
     comparison: str
+    #: Of a variant without such a shape.
     said: str
+    #: Of a shape that is one.
     why: str
 
     def met(self, shape: Shape) -> bool:

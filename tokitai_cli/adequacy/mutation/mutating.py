@@ -50,16 +50,18 @@ class Trial(msgspec.Struct, frozen=True):
 
     change: Change
     end: End
-    told: str = ""
+    message: str = ""
 
 
 class TrialReport(msgspec.Struct, frozen=True):
-    """All changes of a spec's sources. cases: how many each had to pass; seconds: of the whole."""
+    """All changes of a spec's sources."""
 
     op: str
     device: str
+    #: How many each had to pass.
     cases: int
     trials: list[Trial]
+    #: Of the whole.
     seconds: float
 
     def count(self, end: End) -> int:
@@ -101,7 +103,7 @@ def _mutate(options: RunOptions, jobs: int, progress: Progress) -> TrialReport:
     if code := [one for one in cases if is_machine_code(build.source_path(one))]:
         raise UsageError(
             f"{code[0].variant.source} is machine code, which has no text to change",
-            mend="`tokitai show OP --score` tries changes of the formulas",
+            hint="`tokitai show OP --score` tries changes of the formulas",
         )
     bench = _Bench(device, probe, settings, cases)
     work = [(source, change) for source in bench.sources for change in bench.changes(source)]

@@ -37,20 +37,20 @@ _SKIPPED = {"template_parameter_list", "template_argument_list", "static_assert_
 
 
 class Change(msgspec.Struct, frozen=True):
-    """`text` in the place of `begin` to `end` of the file; kind: what is changed.
-
-    before, after: the lines that hold the place, without and with the change; line: the first's number.
-    kernels: names among those wanted that reach the place.
-    """
+    """`text` in the place of `begin` to `end` of the file."""
 
     path: Path
     begin: int
     end: int
     text: str
+    #: What is changed.
     kind: str
+    #: The first's number.
     line: int
+    #: The lines that hold the place, without and with the change.
     before: str
     after: str
+    #: Names among those wanted that reach the place.
     kernels: frozenset[str]
 
     def applied(self, source: str) -> str:
@@ -94,7 +94,7 @@ def _lines(source: str, begin: int, end: int, text: str) -> tuple[int, str, str]
     return line, source[first:last], after
 
 
-Place = tuple[int, int, str, str]
+Site = tuple[int, int, str, str]
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
     def __init__(self, plain: str, shift: int) -> None:
         self._plain = plain
         self._shift = shift
-        self._rules: Mapping[str, Callable[[Any], Iterator[Place]]] = {
+        self._rules: Mapping[str, Callable[[Any], Iterator[Site]]] = {
             "binary_expression": self._binary,
             "assignment_expression": self._assignment,
             "unary_expression": self._unary,
@@ -121,7 +121,7 @@ class _Reader:
             "array_declarator": self._shared,
         }
 
-    def read(self, node: Any) -> Iterator[Place]:
+    def read(self, node: Any) -> Iterator[Site]:
         """The places of the node and of all below it."""
         if node.type in _SKIPPED or node.type.startswith("preproc"):
             return
@@ -136,30 +136,30 @@ class _Reader:
     def _text(self, node: Any) -> str:
         return self._plain[node.start_byte + self._shift : node.end_byte + self._shift]
 
-    def _swapped(self, node: Any, table: Mapping[str, str], kind: str) -> Iterator[Place]:
+    def _swapped(self, node: Any, table: Mapping[str, str], kind: str) -> Iterator[Site]:
         operator = node.child_by_field_name("operator")
         if operator is not None and operator.type in table:
             yield operator.start_byte, operator.end_byte, table[operator.type], kind
 
-    def _binary(self, node: Any) -> Iterator[Place]:
+    def _binary(self, node: Any) -> Iterator[Site]:
         yield from self._swapped(node, _OPERATORS, "operator")
         yield from self._swapped(node, _BOUNDS, "bound")
 
-    def _assignment(self, node: Any) -> Iterator[Place]:
+    def _assignment(self, node: Any) -> Iterator[Site]:
         yield from self._swapped(node, _UPDATES, "operator")
 
-    def _unary(self, node: Any) -> Iterator[Place]:
+    def _unary(self, node: Any) -> Iterator[Site]:
         operator = node.child_by_field_name("operator")
         if operator is not None and operator.type in ("-", "!", "~"):
             yield operator.start_byte, operator.end_byte, "", "operator"
 
-    def _subscript(self, node: Any) -> Iterator[Place]:
+    def _subscript(self, node: Any) -> Iterator[Site]:
         indices = node.child_by_field_name("indices")
         if indices is not None and indices.named_child_count == 1:
             end = indices.named_children[0].end_byte
             yield end, end, " + 1", "index"
 
-    def _number(self, node: Any) -> Iterator[Place]:
+    def _number(self, node: Any) -> Iterator[Site]:
         text = self._text(node)
         is_float = not text.startswith(("0x", "0X")) and re.search(r"[.eEfF]", text)
         zero = not text.strip("0.fFuUlL")
@@ -169,7 +169,7 @@ class _Reader:
             new = "1" if zero else f"({text} + 1)"
         yield node.start_byte, node.end_byte, new, "constant"
 
-    def _call(self, node: Any) -> Iterator[Place]:
+    def _call(self, node: Any) -> Iterator[Site]:
         function = node.child_by_field_name("function")
         if function is None:
             return
@@ -180,35 +180,35 @@ class _Reader:
         if match and _WHOLE.fullmatch(match["type"]):
             yield function.start_byte, function.end_byte, "static_cast<unsigned char>", "cast"
 
-    def _cast(self, node: Any) -> Iterator[Place]:
+    def _cast(self, node: Any) -> Iterator[Site]:
         kind = node.child_by_field_name("type")
         if kind is not None and _WHOLE.fullmatch(self._text(kind)):
             yield kind.start_byte, kind.end_byte, "unsigned char", "cast"
 
-    def _choice(self, node: Any) -> Iterator[Place]:
+    def _choice(self, node: Any) -> Iterator[Site]:
         for side in ("consequence", "alternative"):
             chosen = node.child_by_field_name(side)
             if chosen is not None:
                 yield node.start_byte, node.end_byte, f"({self._text(chosen)})", "bound"
 
-    def _guard(self, node: Any) -> Iterator[Place]:
+    def _guard(self, node: Any) -> Iterator[Site]:
         condition = node.child_by_field_name("condition")
         inner = node.child_by_field_name("consequence")
         if condition is not None and inner is not None and inner.type == "return_statement":
             yield condition.start_byte, condition.end_byte, "(false)", "bound"
 
-    def _coordinate(self, node: Any) -> Iterator[Place]:
+    def _coordinate(self, node: Any) -> Iterator[Site]:
         argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
         if argument is not None and field is not None and self._text(argument) in _COORDINATES:
             new = _AXES.get(self._text(field))
             if new is not None:
                 yield field.start_byte, field.end_byte, new, "index"
 
-    def _barrier(self, node: Any) -> Iterator[Place]:
+    def _barrier(self, node: Any) -> Iterator[Site]:
         if re.match(r"\w*", self._text(node))[0] in _BARRIERS:  # type: ignore[index]
             yield node.start_byte, node.end_byte, ";", "barrier"
 
-    def _shared(self, node: Any) -> Iterator[Place]:
+    def _shared(self, node: Any) -> Iterator[Site]:
         size, outer = node.child_by_field_name("size"), node
         while outer.type == "array_declarator":
             outer = outer.parent

@@ -8,7 +8,7 @@ from tokitai_cli.adequacy.mutation.mutating import End, Trial, TrialReport
 from tokitai_cli.core.model.wording import plural
 
 
-def told(report: TrialReport) -> Iterator[str]:
+def summary_lines(report: TrialReport) -> Iterator[str]:
     """Lines: every survivor with its diff, what was not counted and why, and the share."""
     for one in report.trials:
         if one.end is End.SURVIVED:
@@ -17,7 +17,7 @@ def told(report: TrialReport) -> Iterator[str]:
     for one in report.trials:
         if one.end is End.EQUIVALENT:
             change = one.change
-            yield f"equivalent, {change.path.name}:{change.line}, {change.kind}: {one.told}"
+            yield f"equivalent, {change.path.name}:{change.line}, {change.kind}: {one.message}"
     kinds = dict.fromkeys(one.change.kind for one in report.trials)
     for kind in kinds:
         ends = [one.end for one in report.trials if one.change.kind == kind]

@@ -14,7 +14,7 @@ try:
 except ImportError as error:
     raise UsageError(
         f"other machines need packages that are not installed ({error})",
-        mend="pip install 'tokitai[cluster]'",
+        hint="pip install 'tokitai[cluster]'",
     ) from error
 
 from tokitai_cli.batch.cluster.dask_executor import DaskExecutor
@@ -52,7 +52,7 @@ def open_executor(
     if bool(scheduler) == (cluster_file is not None):
         raise UsageError(
             "other machines need either --scheduler or --cluster",
-            mend="--scheduler tls://HOST:8786, or --cluster PROFILE.yaml --jobs N",
+            hint="--scheduler tls://HOST:8786, or --cluster PROFILE.yaml --jobs N",
         )
     if cluster_file is not None:
         target = read_profile(cluster_file, jobs, tls)

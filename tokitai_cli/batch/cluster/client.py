@@ -34,14 +34,12 @@ _END_SECONDS = 5.0
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of what was sent: `data` of its replies, or in `fault` why there are none.
-
-    alien: the worker could not even load the task, since its tool is another one or is missing.
-    """
+    """What became of what was sent: `data` of its replies, or in `fault` why there are none."""
 
     key: str
     data: bytes = b""
     fault: str = ""
+    #: The worker could not even load the task, since its tool is another one or is missing.
     alien: bool = False
 
 
@@ -266,7 +264,7 @@ def _connect(target: Any, security: Any) -> Any:
     except (OSError, TimeoutError) as error:
         raise ExecutorError(
             f"no Dask scheduler answers at {target}: {error_line(error)}",
-            mend="start one with `dask scheduler`, or check address, firewall and TLS files",
+            hint="start one with `dask scheduler`, or check address, firewall and TLS files",
         ) from error
 
 

@@ -24,7 +24,7 @@ from tokitai_cli.batch.cluster.placement import AHEAD, Bundle, Bundles, Loads, O
 from tokitai_cli.batch.cluster.security import Address
 from tokitai_cli.batch.cluster.spec_archive import Packed
 from tokitai_cli.batch.select.collected import Collected
-from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
+from tokitai_cli.batch.work.queue import ArtifactKey, TaskQueue, lot_of
 from tokitai_cli.batch.work.serve import lost
 from tokitai_cli.core.errors import ExecutorError
 from tokitai_cli.core.model.batch_record import Reply, Setup, Task
@@ -70,7 +70,7 @@ class DaskExecutor:
         self._loads = Loads()
         self._bundles = Bundles()
         self._flights: dict[str, Bundle] = {}
-        self._near: dict[str, Lot] = {}
+        self._near: dict[str, ArtifactKey] = {}
         self._threads: dict[str, int] = {}
         self._starved = math.inf
         self._noted: set[str] = set()
@@ -202,7 +202,7 @@ class DaskExecutor:
         if answer.alien:
             raise ExecutorError(
                 f"scheduler or worker {bundle.address} cannot load tokitai: {answer.fault}",
-                mend=f"install tokitai=={__version__} on the scheduler and on every worker",
+                hint=f"install tokitai=={__version__} on the scheduler and on every worker",
             )
         if answer.fault:
             return self._failed(bundle, f"the worker at {bundle.address} failed: {answer.fault}")
@@ -210,7 +210,7 @@ class DaskExecutor:
         if replies[0].refused:
             raise ExecutorError(
                 f"{replies[0].refused} (this is tokitai {__version__}, {self._setup.tool[:12]})",
-                mend=f"put the same tool on every worker; {_RESUME}",
+                hint=f"put the same tool on every worker; {_RESUME}",
             )
         self._bundles.answered(bundle, replies)
         return replies
@@ -218,7 +218,7 @@ class DaskExecutor:
     def _tend(self) -> list[Reply]:
         """Tasks of workers that are gone wait again; those that were under way too often are lost."""
         if self._connected.lost:
-            raise ExecutorError(self._connected.lost, mend=f"{_RESUME}, with a scheduler that runs")
+            raise ExecutorError(self._connected.lost, hint=f"{_RESUME}, with a scheduler that runs")
         assert self._queue is not None
         replies: list[Reply] = []
         for address, keys in self._loads.left_by(self._offers).items():
@@ -258,14 +258,14 @@ class DaskExecutor:
             address, why = next(iter(self._connected.rejected.items()))
             raise ExecutorError(
                 f"no worker can take part: the one at {address}, {why}",
-                mend="install the same tokitai on every worker",
+                hint="install the same tokitai on every worker",
             )
-        lacking, mend = self._lacking()
+        lacking, hint = self._lacking()
         if refused and not self._offers:
             raise ExecutorError(f"the batch system did not take a job: {refused}")
         if waited > self._wait:
-            raise ExecutorError(f"{lacking} after {self._wait:g} s", mend=mend)
-        self._note(f"{lacking}; waiting ({mend})")
+            raise ExecutorError(f"{lacking} after {self._wait:g} s", hint=hint)
+        self._note(f"{lacking}; waiting ({hint})")
 
     def _note(self, text: str) -> None:
         """Tell the user once."""

@@ -120,7 +120,7 @@ class JobCluster:
 def _section(file: Path) -> tuple[str, dict[str, Any]]:
     """The batch system that the profile is for, and its options with dashes in their names."""
     if not file.is_file():
-        raise UsageError(f"--cluster {file}: no such file", mend=_EXAMPLE)
+        raise UsageError(f"--cluster {file}: no such file", hint=_EXAMPLE)
     try:
         read = [*dask.config.collect_yaml([str(file)])]
     except (ValueError, OSError) as error:
@@ -160,7 +160,7 @@ def _check(file: Path, system: str, options: Mapping[str, Any]) -> None:
     if shutil.which(command) is None:
         raise UsageError(
             f"--cluster {file}: {system} is not on this machine: there is no {command}",
-            mend="run on a machine that can submit jobs, or give the address of a scheduler",
+            hint="run on a machine that can submit jobs, or give the address of a scheduler",
         )
 
 
@@ -172,7 +172,7 @@ def _temporary(file: Path) -> Security:
     except ImportError as error:
         raise UsageError(
             f"--cluster {file} needs a package that is not installed ({error})",
-            mend="pip install 'tokitai[cluster]'",
+            hint="pip install 'tokitai[cluster]'",
         ) from error
     return made
 
@@ -187,7 +187,7 @@ def _cluster_class(system: str) -> Any:
     except ImportError as error:
         raise UsageError(
             f"--cluster needs a package that is not installed ({error})",
-            mend="pip install 'tokitai[cluster]'",
+            hint="pip install 'tokitai[cluster]'",
         ) from error
     return getattr(dask_jobqueue, _SYSTEMS[system])
 
@@ -210,5 +210,5 @@ def _telling(job: type[Any], refusals: list[str]) -> type[Any]:
     return Telling
 
 
-def _fault(file: Path, key: str, message: str, mend: str) -> UsageError:
-    return UsageError(message, where=Location(file, key=key), mend=mend)
+def _fault(file: Path, key: str, message: str, hint: str) -> UsageError:
+    return UsageError(message, where=Location(file, key=key), hint=hint)

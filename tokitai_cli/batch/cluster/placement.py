@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
+from tokitai_cli.batch.work.queue import ArtifactKey, TaskQueue, lot_of
 from tokitai_cli.core.model.batch_record import Reply, Task
 from tokitai_cli.core.model.device import TRAITS
 
@@ -101,7 +101,7 @@ class Bundles:
     """
 
     def __init__(self) -> None:
-        self._paces: dict[Lot, float] = {}
+        self._paces: dict[ArtifactKey, float] = {}
         self._losses: dict[int, int] = {}
 
     def take(self, queue: TaskQueue, first: Task, threads: int, *, gpu: bool) -> tuple[Task, ...]:
@@ -145,7 +145,7 @@ class Bundles:
                 queue.put(task)
         return replies
 
-    def _size(self, lot: Lot, waiting: int, threads: int) -> int:
+    def _size(self, lot: ArtifactKey, waiting: int, threads: int) -> int:
         pace = self._paces.get(lot)
         if pace is None:
             return 1

@@ -20,7 +20,7 @@ from distributed.security import Security
 from tokitai_cli.core.errors import UsageError
 
 _WHY = "Dask's messages are pickles: whoever can connect can run code"
-_MEND = (
+_HINT = (
     "give --tls-ca, --tls-cert and --tls-key, or set distributed.comm.tls.* in Dask's configuration"
 )
 # distributed.comm.tls.*, in the order of the fields of TlsFiles.
@@ -53,13 +53,13 @@ def checked(address: str, tls: TlsFiles | None) -> Address:
     if tls is not None:
         raise UsageError(
             f"--scheduler {address}: a tcp:// connection would not use the TLS files",
-            mend=f"write tls://{_joined(host, port)}",
+            hint=f"write tls://{_joined(host, port)}",
         )
     literal = _loopback(host)
     if not literal:
         raise UsageError(
             f"--scheduler {address}: refused, since it is not on loopback and not encrypted. {_WHY}",
-            mend=f"start scheduler and workers with TLS and write tls://{_joined(host, port)}; {_MEND}",
+            hint=f"start scheduler and workers with TLS and write tls://{_joined(host, port)}; {_HINT}",
         )
     # The literal address, since a name could mean another machine the next time it is looked up.
     return Address(f"tcp://{_joined(literal, port)}", _security(require_encryption=False))
@@ -90,7 +90,7 @@ def _security(**fields: Any) -> Security:
 
 def _found() -> dict[str, Path]:
     if not configured():
-        raise UsageError(f"TLS needs an authority, a certificate and a key. {_WHY}", mend=_MEND)
+        raise UsageError(f"TLS needs an authority, a certificate and a key. {_WHY}", hint=_HINT)
     keys = [f"distributed.comm.tls.{name}" for name in _CONFIGURED]
     return {key: Path(str(dask.config.get(key))).expanduser() for key in keys}
 
@@ -106,7 +106,7 @@ def _parts(address: str) -> tuple[str, str, int]:
     if split.scheme not in {"tcp", "tls"} or not plain or "@" in split.netloc:
         raise UsageError(
             f"--scheduler {address}: no address of a scheduler",
-            mend="write tcp://127.0.0.1:8786 or tls://HOST:8786, as the scheduler prints it",
+            hint="write tcp://127.0.0.1:8786 or tls://HOST:8786, as the scheduler prints it",
         )
     assert port is not None
     return split.scheme, host, port

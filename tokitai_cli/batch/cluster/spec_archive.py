@@ -31,19 +31,19 @@ _ATTEMPTS = 3
 
 
 class SpecArchive(msgspec.Struct, frozen=True):
-    """Files by relative path, with / between folders.
+    """Files by relative path, with / between folders."""
 
-    spec: path of the spec file. links: symbolic links that lead from a path to one of `files`.
-    """
-
+    #: Path of the spec file.
     spec: str
     files: dict[str, bytes]
+    #: Symbolic links that lead from a path to one of `files`.
     links: dict[str, str]
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """An archive as it travels. digest: sha256 of `data` in hex; `spec` as in SpecArchive."""
+    """An archive as it travels."""
 
+    #: Sha256 of `data` in hex; `spec` as in SpecArchive.
     digest: str
     data: bytes
     spec: str
@@ -62,7 +62,7 @@ def pack(loaded: LoadedSpec) -> Packed:
         raise SpecError(
             "the spec was changed since it was read",
             where=Location(loaded.path),
-            mend="start again",
+            hint="start again",
         )
     spec = collector.folder / loaded.path.name
     collector.files[spec] = data
@@ -155,8 +155,8 @@ class _Collector:
             )
         return plain
 
-    def _fault(self, key: str, message: str, mend: str) -> UsageError:
-        return UsageError(message, where=Location(self._loaded.path, key=key), mend=mend)
+    def _fault(self, key: str, message: str, hint: str) -> UsageError:
+        return UsageError(message, where=Location(self._loaded.path, key=key), hint=hint)
 
 
 def folder() -> Path:
@@ -174,7 +174,7 @@ def folder() -> Path:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StorageError(
             f"{base} is not a folder of this user alone",
-            mend="remove it, or set TMPDIR to another folder for the workers",
+            hint="remove it, or set TMPDIR to another folder for the workers",
         )
     return base
 
@@ -299,5 +299,5 @@ def _read(path: Path) -> bytes:
 def _unusable(base: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{base} cannot be used: {error.strerror or error}",
-        mend="set TMPDIR to a folder with room for the workers",
+        hint="set TMPDIR to a folder with room for the workers",
     )

@@ -13,7 +13,7 @@ from tokitai_cli.core.model.evidence import DeviceRecord, FactRecord
 MOST_VALUES = 8
 
 
-class Place(msgspec.Struct, frozen=True):
+class DevicePlace(msgspec.Struct, frozen=True):
     """What cases of one device name must share to stand in one evidence file."""
 
     name: str
@@ -39,14 +39,14 @@ class DeviceBook:
             self._records[digest] = self._store.device(digest)
         return self._records[digest]
 
-    def place(self, digest: str) -> Place:
+    def place(self, digest: str) -> DevicePlace:
         """Where cases with that device record stand."""
         record = self.record(digest)
-        return Place(record.name, record.arch, record.available)
+        return DevicePlace(record.name, record.arch, record.available)
 
-    def joined(self, digests: Iterable[str]) -> dict[Place, DeviceRecord]:
+    def joined(self, digests: Iterable[str]) -> dict[DevicePlace, DeviceRecord]:
         """One record for each place among `digests`, in the order of first appearance."""
-        grouped: dict[Place, dict[str, DeviceRecord]] = {}
+        grouped: dict[DevicePlace, dict[str, DeviceRecord]] = {}
         for digest in digests:
             grouped.setdefault(self.place(digest), {})[digest] = self.record(digest)
         return {place: joined(list(records.values())) for place, records in grouped.items()}
@@ -72,7 +72,7 @@ def joined(records: Sequence[DeviceRecord]) -> DeviceRecord:
             for (name, source), found in values.items()
         ],
         missing=_told(list(dict.fromkeys(record.missing for record in records))),
-        mend=_told(list(dict.fromkeys(record.mend for record in records))),
+        hint=_told(list(dict.fromkeys(record.hint for record in records))),
         non_claims=list(dict.fromkeys(text for one in records for text in one.non_claims)),
     )
 

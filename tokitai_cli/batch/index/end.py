@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tokitai_cli.core.model.batch_record import Begun, Ended, IndexCase, SpecEntry
+from tokitai_cli.core.model.batch_record import BatchEnded, Begun, IndexCase, SpecEntry
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import Outcome
 from tokitai_cli.evidence.queries import FINE
@@ -23,7 +23,7 @@ class End(msgspec.Struct, frozen=True):
     """What is kept of the end, and how many of `begun.total` cases are finished."""
 
     begun: Begun
-    ended: Ended | None
+    ended: BatchEnded | None
     finished: int
 
     @property

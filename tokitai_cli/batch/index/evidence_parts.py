@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.batch.index.devices import DeviceBook, Place
+from tokitai_cli.batch.index.devices import DeviceBook, DevicePlace
 from tokitai_cli.batch.index.end import End
 from tokitai_cli.batch.store import Store
 from tokitai_cli.core.errors import StorageError
@@ -30,13 +30,11 @@ MOST_CASES = 250
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Cases of one evidence file, by number.
-
-    label: architecture where the spec's cases on one device have several, else empty. index counts
-    the `of` parts of one spec and label from 1.
-    """
+    """Cases of one evidence file, by number."""
 
     entry: SpecEntry
+    #: Architecture where the spec's cases on one device have several, else empty. index counts the
+    #: `of` parts of one spec and label from 1.
     label: str
     index: int
     of: int
@@ -54,20 +52,22 @@ def parts(specs: Sequence[SpecEntry], dones: Iterable[Done], book: DeviceBook) -
 
     Raises StorageError for a case of no spec here, and where a device's record cannot be read.
     """
-    groups: dict[str, dict[tuple[str, Place], list[int]]] = {entry.name: {} for entry in specs}
+    groups: dict[str, dict[tuple[str, DevicePlace], list[int]]] = {
+        entry.name: {} for entry in specs
+    }
     for done in dones:
         if done.name not in groups:
             raise StorageError(
                 f"the batch holds the case {done.id}, and no spec that it is of",
-                mend="run the batch again without --resume",
+                hint="run the batch again without --resume",
             )
         key = (done.group, book.place(done.device_record))
         groups[done.name].setdefault(key, []).append(done.number)
     return [part for entry in specs for part in _parts_of(entry, groups[entry.name])]
 
 
-def _parts_of(entry: SpecEntry, groups: dict[tuple[str, Place], list[int]]) -> list[Part]:
-    places: dict[str, set[Place]] = {}
+def _parts_of(entry: SpecEntry, groups: dict[tuple[str, DevicePlace], list[int]]) -> list[Part]:
+    places: dict[str, set[DevicePlace]] = {}
     for _, place in groups:
         places.setdefault(place.name, set()).add(place)
     lots: dict[str, list[list[int]]] = {}
@@ -169,5 +169,5 @@ def _check_place(done: Done, record: CaseRecord) -> None:
     if said != asked:
         raise StorageError(
             f"the result of {done.id} is that of {record.key}",
-            mend="run the batch again without --resume",
+            hint="run the batch again without --resume",
         )

@@ -90,7 +90,7 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         raise EvidenceError(
             f"cannot be read: {error.strerror or error}",
             where=Location(beside),
-            mend="keep it beside the index",
+            hint="keep it beside the index",
         ) from error
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"is damaged: {error}", where=Location(beside, count)) from error
@@ -98,14 +98,16 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         raise EvidenceError(
             f"has {count} cases, and {path.name} tells of {sum(index.counts.values())}",
             where=Location(beside),
-            mend="take both files from their origin again",
+            hint="take both files from their origin again",
         )
 
 
-def render_index_file(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
+def render_index_file(
+    path: Path, kind: str, report_options: report.ReportOptions = report.PLAIN
+) -> bytes:
     """An index file in another of report.INDEX_FORMATS. Raises EvidenceError and UsageError."""
     index = read_index(path)
-    return b"".join(report.render_index(index, kind, read_cases(index, path), look))
+    return b"".join(report.render_index(index, kind, read_cases(index, path), report_options))
 
 
 def evidence_files(path: Path) -> set[str]:
@@ -127,7 +129,7 @@ def clear_index(folder: Path) -> None:
         raise StorageError(
             f"cannot be removed: {error.strerror or error}",
             where=Location(folder),
-            mend="it is of an earlier run: remove it, or give another folder with --out",
+            hint="it is of an earlier run: remove it, or give another folder with --out",
         ) from error
 
 

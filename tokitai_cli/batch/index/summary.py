@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokitai_cli import evidence, report
 from tokitai_cli.batch.index import case_rows
-from tokitai_cli.batch.index.devices import DeviceBook, Place
+from tokitai_cli.batch.index.devices import DeviceBook, DevicePlace
 from tokitai_cli.batch.index.end import End
 from tokitai_cli.batch.index.evidence_parts import Part, PartWriter, parts
 from tokitai_cli.batch.index.index_files import (
@@ -29,7 +29,10 @@ from tokitai_cli.run.agreement import Agreements
 
 
 def summarise(
-    store: Store, *, formats: Sequence[str] = ("md",), look: report.Look = report.PLAIN
+    store: Store,
+    *,
+    formats: Sequence[str] = ("md",),
+    report_options: report.ReportOptions = report.PLAIN,
 ) -> BatchIndex:
     """Write the evidence of each spec and the index of the batch in `store`; returns the index.
 
@@ -45,30 +48,32 @@ def summarise(
     path = store.path
     earlier = evidence_files(path / INDEX)
     make_folder(path / EVIDENCE)
-    summary = _Summary(store, path / EVIDENCE, formats, look)
+    summary = _Summary(store, path / EVIDENCE, formats, report_options)
     index = summary.index()
     evidence.write_file(path / CASES, summary.rows.lines())
     told = evidence.index_without_folders(index)
     for kind, name in report.INDEX_FILES.items():
-        pieces = report.render_index(told, kind, summary.rows.cases(), look)
+        pieces = report.render_index(told, kind, summary.rows.cases(), report_options)
         evidence.write_file(path / name, pieces)
     remove_stale(path, earlier - {name for one in index.specs for name in one.evidence})
     return index
 
 
-def render_folder(path: Path, kind: str, look: report.Look = report.PLAIN) -> bytes:
+def render_folder(
+    path: Path, kind: str, report_options: report.ReportOptions = report.PLAIN
+) -> bytes:
     """The index of the batch in a folder in one of report.INDEX_FORMATS.
 
     Where it was killed or still runs, that of the results as they stand: nothing is written then, and
     there is no evidence that it could name. Raises EvidenceError, StorageError and UsageError.
     """
     if is_index(path / INDEX):
-        return render_index_file(path / INDEX, kind, look)
+        return render_index_file(path / INDEX, kind, report_options)
     report.check_format(kind, of=report.INDEX_FORMATS)
     with Store.read(path) as store:
         summary = _Summary(store, None, ())
         index = summary.index()
-        return b"".join(report.render_index(index, kind, summary.rows.cases(), look))
+        return b"".join(report.render_index(index, kind, summary.rows.cases(), report_options))
 
 
 class _Spec:
@@ -93,9 +98,9 @@ class _Summary:
         store: Store,
         evidence: Path | None,
         formats: Sequence[str],
-        look: report.Look = report.PLAIN,
+        report_options: report.ReportOptions = report.PLAIN,
     ) -> None:
-        self._look = look
+        self._report_options = report_options
         self.rows = case_rows.Rows()
         self._evidence = evidence
         self._formats = [kind for kind in formats if kind != "json"]
@@ -151,7 +156,9 @@ class _Summary:
         files = []
         for kind in self._formats:
             files.append(report.file_name(found.name, kind))
-            evidence.write_file(folder / files[-1], report.render(found, kind, self._look))
+            evidence.write_file(
+                folder / files[-1], report.render(found, kind, self._report_options)
+            )
         files.append(f"{found.name}.json")
         evidence.write(found, folder / files[-1])
         return [f"{EVIDENCE}/{name}" for name in files]
@@ -230,5 +237,5 @@ def build_words(build: BuildRecord) -> str:
     return f"{words}: sha256 {build.artifact_sha256}"
 
 
-def _device_name(place: Place, *, alone: bool) -> str:
+def _device_name(place: DevicePlace, *, alone: bool) -> str:
     return place.name if alone else f"{place.name}.{place.label}"

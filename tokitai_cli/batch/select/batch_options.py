@@ -16,7 +16,7 @@ from tokitai_cli.core.case_filter import matcher
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.run.commands import option_words, settings_words
-from tokitai_cli.run.run_options import check_surroundings, checked, look_of, settings_of
+from tokitai_cli.run.run_options import check_surroundings, checked, report_options_of, settings_of
 from tokitai_cli.run.sanitizing import check_sanitized
 
 MAX_SHARDS = 10_000
@@ -24,34 +24,37 @@ _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of one batch.
+    """Options of one batch."""
 
-    folders: where specs are looked for; files name one spec each. suites, ops, variants, profiles:
-    names, empty for all (suites: `quick` where a spec has it, else its default shape). keyword: an
-    expression over case ids. device: as for a run. gpus: indices that workers may use, gpu_children
-    at a time on each. jobs: worker processes. shard: (i, n), 1 <= i <= n, or None. save_arrays: keep
-    those of failing cases. max_failures: 0 for no limit. formats: of each spec's report, beside JSON.
-    """
-
+    #: Where specs are looked for; files name one spec each.
     folders: tuple[Path, ...]
+    #: Names, empty for all (suites: `quick` where a spec has it, else its default shape).
     suites: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
+    #: An expression over case ids.
     keyword: str = ""
     seeds: tuple[int, ...] = (0,)
+    #: As for a run.
     device: str = "auto"
     settings: Settings = Settings()
+    #: Indices that workers may use, gpu_children at a time on each.
     gpus: tuple[int, ...] = (0,)
     gpu_children: int = 1
+    #: Worker processes.
     jobs: int = 1
+    #: (i, n), 1 <= i <= n, or None.
     shard: tuple[int, int] | None = None
     out: Path = Path("reports/batch")
+    #: Of each spec's report, beside JSON.
     formats: tuple[str, ...] = ("md",)
-    look: report.Look = report.Look()
+    report_options: report.ReportOptions = report.ReportOptions()
+    #: Keep those of failing cases.
     save_arrays: bool = False
     save_all_arrays: bool = False
     resume: bool = False
+    #: 0 for no limit.
     max_failures: int = 0
 
 
@@ -59,13 +62,13 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
     """Check every option of `batch` on its own and freeze them. Raises UsageError."""
     if not folders or not all(map(str, folders)):
         raise UsageError(
-            "no folder is named", mend="name folders with specs in them: tokitai batch ."
+            "no folder is named", hint="name folders with specs in them: tokitai batch ."
         )
     check_surroundings()
     given = checked("batch", options)
     most = given["max_failures"] or 0
     if given["fail_fast"] and most > 1:
-        raise UsageError("--fail-fast and --max-failures", mend="give one of the two")
+        raise UsageError("--fail-fast and --max-failures", hint="give one of the two")
     if given["device"] not in {"auto", "all"}:
         devices.get(given["device"])
         if given["sanitize"]:
@@ -92,7 +95,7 @@ def batch_options(folders: Sequence[str | Path], **options: Any) -> BatchOptions
         shard=_shard(given["shard"]),
         out=Path(given["out"]),
         formats=given["format"],
-        look=look_of(given),
+        report_options=report_options_of(given),
         save_arrays=given["save_arrays"],
         save_all_arrays=given["save_all_arrays"],
         resume=given["resume"],
@@ -106,8 +109,8 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     match = _SHARD.fullmatch(text)
     index, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= index <= count <= MAX_SHARDS:
-        mend = f"write i/n with i from 1 to n, at most {MAX_SHARDS}: --shard 2/4 is part 2 of 4"
-        raise UsageError(f"--shard {text}: no part of a whole", mend=mend)
+        hint = f"write i/n with i from 1 to n, at most {MAX_SHARDS}: --shard 2/4 is part 2 of 4"
+        raise UsageError(f"--shard {text}: no part of a whole", hint=hint)
     return index, count
 
 

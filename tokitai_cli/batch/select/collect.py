@@ -204,7 +204,7 @@ def _check_size(loaded: LoadedSpec, selection: plan.Selection) -> None:
     count = shapes * variants * profiles * len(selection.seeds)
     if count > MAX_CASES:
         message = f"{shown(loaded.path)}: {count} combinations, a spec has at most {MAX_CASES}"
-        raise UsageError(message, mend="use fewer seeds, or narrow with --variant and --profile")
+        raise UsageError(message, hint="use fewer seeds, or narrow with --variant and --profile")
 
 
 def _combinations(loaded: LoadedSpec, selection: plan.Selection) -> set[Pair]:
@@ -269,5 +269,5 @@ def _unknown_names(specs: Sequence[LoadedSpec], options: BatchOptions) -> Iterat
     for what, (given, names_there) in known.items():
         for name in given:
             if name not in names_there and (asked or what == "op"):
-                mend = near(name, names_there)
-                yield f"--{what} {name}: no spec has it" + (f"; {mend}" if mend else "")
+                hint = near(name, names_there)
+                yield f"--{what} {name}: no spec has it" + (f"; {hint}" if hint else "")

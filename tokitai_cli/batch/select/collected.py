@@ -37,22 +37,21 @@ class BatchSpec(msgspec.Struct, frozen=True):
 
 
 class BatchCase(msgspec.Struct, frozen=True):
-    """A case on one device.
+    """A case on one device."""
 
-    id: NAME/variant/shape/profile/seed@device, with `name` as in SpecEntry. fingerprint: sha256 of
-    all that its result depends on and that is known without a build. group: what is judged for
-    vacuity together (spec, variant, shape, device). weight: estimated seconds, or another measure of
-    size that grows with them. beside: devices whose outputs are compared with those of this one.
-    """
-
+    #: NAME/variant/shape/profile/seed@device, with `name` as in SpecEntry.
     id: str
     number: int
     name: str
     case: Case
     device: str
+    #: Sha256 of all that its result depends on and that is known without a build.
     fingerprint: str
+    #: What is judged for vacuity together (spec, variant, shape, device).
     group: str
+    #: Estimated seconds, or another measure of size that grows with them.
     weight: float
+    #: Devices whose outputs are compared with those of this one.
     beside: tuple[str, ...] = ()
 
     def task(self) -> Task:
@@ -83,17 +82,17 @@ class BatchCase(msgspec.Struct, frozen=True):
 
 
 class Collected(msgspec.Struct, frozen=True):
-    """Everything that was selected. Case n stands at `cases[n]`, and has the number n.
-
-    devices: names. left_out: combinations that no variant takes. skipped: files that hold no spec, and
-    specs without a suite that was asked for, in words. setup: what workers are told.
-    """
+    """Everything that was selected. Case n stands at `cases[n]`, and has the number n."""
 
     specs: tuple[BatchSpec, ...]
     cases: tuple[BatchCase, ...]
+    #: names.
     devices: tuple[str, ...]
+    #: Combinations that no variant takes.
     left_out: int
+    #: Files that hold no spec, and specs without a suite that was asked for, in words.
     skipped: tuple[str, ...]
+    #: What workers are told.
     setup: Setup
 
 

@@ -47,19 +47,19 @@ class _Files:
         except (OSError, ValueError) as error:
             missing = isinstance(error, FileNotFoundError)
             reason = "no such folder or file" if missing else getattr(error, "strerror", error)
-            mend = "name folders with specs in them, or spec files"
-            raise UsageError(f"{shown(path)}: {reason}", mend=mend) from None
+            hint = "name folders with specs in them, or spec files"
+            raise UsageError(f"{shown(path)}: {reason}", hint=hint) from None
         if not path.is_dir():
             real = os.path.realpath(path)
             self.paths.setdefault(real, path)
             self.named.add(real)
             return
         if os.path.realpath(path) == self._out:
-            mend = "give a folder of its own with --out"
-            raise UsageError(f"{shown(path)}: --out is the folder of the specs itself", mend=mend)
+            hint = "give a folder of its own with --out"
+            raise UsageError(f"{shown(path)}: --out is the folder of the specs itself", hint=hint)
         if self._holds_results(path):
-            mend = "name the folder of the specs; with --resume a batch goes on with its results"
-            raise UsageError(f"{shown(path)}: the results of a batch are in here", mend=mend)
+            hint = "name the folder of the specs; with --resume a batch goes on with its results"
+            raise UsageError(f"{shown(path)}: the results of a batch are in here", hint=hint)
         self._walk(path)
 
     def _walk(self, top: Path) -> None:
@@ -175,10 +175,10 @@ def _same_text(loaded: LoadedSpec, twin: LoadedSpec) -> SpecError:
     return SpecError(
         f"the same text as {shown(twin.path)}: their results could not be told apart",
         where=Location(loaded.path),
-        mend="give one of them another title, or leave its folder out",
+        hint="give one of them another title, or leave its folder out",
     )
 
 
 def _unreadable(folder: Path, error: OSError) -> SpecError:
     reason = f"the folder cannot be read: {error.strerror or error}"
-    return SpecError(reason, where=Location(folder), mend="change its mode, or name other folders")
+    return SpecError(reason, where=Location(folder), hint="change its mode, or name other folders")

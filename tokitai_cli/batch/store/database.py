@@ -26,10 +26,17 @@ from tokitai_cli.batch.store.disk import (
     locked,
     make_folder,
     no_batch,
-    told,
+    storage_errors,
 )
 from tokitai_cli.core.errors import Location, StorageError
-from tokitai_cli.core.model.batch_record import Begun, BuildInfo, CaseResult, Done, Ended, Reply
+from tokitai_cli.core.model.batch_record import (
+    BatchEnded,
+    Begun,
+    BuildInfo,
+    CaseResult,
+    Done,
+    Reply,
+)
 from tokitai_cli.core.model.evidence import DeviceRecord
 from tokitai_cli.core.storage import sha256
 from tokitai_cli.evidence import encoding
@@ -171,7 +178,7 @@ class Store:
                         self._add(done, row[-1])
                         number += 1
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: BatchEnded) -> None:
         """Note that the batch came to an end."""
         with self.writing():
             row = (encoding.line(ended).decode(), self._run)
@@ -183,10 +190,10 @@ class Store:
             return self._decoded("the last start", text, Begun)
         raise no_batch(self.path, "no batch has begun in it")
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> BatchEnded | None:
         """How the last batch ended; None where it was killed, or still runs."""
         for (text,) in self._rows("SELECT ended FROM run WHERE number = ?", self._run):
-            return None if text is None else self._decoded("the last end", text, Ended)
+            return None if text is None else self._decoded("the last end", text, BatchEnded)
         return None
 
     def newest(self) -> Iterator[Done]:
@@ -256,7 +263,7 @@ class Store:
             raise StorageError(
                 f"has the {age} version {version} of the form; this version reads {_VERSION}",
                 where=Location(self._file),
-                mend="install the version of tokitai that wrote it, or give another folder with --out",
+                hint="install the version of tokitai that wrote it, or give another folder with --out",
             )
         pragmas = ("PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL")
         # Whoever only reads sees one state of it.
@@ -326,11 +333,11 @@ class Store:
         return StorageError(
             f"{what} is damaged: {how}",
             where=Location(self._file),
-            mend="run that batch again with --resume, which repeats what is damaged",
+            hint="run that batch again with --resume, which repeats what is damaged",
         )
 
     def _told(self) -> contextlib.AbstractContextManager[None]:
-        return told(self._file, "written" if self._writable else "read")
+        return storage_errors(self._file, "written" if self._writable else "read")
 
 
 def _values(done: Done) -> list[Any]:

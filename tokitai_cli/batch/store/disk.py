@@ -56,7 +56,7 @@ _WORDS = {
 
 
 @contextlib.contextmanager
-def told(path: Path, done: Verb) -> Iterator[None]:
+def storage_errors(path: Path, done: Verb) -> Iterator[None]:
     """Raise StorageError for what the file system or SQLite says of the file `path`."""
     try:
         yield
@@ -64,9 +64,9 @@ def told(path: Path, done: Verb) -> Iterator[None]:
         raise _storage_error(error, path, done) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0)
-        message, mend = _WORDS.get(code) or _WORDS.get(code & 0xFF) or ("", "")
+        message, hint = _WORDS.get(code) or _WORDS.get(code & 0xFF) or ("", "")
         if message:
-            raise StorageError(message, where=Location(path), mend=mend) from error
+            raise StorageError(message, where=Location(path), hint=hint) from error
         cause = _cause(path) or OSError(errno.EIO, str(error))
         if code == sqlite3.SQLITE_FULL:
             cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -75,8 +75,8 @@ def told(path: Path, done: Verb) -> Iterator[None]:
 
 def foreign(path: Path) -> StorageError:
     """Error of something that tokitai did not write, which is left alone."""
-    message, mend = _WORDS[sqlite3.SQLITE_NOTADB]
-    return StorageError(message, where=Location(path), mend=mend)
+    message, hint = _WORDS[sqlite3.SQLITE_NOTADB]
+    return StorageError(message, where=Location(path), hint=hint)
 
 
 def holds_batch(folder: Path) -> bool:
@@ -94,7 +94,7 @@ def check_place(file: Path, *, writable: bool) -> None:
         raise StorageError(
             f"is of an older version of tokitai ({_OLDER}), which this one does not read",
             where=Location(file.parent),
-            mend="run the batch again, with another folder for --out",
+            hint="run the batch again, with another folder for --out",
         )
     if not writable and not file.exists():
         raise no_batch(file.parent, f"it holds no {FILE}")
@@ -105,13 +105,13 @@ def no_batch(folder: Path, why: str) -> StorageError:
     return StorageError(
         f"is not the folder of a batch: {why}",
         where=Location(folder),
-        mend="give the folder that --out of a batch named",
+        hint="give the folder that --out of a batch named",
     )
 
 
 def make_folder(folder: Path) -> None:
     """Make `folder` and its parents, durably. Raises StorageError."""
-    with told(folder, "written"):
+    with storage_errors(folder, "written"):
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         for one in missing:
@@ -125,7 +125,7 @@ def locked(path: Path) -> Iterator[None]:
     Raises StorageError where another batch holds it, or it cannot be had. Programs that the process
     starts do not inherit it. What the file says serves messages alone.
     """
-    with told(path, "written"):
+    with storage_errors(path, "written"):
         database = sqlite3.connect(path, isolation_level=None, timeout=0)
         with contextlib.closing(database):
             try:
@@ -144,7 +144,7 @@ def locked(path: Path) -> Iterator[None]:
                 raise StorageError(
                     f"is in use by another batch{_holder(database)}",
                     where=Location(path.parent),
-                    mend="wait for it to end, or give another folder with --out",
+                    hint="wait for it to end, or give another folder with --out",
                 ) from error
             yield
 
@@ -156,9 +156,9 @@ def _check_locks(path: Path) -> None:
         with probe.open("wb") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        message, mend = _NO_LOCKS
+        message, hint = _NO_LOCKS
         reason = f"{message}: {error.strerror}"
-        raise StorageError(reason, where=Location(path.parent), mend=mend) from error
+        raise StorageError(reason, where=Location(path.parent), hint=hint) from error
     finally:
         probe.unlink(missing_ok=True)
 
@@ -176,16 +176,16 @@ def _storage_error(error: OSError, path: Path, done: Verb) -> StorageError:
     if error.errno == errno.EEXIST:
         reason = "it is no folder"
     if done == "read":
-        mend = "give a folder that can be read"
+        hint = "give a folder that can be read"
     elif error.errno in _FULL:
-        mend = "free space there and run again with --resume; what is finished is kept"
+        hint = "free space there and run again with --resume; what is finished is kept"
     elif error.errno == errno.EISDIR:
-        mend = "a folder is in the way: remove it, and run again with --resume"
+        hint = "a folder is in the way: remove it, and run again with --resume"
     elif error.errno == errno.EIO:
-        mend = "copy the folder to another disk and go on there with --out and --resume"
+        hint = "copy the folder to another disk and go on there with --out and --resume"
     else:
-        mend = "give a folder that can be written with --out"
-    return StorageError(f"cannot be {done}: {reason}", where=Location(path), mend=mend)
+        hint = "give a folder that can be written with --out"
+    return StorageError(f"cannot be {done}: {reason}", where=Location(path), hint=hint)
 
 
 def _cause(path: Path) -> OSError | None:

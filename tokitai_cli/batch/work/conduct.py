@@ -19,10 +19,10 @@ from tokitai_cli.batch.store import Store
 from tokitai_cli.batch.work.executor import Executor
 from tokitai_cli.batch.work.queue import TaskQueue
 from tokitai_cli.core.model.batch_record import (
+    BatchEnded,
     BatchPlanned,
     BatchProgress,
     Done,
-    Ended,
     Reply,
     Task,
 )
@@ -82,7 +82,7 @@ class Conductor:
         """Number of results on disk that may still be fresh."""
         return len(self._candidates)
 
-    def run(self, executor: Executor) -> Ended:
+    def run(self, executor: Executor) -> BatchEnded:
         """Run every case; an interrupt is an end like others, and is raised once it is on disk."""
         try:
             self._everything(executor)
@@ -169,7 +169,7 @@ class Conductor:
                 failures=self._failures,
                 kept=self._kept,
                 rate=ran / spent if spent > 0 else 0.0,
-                left=self._left(spent),
+                remaining_seconds=self._left(spent),
             )
         )
 
@@ -188,8 +188,8 @@ class Conductor:
             task, have_build=done.build, have_device=done.device_identity
         )
 
-    def _end(self, how: Literal["whole", "interrupted", "stopped"]) -> Ended:
-        ended = Ended(
+    def _end(self, how: Literal["whole", "interrupted", "stopped"]) -> BatchEnded:
+        ended = BatchEnded(
             how=how,
             finished=evidence.timestamp(os.environ),
             seconds=time.monotonic() - self._start,

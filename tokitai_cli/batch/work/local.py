@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from tokitai_cli.batch.work.queue import Lot, TaskQueue, lot_of
+from tokitai_cli.batch.work.queue import ArtifactKey, TaskQueue, lot_of
 from tokitai_cli.batch.work.serve import lost
 from tokitai_cli.core import process
 from tokitai_cli.core.errors import ExecutorError
@@ -56,7 +56,7 @@ class _Worker:
             )
         self.connection: Connection[bytes, bytes] = Connection(ours.detach())
         self.gpu = gpu
-        self.lot: Lot | None = None
+        self.lot: ArtifactKey | None = None
         self.tasks: deque[Task] = deque()
         self.pace: float | None = None
         self.connection.send_bytes(msgspec.msgpack.encode(setup))
@@ -202,7 +202,7 @@ class LocalExecutor:
                 return False
             raise ExecutorError(
                 f"no worker can be started: {error.strerror or error}",
-                mend="end other programs, or use fewer workers with -j",
+                hint="end other programs, or use fewer workers with -j",
             ) from error
         self._workers.append(worker)
         worker.send(task)
@@ -225,7 +225,7 @@ class LocalExecutor:
         if self._barren >= _MOST_BARREN:
             raise ExecutorError(
                 f"{self._barren} workers ended one after the other, the last with {how}",
-                mend="`tokitai verify` of one of the cases shows more; --resume goes on",
+                hint="`tokitai verify` of one of the cases shows more; --resume goes on",
             )
         assert self._queue is not None
         replies = []

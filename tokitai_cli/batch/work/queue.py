@@ -13,7 +13,7 @@ from tokitai_cli.core.model.device import TRAITS
 # Digests of records that a task names as known; a cluster may have many devices.
 _MOST_KNOWN = 64
 
-Lot = tuple[str, str, str]
+ArtifactKey = tuple[str, str, str]
 
 
 class Waiting(msgspec.Struct, frozen=True, order=True):
@@ -35,8 +35,8 @@ class TaskQueue:
     """
 
     def __init__(self, tasks: Iterable[tuple[Task, float]]) -> None:
-        self._lots: dict[Lot, list[Waiting]] = {}
-        self._weights: dict[Lot, float] = {}
+        self._lots: dict[ArtifactKey, list[Waiting]] = {}
+        self._weights: dict[ArtifactKey, float] = {}
         self._known: dict[tuple[str, str], dict[str, None]] = {}
         self._weight_of: dict[int, float] = {}
         self._size = 0
@@ -55,7 +55,7 @@ class TaskQueue:
         self._weights[lot] = self._weights.get(lot, 0.0) + weight
         self._size += 1
 
-    def take(self, near: Lot | None = None, *, gpu: bool = True) -> Task | None:
+    def take(self, near: ArtifactKey | None = None, *, gpu: bool = True) -> Task | None:
         """Next task, of the lot `near` if it has one. Without `gpu` only one that needs none."""
         lot = near if near in self._lots and (gpu or not TRAITS[near[0]].exclusive) else None
         if lot is None:
@@ -86,6 +86,6 @@ class TaskQueue:
         self._size = 0
 
 
-def lot_of(task: Task) -> Lot:
+def lot_of(task: Task) -> ArtifactKey:
     """What tasks share that a child can serve one after the other."""
     return task.device, task.spec, task.variant

@@ -26,8 +26,8 @@ from tokitai_cli.core.model.evidence import AgreementRecord, DeviceRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import encoding, timestamp
 from tokitai_cli.run.agreement import agreement
-from tokitai_cli.run.case_record import draft, ended
-from tokitai_cli.run.case_run import CaseOutcome, Subject, outputs_of
+from tokitai_cli.run.case_record import ended, new_record
+from tokitai_cli.run.case_run import CaseOutcome, RunContext, outputs_of
 from tokitai_cli.run.device_session import DeviceSession, device_record
 from tokitai_cli.run.loop import merged
 from tokitai_cli.run.prepare import Preparation
@@ -52,7 +52,7 @@ class CaseServer:
         self._places = {place.digest: place for place in setup.specs}
         self._gpu = gpu
         self._host = socket.gethostname()
-        self._subjects: dict[str, Subject] = {}
+        self._subjects: dict[str, RunContext] = {}
         self._notes: list[str] = []
         self._watched: dict[tuple[str, str], tuple[WatchedPass, ...]] = {}
         settings = msgspec.structs.replace(setup.settings, gpu=gpu)
@@ -102,7 +102,7 @@ class CaseServer:
         return self._reply(task, outcome, record, builds, identity, apart)
 
     def _watches(
-        self, task: Task, subject: Subject, device: DeviceSession
+        self, task: Task, subject: RunContext, device: DeviceSession
     ) -> tuple[WatchedPass, ...]:
         """Passes of the sanitizer over cases of a spec on a device; none where nothing watches it."""
         key = task.spec, device.name
@@ -153,7 +153,7 @@ class CaseServer:
             notes=notes,
         )
 
-    def _subject(self, digest: str) -> Subject:
+    def _subject(self, digest: str) -> RunContext:
         if digest not in self._subjects:
             place = self._places[digest]
             self._subjects[digest] = subject_of(self._setup, place, load_place(place), self._gpu)
@@ -183,7 +183,7 @@ def load_place(place: SpecPlace) -> LoadedSpec:
     return loaded
 
 
-def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0) -> Subject:
+def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0) -> RunContext:
     """What the cases of one spec run with."""
     options = RunOptions(
         loaded=loaded,
@@ -193,7 +193,7 @@ def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0)
         called=place.called,
     )
     arrays = Path(setup.arrays) / options.name if setup.arrays else None
-    return Subject(options, place.sources, place.oracles, arrays, setup.all_arrays)
+    return RunContext(options, place.sources, place.oracles, arrays, setup.all_arrays)
 
 
 def device_identity(probe: Probe) -> str:
@@ -214,7 +214,7 @@ def lost(task: Task, setup: Setup, reason: str) -> Reply:
     place = next(place for place in setup.specs if place.digest == task.spec)
     options = subject_of(setup, place, load_place(place)).options
     case = case_of(task, options.loaded)
-    drafted = draft(case, task.device, options)
+    drafted = new_record(case, task.device, options)
     record = ended(drafted, Verdict.INTERNAL_ERROR, Stage.RUN, reason)
     device = devices.get(task.device)
     probe = Probe(

@@ -92,8 +92,8 @@ def _planned(event: BatchPlanned) -> str:
 def counted(event: BatchProgress) -> str:
     """Text such as "[12/100] 8.1 a second, 0:11 left, 1 needs a look, 4 kept"."""
     parts = [f"[{event.position}/{event.total}] {event.rate:.1f} a second"]
-    if event.position < event.total and event.left is not None:
-        parts.append(f"{clock(event.left)} left")
+    if event.position < event.total and event.remaining_seconds is not None:
+        parts.append(f"{clock(event.remaining_seconds)} left")
     if event.failures:
         parts.append(f"{event.failures} need a look" if event.failures > 1 else "1 needs a look")
     if event.kept:

@@ -75,8 +75,8 @@ def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
         blocks += [Line(line, FAINT, indent=4) for line in error.first_errors]
         if error.log_path is not None:
             blocks.append(Line(str(error.log_path), label="full log:", indent=2))
-    if error.mend:
-        blocks.append(Line(error.mend, indent=2))
+    if error.hint:
+        blocks.append(Line(error.hint, indent=2))
     emit(blocks, sys.stderr if stream is None else stream)
 
 
@@ -114,11 +114,11 @@ def show_doctor(found: Diagnosis) -> None:
                 facts,
             ),
         ]
-    lacks = [(probe.device, probe.missing, probe.mend) for probe in found.devices if probe.missing]
-    lacks += [(lack.name, "missing", lack.mend) for lack in found.lacks]
-    for name, missing, mend in lacks:
+    lacks = [(probe.device, probe.missing, probe.hint) for probe in found.devices if probe.missing]
+    lacks += [(lack.name, "missing", lack.hint) for lack in found.lacks]
+    for name, missing, hint in lacks:
         blocks += [Line(""), Line(f"{name}: {missing}", DOUBTFUL)]
-        blocks += [Line(mend, indent=2)] if mend else []
+        blocks += [Line(hint, indent=2)] if hint else []
     emit(blocks, sys.stdout)
 
 

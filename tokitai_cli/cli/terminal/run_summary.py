@@ -24,7 +24,7 @@ from tokitai_cli.evidence import queries
 
 MOST_DETAILED = 3
 MOST_ERROR_LINES = 5
-MOST_LEFT_OPEN = 3
+MOST_NOT_COVERED = 3
 _GOOD = (Verdict.VERIFIED, Verdict.BUILT)
 _DOUBTFUL = (
     Verdict.INCONCLUSIVE,
@@ -73,10 +73,10 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     blocks.append(Line(queries.reason(evidence), indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
-    left = queries.left_open(evidence)
-    blocks += [Line(text, FAINT, label="left open:", indent=2) for text in left[:MOST_LEFT_OPEN]]
-    if len(left) > MOST_LEFT_OPEN:
-        text = f"{len(left) - MOST_LEFT_OPEN} more in the report"
+    left = queries.not_covered(evidence)
+    blocks += [Line(text, FAINT, label="left open:", indent=2) for text in left[:MOST_NOT_COVERED]]
+    if len(left) > MOST_NOT_COVERED:
+        text = f"{len(left) - MOST_NOT_COVERED} more in the report"
         blocks.append(Line(text, FAINT, label="left open:", indent=2))
     blocks += [Line(str(path), label="report:", indent=2) for path in files]
     return blocks

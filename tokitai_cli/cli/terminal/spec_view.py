@@ -62,14 +62,14 @@ def show_scores(scores: Iterable[Score]) -> None:
             blocks.append(Line(on, label="looked at:", indent=2))
             left = [f"{profile} ({reason})" for profile, reason in one.skipped.items()]
             blocks += [Line("; ".join(left), label="left out:", indent=2)] if left else []
-        rejected = one.tried - len(one.accepted) - len(one.untold)
+        rejected = one.tried - len(one.accepted) - len(one.undetected)
         text = f"checks reject {rejected} of {one.tried} changes of the formula"
         text = (
             text if one.tried else "no change of the formula alters it: nothing scores its checks"
         )
         blocks.append(Line(f"{one.output}: {text}", DOUBTFUL if one.accepted else NORMAL, indent=2))
         blocks += [Line(words, BAD, label="checks let pass:", indent=4) for words in one.accepted]
-        blocks += [Line(words, label="none can tell:", indent=4) for words in one.untold]
+        blocks += [Line(words, label="none can tell:", indent=4) for words in one.undetected]
         emit(blocks, sys.stdout)
 
 

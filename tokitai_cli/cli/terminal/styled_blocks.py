@@ -20,14 +20,12 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column's heading; `right` for numbers, `wide` for text that may be folded between words.
-
-    spare: where a terminal is too narrow the columns of the largest go first; those of 0 stay.
-    """
+    """A column's heading; `right` for numbers, `wide` for text that may be folded between words."""
 
     heading: str
     right: bool = False
     wide: bool = False
+    #: Where a terminal is too narrow the columns of the largest go first; those of 0 stay.
     spare: int = 0
 
 

@@ -73,8 +73,8 @@ def _is_remote(front: dict[str, Any], device: str) -> bool:
             raise UsageError(f"{alone[0]} goes with --scheduler or --cluster")
         return False
     if device in ("auto", "all"):
-        mend = "name it: what the workers have is not known here"
-        raise UsageError(f"{flag(where[0])}: --device {device}", mend=mend)
+        hint = "name it: what the workers have is not known here"
+        raise UsageError(f"{flag(where[0])}: --device {device}", hint=hint)
     return True
 
 

@@ -20,5 +20,5 @@ def completion(
     from tokitai_cli.cli.typer_options import COMPLETE
 
     if shell not in _SHELLS:
-        raise UsageError(f"{shell}: no such shell", mend=near(shell, _SHELLS))
+        raise UsageError(f"{shell}: no such shell", hint=near(shell, _SHELLS))
     typer.echo(get_completion_script(prog_name="tokitai", complete_var=COMPLETE, shell=shell))

@@ -25,9 +25,9 @@ def macros(given: list[str] | None) -> dict[str, str]:
     from tokitai_cli.core.errors import UsageError
 
     for one in given or ():
-        message, mend = flags.fault(f"-D{one}")
+        message, hint = flags.fault(f"-D{one}")
         if message:
-            raise UsageError(message, mend=mend)
+            raise UsageError(message, hint=hint)
     parts = (one.partition("=") for one in given or ())
     return {name: value for name, _, value in parts}
 

@@ -24,7 +24,7 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 def _merge(folders: list[str], **given: Any) -> int:
     """Join the shards of one batch into one index; refuses runs that are not alike."""
     from tokitai_cli import batch
-    from tokitai_cli.run.run_options import checked, look_of
+    from tokitai_cli.run.run_options import checked, report_options_of
 
     given, front = typer_options.split("merge", given)
     given = checked("merge", given)
@@ -32,7 +32,7 @@ def _merge(folders: list[str], **given: Any) -> int:
         [Path(folder) for folder in folders],
         Path(given["out"]),
         formats=given["format"],
-        look=look_of(given),
+        report_options=report_options_of(given),
     )
     show_index(index, files, to_json=front["json"])
     return index.verdict.exit_code

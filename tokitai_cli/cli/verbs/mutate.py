@@ -39,6 +39,6 @@ def mutate(
             sys.stderr.write(f"[{done}/{total}] {trial.end}: {where}, {trial.change.kind}\n")
 
     found = mutation.mutate(options, jobs or len(os.sched_getaffinity(0)), progress)
-    for line in mutation.told(found):
+    for line in mutation.summary_lines(found):
         typer.echo(line)
     return 6 if found.count(mutation.End.SURVIVED) else 0

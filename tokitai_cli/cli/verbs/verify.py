@@ -31,8 +31,8 @@ def _verify(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> in
     if given["all"]:
         return _run_all(op, **given)
     if not op:
-        mend = "name one, or write --all for every built-in op; see `tokitai verify --help`"
-        raise UsageError("missing argument 'OP'", mend=mend)
+        hint = "name one, or write --all for every built-in op; see `tokitai verify --help`"
+        raise UsageError("missing argument 'OP'", hint=hint)
     return run_op("verify", verify, op, shapes, given)
 
 
@@ -73,8 +73,8 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
         raise UsageError("--all is every built-in op: no OP goes with it")
     for option in ("name", "json"):
         if given[option]:
-            mend = "each op writes NAME.json of its own into --out"
-            raise UsageError(f"--{option} is for one op, not for --all", mend=mend)
+            hint = "each op writes NAME.json of its own into --out"
+            raise UsageError(f"--{option} is for one op, not for --all", hint=hint)
     given, front = typer_options.split("verify", given)
     collect_garbage()
     with terminal.Progress(quiet=front["quiet"]) as progress:

@@ -47,10 +47,10 @@ def evaluate(text: str | int, names: Mapping[str, int]) -> int:
         return int(_bounded(text, str(text)))
     node = parse(text)
     if node.truth:
-        raise SpecError(f"`{text}` is a comparison where a number belongs", mend="write a number")
+        raise SpecError(f"`{text}` is a comparison where a number belongs", hint="write a number")
     value = _number(node, names, text)
     if not isinstance(value, int):
-        raise SpecError(f"`{text}` is no integer below 2^63", mend="use smaller values")
+        raise SpecError(f"`{text}` is no integer below 2^63", hint="use smaller values")
     return value
 
 
@@ -74,7 +74,7 @@ def evaluate_exactly(text: str | float, names: Mapping[str, int]) -> float | Fra
         return text
     node = parse(text, real=True)
     if node.truth:
-        raise SpecError(f"`{text}` is a comparison where a number belongs", mend="write a number")
+        raise SpecError(f"`{text}` is a comparison where a number belongs", hint="write a number")
     found: int | Fraction = _number(node, names, text)
     return found
 
@@ -85,7 +85,7 @@ def holds(text: str, names: Mapping[str, int]) -> bool:
     if not node.truth:
         raise SpecError(
             f"`{text}` is a number where a comparison belongs",
-            mend=f"compare it, such as {text} == 0",
+            hint=f"compare it, such as {text} == 0",
         )
     return _truth(node, names, text)
 
@@ -99,9 +99,9 @@ def _fraction(value: Any) -> Fraction:
 def _power(base: Any, exponent: Any) -> int | Fraction:
     """An int where base and result are, and the result is below 2^63."""
     if exponent != int(exponent) or abs(exponent) > _MOST_POWER:
-        raise SpecError(f"a power of {exponent}", mend="exponents are whole numbers, such as -3")
+        raise SpecError(f"a power of {exponent}", hint="exponents are whole numbers, such as -3")
     if abs(base.numerator * base.denominator).bit_length() * abs(exponent) > _MOST_BITS:
-        raise SpecError(f"{base} ** {exponent} is beyond float64", mend="use smaller values")
+        raise SpecError(f"{base} ** {exponent} is beyond float64", hint="use smaller values")
     found = _fraction(base) ** int(exponent)
     whole = isinstance(base, int) and abs(found) <= MAX_VALUE and found.denominator == 1
     return int(found) if whole else found
@@ -118,9 +118,9 @@ def _root(value: Any) -> Fraction:
 def _bounded(value: Any, text: str) -> Any:
     if not isinstance(value, int):
         if max(abs(value.numerator), value.denominator).bit_length() > _MOST_BITS:
-            raise SpecError(f"`{text}` has too many digits", mend="use smaller values")
+            raise SpecError(f"`{text}` has too many digits", hint="use smaller values")
     elif abs(value) > MAX_VALUE:
-        raise SpecError(f"`{text}` gives a value of 2^63 or more", mend="use smaller values")
+        raise SpecError(f"`{text}` gives a value of 2^63 or more", hint="use smaller values")
     return value
 
 
@@ -132,8 +132,8 @@ def _number(node: Node, names: Mapping[str, int], text: str) -> Any:
         return _bounded(node.value, text)
     if node.kind == "name":
         if node.value not in names:
-            mend = near(node.value, names)
-            raise fault(f"unknown name `{node.value}`", text, node.position, mend)
+            hint = near(node.value, names)
+            raise fault(f"unknown name `{node.value}`", text, node.position, hint)
         return _bounded(names[node.value], text)
     word, *operands = node.value
     values = [_number(operand, names, text) for operand in operands]

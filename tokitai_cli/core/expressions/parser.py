@@ -92,14 +92,14 @@ def parse(text: str, *, real: bool = False) -> Node:
     if len(text) > MAX_LENGTH:
         raise SpecError(
             f"expression of {len(text)} characters is longer than {MAX_LENGTH}",
-            mend="split it into params or several requirements",
+            hint="split it into params or several requirements",
         )
     return _Parser(text, real=real).whole()
 
 
-def fault(message: str, text: str, position: int, mend: str = "") -> SpecError:
+def fault(message: str, text: str, position: int, hint: str = "") -> SpecError:
     """Error for what stands at a position (from 0) of an expression."""
-    return SpecError(f"{message} at position {position + 1} of `{text}`", mend=mend)
+    return SpecError(f"{message} at position {position + 1} of `{text}`", hint=hint)
 
 
 def _tokens(text: str, real: bool) -> list[_Token]:
@@ -130,8 +130,8 @@ def _number_kind(word: str, text: str, start: int, real: bool) -> str:
     if not word.isdigit():
         if real and _DECIMAL.fullmatch(word):
             return "decimal"
-        mend = "numbers are decimal integers, such as 16"
-        raise fault(f"`{word}` is no integer", text, start, mend)
+        hint = "numbers are decimal integers, such as 16"
+        raise fault(f"`{word}` is no integer", text, start, hint)
     if len(word) > 1 and word[0] == "0":
         plain = word.lstrip("0") or "0"
         raise fault(f"`{word}` has a leading zero", text, start, f"write {plain}")
@@ -153,7 +153,7 @@ class _Parser:
 
     def whole(self) -> Node:
         if self.token.kind == "end":
-            raise SpecError("empty expression", mend="write an integer or a param")
+            raise SpecError("empty expression", hint="write an integer or a param")
         node = self.test()
         if self.token.kind != "end":
             raise fault(f"unexpected `{self.token.text}`", self.text, self.token.position)
@@ -265,16 +265,16 @@ class _Parser:
 
     def name(self, token: _Token) -> Node:
         if token.text in FUNCTIONS:
-            mend = f"call it, such as {token.text}(...)"
+            hint = f"call it, such as {token.text}(...)"
             raise fault(
-                f"function `{token.text}` without arguments", self.text, token.position, mend
+                f"function `{token.text}` without arguments", self.text, token.position, hint
             )
         return Node("name", False, token.position, token.text)
 
     def call(self, token: _Token) -> Node:
         if token.text not in FUNCTIONS:
-            mend = near(token.text, FUNCTIONS)
-            raise fault(f"unknown function `{token.text}`", self.text, token.position, mend)
+            hint = near(token.text, FUNCTIONS)
+            raise fault(f"unknown function `{token.text}`", self.text, token.position, hint)
         self.enter()
         opening = self.token
         self.index += 1

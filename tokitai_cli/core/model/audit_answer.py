@@ -8,9 +8,10 @@ import msgspec
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A sentence. fault: it speaks against the file; others say what was not looked at, or differs."""
+    """A sentence."""
 
     text: str
+    #: It speaks against the file; others say what was not looked at, or differs.
     fault: bool = False
 
 
@@ -22,9 +23,11 @@ class Grid(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a verb found. fine: exit code 0, else 1. text: in one line."""
+    """What a verb found."""
 
+    #: In one line.
     text: str
+    #: Exit code 0, else 1.
     fine: bool
     remarks: list[Remark] = []
     grids: list[Grid] = []

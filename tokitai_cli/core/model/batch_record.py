@@ -209,7 +209,7 @@ class Done(Record, frozen=True, kw_only=True):
     kept: bool = False
 
 
-class Ended(Record, frozen=True, kw_only=True):
+class BatchEnded(Record, frozen=True, kw_only=True):
     """A batch came to an end. `how` is "whole", "interrupted" or "stopped".
 
     stopped: by --fail-fast or --max-failures. seconds of wall time.
@@ -347,4 +347,4 @@ class BatchProgress(msgspec.Struct, frozen=True):
     failures: int
     kept: int
     rate: float
-    left: float | None
+    remaining_seconds: float | None

@@ -36,17 +36,15 @@ class Role(enum.StrEnum):
 
 
 class LoadedSpec(msgspec.Struct, frozen=True):
-    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex.
-
-    notes: what is to be said of it, that is no fault. read_back: of each variant, the workspaces that a
-    kernel reads by its text, where that could be read.
-    """
+    """A spec with where it came from. `text` is the file as read, `digest` its sha256 in hex."""
 
     spec: Spec
     path: Path
     text: str
     digest: str
+    #: What is to be said of it, that is no fault.
     notes: tuple[str, ...] = ()
+    #: Of each variant, the workspaces that a kernel reads by its text, where that could be read.
     read_back: Mapping[str, frozenset[str]] = {}
 
     @property
@@ -56,20 +54,19 @@ class LoadedSpec(msgspec.Struct, frozen=True):
 
 
 class BufferPlan(msgspec.Struct, frozen=True):
-    """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces.
-
-    constant: the one value that a right output has throughout, None where it is not said. points: of a
-    list, the buffer that each pointer leads into, and the byte of its payload. symbol: the variable of
-    the source that the kernels know it by, of an output or in-out that is no argument.
-    """
+    """A buffer with its numbers filled in. `init` is as in the spec, for outputs and workspaces."""
 
     name: str
     role: Role
     dtype: str
     shape: tuple[int, ...]
     init: str = "sentinel"
+    #: The one value that a right output has throughout, None where it is not said.
     constant: float | None = None
+    #: Of a list, the buffer that each pointer leads into, and the byte of its payload.
     points: tuple[tuple[str, int], ...] = ()
+    #: The variable of the source that the kernels know it by, of an output or in-out that is no
+    #: argument.
     symbol: str = ""
 
     @property
@@ -116,10 +113,7 @@ class StructArg(msgspec.Struct, frozen=True):
 
 
 class LaunchPlan(msgspec.Struct, frozen=True):
-    """One launch with its numbers filled in. `index` counts the launches of the variant from 0.
-
-    steps: of the loops around it, by name.
-    """
+    """One launch with its numbers filled in. `index` counts the launches of the variant from 0."""
 
     index: int
     kernel: str
@@ -127,6 +121,7 @@ class LaunchPlan(msgspec.Struct, frozen=True):
     block: tuple[int, int, int]
     shared_bytes: int
     args: tuple[BufferArg | ScalarValue | StructArg, ...]
+    #: Of the loops around it, by name.
     steps: Shape = {}
 
     @property
@@ -142,11 +137,7 @@ def _held(struct: StructArg) -> tuple[BufferArg | ScalarValue, ...]:
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Variant x shape x profile x seed, before it meets a device.
-
-    scalars: those of the spec that no step of a loop changes. drawn_as: the variant whose inputs it
-    takes, where that is another one.
-    """
+    """Variant x shape x profile x seed, before it meets a device."""
 
     loaded: LoadedSpec
     variant_name: str
@@ -155,8 +146,10 @@ class Case(msgspec.Struct, frozen=True):
     seed: int
     buffers: tuple[BufferPlan, ...]
     launches: tuple[LaunchPlan, ...]
+    #: Those of the spec that no step of a loop changes.
     scalars: tuple[ScalarValue, ...] = ()
     expect_empty: bool = False
+    #: The variant whose inputs it takes, where that is another one.
     drawn_as: str = ""
     warp_size: int = WARP_SIZES[0]
 
@@ -182,11 +175,9 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Zeroed(msgspec.Struct, frozen=True):
-    """An oracle's reference of inputs of which one slice is zero, at every `stride`-th flat position.
+    """An oracle's reference of inputs of which one slice is zero, at every `stride`-th flat position."""
 
-    which: "last", or "heaviest", the slice of the largest sum of squares.
-    """
-
+    #: "last", or "heaviest", the slice of the largest sum of squares.
     which: Literal["last", "heaviest"]
     input: str
     axis: int
@@ -203,149 +194,134 @@ ALWAYS_TRIED = ("zeros", "constant-mean", "roll", *DROPPED, "sign-flipped", *NON
 
 
 class Block(msgspec.Struct, frozen=True):
-    """The rows and columns of a large product that an expectation is of, and the product's factors.
-
-    left, right: the matrices as they are multiplied. counted: whole numbers up to which the kernel's
-    accumulator has no rounding.
-    """
+    """The rows and columns of a large product that an expectation is of, and the product's factors."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
+    #: The matrices as they are multiplied.
     left: NDArray[Any]
     right: NDArray[Any]
+    #: Whole numbers up to which the kernel's accumulator has no rounding.
     counted: float
 
 
 class Expectation(msgspec.Struct, frozen=True):
-    """What an oracle says of one output (bounds.md).
+    """What an oracle says of one output (bounds.md)."""
 
-    reference: float64 (or the output's integer/bool dtype), the output's shape; NaN where a correct
-        kernel must give NaN, +-inf where it must give that infinity.
-    error: worst-case absolute error e >= 0 in front of the last rounding to the output's dtype, or
-        None where the oracle has no bound. The comparison derives F(e, r) and, from |r| +- e and
-        the dtype's overflow threshold, which elements must be finite, must be infinite or may be
-        either.
-        Zero means that the value in front of that rounding is the reference itself.
-    error_probable: the probabilistic form of `error`, or None.
-    error_below, error_above: the same for values below and above the reference, where the two differ;
-        both or neither, and `error` is then the larger of them.
-    low: what `reference` + `low` is nearer to the truth by (double-double), for float64 outputs whose
-        oracle goes beyond float64; |low| is at most half an ulp of the reference. None for others.
-    refine: outputs of one repetition, by name -> a smaller `error`, for an output that the kernel
-        computes from another one of its own (bounds.md, the chained check of layernorm). Judged by
-        the metric bound-chained, beside `bound`. None where there is no such thing.
-    may_be_unwritten: elements that the kernel may leave as they were, or None.
-    may_be_nan: elements that may be NaN as well as within the error, or None.
-    allowed: further values that are right for an integer output, (choices, *shape), or None.
-    terms: number of terms of the reduction behind each element (0: not a reduction, None: not known).
-    dropped: mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
-        "heaviest-term-dropped"; only those that the oracle can compute. Values are callables
-        without arguments, so that nothing is computed before it is judged; each returns the wrong
-        reference, or a function from flat positions (a slice or int64) to its float64 values there,
-        which spares an array of the output's size.
-    own: whether reference and error are the word of a user's own oracle: nothing derived them.
-    zeroed: what a user's own oracle says of other inputs, with one slice of one of them zero.
-    changes: what a formula gives with one operation changed, by words for the change; no group has to
-        tell all of them. rows: those, of the first axis, that they are of; None for all.
-    replay: what a formula gives in float32, rounded to the output's dtype; None for other oracles.
-    block: the rows and columns that all this is of, None for the whole output.
-    """
-
+    #: Float64 (or the output's integer/bool dtype), the output's shape; NaN where a correct kernel
+    #: must give NaN, +-inf where it must give that infinity.
     reference: NDArray[Any]
+    #: Worst-case absolute error e >= 0 in front of the last rounding to the output's dtype, or None
+    #: where the oracle has no bound. The comparison derives F(e, r) and, from |r| +- e and the
+    #: dtype's overflow threshold, which elements must be finite, must be infinite or may be either.
+    #: Zero means that the value in front of that rounding is the reference itself.
     error: NDArray[np.float64] | None = None
+    #: The probabilistic form of `error`, or None.
     error_probable: NDArray[np.float64] | None = None
+    #: The same for values below and above the reference, where the two differ; both or neither, and
+    #: `error` is then the larger of them.
     error_below: NDArray[np.float64] | None = None
     error_above: NDArray[np.float64] | None = None
+    #: Outputs of one repetition, by name -> a smaller `error`, for an output that the kernel computes
+    #: from another one of its own (bounds.md, the chained check of layernorm). Judged by the metric
+    #: bound-chained, beside `bound`. None where there is no such thing.
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
+    #: Elements that the kernel may leave as they were, or None.
     may_be_unwritten: NDArray[np.bool_] | None = None
+    #: Elements that may be NaN as well as within the error, or None.
     may_be_nan: NDArray[np.bool_] | None = None
+    #: Further values that are right for an integer output, (choices, *shape), or None.
     allowed: NDArray[Any] | None = None
+    #: Number of terms of the reduction behind each element (0: not a reduction, None: not known).
     terms: int | None = 0
+    #: Mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and
+    #: "heaviest-term-dropped"; only those that the oracle can compute. Values are callables without
+    #: arguments, so that nothing is computed before it is judged; each returns the wrong reference,
+    #: or a function from flat positions (a slice or int64) to its float64 values there, which spares
+    #: an array of the output's size.
     dropped: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    #: What `reference` + `low` is nearer to the truth by (double-double), for float64 outputs whose
+    #: oracle goes beyond float64; |low| is at most half an ulp of the reference. None for others.
     low: NDArray[np.float64] | None = None
+    #: Whether reference and error are the word of a user's own oracle: nothing derived them.
     own: bool = False
+    #: What a user's own oracle says of other inputs, with one slice of one of them zero.
     zeroed: tuple[Zeroed, ...] = ()
+    #: What a formula gives with one operation changed, by words for the change; no group has to tell
+    #: all of them.
     changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    #: Those, of the first axis, that they are of; None for all.
     rows: NDArray[np.int64] | None = None
+    #: What a formula gives in float32, rounded to the output's dtype; None for other oracles.
     replay: NDArray[Any] | None = None
+    #: The rows and columns that all this is of, None for the whole output.
     block: Block | None = None
 
 
 class Deviations(msgspec.Struct, frozen=True):
-    """An identity at each of its places, all float64 of one shape: must be |got - want| <= limit.
-
-    judged: places at which the identity is claimed; None for all.
-    """
+    """An identity at each of its places, all float64 of one shape: must be |got - want| <= limit."""
 
     got: NDArray[np.float64]
     want: NDArray[np.float64]
     limit: NDArray[np.float64]
+    #: Places at which the identity is claimed; None for all.
     judged: NDArray[np.bool_] | None = None
 
 
 class StatedProperty(msgspec.Struct, frozen=True):
-    """An identity that an oracle states of the outputs of a case.
-
-    places: what its places are: "row", "column" or "element".
-    deviations: outputs of one repetition, by name, and those of a run on `changed` arrays where
-        there are any -> how far they are from the identity.
-    changed: arrays by name that replace the drawn ones in another run of the same artifact; empty
-        where the property is one of a single run.
-    change: words for what was done to them.
-    """
+    """An identity that an oracle states of the outputs of a case."""
 
     name: str
     output: str
+    #: What its places are: "row", "column" or "element".
     places: str
+    #: Outputs of one repetition, by name, and those of a run on `changed` arrays where there are any
+    #: -> how far they are from the identity.
     deviations: Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Deviations]
+    #: Arrays by name that replace the drawn ones in another run of the same artifact; empty where the
+    #: property is one of a single run.
     changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    #: Words for what was done to them.
     change: str = ""
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """What the same-precision replay gives for one output.
+    """What the same-precision replay gives for one output."""
 
-    values: in the output's dtype, for the rows (first axis) `rows`, or for all where `rows` is None.
-    """
-
+    #: In the output's dtype, for the rows (first axis) `rows`, or for all where `rows` is None.
     values: NDArray[Any]
     rows: NDArray[np.int64] | None = None
 
 
 class GuardDamage(msgspec.Struct, frozen=True):
-    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte.
-
-    writer: kernel, block and thread that a second run found, empty where they are not known.
-    """
+    """Bytes outside a payload that changed: `offset` is counted from the payload's first byte."""
 
     buffer: str
     repetition: int
     offset: int
     bytes_changed: int
     side: str
+    #: Kernel, block and thread that a second run found, empty where they are not known.
     writer: str = ""
 
 
 class InputDamage(msgspec.Struct, frozen=True):
-    """An input that changed while the kernel ran; `offset` in bytes of the payload.
-
-    field: number of the field, of a struct in device memory; None where no field is there.
-    """
+    """An input that changed while the kernel ran; `offset` in bytes of the payload."""
 
     buffer: str
     offset: int
     bytes_changed: int
+    #: Number of the field, of a struct in device memory; None where no field is there.
     field: int | None = None
 
 
 class RunResult(msgspec.Struct, frozen=True):
     """What a child gave back for one case.
 
-    outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's
-    next case; `fills[r]` is the number of the fill (tokitai_cli.core.fills) of repetition r. Times are
-    of whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of
-    blocks and warps in repetition r, empty where the device has no say in it. kept: what workspaces
-    that are zeroed once held in the end. findings: what the device itself found while kernels ran.
+    outputs[r][name] is the array of repetition r (outputs and in-outs), valid until the child's next
+    case; `fills[r]` is the number of the fill (tokitai_cli.core.fills) of repetition r. Times are of
+    whole launch sequences, in nanoseconds, warm-ups left out. `schedules[r]` names the order of blocks
+    and warps in repetition r, empty where the device has no say in it.
     """
 
     outputs: tuple[Mapping[str, NDArray[Any]], ...]
@@ -353,8 +329,10 @@ class RunResult(msgspec.Struct, frozen=True):
     times_ns: tuple[int, ...]
     guards: tuple[GuardDamage, ...] = ()
     inputs_changed: tuple[InputDamage, ...] = ()
+    #: What the device itself found while kernels ran.
     findings: tuple[FindingRecord, ...] = ()
     log: str = ""
     log_bytes: int = 0
     schedules: tuple[str, ...] = ()
+    #: What workspaces that are zeroed once held in the end.
     kept: Mapping[str, NDArray[Any]] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # What a tool can look at beside the numbers.
-Look = Literal[
+SanitizerKind = Literal[
     "memory", "races", "initialisation", "locals", "barriers", "undefined", "schedules", "coverage"
 ]
 
@@ -30,33 +30,31 @@ class DeviceClass(enum.StrEnum):
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a device without looking at a machine.
-
-    auto: whether `--device auto` may take it.
-    exclusive: a machine has few of them, and each has a worker of its own.
-    anywhere: every worker of a cluster runs its cases; else those that offer it by name.
-    schedules: the tool chooses the order of blocks and warps: equal bits in one order prove nothing.
-    sanitizer: name of the program that watches its kernels, empty where there is none.
-    identifying: facts of a probe that make an old result stale; others, such as the number of cores,
-        differ between machines that are alike.
-    found_by: environment variables that name its programs.
-    obeyed: environment variables that its runtime obeys, and that are passed on to its children.
-    headers: folder of the tool's headers for it alone, below `kernels_dir()`.
-    hip_only: its compiler knows nothing of CUDA's own headers and names.
-    refused: what it cannot run at all, by a regular expression of the source.
-    """
+    """What is known of a device without looking at a machine."""
 
     device_class: DeviceClass
+    #: Whether `--device auto` may take it.
     auto: bool = True
+    #: A machine has few of them, and each has a worker of its own.
     exclusive: bool = False
+    #: Every worker of a cluster runs its cases; else those that offer it by name.
     anywhere: bool = False
+    #: The tool chooses the order of blocks and warps: equal bits in one order prove nothing.
     schedules: bool = False
+    #: Name of the program that watches its kernels, empty where there is none.
     sanitizer: str = ""
+    #: Facts of a probe that make an old result stale; others, such as the number of cores, differ
+    #: between machines that are alike.
     identifying: tuple[str, ...] = ()
+    #: Environment variables that name its programs.
     found_by: tuple[str, ...] = ()
+    #: Environment variables that its runtime obeys, and that are passed on to its children.
     obeyed: tuple[str, ...] = ()
+    #: Folder of the tool's headers for it alone, below `kernels_dir()`.
     headers: str = ""
+    #: Its compiler knows nothing of CUDA's own headers and names.
     hip_only: bool = False
+    #: What it cannot run at all, by a regular expression of the source.
     refused: Mapping[str, str] = {}
 
 
@@ -132,7 +130,7 @@ class Probe(msgspec.Struct, frozen=True):
     arch: str
     facts: tuple[Fact, ...] = ()
     missing: str = ""
-    mend: str = ""
+    hint: str = ""
 
 
 # The cpu device has either, the first where nothing is said.
@@ -140,15 +138,15 @@ WARP_SIZES = (32, 64)
 
 
 class DeviceOptions(msgspec.Struct, frozen=True):
-    """What the user asked of a device; resolved once and frozen.
+    """What the user asked of a device; resolved once and frozen."""
 
-    arch: "" for the device's own choice. gpu: index of the GPU. warp_size: 32 or 64, cpu device
-    only, 0 for its default. threads: OS threads of the cpu device, 0 for all cores.
-    """
-
+    #: "" for the device's own choice.
     arch: str = ""
+    #: Index of the GPU.
     gpu: int = 0
+    #: 32 or 64, cpu device only, 0 for its default.
     warp_size: int = 0
+    #: OS threads of the cpu device, 0 for all cores.
     threads: int = 0
 
 
@@ -180,104 +178,108 @@ def warp_size_of(device: str, arch: str, options: DeviceOptions) -> int:
 
 
 class BuildStage(msgspec.Struct, frozen=True):
-    """A step of a build behind the first command, in the build's own folder.
+    """A step of a build behind the first command, in the build's own folder."""
 
-    makes: name of its file. command: argv; or call: what makes the file by itself from the numbers,
-    names and symbols of the request, in the folder, and returns facts. version: of what `call` does.
-    """
-
+    #: Name of its file.
     makes: str
+    #: Argv; or call: what makes the file by itself from the numbers, names and symbols of the
+    #: request, in the folder, and returns facts.
     command: tuple[str, ...] = ()
     call: Callable[[Path, HarnessRequest], tuple[Fact, ...]] | None = None
+    #: Of what `call` does.
     version: str = ""
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What makes the text of a unit from a source that is machine code, and facts. version: of it."""
+    """What makes the text of a unit from a source that is machine code, and facts."""
 
     make: Callable[[HarnessRequest], tuple[str, tuple[Fact, ...]]]
+    #: Of it.
     version: str
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """How to build one harness source into one executable.
-
-    command: argv with the placeholders {source}, {output}, {depfile} standing for whole paths
-        (each may be part of a longer word), and {assembled} for what the assembler tells that it read.
-        Both lists are in Makefile syntax.
-    makes: name of what `command` makes where `stages` go on from it; the last of them makes {object}.
-    stages: further steps, in order. kept: files of the folder that stay beside the executable.
-    depfiles: of the stages.
-    link: argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
-        a line for each file.
-    assembly: argv as `command` that makes assembler text, where {assembled} is not told: what
-        an assembler would take in by it is refused.
-    branch: macros, by name, that the GPU's own compiler defines and this one does not: what a source has
-        for that compiler is what is built.
-    shows_copies: whether vectors' copies must be written out for the compiler to check their addresses.
-    server: argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
-    inspect_object: reads facts of the kernels from that object file.
-    shared_guards: what is kept free around shared arrays in that object file.
-    environment: the whole, scrubbed environment of the compiler.
-    wraps: programs that the compiler calls and whose identity belongs to the cache key.
-    wrap_commands: commands that print the path of one more such program each.
-    inspect: reads facts of the code object from the artifact and the compiler's output.
-    mends: what may help, by a regular expression that the compiler's output matches.
-    machine_code: how a source is built that is machine code itself; None where the device executes none.
-        Its `unit` makes the text that `command` compiles.
-    """
+    """How to build one harness source into one executable."""
 
     device: str
     arch: str
     compiler: Path
+    #: Argv with the placeholders {source}, {output}, {depfile} standing for whole paths (each may be
+    #: part of a longer word), and {assembled} for what the assembler tells that it read. Both lists
+    #: are in Makefile syntax.
     command: tuple[str, ...]
+    #: The whole, scrubbed environment of the compiler.
     environment: Mapping[str, str]
     source_suffix: str
     version_command: tuple[str, ...]
+    #: Name of what `command` makes where `stages` go on from it; the last of them makes {object}.
     makes: str = ""
+    #: Further steps, in order.
     stages: tuple[BuildStage, ...] = ()
+    #: Files of the folder that stay beside the executable.
     kept: tuple[str, ...] = ()
+    #: Of the stages.
     depfiles: tuple[str, ...] = ()
+    #: Argv from {object} to {output}, where `command` makes an object file. It prints what it reads,
+    #: a line for each file.
     link: tuple[str, ...] = ()
+    #: Argv as `command`, for the unit that serves kernels, which `link` then has as {server}.
     server: tuple[str, ...] = ()
+    #: Argv as `command` that makes assembler text, where {assembled} is not told: what an assembler
+    #: would take in by it is refused.
     assembly: tuple[str, ...] = ()
+    #: Macros, by name, that the GPU's own compiler defines and this one does not: what a source has
+    #: for that compiler is what is built.
     branch: Mapping[str, str] = {}
+    #: Whether vectors' copies must be written out for the compiler to check their addresses.
     shows_copies: bool = False
+    #: What is kept free around shared arrays in that object file.
     shared_guards: SharedGuards | None = None
+    #: Reads facts of the kernels from that object file.
     inspect_object: Callable[[Path], tuple[Fact, ...]] | None = None
+    #: Programs that the compiler calls and whose identity belongs to the cache key.
     wraps: tuple[Path, ...] = ()
+    #: Commands that print the path of one more such program each.
     wrap_commands: tuple[tuple[str, ...], ...] = ()
     resolved_features: str = ""
     notice: str = ""
+    #: Reads facts of the code object from the artifact and the compiler's output.
     inspect: Callable[[Path, str], tuple[Fact, ...]] | None = None
+    #: What may help, by a regular expression that the compiler's output matches.
     mends: tuple[tuple[str, str], ...] = ()
     unit: Unit | None = None
+    #: How a source is built that is machine code itself; None where the device executes none. Its
+    #: `unit` makes the text that `command` compiles.
     machine_code: Recipe | None = None
 
 
 class Sanitizer(msgspec.Struct, frozen=True):
-    """One tool that watches a kernel while it runs.
+    """One tool that watches a kernel while it runs."""
 
-    tool: its name as findings and evidence give it. looks: what it looks at, kind and scope, as in
-    ExaminationRecord. program: path; version: what it says of itself. under: the device as it builds
-    and runs for the tool, with a log NAME.log of each child in the folder, by name in their order. read:
-    a log to findings; raises ValueError where it shows that the tool itself did not work to its end,
-    with its words. judges: whether the outputs are compared as well. repeat: least number of
-    repetitions; once: one shows what there is to see. missing: why it cannot run here; then nothing of
-    its looks is tested. unexecuted: what no case has executed by the time that the children of a folder
-    have ended, a sentence each.
-    """
-
+    #: Its name as findings and evidence give it.
     tool: str
-    looks: tuple[tuple[Look, str], ...]
+    #: What it looks at, kind and scope, as in ExaminationRecord.
+    looks: tuple[tuple[SanitizerKind, str], ...]
+    #: path.
     program: str = ""
+    #: What it says of itself.
     version: str = ""
+    #: The device as it builds and runs for the tool, with a log NAME.log of each child in the folder,
+    #: by name in their order.
     under: Callable[[Device, Path], Device] = lambda device, folder: device
+    #: A log to findings; raises ValueError where it shows that the tool itself did not work to its
+    #: end, with its words.
     read: Callable[[str], tuple[FindingRecord, ...]] = lambda text: ()
+    #: Whether the outputs are compared as well.
     judges: bool = True
+    #: Least number of repetitions.
     repeat: int = 0
+    #: One shows what there is to see.
     once: bool = False
+    #: Why it cannot run here; then nothing of its looks is tested.
     missing: str = ""
+    #: What no case has executed by the time that the children of a folder have ended, a sentence
+    #: each.
     unexecuted: Callable[[Path], tuple[str, ...]] | None = None
 
 

@@ -30,27 +30,27 @@ class Group(enum.Enum):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of draw.
-
-    numbers: settings that are numbers, with their defaults, in the order in which evidence shows them.
-    others: further settings. needs: the one that a profile must give, and what it is.
-    integers: whether it fills arrays of integers alone. exact: whether sums of it are meant to be exact.
-    random: whether roundings on it may be taken as independent, so that bound-prob may refute: random
-        signs or a wide range. On constant or strongly biased data correct kernels exceed that bound.
-    """
+    """One kind of draw."""
 
     group: Group = Group.NUMBERS
+    #: Settings that are numbers, with their defaults, in the order in which evidence shows them.
+    #: others: further settings.
     numbers: Mapping[str, float] = {}
-    others: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    #: The one that a profile must give, and what it is.
     needs: tuple[str, str] = ("", "")
+    #: Whether it fills arrays of integers alone.
     integers: bool = False
+    #: Whether sums of it are meant to be exact.
     exact: bool = False
+    #: Whether roundings on it may be taken as independent, so that bound-prob may refute: random
+    #: signs or a wide range. On constant or strongly biased data correct kernels exceed that bound.
     random: Callable[[Draw], bool] = lambda draw: False
 
     @property
     def settings(self) -> frozenset[str]:
         """Names of everything that may be set."""
-        return frozenset((*self.numbers, *self.others, *filter(None, self.needs[:1])))
+        return frozenset((*self.numbers, *self.further, *filter(None, self.needs[:1])))
 
 
 def _is_wide(draw: Draw) -> bool:
@@ -66,23 +66,23 @@ _FOLLOWS = ("of", "the array that it follows")
 KINDS: Mapping[str, Kind] = {
     "normal": Kind(numbers={"value": 0.0, **_SCALE}, random=lambda draw: not draw.value),
     "uniform": Kind(numbers={"lo": 0.0, "hi": 1.0}, random=_is_wide),
-    "log-uniform": Kind(numbers={"lo": -8.0, "hi": 0.0}, others=("sign",)),
-    "exact-int": Kind(numbers=_SCALE, others=("axis",), exact=True),
-    "exact-int-ramp": Kind(numbers=_SCALE, others=("axis",), exact=True),
-    "cancelling": Kind(numbers=_SCALE, others=("axis",), random=lambda draw: True),
-    "large": Kind(others=("axis",)),
-    "subnormal": Kind(others=("axis",)),
-    "special": Kind(numbers=_SCALE, others=("axis",)),
+    "log-uniform": Kind(numbers={"lo": -8.0, "hi": 0.0}, further=("sign",)),
+    "exact-int": Kind(numbers=_SCALE, further=("axis",), exact=True),
+    "exact-int-ramp": Kind(numbers=_SCALE, further=("axis",), exact=True),
+    "cancelling": Kind(numbers=_SCALE, further=("axis",), random=lambda draw: True),
+    "large": Kind(further=("axis",)),
+    "subnormal": Kind(further=("axis",)),
+    "special": Kind(numbers=_SCALE, further=("axis",)),
     "constant": Kind(numbers={"value": 1.0}),
     "constant-rows": Kind(numbers={"value": 0.0, **_SCALE}),
-    "one-large": Kind(numbers={"value": 12.0, **_SCALE}, others=("at",)),
+    "one-large": Kind(numbers={"value": 12.0, **_SCALE}, further=("at",)),
     "placed": Kind(numbers={"value": 1.0, **_SCALE}, needs=("at", "the columns that get `value`")),
     "sorted": Kind(numbers={"lo": 0.0, "hi": 1.0}),
     "masked": Kind(numbers=_SCALE),
     "all-masked": Kind(numbers=_SCALE),
     "plus-inf": Kind(numbers=_SCALE),
     "nan-rows": Kind(numbers=_SCALE),
-    "softmax": Kind(numbers={**_SCALE, "value": 12.0}, others=("at",)),
+    "softmax": Kind(numbers={**_SCALE, "value": 12.0}, further=("at",)),
     "power-of-two": Kind(numbers={"lo": -1.0, "hi": 1.0}),
     "arange": Kind(group=Group.PATTERN, numbers={"value": 0.0}),
     "permutation": Kind(group=Group.PATTERN),

@@ -67,7 +67,7 @@ class DeviceRecord(Record, frozen=True, kw_only=True):
     arch: str
     facts: list[FactRecord]
     missing: str
-    mend: str
+    hint: str = msgspec.field(name="mend")
     non_claims: list[str]
 
 

@@ -16,13 +16,11 @@ from tokitai_cli.core.model.spec import Expression, Launch, Variant
 
 
 class KernelArg(msgspec.Struct, frozen=True):
-    """One parameter as it is passed: `dtype` is that of the elements or of the value.
+    """One parameter as it is passed: `dtype` is that of the elements or of the value."""
 
-    kind: buffer (a device pointer), list (a pointer to such pointers), scalar (by value, in `dtype`),
-    integer (by value, in the kernel's own type; `dtype` is empty), struct (place by place, by value or
-    by a pointer as the kernel has it).
-    """
-
+    #: Buffer (a device pointer), list (a pointer to such pointers), scalar (by value, in `dtype`),
+    #: integer (by value, in the kernel's own type; `dtype` is empty), struct (place by place, by
+    #: value or by a pointer as the kernel has it).
     kind: Literal["buffer", "list", "scalar", "integer", "struct"]
     dtype: str
     fields: tuple[tuple[str, KernelArg], ...] = ()
@@ -40,15 +38,13 @@ STRUCT_BYTES = 4096  # that a struct behind a pointer has at most: struct_limit 
 
 
 class HarnessRequest(msgspec.Struct, frozen=True):
-    """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text.
-
-    places: key of the spec for each kernel, such as variants.main.launches[0].
-    """
+    """A harness for `source` (absolute). `symbols` are (name, dtype); `defines` name to value text."""
 
     source: Path
     kernels: tuple[KernelEntry, ...]
     symbols: tuple[tuple[str, str], ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
+    #: Key of the spec for each kernel, such as variants.main.launches[0].
     places: tuple[str, ...] = ()
 
     def index_of(self, variant: Variant, launch: int, warp_size: int) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tokitai_cli.core.model.device import Look
+from tokitai_cli.core.model.device import SanitizerKind
 
 Number = float | Annotated[str, Meta(pattern="^(nan|inf|-inf)$")]
 
@@ -91,7 +91,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     exact_elements: int
     ulp_histogram: dict[str, int]
     worst_row: int | None
-    open_elements: int = 0
+    undecided_elements: int = msgspec.field(name="open_elements", default=0)
     bound_histogram: dict[str, int] = msgspec.field(default_factory=dict)
     heat: HeatRecord | None = None
 
@@ -200,7 +200,7 @@ class MutantRecord(Record, frozen=True, kw_only=True):
     reference to be told here), not-known (it cannot be made of what the oracle says), not-applicable
     (the structure forbids it).
     flat: the output is judged here by limits that no analysis of the computation stands behind.
-    told: True where it is only shown, and no verdict hangs on it.
+    shown_only: no verdict hangs on it.
     """
 
     output: str
@@ -208,7 +208,7 @@ class MutantRecord(Record, frozen=True, kw_only=True):
     status: Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
     detail: str
     flat: bool = False
-    told: bool = False
+    shown_only: bool = msgspec.field(name="told", default=False)
 
 
 class RepeatRecord(Record, frozen=True, kw_only=True):
@@ -267,7 +267,7 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
     `tool` looked, `scope` says at what; schedules: in how many orders, 0 where the device chooses.
     """
 
-    kind: Literal["guards", "inputs"] | Look
+    kind: Literal["guards", "inputs"] | SanitizerKind
     tool: str
     scope: str
     schedules: int = 0
@@ -294,14 +294,14 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
     """What the checks make of the changes of a formula, for one output of a case.
 
     tried: how many changes alter the output here. accepted: those that the checks let pass though the
-    bound tells them from the reference. untold: those that even the bound does not tell. rejected: all
-    others; older evidence does not name them. rows: how many rows they were tried on, 0 for all.
+    bound tells them from the reference. undetected: those that even the bound does not tell. rejected:
+    all others; older evidence does not name them. rows: how many rows they were tried on, 0 for all.
     """
 
     output: str
     tried: int
     accepted: list[str]
-    untold: list[str]
+    undetected: list[str] = msgspec.field(name="untold")
     rejected: list[str] = []
     rows: int = 0
 
@@ -309,9 +309,9 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """What the checks of an output tell of the changes of its formula, on some cases together.
 
-    tried: changes that alter the output in some case. accepted, untold: as in ChangesRecord, of those
-    that the checks reject in no case. profiles: those of the cases, all of one shape. skipped: other
-    profiles, and why.
+    tried: changes that alter the output in some case. accepted, undetected: as in ChangesRecord, of
+    those that the checks reject in no case. profiles: those of the cases, all of one shape. skipped:
+    other profiles, and why.
     """
 
     variant: str
@@ -319,6 +319,6 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     shape: dict[str, int]
     tried: int
     accepted: list[str]
-    untold: list[str]
+    undetected: list[str] = msgspec.field(name="untold")
     profiles: list[str]
     skipped: dict[str, str]

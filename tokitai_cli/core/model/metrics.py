@@ -15,25 +15,25 @@ MetricName = Literal[
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric.
+    """One metric."""
 
-    sentence: what it measures, for reports.
-    gating: an output may be judged by it alone. sharp: it sees an error of a few ulp wherever it
-    lies, unlike a flat absolute limit. flat: no analysis of the computation stands behind its limit.
-    replay: a check may make it against a replay. integers: it is defined on integers; on bools
-    where it has no limit, too.
-    limited: it has a limit. tolerances: it has `abs` and `rel` instead of one.
-    against_bound: its unit is a bound that the oracle derived.
-    """
-
+    #: What it measures, for reports.
     sentence: str
+    #: An output may be judged by it alone.
     gating: bool = False
+    #: It sees an error of a few ulp wherever it lies, unlike a flat absolute limit.
     sharp: bool = False
+    #: No analysis of the computation stands behind its limit.
     flat: bool = False
+    #: A check may make it against a replay.
     replay: bool = False
+    #: It is defined on integers; on bools where it has no limit, too.
     integers: bool = False
+    #: It has a limit.
     limited: bool = True
+    #: It has `abs` and `rel` instead of one.
     tolerances: bool = False
+    #: Its unit is a bound that the oracle derived.
     against_bound: bool = False
 
 

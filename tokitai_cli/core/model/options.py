@@ -19,9 +19,9 @@ MAX_SEED = 2**63 - 1
 # A worker is a process with a child of its own: more of them than this are a slip of the pen.
 MAX_JOBS = 1024
 _PLAIN = Settings()
-_ONE = ("verify", "sanitize")
-_CASES = (*_ONE, "batch")
-_AGAIN = (*_ONE, "reproduce", "compare")
+_SINGLE_RUN = ("verify", "sanitize")
+_CASES = (*_SINGLE_RUN, "batch")
+_AGAIN = (*_SINGLE_RUN, "reproduce", "compare")
 _SIDES = "compare"
 _ANY = (*_CASES, "reproduce", _SIDES)
 _PLANNED = (*_CASES, _SIDES)
@@ -40,26 +40,26 @@ class Kind(enum.Enum):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """An option of `verbs`; their keyword `name` is the long flag, with dashes.
-
-    help: {formats} stands for those of evidence. default: None, or an empty tuple, where it is left
-    out; `defaults` by verb where that has another. least, most: of each number. choices: all that can be
-    given. stated: a command line that runs something again says it also where it is the default. front:
-    only the command line itself knows it.
-    """
+    """An option of `verbs`; their keyword `name` is the long flag, with dashes."""
 
     name: str
     kind: Kind
+    #: {formats} stands for those of evidence.
     help: str
     metavar: str = "NAME"
+    #: None, or an empty tuple, where it is left out; `defaults` by verb where that has another.
     default: Any = None
     defaults: Mapping[str, Any] = {}
     verbs: tuple[str, ...] = _CASES
     short: str = ""
+    #: Of each number.
     least: float | None = None
     most: float | None = None
+    #: All that can be given.
     choices: tuple[Any, ...] = ()
+    #: A command line that runs something again says it also where it is the default.
     stated: bool = False
+    #: Only the command line itself knows it.
     front: bool = False
 
     @property
@@ -117,7 +117,7 @@ TABLE: tuple[Option, ...] = (
     ),
     _names("variant", "Only this variant; may be repeated.", verbs=_PLANNED),
     _names("profile", "Only this input profile; may be repeated.", verbs=_PLANNED),
-    _text("suite", "Shapes of this suite of the spec.", verbs=(*_ONE, _SIDES)),
+    _text("suite", "Shapes of this suite of the spec.", verbs=(*_SINGLE_RUN, _SIDES)),
     _names(
         "suite",
         "Only this suite of each spec; may be repeated. quick by itself.",
@@ -198,7 +198,7 @@ TABLE: tuple[Option, ...] = (
         "Watch memory, races and more as well, as `tokitai sanitize` does.",
         verbs=("verify", "batch"),
     ),
-    _flag("build_only", "Build, run nothing.", verbs=_ONE),
+    _flag("build_only", "Build, run nothing.", verbs=_SINGLE_RUN),
     _text(
         "shard",
         "Only part I of N; `tokitai merge` joins them.",
@@ -265,7 +265,7 @@ TABLE: tuple[Option, ...] = (
         verbs=_REPORTED,
     ),
     _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
-    _flag("json", "Print the evidence JSON on stdout.", verbs=_ONE, front=True),
+    _flag("json", "Print the evidence JSON on stdout.", verbs=_SINGLE_RUN, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
     _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
     _flag("save_all_arrays", "Keep them of every case, for `recheck`.", verbs=_ANY),
@@ -279,4 +279,4 @@ def options_of(verb: str) -> dict[str, Option]:
 
 
 # A parameter of an op is an option of these verbs, beside their own and `OP` and --help.
-TAKEN = frozenset({"op", "help"}).union(*(options_of(verb) for verb in _ONE))
+RESERVED_NAMES = frozenset({"op", "help"}).union(*(options_of(verb) for verb in _SINGLE_RUN))

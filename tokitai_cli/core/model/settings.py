@@ -11,15 +11,15 @@ MIN_REPEAT = 2
 
 
 class Settings(DeviceOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every case of a run or a batch runs with; its devices take it as their options.
+    """What every case of a run or a batch runs with; its devices take it as their options."""
 
-    repeat: launch sequences whose results are compared. warmup: those before them. timeout: seconds of
-    a case's kernels, and of a user's oracle. sanitize: each case runs under the device's sanitizer too.
-    """
-
+    #: Launch sequences whose results are compared.
     repeat: int = MIN_REPEAT
+    #: Those before them.
     warmup: int = 0
+    #: Seconds of a case's kernels, and of a user's oracle.
     timeout: float = 60.0
+    #: Each case runs under the device's sanitizer too.
     sanitize: bool = False
 
     @property

@@ -15,12 +15,10 @@ _TICK_SECONDS = 1.0
 
 
 class Completed(msgspec.Struct, frozen=True):
-    """A program that ended.
+    """A program that ended."""
 
-    returncode: exit code, negative for a signal, 127 where the program could not be started (then
-    `stderr` says why). `timed_out`: it outlived its limit and was killed with its group.
-    """
-
+    #: Exit code, negative for a signal, 127 where the program could not be started (then `stderr`
+    #: says why). `timed_out`: it outlived its limit and was killed with its group.
     returncode: int
     stdout: str
     stderr: str

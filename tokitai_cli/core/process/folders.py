@@ -29,7 +29,7 @@ def temporary_base() -> Path:
         return removable(Path(tempfile.gettempdir()))
     except OSError as error:
         told = f"there is no folder for temporary files: {error.strerror or error}"
-        raise StorageError(told, mend="set TMPDIR to a folder that can be written") from error
+        raise StorageError(told, hint="set TMPDIR to a folder that can be written") from error
 
 
 def removable(parent: Path) -> Path:

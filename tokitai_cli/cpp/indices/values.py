@@ -29,12 +29,10 @@ _ADDRESS = r"(?:\([^()]*\*\s*\)\s*)?&?\s*\(?"
 
 
 class Asked(NamedTuple):
-    """What values of an array are to be.
+    """What values of an array are to be."""
 
-    kind: `fixed` for `least` everywhere, `slots` for that at many places, `own` for the place of each,
-    `range` from `least` to `most`, None where it has no such end.
-    """
-
+    #: `fixed` for `least` everywhere, `slots` for that at many places, `own` for the place of each,
+    #: `range` from `least` to `most`, None where it has no such end.
     kind: str
     least: int | None = None
     most: int | None = None

@@ -33,14 +33,12 @@ _ATTRIBUTE_MACRO = re.compile(rf"(?<=__global__)\s+(?P<it>[A-Z][A-Z0-9_]+\s*{_PA
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A qualifier that was blanked; `words` are those that it stands for.
-
-    rest: what of a macro's body is no qualifier, such as `void`; the parser reads that.
-    """
+    """A qualifier that was blanked; `words` are those that it stands for."""
 
     begin: int
     end: int
     words: frozenset[str]
+    #: What of a macro's body is no qualifier, such as `void`; the parser reads that.
     rest: str = ""
 
 

@@ -45,36 +45,35 @@ _VOTES_ON = "\n".join(f'#pragma pop_macro("{name}")' for name in _VOTES)
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What a build takes of a program.
+    """What a build takes of a program."""
 
-    texts: by names of files that lie in one folder, the source first: what is taken of each of `files`,
-    behind a line that gives the place. left_out: by file, first and last lines of what was left out.
-    optional: names of headers that are taken in only where they are there. beside: see Program.
-    """
-
+    #: By names of files that lie in one folder, the source first: what is taken of each of `files`,
+    #: behind a line that gives the place.
     texts: dict[str, str]
     files: tuple[Path, ...]
+    #: By file, first and last lines of what was left out.
     left_out: dict[Path, list[tuple[int, int]]]
+    #: Names of headers that are taken in only where they are there.
     optional: list[str]
+    #: See Program.
     beside: tuple[Path, ...] = ()
 
 
 class Program(msgspec.Struct):
-    """The files of a program, read and parsed.
-
-    dark: branches of the preprocessor that are left out, where they are: file, first line and text.
-    defines: macros of the command line. joined: other sources that define device functions of it;
-    beside: folders that were looked through for such.
-    """
+    """The files of a program, read and parsed."""
 
     source: Path
     files: dict[Path, UserFile]
     texts: dict[Path, SourceText]
     pieces: dict[Path, list[Piece]]
     macros: dict[str, Macro]
+    #: Branches of the preprocessor that are left out, where they are: file, first line and text.
     dark: list[tuple[Path, int, str]] = []
+    #: Macros of the command line.
     defines: Mapping[str, str] = {}
+    #: Other sources that define device functions of it.
     joined: tuple[Path, ...] = ()
+    #: Folders that were looked through for such.
     beside: tuple[Path, ...] = ()
 
 

@@ -11,22 +11,21 @@ if TYPE_CHECKING:  # it reads sources, which most verbs do not
 
 
 class FoundKernel(msgspec.Struct, frozen=True):
-    """A kernel where it stands, and what a spec could pass to it.
-
-    instance: the kernel as a spec names it. reasons: why the tool cannot bind it, empty where it can.
-    ended: why its draft did not come to its end in a run, empty where it did; None without a run. runs:
-    how often it was run, the draft changed each time.
-    """
+    """A kernel where it stands, and what a spec could pass to it."""
 
     file: str
     line: int
     name: str
+    #: The kernel as a spec names it.
     instance: str
     signature: str
     parameters: list[Parameter]
     bindable: bool
+    #: Why the tool cannot bind it, empty where it can.
     reasons: tuple[str, ...]
+    #: Why its draft did not come to its end in a run, empty where it did; None without a run.
     ended: str | None = None
+    #: How often it was run, the draft changed each time.
     runs: int = 0
 
 

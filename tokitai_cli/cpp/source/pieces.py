@@ -23,36 +23,36 @@ _DECLARED = {
 
 
 class Hole(msgspec.Struct, frozen=True):
-    """A member of a class, or its body, that no kernel can call; `text` stands for it.
-
-    name: the member's, where it has to go in any case. words: those that would have to be there to build
-    it; where they name nothing of the host's, it may stay.
-    """
+    """A member of a class, or its body, that no kernel can call; `text` stands for it."""
 
     begin: int
     end: int
     text: str
+    #: The member's, where it has to go in any case.
     name: str
+    #: Those that would have to be there to build it; where they name nothing of the host's, it may
+    #: stay.
     words: set[str]
 
 
 class Piece(msgspec.Struct):
-    """One declaration. `begin` to `end` are offsets into its file.
+    """One declaration. `begin` to `end` are offsets into its file."""
 
-    kind: function, prototype, class, variable, type, using, space (`using namespace`), assertion,
-    instantiation, call (of a macro) or unknown.
-    names: what it declares. head: words in front of a function's body. words: all of its words.
-    marks: qualifiers in front of the body. holes: members of a class that only the host calls.
-    """
-
+    #: Function, prototype, class, variable, type, using, space (`using namespace`), assertion,
+    #: instantiation, call (of a macro) or unknown.
     kind: str
     begin: int
     end: int
     body: int
+    #: What it declares.
     names: frozenset[str]
+    #: Qualifiers in front of the body.
     marks: frozenset[str]
+    #: All of its words.
     words: set[str]
+    #: Words in front of a function's body.
     head: set[str]
+    #: Members of a class that only the host calls.
     holes: list[Hole]
     space: tuple[str, ...]
     node: Node

@@ -29,19 +29,17 @@ _LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter. `type` is its element's, without const and pointers, typedefs put in.
-
-    kind: array (a pointer to numbers, or to what the kernel does not say), scalar, struct,
-    structs (a pointer to them), pointers (to pointers), or unknown (of a template or a macro).
-    dtypes: those that may be passed for it, empty where that is not known. const: of what is
-    pointed to.
-    """
+    """One parameter. `type` is its element's, without const and pointers, typedefs put in."""
 
     name: str
     type: str
+    #: Array (a pointer to numbers, or to what the kernel does not say), scalar, struct, structs (a
+    #: pointer to them), pointers (to pointers), or unknown (of a template or a macro).
     kind: str
+    #: Those that may be passed for it, empty where that is not known.
     dtypes: tuple[str, ...]
     pointers: int
+    #: Of what is pointed to.
     const: bool
     default: str
 

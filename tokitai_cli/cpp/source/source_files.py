@@ -32,15 +32,13 @@ _GUARDED = re.compile(
 
 
 class UserFile(msgspec.Struct, frozen=True):
-    """A file of the user's with its text, and where each of its includes leads.
-
-    includes: by offset of the directive, the file of the user's that it takes in.
-    foreign: the others, by offset, with their quotes or brackets.
-    """
+    """A file of the user's with its text, and where each of its includes leads."""
 
     path: Path
     text: str
+    #: By offset of the directive, the file of the user's that it takes in.
     includes: dict[int, Path]
+    #: The others, by offset, with their quotes or brackets.
     foreign: dict[int, str]
 
 

@@ -21,14 +21,14 @@ _KNOWN = {"min", "max"}  # what they give is known better than by their text
 
 
 class Variable(msgspec.Struct, frozen=True):
-    """A variable without an initial value: its elements as a parameter's would be, and its extents.
-
-    extents: None for one that no text decides. space: its namespaces. constant: `__constant__`.
-    """
+    """A variable without an initial value: its elements as a parameter's would be, and its extents."""
 
     element: Parameter
+    #: None for one that no text decides.
     extents: tuple[int | None, ...]
+    #: Its namespaces.
     space: tuple[str, ...]
+    #: `__constant__`.
     constant: bool
 
     @property

@@ -10,13 +10,13 @@ from tokitai_cli.core.model.device import MACHINE_CODE, Fact
 from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
 from tokitai_cli.devices.amdgpu.binary import bundles
 from tokitai_cli.devices.amdgpu.binary.objects import CodeObject, Kernel, kernel_of
-from tokitai_cli.devices.amdgpu.binary.parameters import limits, parameters, taken
+from tokitai_cli.devices.amdgpu.binary.parameters import limits, parameters, passed_arguments
 from tokitai_cli.devices.amdgpu.translate.unit import Word
 
-Found = list[tuple[Kernel, tuple[Word, ...]]]
+KernelWords = list[tuple[Kernel, tuple[Word, ...]]]
 
 
-def found(request: HarnessRequest, arch: str) -> tuple[CodeObject, Found]:
+def requested_kernels(request: HarnessRequest, arch: str) -> tuple[CodeObject, KernelWords]:
     """The code object of the source that has all kernels of `request`, each with its words.
 
     Raises UntranslatedError where there is none, or the arguments are others for this processor.
@@ -25,7 +25,7 @@ def found(request: HarnessRequest, arch: str) -> tuple[CodeObject, Found]:
         objects = bundles.read(request.source, arch)
         pairs = [kernel_of(objects, one.expr) for one in request.kernels]
     except CodeError as error:
-        raise UntranslatedError(error.message, where=error.where, mend=error.mend) from None
+        raise UntranslatedError(error.message, where=error.where, hint=error.hint) from None
     code = pairs[0][0] if pairs else objects[0]
     if any(other is not code for other, _ in pairs):
         raise UntranslatedError("the kernels are not all in one code object of the source")
@@ -41,7 +41,7 @@ def fact(code: CodeObject) -> Fact:
 
 
 def _words(kernel: Kernel, entry: KernelEntry, place: str) -> Iterator[Word]:
-    given, known = taken(kernel), parameters(kernel)
+    given, known = passed_arguments(kernel), parameters(kernel)
     if len(given) != len(entry.args):
         raise UntranslatedError(
             f"{kernel.title} takes {len(given)} arguments on this processor, not {len(entry.args)}",

@@ -24,7 +24,7 @@ MISSING = (
     "no compiler for AMD GPUs was found (looked at CLANG, at PATH for a clang with the amdgcn target "
     "and ld.lld, and for pip's ziglang)"
 )
-MEND = "`pip install 'tokitai[gfx]'`, or install clang and lld of LLVM 17 or newer"
+HINT = "`pip install 'tokitai[gfx]'`, or install clang and lld of LLVM 17 or newer"
 # Of hipcc's own macros those that a plain clang leaves out.
 _NOT_CLANGS = re.compile(r"HIP_VERSION\w*|__HIP_PLATFORM_AMD__|__HIP_ARCH_HAS_\w+")
 # Files in the folder of a build, in the order in which they are made.

@@ -16,7 +16,7 @@ _ROW = struct.Struct("<4IqQ")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A word that a launch passes, in its parameter. lowest, highest: of an integer of its type.
+    """A word that a launch passes, in its parameter.
 
     Of a struct, whose fields follow it, size is 0 where the kernel takes it by value, and highest its
     bytes where the kernel takes it by a pointer.
@@ -26,6 +26,7 @@ class Row(msgspec.Struct, frozen=True):
     parameter: int
     offset: int
     size: int
+    #: Of an integer of its type.
     lowest: int
     highest: int
 

@@ -53,7 +53,7 @@ def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tupl
 
 def of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
     """The unit of a source that is machine code itself, and facts. Raises UntranslatedError."""
-    code, found = foreign.found(request, arch)
+    code, found = foreign.requested_kernels(request, arch)
     text, told = _unit(code, found, ())
     return text, (foreign.fact(code), *told)
 
@@ -75,12 +75,12 @@ def _unit(
     try:
         made = unit(kernels, memory, symbols, _places(code))
     except NotRunError as error:
-        raise UntranslatedError(str(error), mend="docs/gfx.md lists what is executed") from None
+        raise UntranslatedError(str(error), hint="docs/gfx.md lists what is executed") from None
     return made, tuple(evidence(code, (kernel for kernel, _ in found)))
 
 
 def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
-    descriptor, told = kernel.descriptor, kernel.told
+    descriptor, told = kernel.descriptor, kernel.metadata
     if descriptor.wave != 32:
         raise UntranslatedError(f"kernel {kernel.title} has waves of {descriptor.wave} lanes")
     return Code(

@@ -66,7 +66,7 @@ def _named(
     try:
         return objects.kernel_of(read, name)
     except CodeError as error:
-        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
+        raise CodeError(error.message, where=Location(path), hint=error.hint) from None
 
 
 def _listing(code: list[Instruction], places: Mapping[int, tuple[str, int]]) -> Iterator[str]:

@@ -13,12 +13,12 @@ _LINE = 64  # bytes of the code object on a line
 
 def of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
     """The unit, and facts of the code object. Raises UntranslatedError."""
-    code, found = foreign.found(request, arch)
+    code, found = foreign.requested_kernels(request, arch)
     lines = (code.data[at : at + _LINE] for at in range(0, len(code.data), _LINE))
     image = "\n".join('"' + "".join(f"\\{byte:03o}" for byte in line) + '"' for line in lines)
     tables = [_tables(index, kernel.name, words) for index, (kernel, words) in enumerate(found)]
     entries = [
-        (kernel.title, words, kernel.told.max_flat_workgroup_size) for kernel, words in found
+        (kernel.title, words, kernel.metadata.max_flat_workgroup_size) for kernel, words in found
     ]
     return (
         "// Generated: a code object that others built.\n#define TOKITAI_KERNEL_UNIT 1\n"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tokitai_cli.core.errors import InadmissibleError
-from tokitai_cli.core.model.device import TRAITS, Look, Sanitizer
+from tokitai_cli.core.model.device import TRAITS, Sanitizer, SanitizerKind
 from tokitai_cli.core.model.judged import FindingRecord
 from tokitai_cli.devices.programs import answer, first_program
 from tokitai_cli.devices.sanitizers.watch_log import counted
@@ -19,7 +19,7 @@ from tokitai_cli.devices.sanitizers.watched import Watched
 
 _NAME = TRAITS["cuda"].sanitizer
 # Tool, what it looks at, at what of it, options of the tool, options of the child.
-_TOOLS: tuple[tuple[str, Look, str, tuple[str, ...], tuple[str, ...]], ...] = (
+_TOOLS: tuple[tuple[str, SanitizerKind, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("memcheck", "memory", "every access to global, shared and local memory", (), ()),
     ("racecheck", "races", "accesses to shared memory between barriers",
      ("--racecheck-report", "analysis"), ()),
@@ -67,7 +67,7 @@ def sanitizers() -> tuple[Sanitizer, ...]:
     if found is None:
         raise InadmissibleError(
             f"no {_NAME} (looked in CUDA_HOME, PATH, /usr/local/cuda)",
-            mend="it comes with the CUDA toolkit",
+            hint="it comes with the CUDA toolkit",
         )
     program = str(found[0])
     version = answer([program, "--version"])
@@ -78,7 +78,7 @@ def _tool(
     program: str,
     version: str,
     tool: str,
-    kind: Look,
+    kind: SanitizerKind,
     scope: str,
     options: tuple[str, ...],
     of_child: tuple[str, ...],

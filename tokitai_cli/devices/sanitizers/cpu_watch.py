@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.core import process
-from tokitai_cli.core.model.device import DeviceOptions, Look, Recipe, Sanitizer
+from tokitai_cli.core.model.device import DeviceOptions, Recipe, Sanitizer, SanitizerKind
 from tokitai_cli.devices.cpu import CpuDevice, WatchWords, compiler, is_gcc
 from tokitai_cli.devices.environment import child_environment, compiler_environment
 from tokitai_cli.devices.programs import answer, first_program
@@ -51,18 +51,17 @@ SCHEDULES = 8
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A watched build: its name, what it looks at, its words, and the flag that a compiler must have.
-
-    runtime: whether that flag is one whose runtime must be there too. once: one repetition will do.
-    environment, options: of a child; {log} stands for the file of its findings, {folder} for its own.
-    """
+    """A watched build: its name, what it looks at, its words, and the flag that a compiler must have."""
 
     tool: str
-    looks: tuple[tuple[Look, str], ...]
+    looks: tuple[tuple[SanitizerKind, str], ...]
     words: WatchWords
     flag: str = ""
+    #: Whether that flag is one whose runtime must be there too.
     runtime: bool = True
+    #: One repetition will do.
     once: bool = False
+    #: Of a child; {log} stands for the file of its findings, {folder} for its own.
     environment: Mapping[str, str] = {}
     options: tuple[str, ...] = ()
 

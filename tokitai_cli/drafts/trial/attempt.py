@@ -33,17 +33,16 @@ Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a run of a draft ended; `why` is empty where its kernels came to their end.
-
-    array: past whose end a kernel went, or DYNAMIC_SHARED; reached: its elements (bytes of shared
-    memory) that would have held that. large: whether the sizes were too large to be run. before: whether
-    there was no run, since the draft could not be loaded or built.
-    """
+    """How a run of a draft ended; `why` is empty where its kernels came to their end."""
 
     why: str = ""
+    #: Past whose end a kernel went, or DYNAMIC_SHARED.
     array: str = ""
+    #: Its elements (bytes of shared memory) that would have held that.
     reached: int = 0
+    #: Whether the sizes were too large to be run.
     large: bool = False
+    #: Whether there was no run, since the draft could not be loaded or built.
     before: bool = False
 
 

@@ -33,30 +33,29 @@ class Tolerances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check needs of its metric.
+    """What a check needs of its metric."""
 
-    unit: what one unit is as an absolute error, at each element; None for one, or where the oracle
-    does not say it.
-    values: the metric at each element of a chunk, 0 where the numbers cannot be compared; without
-    it the error over the unit. whole: only the whole output has a value, its mean error.
-    missing: why no check can make it against this reference, or "".
-    reported: why its value is only reported in this case, or "".
-    finer: a warning where one ulp of the format, (relative, at the largest value), is above the
-    limit, or "".
-    rounded: the element shown is compared with the reference rounded to the output's dtype.
-    everywhere: it compares NaN and infinities too, so that it counts all elements.
-    loose: whether a limit is above a few roundings, with no analysis of the computation behind it.
-    """
-
+    #: What one unit is as an absolute error, at each element; None for one, or where the oracle does
+    #: not say it.
     unit: Callable[[Compared, Tolerances], Values | None] = lambda compared, said: None
+    #: The metric at each element of a chunk, 0 where the numbers cannot be compared; without it the
+    #: error over the unit.
     values: Callable[[Compared], Values | None] | None = None
+    #: Only the whole output has a value, its mean error.
     whole: bool = False
+    #: Why no check can make it against this reference, or "".
     missing: Callable[[Target], str] = lambda reference: ""
+    #: Why its value is only reported in this case, or "".
     reported: Callable[[Case, Target], str] = lambda case, reference: ""
+    #: A warning where one ulp of the format, (relative, at the largest value), is above the limit, or
+    #: "".
     finer: Callable[[float, Target, FloatFormat], str] = lambda limit, reference, form: ""
     note: str = ""
+    #: The element shown is compared with the reference rounded to the output's dtype.
     rounded: bool = False
+    #: It compares NaN and infinities too, so that it counts all elements.
     everywhere: bool = False
+    #: Whether a limit is above a few roundings, with no analysis of the computation behind it.
     loose: Callable[[float, FloatFormat | None], bool] = lambda limit, form: False
 
 

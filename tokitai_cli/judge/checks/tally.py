@@ -90,7 +90,7 @@ class MetricsTally:
         self.max_abs = self.max_rel = self.max_ulp = 0.0
         self.over_bound: float | None = None
         self.over_probable: float | None = None
-        self.exact = self.open = 0
+        self.exact = self.undecided = 0
         self.bias = BiasTally()
         self.row = RowTally(target)
         self.heat = HeatTally(target)
@@ -105,7 +105,7 @@ class MetricsTally:
         self.max_ulp = max(self.max_ulp, float(ulps.max()))
         self.bias.add(compared)
         if chunk.classes is not None:
-            self.open += int(np.count_nonzero(chunk.classes == MAY_BE_ANYTHING))
+            self.undecided += int(np.count_nonzero(chunk.classes == MAY_BE_ANYTHING))
         if compared.over_bound is not None:
             self.over_bound = max(self.over_bound or 0.0, float(compared.over_bound.max()))
         if chunk.bound_probable is not None:
@@ -142,7 +142,7 @@ class MetricsTally:
             exact_elements=self.exact,
             ulp_histogram=histogram,
             worst_row=self.row.best,
-            open_elements=self.open,
+            undecided_elements=self.undecided,
             bound_histogram=_histogram(self._over, _LEAST),
             heat=self.heat.record("ulp" if self.over_bound is None else "bound"),
         )
@@ -209,14 +209,12 @@ class BoundTally:
 
 
 class Summary(msgspec.Struct):
-    """What the mutants need to know of the whole reference, over its must-be-finite elements.
-
-    anchor: flat position of the smallest bound, -1 where no element must be finite.
-    """
+    """What the mutants need to know of the whole reference, over its must-be-finite elements."""
 
     finite: int = 0
     total: float = 0.0
     squares: float = 0.0
+    #: Flat position of the smallest bound, -1 where no element must be finite.
     anchor: int = -1
     anchor_bound: float = math.inf
     anchor_ulp: float = 0.0

@@ -32,31 +32,30 @@ Index = slice | NDArray[np.int64]
 
 
 class Target(msgspec.Struct, frozen=True, dict=True):
-    """Reference of one output, flat.
-
-    reference: float64 for float outputs (a replay: their own dtype), the output's own dtype for
-    the others, with bool as uint8.
-    error, probable: errors in front of the last rounding, or None. `exact` marks a replay: its
-    values are exact, so nothing near the overflow threshold is left open.
-    rows: rows of the output that the target stands for (sampled replay), or None for all.
-    sides: `error` for values below and above the reference, where the two differ.
-    refine, low, may_be_nan, allowed: see Expectation. constant: see BufferPlan.
-    """
+    """Reference of one output, flat."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    #: Float64 for float outputs (a replay: their own dtype), the output's own dtype for the others,
+    #: with bool as uint8.
     reference: NDArray[Any]
+    #: Errors in front of the last rounding, or None. `exact` marks a replay: its values are exact, so
+    #: nothing near the overflow threshold is left open.
     error: NDArray[np.float64] | None = None
     probable: NDArray[np.float64] | None = None
     flush_to_zero: bool = False
     exact: bool = False
+    #: Rows of the output that the target stands for (sampled replay), or None for all.
     rows: NDArray[np.int64] | None = None
+    #: `error` for values below and above the reference, where the two differ.
     sides: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    #: See Expectation.
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     low: NDArray[np.float64] | None = None
     may_be_nan: NDArray[np.bool_] | None = None
     allowed: NDArray[Any] | None = None
+    #: See BufferPlan.
     constant: float | None = None
 
     @property

@@ -47,7 +47,7 @@ def try_changes(
         output=reference.name,
         tried=len(expectation.changes),
         accepted=found["accepted"],
-        untold=found["not-eligible"],
+        undetected=found["not-eligible"],
         rejected=found["rejected"],
         rows=0 if rows is None else rows.size,
     )

@@ -32,15 +32,13 @@ NOT_KNOWN = "not known: the oracle does not say of what terms the output is a su
 
 
 class Mutant(msgspec.Struct, frozen=True):
-    """A wrong output. `values` is None where `status` already says what becomes of it.
-
-    only: flat position of the one element that is wrong, None where many are.
-    """
+    """A wrong output. `values` is None where `status` already says what becomes of it."""
 
     kind: str
     detail: str
     values: Callable[[Index], NDArray[Any]] | None
     status: Literal["", "not-eligible", "not-known", "not-applicable"] = ""
+    #: Flat position of the one element that is wrong, None where many are.
     only: int | None = None
 
     def touches(self, index: Index) -> bool:
@@ -81,7 +79,7 @@ def mutants_of(
         if kinds.count(kind) > 1:
             raise OracleError(
                 f"the wrong output {kind!r} of {target.name} has the name of one that the tool makes",
-                mend="give it another name",
+                hint="give it another name",
             )
     return made
 

@@ -66,7 +66,7 @@ def _ask(zeroed: Zeroed, reference: Target, checks: list[ResolvedCheck], given: 
     return _Asked(
         kind=_KINDS[zeroed.which] if changed >= _MOST * zeroed.values.size else "",
         status=record.status,
-        record=msgspec.structs.replace(record, status=told, detail=detail, told=True),
+        record=msgspec.structs.replace(record, status=told, detail=detail, shown_only=True),
     )
 
 

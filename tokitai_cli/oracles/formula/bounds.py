@@ -16,20 +16,20 @@ _OWN = 2.0**-50
 
 
 class Bounds(NamedTuple):
-    """Of one output, all in its shape.
+    """Of one output, all in its shape."""
 
-    reference: float64; NaN where every permitted result is NaN, an infinity where every one is that.
-    error_below, error_above: how far a permitted float32 result may lie below and above it, in front of
-    the last rounding; infinite where every number is permitted. may_be_nan: where NaN is permitted
-    beside. low, high: the interval. choices: see Tracked.
-    """
-
+    #: Float64; NaN where every permitted result is NaN, an infinity where every one is that.
     reference: Floats
+    #: How far a permitted float32 result may lie below and above it, in front of the last rounding;
+    #: infinite where every number is permitted.
     error_below: Floats
     error_above: Floats
+    #: Where NaN is permitted beside.
     may_be_nan: NDArray[np.bool_]
+    #: The interval.
     low: Floats
     high: Floats
+    #: See Tracked.
     choices: NDArray[np.bool_] | None
 
     @property

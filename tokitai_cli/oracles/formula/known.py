@@ -14,7 +14,7 @@ class NoRuleError(TypeError):
     """A formula asks for what the error of a float32 kernel is not known of."""
 
 
-class ClaimError(NoRuleError):
+class ReductionError(NoRuleError):
     """A reduction that a spec claims, and that the sums of the formula cannot have.
 
     key: of the claim, in the variant.
@@ -26,23 +26,24 @@ class ClaimError(NoRuleError):
 
 
 class Known(NamedTuple):
-    """What is known of an array beyond its intervals, which forget how values hang together.
+    """What is known of an array beyond its intervals, which forget how values hang together."""
 
-    largest_of: the array and axes whose largest element this is. sum_of, mean_of: likewise.
-    zero_in: axes along which one element is 0 and none is larger. least_sum: axes and a number: all
-    elements are at least 0, and their sum along the axes is at least the number.
-    centred: axes along which this is an array minus its mean, by how much a kernel's mean may be off,
-    and by how much the float64 one. centred_at: that one. square_of: the array whose square this is.
-    """
-
+    #: The array and axes whose largest element this is.
     largest_of: tuple[Tracked, tuple[int, ...]] | None = None
+    #: likewise. zero_in: axes along which one element is 0 and none is larger.
     sum_of: tuple[Tracked, tuple[int, ...]] | None = None
     mean_of: tuple[Tracked, tuple[int, ...]] | None = None
     peak: tuple[tuple[int, ...], Floats] | None = None
+    #: Axes and a number: all elements are at least 0, and their sum along the axes is at least the
+    #: number.
     least_sum: tuple[tuple[int, ...], Floats] | None = None
+    #: Axes along which this is an array minus its mean, by how much a kernel's mean may be off, and
+    #: by how much the float64 one.
     centred: tuple[tuple[int, ...], Floats, Floats] | None = None
+    #: That one.
     centred_at: Floats | None = None
+    #: The array whose square this is.
     square_of: Tracked | None = None
 
 
-NOTHING = Known()
+NOTHING_KNOWN = Known()

@@ -56,25 +56,23 @@ ULPS: Mapping[str, float] = {
 
 
 class Precision(msgspec.Struct, frozen=True):
-    """Permissions of one evaluation.
+    """Permissions of one evaluation."""
 
-    rounds: additions on the longest path of every sum; None for any order.
-    ulps: errors of functions in ulp, by name, where they differ from `ULPS`.
-    accumulate: dtype in which sums are kept.
-    flush_to_zero: subnormal results may be flushed.
-    probable: sums get their probabilistic error instead of the worst case.
-    welford: means and variances are updated together, element by element, and set by set.
-    seen: rules that have come to apply, for what only counts where they do.
-    outputs: what a kernel stored, by output, for `stored(x, output=...)`.
-    """
-
+    #: Additions on the longest path of every sum; None for any order.
     rounds: int | None = None
+    #: Errors of functions in ulp, by name, where they differ from `ULPS`.
     ulps: Mapping[str, float] = msgspec.field(default_factory=dict)
+    #: Dtype in which sums are kept.
     accumulate: str = "float32"
+    #: Subnormal results may be flushed.
     flush_to_zero: bool = False
+    #: Sums get their probabilistic error instead of the worst case.
     probable: bool = False
+    #: Means and variances are updated together, element by element, and set by set. seen: rules that
+    #: have come to apply, for what only counts where they do.
     welford: bool = False
-    seen: set[str] = msgspec.field(default_factory=set)
+    applied_rules: set[str] = msgspec.field(default_factory=set)
+    #: What a kernel stored, by output, for `stored(x, output=...)`.
     outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def ulp(self, name: str) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula import arithmetic, reductions, welford
 from tokitai_cli.oracles.formula.double import Double
-from tokitai_cli.oracles.formula.known import NOTHING, Known, NoRuleError
+from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
 from tokitai_cli.oracles.formula.parts import Flags, Parts, elementwise, exactly
 from tokitai_cli.oracles.formula.precision import STEP, TOP, U, current
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, axes_of, dropped, track
@@ -28,7 +28,7 @@ def summed(a: Tracked, axis: Any, keepdims: bool, additions: int | None = None) 
         part = reductions.total(a.parts, axes, additions)
         part = _with_least(part, a, axes)
         part = _of_centred_squares(part, a, axes)
-    known = Known(sum_of=(a, axes)) if axes else NOTHING
+    known = Known(sum_of=(a, axes)) if axes else NOTHING_KNOWN
     return dropped(Tracked(part, known), axes, keepdims)
 
 
@@ -181,7 +181,7 @@ def multiplied(a: Tracked, b: Tracked) -> Tracked:
 
 def exponential(a: Tracked, rule: Callable[[Parts], Parts], name: str) -> Tracked:
     """exp or exp2; with a 0 among the arguments their sum is at least 1, but for that one's error."""
-    known = NOTHING
+    known = NOTHING_KNOWN
     if a.known.peak is not None:
         axes, slack = a.known.peak
         known = Known(least_sum=(axes, np.exp(-slack) * (1 - (2 * current().ulp(name) + 2) * U)))

@@ -235,8 +235,8 @@ def _rounded(a: Any, decimals: int) -> Any:
 
 def _missing(name: str, known: Mapping[str, Ruled]) -> NoRuleError:
     near = difflib.get_close_matches(name, known, 1)
-    mend = f"; there is one of numpy.{near[0]}" if near else ""
-    return NoRuleError(f"numpy.{name} has no error rule{mend}")
+    hint = f"; there is one of numpy.{near[0]}" if near else ""
+    return NoRuleError(f"numpy.{name} has no error rule{hint}")
 
 
 def _refuse(name: str, given: Mapping[str, Any], but: tuple[str, ...] = ()) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula import arithmetic, reductions
 from tokitai_cli.oracles.formula.array_protocol import Moving
-from tokitai_cli.oracles.formula.known import NOTHING, Known, NoRuleError
+from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
 from tokitai_cli.oracles.formula.parts import Flags, Floats, Parts, exactly, nearest
 from tokitai_cli.oracles.formula.precision import current
 
@@ -35,7 +35,7 @@ class Tracked(Moving):
     def __init__(
         self,
         parts: Parts,
-        known: Known = NOTHING,
+        known: Known = NOTHING_KNOWN,
         choices: NDArray[np.bool_] | None = None,
     ) -> None:
         self.parts = parts
@@ -67,11 +67,11 @@ class Tracked(Moving):
             n = np.zeros(v.shape, np.uint8) if n is None else n
             n[where] = 0 if new.n is None else new.n
         if self.parts.point and new.point:
-            self.parts, self.known = exactly(v, n), NOTHING
+            self.parts, self.known = exactly(v, n), NOTHING_KNOWN
             return
         lo, hi = self.parts.lo.copy(), self.parts.hi.copy()
         lo[where], hi[where] = new.lo, new.hi
-        self.parts, self.known = Parts(v, lo, hi, n), NOTHING
+        self.parts, self.known = Parts(v, lo, hi, n), NOTHING_KNOWN
 
     def copy(self) -> Tracked:
         """The same values in arrays of their own."""

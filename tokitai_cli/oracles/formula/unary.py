@@ -36,21 +36,21 @@ _NUMPYS = 8 * OWN
 
 
 class Monotone(msgspec.Struct, frozen=True):
-    """An increasing function.
+    """An increasing function."""
 
-    name: its entry in `precision.ULPS`. least, most: values that it cannot leave. exact: arguments
-    whose result is exact. flat: from +-flat on the result is least and most. flushes: a result below
-    the normal numbers may be 0 (the hardware's own exponential does that). domain: least argument;
-    below it is NaN.
-    """
-
+    #: Its entry in `precision.ULPS`.
     name: str
     function: Function
+    #: Values that it cannot leave.
     least: float = -math.inf
     most: float = math.inf
+    #: Arguments whose result is exact.
     exact: tuple[float, ...] = ()
+    #: From +-flat on the result is least and most.
     flat: float = math.inf
+    #: A result below the normal numbers may be 0 (the hardware's own exponential does that).
     flushes: bool = False
+    #: Least argument; below it is NaN.
     domain: float = -math.inf
 
     def __call__(self, a: Parts) -> Parts:

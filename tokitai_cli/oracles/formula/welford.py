@@ -62,7 +62,7 @@ def mean(part: Parts, x: Parts, axes: Axes) -> Parts:
 
 def variance(part: Parts, away: Tracked, axes: Axes) -> Parts:
     """The sum `part` of squares of the distances `away` from a mean: the variance times their number."""
-    current().seen.add("variance")
+    current().applied_rules.add("variance")
     x, known = away.parts.v, away.known
     assert known.centred_at is not None
     steps, rounds, factor = _steps(x, axes)

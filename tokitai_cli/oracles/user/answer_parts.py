@@ -20,9 +20,9 @@ Arrays = dict[str, NDArray[Any]]
 class AnswerError(Exception):
     """What is wrong with a part of the answer, and how to mend it."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.mend = mend
+        self.hint = hint
 
 
 def loaded(plan: BufferPlan, files: Mapping[str, str], folder: Path) -> Arrays:

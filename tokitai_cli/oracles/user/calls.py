@@ -163,8 +163,8 @@ class _Forker:
         if code is None:
             how = self._fate()
         if not how:
-            mend = "--timeout gives it longer, and a shorter axis less to do"
-            return f"gave no answer in {timeout:g} s and was ended; {mend}"
+            hint = "--timeout gives it longer, and a shorter axis less to do"
+            return f"gave no answer in {timeout:g} s and was ended; {hint}"
         return f"its process ended without an answer ({how})"
 
     def _ask(self, request: bytes) -> None:

@@ -67,12 +67,12 @@ def _by_formula(
     request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     from tokitai_cli.oracles.variants import answer as answers
-    from tokitai_cli.oracles.variants.request import Asked, wanted_of
+    from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 
     drawn = {name: array for name, array in inputs.items() if not name.startswith(STORED)}
     stored = {name.removeprefix(STORED): inputs[name] for name in inputs.keys() - drawn.keys()}
-    wanted = wanted_of(request["formula"], str(file), stored)
-    asked = Asked(function, request["params"], drawn, request["scalars"])
+    wanted = request_of(request["formula"], str(file), stored)
+    asked = FormulaCall(function, request["params"], drawn, request["scalars"])
     found: Mapping[str, Any] = guarded(file, lambda: answers.answer(asked, wanted))
     return found
 

@@ -58,7 +58,7 @@ def expect(
     try:
         found = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
     except AnswerError as error:
-        raise _fault(case, str(error), mend=error.mend) from None
+        raise _fault(case, str(error), hint=error.hint) from None
     if case.variant.by_formula:
         found = with_refined(
             case, found, lambda outputs: _answer(case, arrays, timeout, log, outputs)[0]
@@ -81,7 +81,7 @@ def _answer(
     """Parts of the answer by output, and what it said of zeroed slices; `stored`: see `Precision`."""
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
-        raise _fault(case, f"there is no file {file.name} beside the spec", mend="check the path")
+        raise _fault(case, f"there is no file {file.name} beside the spec", hint="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)
         more = _asked(case, arrays)
@@ -101,7 +101,7 @@ def _answer(
                 plan.name: loaded(plan, answer["outputs"][plan.name], folder) for plan in plans
             }
         except AnswerError as error:
-            raise _fault(case, str(error), mend=error.mend) from None
+            raise _fault(case, str(error), hint=error.hint) from None
         return parts, {plan.name: _zeroed(folder, plan) for plan in plans}
 
 
@@ -114,7 +114,7 @@ def require(case: Case) -> None:
     except SpecError as error:
         key = f"variants.{case.variant_name}.oracle"
         where = Location(file=case.loaded.path, key=key)
-        raise SpecError(error.message, where=where, mend=error.mend) from None
+        raise SpecError(error.message, where=where, hint=error.hint) from None
 
 
 def _asked(case: Case, arrays: Arrays) -> dict[str, Any]:
@@ -171,11 +171,11 @@ def _zeroed(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
     return tuple(found)
 
 
-def _fault(case: Case, message: str, log: str = "", mend: str = "") -> OracleError:
+def _fault(case: Case, message: str, log: str = "", hint: str = "") -> OracleError:
     lines = shortened(log, _MOST_TOLD).splitlines()[-_LOG_LINES:]
     printed = "\nit printed:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
     return OracleError(
         f"oracle {case.variant.oracle}: {shortened(message, _MOST_TOLD)}{printed}",
         where=Location(file=case.loaded.path, key=f"variants.{case.variant_name}.oracle"),
-        mend=mend,
+        hint=hint,
     )

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula.bounds import Bounds, bounds
 from tokitai_cli.oracles.formula.double import Double, double
-from tokitai_cli.oracles.formula.known import ClaimError, NoRuleError
+from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
 from tokitai_cli.oracles.formula.precision import Precision, allowing
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.variants import replay, row_blocks
-from tokitai_cli.oracles.variants.request import Asked, Wanted
+from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 from tokitai_cli.oracles.variants.wrong_outputs import add_changes, recorded
 
@@ -33,7 +33,9 @@ _ALIKE = 2.0**-48
 _ROWS = 1 << 21
 
 
-def answer(asked: Asked, wanted: Wanted, formula: Recorded | None = None) -> dict[str, Parts]:
+def answer(
+    asked: FormulaCall, wanted: Request, formula: Recorded | None = None
+) -> dict[str, Parts]:
     """Parts of every output, as an oracle that users write returns them.
 
     formula: what it consists of, where that is known already. Where outputs of a kernel are given, the
@@ -50,7 +52,7 @@ def answer(asked: Asked, wanted: Wanted, formula: Recorded | None = None) -> dic
     return found
 
 
-def evaluated(asked: Asked, wanted: Wanted) -> dict[str, Parts]:
+def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, Parts]:
     """References and errors of all outputs, those of one tree together."""
     found: dict[str, Parts] = {}
     for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
@@ -60,7 +62,7 @@ def evaluated(asked: Asked, wanted: Wanted) -> dict[str, Parts]:
     return found
 
 
-def _by_rows(asked: Asked, wanted: Wanted) -> dict[str, Parts] | None:
+def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, Parts] | None:
     """The same for a large case, some rows at a time, so that no more than the answer is ever whole.
 
     None where it is small, or its rows hang together.
@@ -108,7 +110,7 @@ def _put(whole: Parts, parts: Parts, some: NDArray[np.int64], shape: tuple[int, 
 
 
 def _bounded(
-    asked: Asked, wanted: Wanted, names: list[str], precision: Precision
+    asked: FormulaCall, wanted: Request, names: list[str], precision: Precision
 ) -> dict[str, Parts]:
     """References and errors of the outputs `names`, and of all that the formula returns besides."""
     found: dict[str, Parts] = {}
@@ -116,8 +118,8 @@ def _bounded(
     if floats:
         with allowing(precision):
             result = asked.call(known_input)
-        if precision.welford and "variance" not in precision.seen:
-            raise ClaimError(
+        if precision.welford and "variance" not in precision.applied_rules:
+            raise ReductionError(
                 "the formula has no bound for the reduction welford: it takes no variance of an input;"
                 " write ((x - x.mean(...)) ** 2).mean(...) or x.var(...), or claim a tree",
                 "reduction",
@@ -210,7 +212,7 @@ def _wide_parts(value: Any) -> Parts:
     return {"reference": value.pair.high, "error": value.off, "low": value.pair.low}
 
 
-def _add_probable(found: dict[str, Parts], asked: Asked, precision: Precision) -> None:
+def _add_probable(found: dict[str, Parts], asked: FormulaCall, precision: Precision) -> None:
     with allowing(msgspec.structs.replace(precision, probable=True)):
         result = asked.call(known_input)
     for name, parts in found.items():

@@ -28,7 +28,7 @@ from tokitai_cli.oracles.variants.wrong_formulas import (
 _REDUCTIONS = {"add": "sum", "maximum": "max", "minimum": "min"}
 _REDUCING = frozenset((*SUMS, *EXTREMES))
 _OFF = 1e-3
-NOTHING = Behind()
+NOTHING_BEHIND = Behind()
 
 
 class Changeable(Moving):
@@ -86,7 +86,7 @@ class Changeable(Moving):
     def _behind(self, before: int, inputs: Any) -> Behind:
         """What the result of the operation at `before`, if it is one, comes of; asked once a formula."""
         if not self.tape.is_recording:
-            return NOTHING
+            return NOTHING_BEHIND
         found = _behind(inputs)
         for place, operation in enumerate(self.tape.operations[before:], before):
             places = frozenset({place} if operation.name in SUMS else ())

@@ -15,37 +15,38 @@ from tokitai_cli.oracles.formula.precision import Precision
 Function = Callable[[dict[str, int], dict[str, Any], dict[str, Any]], Mapping[str, Any]]
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What is asked of a formula.
+class Request(msgspec.Struct, frozen=True):
+    """What is asked of a formula."""
 
-    outputs: dtype by name. rounds: additions on the longest path of the sums behind an output, where
-    the spec claims a tree; trees: those that have one of their own. precision: permissions of its
-    operations. probable, replay: whether these are wanted. file: the formula's, for lines. turn: which
-    of the changes come first where there are too many for one case. shapes: of inputs and
-    outputs, as the spec writes them.
-    """
-
+    #: Dtype by name.
     outputs: dict[str, str]
+    #: Permissions of its operations.
     precision: Precision
+    #: The formula's, for lines.
     file: str
+    #: Additions on the longest path of the sums behind an output, where the spec claims a tree.
     rounds: dict[str, int] = msgspec.field(default_factory=dict)
+    #: Whether these are wanted.
     probable: bool = False
     replay: bool = False
+    #: Which of the changes come first where there are too many for one case.
     turn: int = 0
+    #: Those that have one of their own.
     trees: list[str] = []
+    #: Of inputs and outputs, as the spec writes them.
     shapes: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-def wanted_of(
+def request_of(
     request: Mapping[str, Any], file: str, stored: Mapping[str, Any] | None = None
-) -> Wanted:
+) -> Request:
     """What a request, as plain JSON, asks of the formula in `file`; stored: see `Precision.outputs`."""
-    wanted: Wanted = msgspec.convert({**request, "file": file}, Wanted)
+    wanted: Request = msgspec.convert({**request, "file": file}, Request)
     precision = msgspec.structs.replace(wanted.precision, outputs=stored or {})
     return msgspec.structs.replace(wanted, precision=precision)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class FormulaCall(msgspec.Struct, frozen=True):
     """One case: what the function is called with."""
 
     function: Function

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.variants.request import Asked
+from tokitai_cli.oracles.variants.request import FormulaCall
 
 
 class Factor:
@@ -44,7 +44,7 @@ class Product(msgspec.Struct, frozen=True):
         return int(self.left.matrix.size * self.right.matrix.shape[1])
 
 
-def product_of(asked: Asked, output: str) -> Product | None:
+def product_of(asked: FormulaCall, output: str) -> Product | None:
     """The two factors, where the formula gives this one output, as a product of two of its inputs."""
     try:
         result = asked.call(Factor)
@@ -58,8 +58,8 @@ def product_of(asked: Asked, output: str) -> Product | None:
 
 
 def block_of(
-    asked: Asked, product: Product, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> Asked:
+    asked: FormulaCall, product: Product, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> FormulaCall:
     """The case with these rows and columns of the output alone."""
     parts = (
         (product.left, int(product.left.turned), rows),
@@ -70,4 +70,4 @@ def block_of(
         for one, axis, some in parts:
             if one.array is array:
                 inputs[name] = np.take(array, some, axis)
-    return Asked(asked.function, asked.params, inputs, asked.scalars)
+    return FormulaCall(asked.function, asked.params, inputs, asked.scalars)

@@ -75,17 +75,16 @@ _PASSES = 8  # of a loop in which its operations are changed, from the first to 
 
 
 class Operation(NamedTuple):
-    """An operation: its place in the order of evaluation, numpy's name, its line in the file.
-
-    nth: which of the operations of that name in that line it is, from 1. terms: of a sum, the largest
-    number of terms that it adds. site: where in the function's code; a loop comes to it again and again.
-    """
+    """An operation: its place in the order of evaluation, numpy's name, its line in the file."""
 
     place: int
     name: str
     line: int
+    #: Which of the operations of that name in that line it is, from 1.
     nth: int = 1
+    #: Of a sum, the largest number of terms that it adds.
     terms: int = 0
+    #: Where in the function's code; a loop comes to it again and again.
     site: int = 0
 
     def kinds(self) -> Mapping[str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.known import ClaimError
+from tokitai_cli.oracles.formula.known import ReductionError
 from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
-from tokitai_cli.oracles.variants.request import Asked, Wanted
+from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Recorded
 
 Parts = dict[str, Any]
@@ -28,7 +28,7 @@ _FEW_OPERATIONS, _OPERATION = 128, 64
 _SHARE = 1
 
 
-def recorded(asked: Asked, wanted: Wanted) -> Recorded:
+def recorded(asked: FormulaCall, wanted: Request) -> Recorded:
     """What the formula consists of. ClaimError where a claimed tree cannot add its sums."""
     formula = changeable.recorded(asked.in_double, wanted.file)
     for name, rounds in wanted.rounds.items():
@@ -36,7 +36,7 @@ def recorded(asked: Asked, wanted: Wanted) -> Recorded:
         least = max(total.terms - 1, 0).bit_length() if total else 0
         if rounds < least:
             assert total is not None
-            raise ClaimError(
+            raise ReductionError(
                 f"no tree adds {total.terms} terms with {rounds} additions on its longest path: at"
                 f" least {least} are needed",
                 f"reduction.outputs.{name}" if name in wanted.trees else "reduction.tree",
@@ -44,7 +44,9 @@ def recorded(asked: Asked, wanted: Wanted) -> Recorded:
     return formula
 
 
-def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: Recorded) -> None:
+def add_changes(
+    found: dict[str, Parts], asked: FormulaCall, wanted: Request, formula: Recorded
+) -> None:
     """Wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
 
     Where rows hang together, or are long and few, as many as there is room for.
@@ -83,8 +85,8 @@ def add_changes(found: dict[str, Parts], asked: Asked, wanted: Wanted, formula: 
 
 
 def sampled(
-    asked: Asked, wanted: Wanted, found: Mapping[str, Parts], times: int
-) -> tuple[Asked, NDArray[np.int64]] | None:
+    asked: FormulaCall, wanted: Request, found: Mapping[str, Parts], times: int
+) -> tuple[FormulaCall, NDArray[np.int64]] | None:
     """The case with so few of its rows that it can be asked `times` times, and which these are.
 
     None where rows hang together.

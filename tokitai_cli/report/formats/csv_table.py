@@ -13,7 +13,7 @@ from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.evidence import CaseRecord, Evidence
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
 
 # What makes a formula of a cell in spreadsheets (OWASP, CSV injection).
@@ -29,7 +29,7 @@ class _Times(msgspec.Struct, frozen=True):
     largest: int | None
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Table of the run's cases."""
     import statistics
 
@@ -43,7 +43,7 @@ def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
         return _Times(len(spent), min(spent), statistics.median(spent), max(spent))
 
     told = {**context(found), "rows": rows(found), "times": times}
-    for piece in generated(_target(), "cases.csv.j2", look, told):
+    for piece in generated(_target(), "cases.csv.j2", report_options, told):
         yield piece.encode()
 
 

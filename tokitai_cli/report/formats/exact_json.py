@@ -10,17 +10,19 @@ import msgspec
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import Evidence
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """All of the evidence, its cases inside."""
     from tokitai_cli.evidence.encoding import to_json
 
     yield to_json(found).encode()
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
+def index(
+    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+) -> Iterator[bytes]:
     """The index without its cases, which have a file of their own."""
     from tokitai_cli.evidence.encoding import line
 

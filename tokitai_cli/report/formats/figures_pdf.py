@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.evidence import Evidence
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """One page for each picture."""
     from tokitai_cli.report import canvas, figures
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.core.model.judged import Number
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
 
 _LONG = 60  # rows from which on a browser lays a table out when it comes into sight
@@ -23,27 +23,29 @@ _PART = re.compile(r"[^,/_]{0,24}[,/_]+|[^,/_]{1,24}")
 _SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Report of a run."""
     from tokitai_cli.report.outline import context
 
-    yield _page("evidence.j2", look, context(found, look))
+    yield _page("evidence.j2", report_options, context(found, report_options))
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
+def index(
+    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+) -> Iterator[bytes]:
     """Report of a batch: failures first."""
     from tokitai_cli.report.index_outline import index_context
 
-    yield _page("batch.j2", look, index_context(found, look))
+    yield _page("batch.j2", report_options, index_context(found, report_options))
 
 
-def _page(template: str, look: Look, context: Mapping[str, Any]) -> bytes:
+def _page(template: str, report_options: ReportOptions, context: Mapping[str, Any]) -> bytes:
     from tokitai_cli.report.templates import rendered
 
-    content = _lists(rendered(_target(), template, look, context))
+    content = _lists(rendered(_target(), template, report_options, context))
     sections = [Raw(name) for name in _SECTION.findall(content)]
     told = {"headline": context["headline"], "content": Raw(content), "sections": sections}
-    return rendered(_target(), "page.html.j2", look, told).encode()
+    return rendered(_target(), "page.html.j2", report_options, told).encode()
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.evidence import CaseRecord, Evidence
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
 
 
@@ -33,12 +33,12 @@ class Digest(msgspec.Struct, frozen=True):
     algorithm: str = "sha256"
 
 
-def sarif(found: Evidence, look: Look) -> Iterator[bytes]:
+def sarif(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """A result for every case that did not pass, at its kernel's line where the text is recorded."""
     from tokitai_cli.evidence import queries
 
     cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
-    yield _rendered("sarif.json.j2", look, {
+    yield _rendered("sarif.json.j2", report_options, {
         "evidence": found,
         "rules": list(dict.fromkeys(str(one.reads) for one in cases)),
         "finished": found.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
@@ -46,7 +46,9 @@ def sarif(found: Evidence, look: Look) -> Iterator[bytes]:
     })  # fmt: skip
 
 
-def statement(found: Evidence, look: Look, file: Digest | None = None) -> Iterator[bytes]:
+def statement(
+    found: Evidence, report_options: ReportOptions, file: Digest | None = None
+) -> Iterator[bytes]:
     """The in-toto statement; its subjects are kernels, artifacts and the evidence.
 
     file: of the evidence's file, where that is known; else it is named by the digest of its content.
@@ -68,7 +70,7 @@ def statement(found: Evidence, look: Look, file: Digest | None = None) -> Iterat
     }
     specs = [Digest(one.path, digest) for digest, one in found.specs.items()]
     oracles = [Digest(name, digest) for name, digest in found.oracles.items() if digest]
-    yield _rendered("statement.json.j2", look, {
+    yield _rendered("statement.json.j2", report_options, {
         "subjects": [whole, *sources, *artifacts],
         "configuration": [*specs, *oracles, *compilers.values()],
         "result": _RESULTS.get(found.verdict, "FAILED"),
@@ -84,10 +86,10 @@ _RESULTS = {Verdict.VERIFIED: "PASSED", Verdict.EXPECTED_FAILURE: "WARNED"}
 _LEVELS = {"skipped": "note", "failure": "error", "error": "error"}
 
 
-def _rendered(template: str, look: Look, context: Mapping[str, Any]) -> bytes:
+def _rendered(template: str, report_options: ReportOptions, context: Mapping[str, Any]) -> bytes:
     from tokitai_cli.report.templates import rendered
 
-    text = rendered(_target(), template, look, context)
+    text = rendered(_target(), template, report_options, context)
     return msgspec.json.format(text.encode(), indent=1) + b"\n"
 
 

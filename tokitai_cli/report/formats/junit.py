@@ -23,7 +23,7 @@ from tokitai_cli.report.raw import MARKUP, Raw
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, Failure, IndexCase
     from tokitai_cli.core.model.evidence import CaseRecord, Evidence
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
 
 
@@ -62,7 +62,7 @@ class _Suite(msgspec.Struct, frozen=True):
     tests: Iterable[_Test]
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """XML of a run: one suite, and a test for the run where none of its cases tells its end."""
     from tokitai_cli.evidence import queries
 
@@ -72,10 +72,12 @@ def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
     tally = _Tally(seconds=found.volatile.seconds)
     for one in tests:
         tally.add(one.kind)
-    yield from _written(look, "tokitai", tally, [_Suite(found.name, tally, tests)])
+    yield from _written(report_options, "tokitai", tally, [_Suite(found.name, tally, tests)])
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
+def index(
+    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+) -> Iterator[bytes]:
     """XML of the index, piece by piece; `cases` are all of its cases, spec by spec."""
     tallies = {one.name: _tally(one.counts) for one in found.specs}
     for cell in found.matrix:
@@ -84,12 +86,12 @@ def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator
     whole.seconds = found.seconds
     failures = {failure.case.id: failure for failure in found.failures}
     # What no case tells: that there was none, or that some never ran.
-    untold = not found.counts or found.not_started > 0
-    if untold:
+    undetected = not found.counts or found.not_started > 0
+    if undetected:
         whole.add("error")
 
     def suites() -> Iterator[_Suite]:
-        if untold:
+        if undetected:
             message = f"{found.not_started} of {found.total} cases were not run; {found.reason}"
             rerun = f"{found.rerun} --resume" if found.total else found.rerun
             test = _whole("the whole batch", found.verdict, message, rerun)
@@ -98,14 +100,16 @@ def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator
             tests = (_of_index(case, failures.get(case.id)) for case in mine)
             yield _Suite(name, tallies.get(name, _Tally()), tests)
 
-    yield from _written(look, "tokitai batch", whole, suites())
+    yield from _written(report_options, "tokitai batch", whole, suites())
 
 
-def _written(look: Look, name: str, whole: _Tally, suites: Iterable[_Suite]) -> Iterator[bytes]:
+def _written(
+    report_options: ReportOptions, name: str, whole: _Tally, suites: Iterable[_Suite]
+) -> Iterator[bytes]:
     from tokitai_cli.report.templates import generated
 
     told = {"name": name, "whole": whole, "seconds": whole.seconds, "suites": suites}
-    for piece in generated(_target(), "junit.xml.j2", look, told):
+    for piece in generated(_target(), "junit.xml.j2", report_options, told):
         yield piece.encode()
 
 

@@ -15,7 +15,7 @@ from tokitai_cli.report.raw import Raw, printer
 if TYPE_CHECKING:
     from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.core.model.judged import Number
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.outline import Outline
     from tokitai_cli.report.templates import Target
 
@@ -58,22 +58,22 @@ _HYPHENS = re.compile("-(?=-)")  # two of them would be a dash
 _EXPONENT = re.compile(r"e([+-])0*(\d+)$")
 
 
-def table(found: Evidence, look: Look) -> Iterator[bytes]:
+def table(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     r"""A tabular of variants and profiles, for \input inside a table environment."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    yield rendered(_target(), "table.tex.j2", look, context(found)).encode()
+    yield rendered(_target(), "table.tex.j2", report_options, context(found)).encode()
 
 
-def macros(found: Evidence, look: Look) -> Iterator[bytes]:
+def macros(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Numbers by key, each with a macro behind it."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
     told = context(found)
     told["numbers"] = list(_unique(_numbers(found, told["outline"])))
-    yield rendered(_target(), "macros.tex.j2", look, told).encode()
+    yield rendered(_target(), "macros.tex.j2", report_options, told).encode()
 
 
 @functools.cache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.core.model.judged import Number
-    from tokitai_cli.report.format import Look
+    from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$]")
@@ -29,20 +29,22 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 _FENCE = re.compile("`{3,}")
 
 
-def evidence(found: Evidence, look: Look) -> Iterator[bytes]:
+def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Report of a run."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    yield _tidy(rendered(_target(), "evidence.j2", look, context(found))).encode()
+    yield _tidy(rendered(_target(), "evidence.j2", report_options, context(found))).encode()
 
 
-def index(found: BatchIndex, cases: Iterable[IndexCase], look: Look) -> Iterator[bytes]:
+def index(
+    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+) -> Iterator[bytes]:
     """Report of a batch: failures first."""
     from tokitai_cli.report.index_outline import index_context
     from tokitai_cli.report.templates import rendered
 
-    yield _tidy(rendered(_target(), "batch.j2", look, index_context(found))).encode()
+    yield _tidy(rendered(_target(), "batch.j2", report_options, index_context(found))).encode()
 
 
 @functools.cache

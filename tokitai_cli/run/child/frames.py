@@ -40,18 +40,16 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a child says of one case. `changed` is (bytes, offset) for each buffer.
-
-    writer: who wrote into a guard of a result, with index of the buffer and repetition, where it knows.
-    found: what the device found while the kernels ran, by the names of its fields.
-    """
+    """What a child says of one case. `changed` is (bytes, offset) for each buffer."""
 
     status: int
     times_ns: tuple[int, ...] = ()
     changed: tuple[tuple[int, int], ...] = ()
     message: str = ""
+    #: Who wrote into a guard of a result, with index of the buffer and repetition, where it knows.
+    #: found: what the device found while the kernels ran, by the names of its fields.
     writer: tuple[int, int, str] | None = None
-    found: tuple[Mapping[str, str], ...] = ()
+    findings: tuple[Mapping[str, str], ...] = ()
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:
@@ -176,7 +174,7 @@ def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) 
     text = payload[24 + 8 * count :]
     found = _found(text) if text.startswith(b"finding\t") else ()
     writer = None if found else _writer(text)
-    return Answer(status, words[1 : 1 + repetitions], tuple(changed), writer=writer, found=found)
+    return Answer(status, words[1 : 1 + repetitions], tuple(changed), writer=writer, findings=found)
 
 
 def _found(text: bytes) -> tuple[dict[str, str], ...]:

@@ -150,7 +150,7 @@ def check_fits(more: int, whole: int, case_id: str) -> None:
     if available is not None and more + _MARGIN > available:
         raise NotRunError(
             f"{case_id} needs {size_text(whole)} of memory, and {size_text(available)} are free",
-            mend="choose a smaller shape or fewer repetitions, or a machine with more memory",
+            hint="choose a smaller shape or fewer repetitions, or a machine with more memory",
         )
 
 

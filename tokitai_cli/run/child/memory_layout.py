@@ -27,21 +27,21 @@ _FILL_SPAN = -(-NBYTES // PAGE) * PAGE
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A buffer with its offsets in bytes; an offset is that of a payload's first byte.
-
-    content: 0 where the tool writes nothing. region: 0 where the kernel's result is not kept.
-    stride: 0 where one region serves all repetitions. back: padding to a whole page, and one page.
-    start: byte of the repetition's fill that the payload begins with.
-    """
+    """A buffer with its offsets in bytes; an offset is that of a payload's first byte."""
 
     plan: BufferPlan
     kind: int
     fill: int
+    #: 0 where the tool writes nothing.
     content: int
+    #: 0 where the kernel's result is not kept.
     region: int
+    #: 0 where one region serves all repetitions.
     stride: int
     front: int
+    #: Padding to a whole page, and one page.
     back: int
+    #: Byte of the repetition's fill that the payload begins with.
     start: int
 
     def words(self) -> tuple[int, ...]:

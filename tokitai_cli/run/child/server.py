@@ -170,7 +170,9 @@ class Server:
             fills=fills_of(repetitions),
             times_ns=answer.times_ns,
             guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
-            findings=reported.records(answer.found, layout.buffers, f"{self.hello.device} device"),
+            findings=reported.records(
+                answer.findings, layout.buffers, f"{self.hello.device} device"
+            ),
             inputs_changed=_changed(layout, answer),
             log=log.text,
             log_bytes=log.total_bytes,
@@ -241,7 +243,7 @@ class Server:
                 raise ChildTimeoutError(
                     f"the child did not {doing} within {timeout:g} s and {self._fate()}"
                     + self._log_tail(),
-                    mend="give --timeout more seconds if the kernel is only slow",
+                    hint="give --timeout more seconds if the kernel is only slow",
                 )
             part = (
                 b""
@@ -264,7 +266,7 @@ class Server:
         if answer.status == frames.STATUS_MEMORY:
             raise NotRunError(
                 f"{case.id} needs {size_text(layout.nbytes)} of memory: {message}",
-                mend="choose a smaller shape or fewer repetitions",
+                hint="choose a smaller shape or fewer repetitions",
             )
         what = {
             frames.STATUS_LOST: "the device was lost",
@@ -291,8 +293,8 @@ class Server:
             message = f"the child closed its pipe{detail}"
         if self._hello is None and code == _NOT_LOADED:
             raise NotRunError(f"{message} and could not be loaded{self._log_tail()}") from None
-        mend = _KILLED if ended and code == -signal.SIGKILL else ""
-        raise ChildCrashedError(message + self._log_tail(), mend=mend) from None
+        hint = _KILLED if ended and code == -signal.SIGKILL else ""
+        raise ChildCrashedError(message + self._log_tail(), hint=hint) from None
 
     def _fate(self) -> str:
         """What became of a child that was killed."""

@@ -19,24 +19,22 @@ from tokitai_cli.core.numerics import bit_source
 
 
 class ArrayRequest(msgspec.Struct, frozen=True):
-    """An array of a case with its draw.
-
-    axis: the axis that the op reduces over, or None where nothing shows one.
-    terms: extent of the reduction: of `axis`, and of further reduced axes.
-    factors, carrier: how many arrays of the case are drawn by the same kind along a reduction, and
-        whether this is the first of them, which carries the signs of the products.
-    formats: of the outputs, and of the arrays that are drawn by the same kind.
-    part: of a mix, where it is the draw of one.
-    """
+    """An array of a case with its draw."""
 
     case: Case
     plan: BufferPlan
     draw: Draw
+    #: The axis that the op reduces over, or None where nothing shows one.
     axis: int | None
+    #: Extent of the reduction: of `axis`, and of further reduced axes.
     terms: int
+    #: How many arrays of the case are drawn by the same kind along a reduction, and whether this is
+    #: the first of them, which carries the signs of the products.
     factors: int
     carrier: bool
+    #: Of the outputs, and of the arrays that are drawn by the same kind.
     formats: tuple[FloatFormat, ...]
+    #: Of a mix, where it is the draw of one.
     part: tuple[str, ...] = ()
 
     @property
@@ -71,7 +69,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         try:
             value = evaluate_real(setting(self.draw, name), self.case.shape)
         except SpecError as error:
-            raise self.refuse(f"{name}: {error.message}", error.mend) from None
+            raise self.refuse(f"{name}: {error.message}", error.hint) from None
         if name == "scale" and value <= 0:
             raise self.refuse(f"a scale of {value:g}", "it is positive at every shape")
         return value
@@ -81,7 +79,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         try:
             return evaluate_exactly(setting(self.draw, name), self.case.shape)
         except SpecError as error:
-            raise self.refuse(f"{name}: {error.message}", error.mend) from None
+            raise self.refuse(f"{name}: {error.message}", error.hint) from None
 
     def whole(self, name: str) -> int:
         """Return a setting that is an expression of integers, at the case's shape."""
@@ -101,9 +99,9 @@ class ArrayRequest(msgspec.Struct, frozen=True):
             purpose,
         )
 
-    def refuse(self, message: str, mend: str = "") -> SpecError:
+    def refuse(self, message: str, hint: str = "") -> SpecError:
         """Error for a draw that cannot be carried out as the spec has it."""
-        return SpecError(message, where=self.location, mend=mend)
+        return SpecError(message, where=self.location, hint=hint)
 
     def not_applicable(self, reason: str) -> NotRunError:
         """Error for a profile that has no meaning at this shape."""
@@ -111,7 +109,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
             f"profile {self.case.profile} is not applicable to this shape: {self.plan.name} "
             f"{list(self.plan.shape)}: {reason}",
             where=self.location,
-            mend="choose another shape or profile",
+            hint="choose another shape or profile",
         )
 
 
@@ -156,7 +154,7 @@ def _reduced_axes(case: Case, name: str, draw: Draw) -> list[int]:
             raise SpecError(
                 f"axis {draw.axis} of {name}, which has {len(shape)} dimensions",
                 where=Location(file=case.loaded.path, key=f"profiles.{case.profile}"),
-                mend=f"give one from {-len(shape)} to {len(shape) - 1}",
+                hint=f"give one from {-len(shape)} to {len(shape) - 1}",
             )
         return [axis]
     kept = {

@@ -29,13 +29,12 @@ _CHUNK = 15 * 1024
 
 
 class Drawn(msgspec.Struct, frozen=True):
-    """An array as a kernel will get it, read-only and C-contiguous.
-
-    sha256: hex digest of its little-endian bytes. generator: the kind of draw with its settings.
-    """
+    """An array as a kernel will get it, read-only and C-contiguous."""
 
     array: NDArray[Any]
+    #: Hex digest of its little-endian bytes.
     sha256: str
+    #: The kind of draw with its settings.
     generator: str
 
 

@@ -43,10 +43,11 @@ _PAIR_SPREAD = 2.0**-6
 
 
 class FloatKind(msgspec.Struct, frozen=True):
-    """How a kind of draws.KINDS fills an array of floats. check: refuses settings that cannot be."""
+    """How a kind of draws.KINDS fills an array of floats."""
 
     fill: Callable[[ArrayRequest, Raw], Floats]
     finish: Callable[[ArrayRequest, NDArray[Any]], None] | None = None
+    #: Refuses settings that cannot be.
     check: Callable[[ArrayRequest], None] | None = None
 
 

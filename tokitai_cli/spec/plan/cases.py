@@ -113,8 +113,8 @@ class Filler(msgspec.Struct, frozen=True):
         plans: list[LaunchPlan] = []
         for index, steps in self.ordered(list(enumerate(self.variant.launches))):
             if len(plans) == MAX_LAUNCHES:
-                mend = "choose a smaller shape"
-                raise self.fault(f"launches[{index}]", f"more than {MAX_LAUNCHES} launches", mend)
+                hint = "choose a smaller shape"
+                raise self.fault(f"launches[{index}]", f"more than {MAX_LAUNCHES} launches", hint)
             filler = msgspec.structs.replace(self, steps=steps)
             if (plan := filler.launch(index, may_be_empty=may_be_empty)) is not None:
                 plans.append(plan)
@@ -205,8 +205,8 @@ class Filler(msgspec.Struct, frozen=True):
         """Raise SpecError for a grid without blocks. One too large is the shape's fault: `oversize`."""
         for index, extent in enumerate(grid):
             if extent < 1:
-                mend = "round up with ceil_div, or exclude the shape with `requires`"
-                raise self.fault(f"{key}[{index}]", f"a grid extent of {extent}", mend)
+                hint = "round up with ceil_div, or exclude the shape with `requires`"
+                raise self.fault(f"{key}[{index}]", f"a grid extent of {extent}", hint)
 
     def check_block(self, key: str, block: tuple[int, int, int]) -> None:
         """Raise SpecError for a block that cannot be written as a launch's."""
@@ -224,13 +224,13 @@ class Filler(msgspec.Struct, frozen=True):
         try:
             return compute()
         except SpecError as error:
-            raise self.fault(key, error.message, error.mend) from None
+            raise self.fault(key, error.message, error.hint) from None
 
-    def fault(self, key: str, message: str, mend: str = "") -> SpecError:
+    def fault(self, key: str, message: str, hint: str = "") -> SpecError:
         """Error at a key of the variant, to be raised by the caller."""
         where = Location(self.loaded.path, key=f"variants.{self.variant_name}.{key}")
         shown = shown_shape({**self.shape, **self.steps})
-        return SpecError(f"{message}, for {shown}", where=where, mend=mend)
+        return SpecError(f"{message}, for {shown}", where=where, hint=hint)
 
 
 def at_warp_size(case: Case, warp_size: int) -> Case:

@@ -19,21 +19,21 @@ def pack(value: bool | int | float, dtype: str) -> tuple[bytes, str]:
     if known.form is not None:
         return _pack_float(_to_float(value), known.form, known.nbytes)
     if isinstance(value, float) and not value.is_integer():
-        raise SpecError(f"{value} is no {dtype}", mend="write an integer")
+        raise SpecError(f"{value} is no {dtype}", hint="write an integer")
     if known.kind == "bool":
         return bytes([bool(value)]), str(bool(value)).lower()
     number = int(value)
     try:
         bits = number.to_bytes(known.nbytes, "little", signed=known.kind == "signed")
     except OverflowError:
-        raise SpecError(f"{value} does not fit {dtype}", mend="use a wider dtype") from None
+        raise SpecError(f"{value} does not fit {dtype}", hint="use a wider dtype") from None
     return bits, str(number)
 
 
 def _to_float(value: bool | int | float) -> float:
     number = float(value)
     if isinstance(value, int) and int(number) != value:
-        raise SpecError(f"{value} is not exact in a float", mend="use a smaller number")
+        raise SpecError(f"{value} is not exact in a float", hint="use a smaller number")
     return number
 
 
@@ -66,10 +66,10 @@ def _count(number: float, form: FloatFormat) -> tuple[int, int]:
     """
     size = abs(number)
     if math.isinf(size) or size >= form.overflow:
-        mend = "use a wider dtype"
+        hint = "use a wider dtype"
         if form.overflows == "infinity":
-            mend += ", or .inf where infinity is meant"
-        raise SpecError(f"{number} does not fit {form.name}", mend=mend)
+            hint += ", or .inf where infinity is meant"
+        raise SpecError(f"{number} does not fit {form.name}", hint=hint)
     binade = math.frexp(size)[1] - 1 if size else form.min_exponent
     exponent = max(binade, form.min_exponent) - form.precision + 1
     return round(math.ldexp(size, -exponent)), exponent

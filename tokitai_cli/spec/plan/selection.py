@@ -19,16 +19,15 @@ MAX_CASES = 100_000
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What the user asked for; empty fields mean the spec's own choice.
+    """What the user asked for; empty fields mean the spec's own choice."""
 
-    shapes: values per param, crossed with each other; params that are missing have their default.
-    variants, profiles: names, empty for all. suite: shapes of that suite instead of `shapes`.
-    """
-
+    #: Values per param, crossed with each other; params that are missing have their default.
     shapes: Mapping[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
+    #: Names, empty for all.
     variants: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
+    #: Shapes of that suite instead of `shapes`.
     suite: str | None = None
 
 
@@ -113,19 +112,19 @@ def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> tuple[str,
     known = tuple(known)
     for name in names:
         if name not in known:
-            raise UsageError(f"--{what} {name}: unknown {what}", mend=near(name, known))
+            raise UsageError(f"--{what} {name}: unknown {what}", hint=near(name, known))
     return tuple(dict.fromkeys(names)) or known
 
 
 def _suite_points(spec: Spec, selection: Selection) -> list[_Point]:
     suite = selection.suite or ""
     if suite not in spec.suites:
-        mend = near(suite, spec.suites) or "the spec has no suites: give the params instead"
-        raise UsageError(f"--suite {suite}: unknown suite", mend=mend)
+        hint = near(suite, spec.suites) or "the spec has no suites: give the params instead"
+        raise UsageError(f"--suite {suite}: unknown suite", hint=hint)
     if selection.shapes:
         options = ", ".join(f"--{_option(name)}" for name in selection.shapes)
-        mend = "give one of the two"
-        raise UsageError(f"--suite {suite} already gives the shapes of {options}", mend=mend)
+        hint = "give one of the two"
+        raise UsageError(f"--suite {suite} already gives the shapes of {options}", hint=hint)
     defaults = {name: param.default for name, param in spec.params.items()}
     return [
         _Point(
@@ -141,8 +140,8 @@ def _suite_points(spec: Spec, selection: Selection) -> list[_Point]:
 def _points(spec: Spec, selection: Selection) -> list[_Point]:
     for name, values in selection.shapes.items():
         if name not in spec.params:
-            mend = near(name, spec.params)
-            raise UsageError(f"--{_option(name)}: {spec.op} has no param {name}", mend=mend)
+            hint = near(name, spec.params)
+            raise UsageError(f"--{_option(name)}: {spec.op} has no param {name}", hint=hint)
         if not values:
             raise UsageError(f"--{_option(name)}: no value given")
         for value in values:
@@ -159,19 +158,19 @@ def _check_limits(name: str, param: Param, value: int) -> None:
     low, high = param.min, param.max
     step = param.multiple_of
     if value < low:
-        mend = f"the smallest is {-(-low // step) * step}"
-        raise UsageError(f"--{_option(name)} {value}: below the min {low} of {name}", mend=mend)
+        hint = f"the smallest is {-(-low // step) * step}"
+        raise UsageError(f"--{_option(name)} {value}: below the min {low} of {name}", hint=hint)
     if high is not None and value > high:
-        mend = f"the largest is {high // step * step}"
-        raise UsageError(f"--{_option(name)} {value}: above the max {high} of {name}", mend=mend)
+        hint = f"the largest is {high // step * step}"
+        raise UsageError(f"--{_option(name)} {value}: above the max {high} of {name}", hint=hint)
     if value > expressions.MAX_VALUE:
-        raise UsageError(f"--{_option(name)} {value}: 2^63 or more", mend="use a smaller value")
+        raise UsageError(f"--{_option(name)} {value}: 2^63 or more", hint="use a smaller value")
 
 
 def _check_size(count: int) -> None:
     if count > MAX_CASES:
-        mend = "use fewer values, or narrow with --variant and --profile"
-        raise UsageError(f"{count} combinations, a run has at most {MAX_CASES}", mend=mend)
+        hint = "use fewer values, or narrow with --variant and --profile"
+        raise UsageError(f"{count} combinations, a run has at most {MAX_CASES}", hint=hint)
 
 
 def _option(name: str) -> str:
@@ -223,7 +222,7 @@ class _Planner:
                 key = f"variants.{name}.requires[{index}]"
                 where = Location(self.loaded.path, key=key)
                 message = f"{error.message}, for {shown_shape(point.shape)}"
-                raise SpecError(message, where=where, mend=error.mend) from None
+                raise SpecError(message, where=where, hint=error.hint) from None
         return ""
 
     def refuse(self, name: str, point: _Point, requirement: str) -> None:
@@ -243,7 +242,7 @@ class _Planner:
             narrow = " ".join(f"--variant {other}" for other in others)
             mends.append(f"{narrow} narrows the run to what takes this shape")
         message = f"{options}: {name} requires {requirement}"
-        raise UsageError(message, mend="; ".join(mend for mend in mends if mend))
+        raise UsageError(message, hint="; ".join(hint for hint in mends if hint))
 
     def add_point(self, name: str, point: _Point) -> None:
         profiles = self.profiles(name, point)
@@ -308,7 +307,7 @@ def _nothing(
 ) -> UsageError:
     if not left_out:
         what = f"suite {selection.suite}" if selection.suite else loaded.spec.op
-        return UsageError(f"{what}: nothing is selected", mend="name other variants or profiles")
+        return UsageError(f"{what}: nothing is selected", hint="name other variants or profiles")
     first = left_out[0]
     message = f"nothing to run: {first.variant} requires {first.requirement}"
-    return UsageError(f"{message}, not met by {shown_shape(first.shape)}", mend="choose others")
+    return UsageError(f"{message}, not met by {shown_shape(first.shape)}", hint="choose others")

@@ -47,7 +47,7 @@ def _range(name: str, text: str, part: str) -> range:
     return values
 
 
-def _fault(name: str, text: str, message: str, mend: str) -> UsageError:
+def _fault(name: str, text: str, message: str, hint: str) -> UsageError:
     shown = text if len(text) <= 60 else text[:57] + "..."
     option = name.replace("_", "-")
-    return UsageError(f"--{option} {shown}: {message}", mend=mend)
+    return UsageError(f"--{option} {shown}: {message}", hint=hint)

@@ -48,9 +48,9 @@ def _check_schema(document: Document) -> None:
     if not isinstance(root, dict):
         message = f"a spec is a mapping of keys, found {_describe(root)}"
         raise document.fault((), message, _EXAMPLE)
-    mend = f"write schema: {SPEC_SCHEMA}"
+    hint = f"write schema: {SPEC_SCHEMA}"
     if "schema" not in root:
-        raise document.fault((), "no `schema` key: is this a spec?", mend)
+        raise document.fault((), "no `schema` key: is this a spec?", hint)
     schema = root["schema"]
     if schema == SPEC_SCHEMA:
         return
@@ -58,7 +58,7 @@ def _check_schema(document: Document) -> None:
     if version is not None and int(version[1]) > 1:
         message = f"{schema} is a newer schema than this tool's {SPEC_SCHEMA}"
         raise document.fault(("schema",), message, "update the tool")
-    raise document.fault(("schema",), f"unknown schema {_describe(schema)}", mend)
+    raise document.fault(("schema",), f"unknown schema {_describe(schema)}", hint)
 
 
 @functools.cache
@@ -94,10 +94,10 @@ def _explain(document: Document, path: KeyPath, value: Any, kind: inspect.Type) 
 def _need(document: Document, path: KeyPath, value: Any, kind: type, name: str) -> None:
     if isinstance(value, kind):
         return
-    mend = f"write [{value}]" if kind is list and isinstance(value, str | int) else ""
+    hint = f"write [{value}]" if kind is list and isinstance(value, str | int) else ""
     if kind is dict and isinstance(value, list):
-        mend = "name each entry: `name: ...` lines without dashes"
-    raise document.fault(path, f"expected {name}, found {_describe(value)}", mend)
+        hint = "name each entry: `name: ...` lines without dashes"
+    raise document.fault(path, f"expected {name}, found {_describe(value)}", hint)
 
 
 def _explain_struct(
@@ -112,23 +112,23 @@ def _explain_struct(
         here = (*path, key)
         if kind.cls is Buffer and _LAYOUT.fullmatch(key):
             message = f"{key} are not supported: arrays are row-major and contiguous"
-            mend = "remove the key, and give the shape of the whole array in memory"
-            raise document.fault(here, message, mend, at_key=True)
-        raise document.fault(here, "unknown key", _key_mend(key, item, fields), at_key=True)
+            hint = "remove the key, and give the shape of the whole array in memory"
+            raise document.fault(here, message, hint, at_key=True)
+        raise document.fault(here, "unknown key", _key_hint(key, item, fields), at_key=True)
     for name, field in fields.items():
         if field.required and name not in value:
             raise document.fault(path, f"key `{name}` is missing", _EXAMPLE)
 
 
-def _key_mend(key: str, value: Any, fields: Collection[str]) -> str:
-    mend = near(key, fields)
-    if mend.startswith("did"):
-        return mend
+def _key_hint(key: str, value: Any, fields: Collection[str]) -> str:
+    hint = near(key, fields)
+    if hint.startswith("did"):
+        return hint
     synonym = get_close_matches(key.lower(), _SYNONYMS, n=1, cutoff=0.8)
     if synonym and _SYNONYMS[synonym[0]] in fields:
         return f"the key for it is `{_SYNONYMS[synonym[0]]}`"
     # YAML ends an entry of {a: b} at the comma, and reads what follows as a key without a value.
-    return "between braces, put text that holds a comma in quotes" if value is None else mend
+    return "between braces, put text that holds a comma in quotes" if value is None else hint
 
 
 def _explain_key(document: Document, path: KeyPath, key: str, kind: inspect.Type) -> None:
@@ -172,10 +172,10 @@ def _misfit(
 ) -> SpecError:
     wanted = " or ".join(dict.fromkeys(_wanted(kind) for kind in kinds if _wanted(kind)))
     message = f"expected {wanted}, found {_describe(value)}"
-    return document.fault(path, message, _mend(value, kinds))
+    return document.fault(path, message, _hint(value, kinds))
 
 
-def _mend(value: Any, kinds: tuple[inspect.Type, ...]) -> str:
+def _hint(value: Any, kinds: tuple[inspect.Type, ...]) -> str:
     if isinstance(value, str):
         for kind in kinds:
             if isinstance(kind, inspect.BoolType):

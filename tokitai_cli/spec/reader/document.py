@@ -12,19 +12,17 @@ from tokitai_cli.core.errors import Location, SpecError
 
 Step = str | int
 KeyPath = tuple[Step, ...]
-Place = tuple[int, int]
+TextPosition = tuple[int, int]
 
 
 class Document(msgspec.Struct, frozen=True):
-    """`root` is made of dict, list, str, int, float, bool and None only.
-
-    values, keys: (line, column), both from 1, of the value at a path and of the key in front of it.
-    """
+    """`root` is made of dict, list, str, int, float, bool and None only."""
 
     file: Path
     root: Any
-    values: dict[KeyPath, Place]
-    keys: dict[KeyPath, Place]
+    #: (line, column), both from 1, of the value at a path and of the key in front of it.
+    values: dict[KeyPath, TextPosition]
+    keys: dict[KeyPath, TextPosition]
 
     def where(self, path: KeyPath, *, at_key: bool = False) -> Location:
         """Place of the value (or key) at `path`, or of what is nearest around it."""
@@ -36,10 +34,10 @@ class Document(msgspec.Struct, frozen=True):
         return Location(self.file, key=dotted(path))
 
     def fault(
-        self, path: KeyPath, message: str, mend: str = "", *, at_key: bool = False
+        self, path: KeyPath, message: str, hint: str = "", *, at_key: bool = False
     ) -> SpecError:
         """Error at `path`, to be raised by the caller."""
-        return SpecError(message, where=self.where(path, at_key=at_key), mend=mend)
+        return SpecError(message, where=self.where(path, at_key=at_key), hint=hint)
 
     def given(self, path: KeyPath) -> bool:
         """Whether the file itself has a value at `path`."""

@@ -34,8 +34,8 @@ def check_draw(
             raise document.fault(here, message, f"its settings: {allowed}", at_key=True)
     needed, what = kind.needs
     if needed and not document.given((*path, needed)):
-        mend = f"write {{kind: {name}, {needed}: ...}}"
-        raise document.fault(path, f"`{name}` needs `{needed}`, {what}", mend)
+        hint = f"write {{kind: {name}, {needed}: ...}}"
+        raise document.fault(path, f"`{name}` needs `{needed}`, {what}", hint)
     if isinstance(draw, Draw):
         _check_values(document, path, draw, params)
 
@@ -44,8 +44,8 @@ def check_dtype(document: Document, path: KeyPath, draw: Draw | str, dtype: str)
     """Raise SpecError where a generator cannot fill an array of `dtype`."""
     name = draw if isinstance(draw, str) else draw.kind
     if kind_of(draw).integers and DTYPES[dtype].kind not in {"signed", "unsigned"}:
-        mend = "give the array an integer dtype, or another draw"
-        raise document.fault(path, f"`{name}` draws integers, the array is {dtype}", mend)
+        hint = "give the array an integer dtype, or another draw"
+        raise document.fault(path, f"`{name}` draws integers, the array is {dtype}", hint)
     if not isinstance(draw, str):
         for index, part in enumerate(draw.parts or []):
             check_dtype(document, (*path, "parts", index, "draw"), part.draw, dtype)
@@ -57,7 +57,7 @@ def _check_function(document: Document, path: KeyPath, name: str) -> None:
     try:
         python_source.check_function(document.file.parent / file, function, python_source.DRAW)
     except SpecError as error:
-        raise document.fault(path, error.message, error.mend) from None
+        raise document.fault(path, error.message, error.hint) from None
 
 
 def _check_parts(document: Document, path: KeyPath, draw: Draw, params: Collection[str]) -> None:
@@ -67,8 +67,8 @@ def _check_parts(document: Document, path: KeyPath, draw: Draw, params: Collecti
         here = (*path, "parts", index, "draw")
         check_draw(document, here, part.draw, params)
         if kind_of(part.draw).group not in (Group.NUMBERS, Group.INDICES, Group.PATTERN):
-            mend = "name a generator that needs no other array"
-            raise document.fault(here, "a part cannot be drawn so", mend)
+            hint = "name a generator that needs no other array"
+            raise document.fault(here, "a part cannot be drawn so", hint)
 
 
 def _check_values(document: Document, path: KeyPath, draw: Draw, params: Collection[str]) -> None:

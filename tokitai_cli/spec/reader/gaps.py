@@ -29,8 +29,8 @@ def check_gaps(document: Document, text: str, spec: Spec) -> tuple[str, ...]:
         these = "1 gap is" if len(rows) == 1 else f"{len(rows)} gaps are"
         message = "\n".join([f"{these} to be filled in first", *rows])
         file, line, _ = gaps[0]
-        mend = f"write what is asked for, and take the mark `{GAP}` away"
-        raise SpecError(message, where=Location(file, line), mend=mend)
+        hint = f"write what is asked for, and take the mark `{GAP}` away"
+        raise SpecError(message, where=Location(file, line), hint=hint)
     guessed = [f"{file.name}:{line}" for file, line, _ in _marked(texts, GUESS)]
     return (f"marked as a guess still: {', '.join(guessed)}",) if guessed else ()
 

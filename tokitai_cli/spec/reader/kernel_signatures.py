@@ -85,7 +85,7 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
             at = (*path, "launches", index, "kernel")
             kernel = objects.kernel_of(held, launch.kernel)[1]
         except CodeError as error:
-            raise document.fault(at, error.message, error.mend) from None
+            raise document.fault(at, error.message, error.hint) from None
         known = parameters_of(kernel)
         here, place = (*path, "launches", index), f"`tokitai isa {variant.source}` tells it"
         if len(known) != len(launch.args):
@@ -97,8 +97,8 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
         for number, one in enumerate(known):
             if one.kind == "struct" or launch.args[number] in variant.structs:
                 message = f"`{kernel.title}` takes `{one.text}`, whose layout is not known"
-                mend = "a spec passes arrays, numbers and lists of arrays to machine code"
-                raise document.fault((*here, "args", number), message, mend)
+                hint = "a spec passes arrays, numbers and lists of arrays to machine code"
+                raise document.fault((*here, "args", number), message, hint)
     _check_written(document, path, variant, _bound(variant, fitted, None))
 
 
@@ -120,12 +120,12 @@ def _fitting(
         front = any((document.file.parent / entry).is_file() for entry in variant.include)
         front = front or bool(flags.included(variant.flags))
         if kernels and not front and not may_declare(program, last):
-            mend = near(last, {one.name for one in kernels})
+            hint = near(last, {one.name for one in kernels})
             known = ", ".join(dict.fromkeys(one.qualified for one in kernels)) or "none"
             raise document.fault(
                 (*path, "kernel"),
                 f"{variant.source} has no kernel `{last}`",
-                mend or f"its kernels: {known}",
+                hint or f"its kernels: {known}",
             )
         return ()
     arguments = split(rest.rpartition(">")[0]) if rest else []
@@ -205,10 +205,10 @@ def _misfit(
         wanted = _unfit(variant, argument, known)
         if wanted:
             message = f"the spec passes {wanted}; the parameter of `{kernel}` is `{known.text}`"
-            mend = place
+            hint = place
             if known.kind == "scalar" and not known.integer and wanted.endswith("integer"):
-                mend = f"declare a scalar: {{dtype: {known.dtypes[0]}, value: ...}}"
-            return document.fault((*path, "args", index), message, mend)
+                hint = f"declare a scalar: {{dtype: {known.dtypes[0]}, value: ...}}"
+            return document.fault((*path, "args", index), message, hint)
     return None
 
 
@@ -230,8 +230,8 @@ def _misfit_field(
         at = (*path, "structs", name, *keys_of(one.at))
         if one.names:
             message = f"`{one.type}` has no field `{at[-1]}`"
-            mend = near(str(at[-1]), one.names)
-            return document.fault(at, message, mend, at_key=True)
+            hint = near(str(at[-1]), one.names)
+            return document.fault(at, message, hint, at_key=True)
         wanted = _unfit(variant, one.value, one.field) if one.field is not None else ""
         if one.field is not None and wanted:
             message = (
@@ -270,8 +270,8 @@ def _check_written(document: Document, path: KeyPath, variant: Variant, bound: _
             if seen and all(one is not None and one.const for one in seen):
                 (first, *_) = [one for one in seen if one is not None]
                 message = f"no kernel can write `{name}`: the parameter is `{first.text}`"
-                mend = "make it an input, or check the order of `args`"
-                raise document.fault((*path, role, name), message, mend, at_key=True)
+                hint = "make it an input, or check the order of `args`"
+                raise document.fault((*path, role, name), message, hint, at_key=True)
 
 
 def _remarks(path: KeyPath, variant: Variant, bound: _Bound) -> Iterator[str]:

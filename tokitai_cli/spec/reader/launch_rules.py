@@ -74,8 +74,8 @@ def _check_struct(
     for at, value in leaves_of(variant.structs[name]):
         here = (*path, *keys_of(at))
         if value in variant.structs:
-            mend = "write its fields here"
-            raise document.fault(here, f"`{value}` is a struct of its own", mend)
+            hint = "write its fields here"
+            raise document.fault(here, f"`{value}` is a struct of its own", hint)
         _check_argument(document, here, names, variant, value)
 
 
@@ -96,11 +96,11 @@ def _check_launch(
     # In machine code the name is looked up (signatures).
     file = resources.file_of(document.file.parent, variant.source)
     if not source_text.is_kernel_name(launch.kernel) and not is_machine_code(file):
-        mend = (
+        hint = (
             "write the name of a __global__ function, an instantiation such as sum<float, 256>, or "
             "one of several by its types: scale(float*, int)"
         )
-        raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", mend)
+        raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", hint)
     names = {*spec.params, WARP_SIZE}
     for number, loop in enumerate(launch.loops):
         at = (*path, "loop", number) if isinstance(launch.loop, list) else (*path, "loop")
@@ -136,8 +136,8 @@ def _check_argument(
     buffers = buffers_of(variant)
     if argument in buffers:
         if argument not in passed_buffers(variant):
-            mend = "kernels see it by its own name; remove the argument"
-            raise document.fault(path, f"`{argument}` is a symbol, not an argument", mend)
+            hint = "kernels see it by its own name; remove the argument"
+            raise document.fault(path, f"`{argument}` is a symbol, not an argument", hint)
         return
     others = {**variant.scalars, **variant.structs, **variant.lists}
     if argument in others:

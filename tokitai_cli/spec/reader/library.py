@@ -79,7 +79,7 @@ def placed(loaded: LoadedSpec, error: SpecError) -> SpecError:
     around = [path for path in document.values if key.startswith(dotted(path))]
     where = document.where(max(around, key=lambda path: len(dotted(path)), default=()))
     where = msgspec.structs.replace(where, key=key)
-    return SpecError(error.message, where=where, mend=error.mend)
+    return SpecError(error.message, where=where, hint=error.hint)
 
 
 def is_spec(path: Path) -> bool:
@@ -147,13 +147,13 @@ def find(op: str) -> Path:
     if op in ops:
         return ops[op]
     if op.endswith(source_text.SUFFIXES):
-        mend = f"`tokitai new {op}` writes a spec for its kernels"
-        raise UsageError(f"{op} is no spec but a source", mend=mend)
+        hint = f"`tokitai new {op}` writes a spec for its kernels"
+        raise UsageError(f"{op} is no spec but a source", hint=hint)
     looks_like_path = "/" in op or op.endswith((".yaml", ".yml"))
     if looks_like_path or os.path.exists(op):  # noqa: PTH110 - false where it can be no path
         return Path(op)
     suggestion = near(op, ops)
-    mend = f"{suggestion}; " if suggestion else ""
+    hint = f"{suggestion}; " if suggestion else ""
     raise UsageError(
-        f"unknown op `{op}`", mend=f"{mend}a spec file of your own is named by its path"
+        f"unknown op `{op}`", hint=f"{hint}a spec file of your own is named by its path"
     )

@@ -28,9 +28,9 @@ Plain = None | bool | int | float | str
 class SurpriseError(ValueError):
     """An unquoted scalar that readers of YAML disagree about: the message, and the mend."""
 
-    def __init__(self, message: str, mend: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
-        self.mend = mend
+        self.hint = hint
 
 
 def plain(text: str) -> Plain:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.device import TRAITS
-from tokitai_cli.core.model.options import TAKEN
+from tokitai_cli.core.model.options import RESERVED_NAMES
 from tokitai_cli.core.model.spec import Param, Spec, SuiteShape, Variant
 from tokitai_cli.spec.reader.document import Document, KeyPath
 from tokitai_cli.spec.reader.draw_rules import check_draw
@@ -15,7 +15,7 @@ from tokitai_cli.spec.reader.symbols import check_all_known, check_known
 from tokitai_cli.spec.reader.variant_rules import check_variant
 
 # Options that an op's parameters stand beside, and words that options are likely to use one day.
-RESERVED = TAKEN | {
+RESERVED = RESERVED_NAMES | {
     "cache", "config", "debug", "devices", "dry_run", "fail_fast", "formats", "jobs", "keep_going",
     "no_cache", "no_color", "oracle", "profiles", "replay", "report", "sanitize", "schema", "seeds",
     "shape", "shard", "spec", "sweep", "threads", "variants", "verbose", "verify", "version",
@@ -44,11 +44,11 @@ def check(document: Document, spec: Spec) -> None:
 def _check_param(document: Document, name: str, param: Param) -> None:
     path: KeyPath = ("params", name)
     if name.lower() in RESERVED:
-        mend = f"choose another name, such as {name[0]} or {name}_count"
-        raise document.fault(path, f"`{name}` is an option of the tool", mend, at_key=True)
+        hint = f"choose another name, such as {name[0]} or {name}_count"
+        raise document.fault(path, f"`{name}` is an option of the tool", hint, at_key=True)
     if name in expressions.FUNCTIONS or name in expressions.KEYWORDS:
-        mend = f"choose another name, such as {name}_value"
-        raise document.fault(path, f"`{name}` is a word of expressions", mend, at_key=True)
+        hint = f"choose another name, such as {name}_value"
+        raise document.fault(path, f"`{name}` is a word of expressions", hint, at_key=True)
     for key in ("default", "min", "max", "multiple_of"):
         value = getattr(param, key)
         if value is not None and abs(value) > expressions.MAX_VALUE:
@@ -96,8 +96,8 @@ def _check_suite_shape(document: Document, path: KeyPath, spec: Spec, shape: Sui
     for name, value in shape.shape.items():
         fault = param_fault(name, spec.params[name], value)
         if fault and not (empty and value >= 0):
-            mend = "" if value else "a shape without elements says `expect: empty`"
-            raise document.fault((*path, "shape", name), fault, mend)
+            hint = "" if value else "a shape without elements says `expect: empty`"
+            raise document.fault((*path, "shape", name), fault, hint)
     values = {name: param.default for name, param in spec.params.items()} | shape.shape
     names = shape.variants or list(spec.variants)
     faults = [_requirement_fault(spec.variants[name], values) for name in names]

@@ -11,16 +11,15 @@ from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import certain_fields
 
 
-class Place(NamedTuple):
-    """What a spec puts at a place of a struct: ".n", ".dims[1]", and the field there, if it is known.
-
-    type: the struct's that has the field. names: its fields, where it has none of that name.
-    """
+class FieldValue(NamedTuple):
+    """What a spec puts at a place of a struct: ".n", ".dims[1]", and the field there, if it is known."""
 
     at: str
     value: Expression
+    #: The struct's that has the field.
     type: str = ""
     field: Parameter | None = None
+    #: Its fields, where it has none of that name.
     names: tuple[str, ...] = ()
 
 
@@ -29,7 +28,7 @@ def places(
     fields: Mapping[str, Any] | Sequence[Any],
     type_name: str,
     path: str = "",
-) -> Iterator[Place]:
+) -> Iterator[FieldValue]:
     """Every place of a struct of that type, or of several, that the spec fills."""
     if not isinstance(fields, Mapping):
         for number, one in enumerate(fields):
@@ -39,7 +38,7 @@ def places(
     for name, value in fields.items():
         field = known.get(name) if known is not None else None
         if known is not None and field is None:
-            yield Place(f"{path}.{name}", "", type_name, None, tuple(known))
+            yield FieldValue(f"{path}.{name}", "", type_name, None, tuple(known))
             continue
         parts = enumerate(value) if isinstance(value, list) else [(None, value)]
         for index, part in parts:
@@ -48,4 +47,4 @@ def places(
                 inner = field.type if field is not None and field.kind == "struct" else ""
                 yield from places(program, part, inner, here)
             else:
-                yield Place(here, part, type_name, field)
+                yield FieldValue(here, part, type_name, field)

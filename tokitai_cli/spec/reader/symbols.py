@@ -24,11 +24,11 @@ def check_expression(
         if isinstance(text, int):
             expressions.evaluate(text, {})
     except SpecError as error:
-        mend = error.mend
+        hint = error.hint
         if isinstance(text, str) and text.count("(") > text.count(")"):
             # YAML ends an unquoted entry of [a, b] at the comma, also inside parentheses.
-            mend = 'put an expression that holds a comma in quotes: ["ceil_div(n, 64)"]'
-        raise document.fault(path, error.message, mend) from None
+            hint = 'put an expression that holds a comma in quotes: ["ceil_div(n, 64)"]'
+        raise document.fault(path, error.message, hint) from None
     _check_names(document, path, text, names)
 
 
@@ -39,7 +39,7 @@ def check_real(document: Document, path: KeyPath, text: str, names: Collection[s
         if expressions.is_comparison(text, real=True):
             raise SpecError(f"`{text}` is a comparison where a number belongs")
     except SpecError as error:
-        raise document.fault(path, error.message, error.mend) from None
+        raise document.fault(path, error.message, error.hint) from None
     for name in known:
         if name not in names:
             raise document.fault(path, f"unknown name `{name}` in `{text}`", near(name, names))
@@ -49,10 +49,10 @@ def check_comparison(document: Document, path: KeyPath, text: str, names: Collec
     """Raise SpecError where `text` is no comparison over `names`."""
     try:
         if not expressions.is_comparison(text):
-            mend = f"compare it, such as {text} == 0"
-            raise SpecError(f"`{text}` is no comparison", mend=mend)
+            hint = f"compare it, such as {text} == 0"
+            raise SpecError(f"`{text}` is no comparison", hint=hint)
     except SpecError as error:
-        raise document.fault(path, error.message, error.mend) from None
+        raise document.fault(path, error.message, error.hint) from None
     _check_names(document, path, text, names)
 
 
@@ -90,9 +90,9 @@ def check_function(document: Document, path: KeyPath, name: str) -> None:
     if match is None:
         if _BUILTIN_ORACLE.fullmatch(name) and not name.endswith(".py"):
             return
-        mend = "write a built-in name such as gemm-bw.grad-a, or file.py:function beside the spec"
-        raise document.fault(path, f"`{name}` names no function", mend)
+        hint = "write a built-in name such as gemm-bw.grad-a, or file.py:function beside the spec"
+        raise document.fault(path, f"`{name}` names no function", hint)
     file = document.file.parent / match["file"]
     if not file.is_file():
-        mend = "the path is relative to the spec's folder"
-        raise document.fault(path, f"no such file: {file}", mend)
+        hint = "the path is relative to the spec's folder"
+        raise document.fault(path, f"no such file: {file}", hint)

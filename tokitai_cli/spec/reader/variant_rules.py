@@ -71,8 +71,8 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
     file = resources.file_of(document.file.parent, variant.source)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "no such file"
-        mend = "the path is relative to the spec's folder"
-        raise document.fault((*path, "source"), f"{what}: {file}", mend)
+        hint = "the path is relative to the spec's folder"
+        raise document.fault((*path, "source"), f"{what}: {file}", hint)
     if is_machine_code(file):
         given: list[KeyPath] = [
             (key,)
@@ -84,10 +84,10 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
             given += [(role, name, "symbol") for name, buffer in named if buffer.symbol]
         for key in given:
             message = f"`{variant.source}` is machine code, which has no `{key[-1]}` in a spec"
-            mend = (
+            hint = (
                 "remove it: nothing is compiled, and places in memory are known for arguments alone"
             )
-            raise document.fault((*path, *key), message, mend, at_key=True)
+            raise document.fault((*path, *key), message, hint, at_key=True)
 
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
@@ -151,7 +151,7 @@ def _check_constant(
 
 def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
     floats = role in ("outputs", "inout") and "float" in buffer.dtype
-    for key, has, who, mend in (
+    for key, has, who, hint in (
         ("scratch", role == "workspaces", "workspaces", "say what the workspace holds"),
         ("non_finite", floats, "outputs and inout of floats",
          "say where a correct kernel gives NaN and infinities"),
@@ -160,7 +160,7 @@ def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -
         if document.given(at) and not has:
             raise document.fault(at, f"only {who} have `{key}`", "remove it", at_key=True)
         if document.given(at) and not getattr(buffer, key).strip():
-            raise document.fault(at, "an empty text", mend)
+            raise document.fault(at, "an empty text", hint)
 
 
 def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
@@ -168,8 +168,8 @@ def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
     value, dtype = scalar.value, scalar.dtype
     if isinstance(value, str):
         if dtype == "bool":
-            mend = f"write {_YES_NO.get(value.lower(), 'true or false')}"
-            raise document.fault(at, f"`{value}` for a bool", mend)
+            hint = f"write {_YES_NO.get(value.lower(), 'true or false')}"
+            raise document.fault(at, f"`{value}` for a bool", hint)
         return  # with the launches, whose loops it may name
     _check_value(document, at, value, dtype, "a scalar")
 
@@ -177,13 +177,13 @@ def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
 def _check_value(document: Document, at: KeyPath, value: float, dtype: str, what: str) -> None:
     """Raise SpecError where a literal is none of the dtype's."""
     if isinstance(value, bool) != (dtype == "bool"):
-        mend = "write true or false" if dtype == "bool" else "write a number"
-        raise document.fault(at, f"{str(value).lower()} for {what} of {dtype}", mend)
+        hint = "write true or false" if dtype == "bool" else "write a number"
+        raise document.fault(at, f"{str(value).lower()} for {what} of {dtype}", hint)
     if "float" in dtype:
         return
     if isinstance(value, float):
-        mend = f"write {int(value)}" if value.is_integer() else "write an integer"
-        raise document.fault(at, f"{value} for {what} of {dtype}", mend)
+        hint = f"write {int(value)}" if value.is_integer() else "write an integer"
+        raise document.fault(at, f"{value} for {what} of {dtype}", hint)
     if dtype != "bool":
         bits = int(dtype.lstrip("uint"))
         low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
@@ -200,14 +200,14 @@ def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant
         check_expression(document, here, value, {*spec.params, WARP_SIZE})
     for index, entry in enumerate(variant.include):
         if Path(entry).is_absolute() or flags.fault(f"-I{entry}")[0]:
-            mend = (
+            hint = (
                 "write a folder or a header, relative to the spec file, without spaces and braces"
             )
-            raise document.fault((*path, "include", index), f"{entry!r} cannot be included", mend)
+            raise document.fault((*path, "include", index), f"{entry!r} cannot be included", hint)
     for index, flag in enumerate(variant.flags):
-        message, mend = flags.fault(flag)
+        message, hint = flags.fault(flag)
         if message:
-            raise document.fault((*path, "flags", index), message, mend)
+            raise document.fault((*path, "flags", index), message, hint)
 
 
 def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
@@ -226,8 +226,8 @@ def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant
             else:
                 if profile not in KINDS or KINDS[profile].needs[0]:
                     message = f"profile `{profile}` does not say how `{name}` is drawn"
-                    mend = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
-                    raise document.fault((*path, role, name), message, mend, at_key=True)
+                    hint = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
+                    raise document.fault((*path, role, name), message, hint, at_key=True)
                 check_dtype(document, ("profiles", profile), draw, buffer.dtype)
 
 
@@ -246,8 +246,8 @@ def _check_check(
     check_all_known(document, (*path, "profiles"), check.profiles, spec.profiles, "profile")
     if check.against == "replay":
         if not variant.replay and variant.by_formula is None:
-            mend = "add `replay:` to the variant, or write against: reference"
-            raise document.fault((*path, "against"), "the variant has no replay", mend)
+            hint = "add `replay:` to the variant, or write against: reference"
+            raise document.fault((*path, "against"), "the variant has no replay", hint)
         if not metric.replay:
             message = f"`{check.metric}` is defined against the reference alone"
             raise document.fault((*path, "against"), message, "use exact, ulp, abs or rel")
@@ -267,20 +267,20 @@ def _check_limits(document: Document, path: KeyPath, check: Check) -> None:
         message = f"`{check.metric}` has no limit"
         raise document.fault((*path, "limit"), message, "remove it", at_key=True)
     if metric.tolerances and document.given((*path, "limit")):
-        mend = "write `abs` and `rel` instead"
-        raise document.fault((*path, "limit"), f"`{check.metric}` has no limit", mend, at_key=True)
+        hint = "write `abs` and `rel` instead"
+        raise document.fault((*path, "limit"), f"`{check.metric}` has no limit", hint, at_key=True)
     for key in ("limit", "abs", "rel"):
         value = getattr(check, key)
         if value is None and metric.tolerances:
-            mend = "write abs: A and rel: R, for errors up to A + R |reference|"
-            raise document.fault(path, f"`{check.metric}` needs `{key}`", mend)
+            hint = "write abs: A and rel: R, for errors up to A + R |reference|"
+            raise document.fault(path, f"`{check.metric}` needs `{key}`", hint)
         if value is not None and not (math.isfinite(value) and value >= 0):
             message = f"{value} is no limit"
             raise document.fault((*path, key), message, "write a finite number, 0 or more")
         if key != "limit" and value is not None and not metric.tolerances:
             message = f"`{check.metric}` has no `{key}`"
-            mend = f"write limit: {value:g}, or metric: allclose"
-            raise document.fault((*path, key), message, mend, at_key=True)
+            hint = f"write limit: {value:g}, or metric: allclose"
+            raise document.fault((*path, key), message, hint, at_key=True)
 
 
 def _check_properties(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
@@ -307,5 +307,5 @@ def _check_all_judged(document: Document, path: KeyPath, spec: Spec, variant: Va
             )
             if not judged:
                 message = f"no check judges output `{name}` on profile `{profile}`"
-                mend = "add one of " + ", ".join(named(gating=True))
-                raise document.fault((*path, "checks"), message, mend)
+                hint = "add one of " + ", ".join(named(gating=True))
+                raise document.fault((*path, "checks"), message, hint)

@@ -11,7 +11,7 @@ import yaml
 
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import Location, SpecError
-from tokitai_cli.spec.reader.document import Document, KeyPath, Place, dotted
+from tokitai_cli.spec.reader.document import Document, KeyPath, TextPosition, dotted
 from tokitai_cli.spec.reader.plain import SurpriseError, plain
 
 MAX_BYTES = 1 << 20
@@ -29,19 +29,19 @@ def read_bytes(file: Path) -> bytes:
         with storage.open_plain(file) as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        mend = "check the path; `tokitai list` shows the built-in ops"
-        raise SpecError("no such spec file", where=where, mend=mend) from None
+        hint = "check the path; `tokitai list` shows the built-in ops"
+        raise SpecError("no such spec file", where=where, hint=hint) from None
     except IsADirectoryError:
         inside = sorted(path.name for path in file.glob("*.y*ml"))
-        mend = f"name a file in it, such as {file / (inside or ['spec.yaml'])[0]}"
-        raise SpecError("this is a folder, not a spec file", where=where, mend=mend) from None
+        hint = f"name a file in it, such as {file / (inside or ['spec.yaml'])[0]}"
+        raise SpecError("this is a folder, not a spec file", where=where, hint=hint) from None
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", where=where) from None
     if len(data) > MAX_BYTES:
         raise SpecError(
             f"spec file larger than {MAX_BYTES >> 20} MiB",
             where=where,
-            mend="a spec is a few kilobytes of YAML: is this the right file?",
+            hint="a spec is a few kilobytes of YAML: is this the right file?",
         )
     return data
 
@@ -53,15 +53,15 @@ def decode(data: bytes, file: Path) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", errors="replace")
         where = Location(file, *_place(before, len(before)))
-        mend = "save the file as UTF-8"
+        hint = "save the file as UTF-8"
         raise SpecError(
-            f"byte 0x{data[error.start]:02x} is no UTF-8", where=where, mend=mend
+            f"byte 0x{data[error.start]:02x} is no UTF-8", where=where, hint=hint
         ) from None
     match = _FORBIDDEN.search(text)
     if match is not None:
         where = Location(file, *_place(text, match.start()))
         message = f"control character U+{ord(match.group()):04X} in the file"
-        raise SpecError(message, where=where, mend="remove it")
+        raise SpecError(message, where=where, hint="remove it")
     return text
 
 
@@ -75,21 +75,21 @@ def parse(text: str, file: Path) -> Document:
         where = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
         words = [error.context, error.problem]
         message = "not YAML: " + ", ".join(word for word in words if word)
-        raise SpecError(message, where=where, mend=_yaml_mend(text, where)) from None
+        raise SpecError(message, where=where, hint=_yaml_hint(text, where)) from None
     except yaml.YAMLError as error:
         raise SpecError(f"not YAML: {error}", where=Location(file)) from None
 
 
-def _place(text: str, index: int) -> Place:
+def _place(text: str, index: int) -> TextPosition:
     line_start = text.rfind("\n", 0, index) + 1
     return text.count("\n", 0, index) + 1, index - line_start + 1
 
 
-def _place_of(event: Any) -> Place:
+def _place_of(event: Any) -> TextPosition:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
-def _yaml_mend(text: str, where: Location) -> str:
+def _yaml_hint(text: str, where: Location) -> str:
     lines = text.splitlines()
     line = lines[where.line - 1] if 0 < where.line <= len(lines) else ""
     if line[: len(line) - len(line.lstrip())].count("\t"):
@@ -105,15 +105,15 @@ class _Builder:
     def __init__(self, text: str, file: Path) -> None:
         self.file = file
         self.events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
-        self.values: dict[KeyPath, Place] = {}
-        self.keys: dict[KeyPath, Place] = {}
+        self.values: dict[KeyPath, TextPosition] = {}
+        self.keys: dict[KeyPath, TextPosition] = {}
 
     def document(self) -> Document:
         next(self.events)
         event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent):
-            mend = "start with `schema: tokitai/spec/v1`; docs/spec.md has a whole example"
-            raise SpecError("the spec file is empty", where=Location(self.file), mend=mend)
+            hint = "start with `schema: tokitai/spec/v1`; docs/spec.md has a whole example"
+            raise SpecError("the spec file is empty", where=Location(self.file), hint=hint)
         event = next(self.events)
         root = self.value(event, ())
         next(self.events)
@@ -122,9 +122,9 @@ class _Builder:
             raise self.fault(event, (), "a second YAML document", "keep one spec per file")
         return Document(self.file, root, self.values, self.keys)
 
-    def fault(self, event: Any, path: KeyPath, message: str, mend: str) -> SpecError:
+    def fault(self, event: Any, path: KeyPath, message: str, hint: str) -> SpecError:
         where = Location(self.file, *_place_of(event), dotted(path))
-        return SpecError(message, where=where, mend=mend)
+        return SpecError(message, where=where, hint=hint)
 
     def value(self, event: Any, path: KeyPath) -> Any:
         self.values[path] = _place_of(event)
@@ -144,14 +144,14 @@ class _Builder:
 
     def check_features(self, event: Any, path: KeyPath) -> None:
         if isinstance(event, yaml.AliasEvent):
-            mend = "write the value out: specs have no anchors and aliases"
-            raise self.fault(event, path, f"alias *{event.anchor}", mend)
+            hint = "write the value out: specs have no anchors and aliases"
+            raise self.fault(event, path, f"alias *{event.anchor}", hint)
         if event.anchor is not None:
-            mend = "remove it: specs have no anchors and aliases"
-            raise self.fault(event, path, f"anchor &{event.anchor}", mend)
+            hint = "remove it: specs have no anchors and aliases"
+            raise self.fault(event, path, f"anchor &{event.anchor}", hint)
         if event.tag is not None:
-            mend = "remove it: specs have no tags; quotes make text"
-            raise self.fault(event, path, f"tag {event.tag}", mend)
+            hint = "remove it: specs have no tags; quotes make text"
+            raise self.fault(event, path, f"tag {event.tag}", hint)
 
     def scalar(self, event: Any, path: KeyPath) -> Any:
         if not event.implicit[0]:
@@ -159,7 +159,7 @@ class _Builder:
         try:
             return plain(event.value)
         except SurpriseError as surprise:
-            raise self.fault(event, path, str(surprise), surprise.mend) from None
+            raise self.fault(event, path, str(surprise), surprise.hint) from None
 
     def mapping(self, path: KeyPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -170,15 +170,15 @@ class _Builder:
             key = event.value
             here = (*path, key)
             if key == "<<" and event.implicit[0]:
-                mend = "write the keys out: specs have no merge keys"
-                raise self.fault(event, here, "merge key <<", mend)
+                hint = "write the keys out: specs have no merge keys"
+                raise self.fault(event, here, "merge key <<", hint)
             if not key or "\n" in key:
                 what = "a key of several lines" if key else "an empty key"
                 raise self.fault(event, path, what, "put one word in front of the colon")
             if key in result:
                 line = self.keys[here][0]
-                mend = "remove one of the two"
-                raise self.fault(event, here, f"key given twice, first on line {line}", mend)
+                hint = "remove one of the two"
+                raise self.fault(event, here, f"key given twice, first on line {line}", hint)
             self.keys[here] = _place_of(event)
             result[key] = self.value(next(self.events), here)
         return result

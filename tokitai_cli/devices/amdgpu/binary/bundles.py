@@ -26,8 +26,9 @@ MAX_FILE, MAX_UNPACKED, MAX_ENTRIES = 1 << 31, 1 << 30, 4096
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """A code object in a file. target: the processor with features ("gfx1101", "gfx90a:xnack+")."""
+    """A code object in a file."""
 
+    #: The processor with features ("gfx1101", "gfx90a:xnack+").
     target: str
     data: bytes
 
@@ -58,12 +59,12 @@ def code_objects(path: Path) -> tuple[Embedded, ...]:
             f"cannot be read: {error.strerror or error}", where=Location(path)
         ) from None
     except CodeError as error:
-        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
+        raise CodeError(error.message, where=Location(path), hint=error.hint) from None
     if not found:
         raise CodeError(
             "no code object for an AMD processor in it",
             where=Location(path),
-            mend="give an .hsaco, an offload bundle, or a library that hipcc built",
+            hint="give an .hsaco, an offload bundle, or a library that hipcc built",
         )
     return found
 
@@ -91,13 +92,13 @@ def _read(path: Path, arch: str, stamp: tuple[int, ...]) -> tuple[objects.CodeOb
         raise CodeError(
             f"no code object for {wanted} in it",
             where=Location(path),
-            mend=f"--arch takes one of {', '.join(known)}",
+            hint=f"--arch takes one of {', '.join(known)}",
         )
     target = next((one.target for one in found if one.target == wanted), found[0].target)
     try:
         return tuple(objects.read_code_object(one.data) for one in found if one.target == target)
     except CodeError as error:
-        raise CodeError(error.message, where=Location(path), mend=error.mend) from None
+        raise CodeError(error.message, where=Location(path), hint=error.hint) from None
 
 
 def _found(data: bytes) -> Iterator[Embedded]:

@@ -25,13 +25,11 @@ MAX_SEGMENT = 1 << 28
 
 
 class Argument(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
-    """An argument of a kernel, as its metadata tells it: offset and size in bytes.
-
-    value_kind: "global_buffer", "by_value", "dynamic_shared_pointer", or hidden ("hidden_...").
-    """
+    """An argument of a kernel, as its metadata tells it: offset and size in bytes."""
 
     offset: int
     size: int
+    #: "global_buffer", "by_value", "dynamic_shared_pointer", or hidden ("hidden_...").
     value_kind: str
     name: str = ""
     address_space: str = ""
@@ -101,12 +99,12 @@ class Kernel(msgspec.Struct, frozen=True):
     address: int
     code: bytes
     descriptor: Descriptor
-    told: _Told
+    metadata: _Told
 
     @property
     def args(self) -> tuple[Argument, ...]:
         """Arguments in the order of the metadata, hidden ones included."""
-        return tuple(self.told.args)
+        return tuple(self.metadata.args)
 
     @property
     def demangled(self) -> str:
@@ -134,13 +132,15 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 class CodeObject(msgspec.Struct, frozen=True):
-    """A code object. symbols: name to address and size; relocations: address to value (64 bits)."""
+    """A code object."""
 
     arch: str
     target: str
     kernels: tuple[Kernel, ...]
     segments: tuple[Segment, ...]
+    #: Name to address and size.
     symbols: Mapping[str, tuple[int, int]]
+    #: Address to value (64 bits).
     relocations: tuple[tuple[int, int], ...]
     data: bytes
 
@@ -165,11 +165,11 @@ def kernel_of(objects: Sequence[CodeObject], name: str) -> tuple[CodeObject, Ker
         return found[0]
     if found:
         told = ", ".join(one.demangled for _, one in found[:_TOLD])
-        raise CodeError(f"{len(found)} kernels are called `{name}`", mend=f"name one of {told}")
-    mend = near(name, (one.title for _, one in every))
-    many = len(mend) > _MOST_TOLD
-    mend = "`tokitai isa FILE` lists its kernels" if many else mend
-    raise CodeError(f"no kernel is called `{name}`", mend=mend)
+        raise CodeError(f"{len(found)} kernels are called `{name}`", hint=f"name one of {told}")
+    hint = near(name, (one.title for _, one in every))
+    many = len(hint) > _MOST_TOLD
+    hint = "`tokitai isa FILE` lists its kernels" if many else hint
+    raise CodeError(f"no kernel is called `{name}`", hint=hint)
 
 
 def read_code_object(data: bytes) -> CodeObject:

@@ -12,7 +12,7 @@ from tokitai_cli.devices.amdgpu.binary.objects import Argument, Kernel
 _UNKNOWN = Parameter("", "", "unknown", (), 0, False, "")
 
 
-def taken(kernel: Kernel) -> tuple[Argument, ...]:
+def passed_arguments(kernel: Kernel) -> tuple[Argument, ...]:
     """The arguments that a caller passes, in their order."""
     return tuple(one for one in kernel.args if not one.hidden)
 
@@ -22,7 +22,7 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 
     A struct is whatever a spec cannot pass to machine code.
     """
-    given, types = taken(kernel), split(kernel.parameters)
+    given, types = passed_arguments(kernel), split(kernel.parameters)
     told = types if len(types) == len(given) else [""] * len(given)
     return tuple(_parameter(one, text) for one, text in zip(given, told, strict=True))
 

@@ -6,20 +6,18 @@ import msgspec
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """An encoding: the bits that tell it, its size without literals, and its fields.
-
-    tell: (shift, value): what the first word shifted right holds; segment: what bits 16 and 17 hold
-      where they tell FLAT, SCRATCH and GLOBAL apart; op: (shift, bits) of the opcode;
-    fields: name to (shift, bits) in the whole of its `size` bytes. The opcode table uses
-      these names:
-      D vdst, S sdst or sdata, A src0 or address, B src1 or vsrc1, C src2, X data0, Y data1,
-      G saddr, P sbase (pairs), R srsrc (quads), O soffset, K simm16; the rest are modifiers.
-    """
+    """An encoding: the bits that tell it, its size without literals, and its fields."""
 
     size: int
+    #: (shift, value): what the first word shifted right holds.
     tell: tuple[int, int]
+    #: (shift, bits) of the opcode.
     op: tuple[int, int]
+    #: Name to (shift, bits) in the whole of its `size` bytes. The opcode table uses these names: D
+    #: vdst, S sdst or sdata, A src0 or address, B src1 or vsrc1, C src2, X data0, Y data1, G saddr, P
+    #: sbase (pairs), R srsrc (quads), O soffset, K simm16; the rest are modifiers.
     fields: dict[str, tuple[int, int]]
+    #: What bits 16 and 17 hold where they tell FLAT, SCRATCH and GLOBAL apart.
     segment: int | None = None
 
     def matches(self, word: int) -> bool:

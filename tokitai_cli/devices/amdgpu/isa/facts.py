@@ -83,7 +83,7 @@ def variables(data: bytes, source: str) -> Iterator[Fact]:
 
 def of_kernel(kernel: Kernel) -> Iterator[Fact]:
     """Registers, memory, arguments and float mode, for every processor."""
-    told, descriptor, mode = kernel.told, kernel.descriptor, kernel.descriptor.mode()
+    told, descriptor, mode = kernel.metadata, kernel.descriptor, kernel.descriptor.mode()
     single, half = (
         f"rounds {ROUNDING[mode[f'round_{width}']]}, denormals {DENORMALS[mode[f'denorm_{width}']]}"
         for width in ("32", "16_64")

@@ -25,23 +25,26 @@ ARCHES = {
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """Where an operand is read from. half: "t", "q" or none; constant: "f", "i" or none."""
+    """Where an operand is read from."""
 
     field: str
     count: int = 1
     scalar: bool = False
+    #: "t", "q" or none.
     half: str = ""
+    #: "f", "i" or none.
     constant: str = ""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """An instruction of the table. op_sel: for how many operands its text spells op_sel."""
+    """An instruction of the table."""
 
     name: str
     suffix: str
     slots: tuple[Slot, ...]
     two: bool = False
     immediate: str = ""
+    #: For how many operands its text spells op_sel.
     op_sel: int = 0
 
 
@@ -53,7 +56,7 @@ def rows(arch: str) -> Rows:
     """The table of a processor: encoding to opcode to row. Raises CodeError for one not in it."""
     if arch not in ARCHES:
         raise CodeError(
-            f"machine code of {arch} cannot be decoded", mend=f"known are {', '.join(ARCHES)}"
+            f"machine code of {arch} cannot be decoded", hint=f"known are {', '.join(ARCHES)}"
         )
     found: Rows = {}
     for part in ARCHES[arch]:

@@ -16,19 +16,19 @@ MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What an instruction does.
-
-    section: of the manual. dst, src: types of the operands. code: C++ of the values, or a word behind
-    `kind`. kind: "value" for what `code` says in full; others are what translation knows by name.
-    approximate: the hardware's result is known within 1 ulp ("~") or an absolute error ("~~") only.
-    """
+    """What an instruction does."""
 
     name: str
+    #: Of the manual.
     section: str
+    #: "value" for what `code` says in full; others are what translation knows by name.
     kind: str
+    #: Types of the operands.
     dst: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
+    #: C++ of the values, or a word behind `kind`.
     code: str = ""
+    #: The hardware's result is known within 1 ulp ("~") or an absolute error ("~~") only.
     approximate: str = ""
 
 

@@ -21,18 +21,18 @@ _ADDRESS, _STORED, _SHARED = 0, 1, 4
 
 
 class Touched(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an instruction: halves and scalars that it reads in active lanes, in others, and writes.
-
-    once: it is not run with other values. checks: (register, what it matters to, its bits). last: EXEC
-    may change, or what is read afterwards may be unset. always: whatever is set, it is looked at alone.
-    """
+    """Of an instruction: halves and scalars that it reads in active lanes, in others, and writes."""
 
     reads: frozenset[int] = frozenset()
     across: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
+    #: It is not run with other values.
     once: bool = False
+    #: (register, what it matters to, its bits).
     checks: tuple[tuple[int, int, int], ...] = ()
+    #: EXEC may change, or what is read afterwards may be unset.
     last: bool = False
+    #: Whatever is set, it is looked at alone.
     always: bool = False
 
     @property

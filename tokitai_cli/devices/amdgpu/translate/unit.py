@@ -46,20 +46,21 @@ NEAREST_WITH_DENORMALS = 0xF0
 
 
 class Word(msgspec.Struct, frozen=True):
-    """A word of a run request, and where it stands in the kernel's arguments.
+    """A word of a run request, and where it stands in the kernel's arguments."""
 
-    kind: buffer, scalar, integer or structure, whose fields follow. place: as refusals name it. offset,
-    size: in bytes, of the whole argument segment. lowest, highest: of an integer. bytes: of a struct
-    that a pointer leads to. inside: whether it stands in that, and its offset counts from there.
-    """
-
+    #: Buffer, scalar, integer or structure, whose fields follow.
     kind: str
+    #: As refusals name it.
     place: str
+    #: In bytes, of the whole argument segment.
     offset: int
     size: int
+    #: Of an integer.
     lowest: int = -(1 << 63)
     highest: int = (1 << 64) - 1
+    #: Of a struct that a pointer leads to.
     bytes: int = 0
+    #: Whether it stands in that, and its offset counts from there.
     inside: bool = False
 
 
@@ -77,25 +78,25 @@ class Registers(msgspec.Struct, frozen=True):
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel of a code object as the unit needs it.
-
-    entry: address of its code. instructions: of it, in order, and of all functions where it calls any.
-    hidden: (kind, offset, size) of arguments that the runtime gives. vector_registers, lds, scratch,
-    argument_bytes: as its descriptor says. most_threads: that a block may have, 0 for no bound.
-    float_mode: bits 12 to 19 of COMPUTE_PGM_RSRC1.
-    """
+    """A kernel of a code object as the unit needs it."""
 
     name: str
+    #: Address of its code.
     entry: int
+    #: Of it, in order, and of all functions where it calls any.
     instructions: Sequence[Instruction]
     words: tuple[Word, ...]
+    #: (kind, offset, size) of arguments that the runtime gives.
     hidden: tuple[tuple[str, int, int], ...]
     registers: Registers
+    #: As its descriptor says.
     vector_registers: int
     lds: int
     scratch: int
     argument_bytes: int
+    #: That a block may have, 0 for no bound.
     most_threads: int = 0
+    #: Bits 12 to 19 of COMPUTE_PGM_RSRC1.
     float_mode: int = NEAREST_WITH_DENORMALS
 
 

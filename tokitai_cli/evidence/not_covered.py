@@ -9,8 +9,8 @@ from tokitai_cli.core.model.judged import OutputRecord
 from tokitai_cli.core.model.metrics import named
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import number, plural
-from tokitai_cli.evidence.queries import LEFT_OPEN, magnitude
-from tokitai_cli.evidence.survivors import left_of
+from tokitai_cli.evidence.queries import NOT_COVERED, magnitude
+from tokitai_cli.evidence.survivors import survivors_of
 
 _Place = tuple[str, str, str]
 _SHOWN = 6
@@ -18,7 +18,7 @@ NON_FINITE = 0.1  # share of an output beyond which NaN and infinities are told
 _Pairs = list[tuple[CaseRecord, OutputRecord]]
 
 
-def left_open(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
+def not_covered(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
     """Say what passes in cases that passed, by op, variant and output.
 
     What every derived bound leaves stands behind what a reader does not expect.
@@ -33,7 +33,7 @@ def left_open(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
     for of in (_of_output, _of_formula, _of_changes):
         for (op, variant, name), pairs in outputs.items():
             texts += [f"{op} {variant}, output {name}: {text}" for text in of(pairs, name)]
-    return [NonClaimRecord(text=text, source=LEFT_OPEN) for text in texts]
+    return [NonClaimRecord(text=text, source=NOT_COVERED) for text in texts]
 
 
 def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
@@ -43,7 +43,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
     yield from _sampled(pairs)
     yield from _elements(
         pairs,
-        lambda one: one.metrics.open_elements if one.metrics else 0,
+        lambda one: one.metrics.undecided_elements if one.metrics else 0,
         "any value passes at {}, since the oracle's error is infinite there",
     )
     yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
@@ -63,8 +63,8 @@ def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
     records = [one for case, _ in pairs for one in case.changes if one.output == output]
     if not records:
         return
-    left = left_of(records)
-    if unseen := [*left.accepted, *left.untold]:
+    left = survivors_of(records)
+    if unseen := [*left.accepted, *left.undetected]:
         shown = "; ".join(unseen[:_SHOWN]) + ("; ..." if len(unseen) > _SHOWN else "")
         yield f"nothing here would notice {len(unseen)} of {left.tried} changes of the formula: {shown}"
 
@@ -132,7 +132,7 @@ def _slices(pairs: _Pairs) -> Iterator[str]:
         (case, mutant)
         for case, output in pairs
         for mutant in case.mutants
-        if mutant.told and mutant.status == "accepted" and mutant.output == output.name
+        if mutant.shown_only and mutant.status == "accepted" and mutant.output == output.name
     ]
     if found:
         case, mutant = found[0]
