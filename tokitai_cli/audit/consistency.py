@@ -20,6 +20,7 @@ from tokitai_cli.core.model.audit_answer import Remark
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.contract import ContractRecord
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence, SourceRecord
+from tokitai_cli.core.model.guesses import GUESS
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.options import flag
 from tokitai_cli.core.model.verdict import Verdict, worst
@@ -106,6 +107,8 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
         yield f"it says verified, but {why}"
     if case.verdict is Verdict.REFUTED and not _refuting(case):
         yield "it says refuted, and nothing in its record failed"
+    if case.verdict is Verdict.INCONCLUSIVE and _refuting(case) and not case.guesses:
+        yield "it says inconclusive, though its record refutes it and names no guess that it hangs on"
     if fault := _rerun(case.rerun, case):
         yield fault
     name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
@@ -138,7 +141,7 @@ def _bare(case: CaseRecord) -> str:
 def _refuting(case: CaseRecord) -> bool:
     repeats = case.repeats
     return bool(
-        case.findings
+        any(one.severity == "error" for one in case.findings)
         or any(not output.passed for output in case.outputs)
         or any(not one.passed for one in case.properties)
         or (repeats is not None and repeats.bitwise_equal is False)
@@ -197,6 +200,7 @@ def _spec(found: Evidence) -> Iterator[Remark]:
             yield Remark(f"the text of {one.path} is no spec that this version reads")
             continue
         yield from _limits(loaded, queries.cases(found), digest)
+        yield from _guesses(found, loaded, digest)
         yield from _not_covered(found, loaded)
         if len(found.specs) == 1 and found.verdict not in _CUT:
             yield from planned.remarks(found, loaded)
@@ -242,6 +246,19 @@ def recalled(one: SourceRecord) -> LoadedSpec | None:
         return spec.recall(Path(one.path).absolute(), one.text.encode())
     except TokitaiError:
         return None
+
+
+def _guesses(found: Evidence, loaded: LoadedSpec, digest: str) -> Iterator[Remark]:
+    """Guesses that cases hang on, and that neither the spec nor a source marks."""
+    marked = {one.place for one in loaded.guesses}
+    for source in found.sources.values():
+        for number, line in enumerate((source.text or "").splitlines(), 1):
+            marked |= {f"{PurePath(source.path).name}:{number}"} if GUESS in line else set()
+    for case in queries.cases(found):
+        for one in case.guesses if case.spec == digest else ():
+            if one.place not in marked:
+                text = f"{case.key}: it hangs on a guess in {one.place}, which marks none"
+                yield Remark(text, fault=True)
 
 
 def _limits(loaded: LoadedSpec, cases: Iterable[CaseRecord], digest: str) -> Iterator[Remark]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tokitai_cli.judge.approximation import APPROXIMATIONS, judge_approximation
 from tokitai_cli.judge.checks.numbers import number
+from tokitai_cli.judge.failures import STEP_FINDINGS, Failure, Kind, failure_of
 from tokitai_cli.judge.flat import covered
+from tokitai_cli.judge.hanging import Hanging, hanging, in_light_of_guesses
 from tokitai_cli.judge.judgement import (
     Judgement,
     judge,
@@ -15,8 +17,15 @@ from tokitai_cli.judge.judgement import (
 
 __all__ = [
     "APPROXIMATIONS",
+    "STEP_FINDINGS",
+    "Failure",
+    "Hanging",
     "Judgement",
+    "Kind",
     "covered",
+    "failure_of",
+    "hanging",
+    "in_light_of_guesses",
     "judge",
     "judge_another",
     "judge_approximation",

@@ -15,6 +15,7 @@ from tokitai_cli.core.model.judged import PropertyRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import spacing
 from tokitai_cli.judge.checks.numbers import number
+from tokitai_cli.judge.failures import said_in
 from tokitai_cli.judge.judgement import Judgement, judge
 
 # In the order in which a run request counts them, from 1.
@@ -51,14 +52,14 @@ def judge_approximation(
         )
         for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)
     ]
+    said = f"with {APPROXIMATIONS[which - 1]}"
     return msgspec.structs.replace(
         so_far,
         properties=[*so_far.properties, *records],
         findings=[*so_far.findings, *judgement.findings] if refuted else so_far.findings,
         verdict=Verdict.REFUTED if refuted else so_far.verdict,
-        reason=f"with {APPROXIMATIONS[which - 1]}: {judgement.reason}"
-        if refuted
-        else so_far.reason,
+        reason=f"{said}: {judgement.reason}" if refuted else so_far.reason,
+        failures=(*so_far.failures, *(said_in(said, one) for one in judgement.failures)),
     )
 
 

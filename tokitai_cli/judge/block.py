@@ -12,16 +12,9 @@ from numpy.typing import NDArray
 from tokitai_cli.core.model.case import Block, BufferPlan, Case, Expectation, RunResult
 from tokitai_cli.core.model.judged import SampleRecord
 from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.judge.failures import STEP_FORM, STEP_NUMBERS, STEP_UNWRITTEN, Failure
 from tokitai_cli.judge.freivalds import Proof, factors, proved
-from tokitai_cli.judge.output import (
-    STEP_FORM,
-    STEP_NUMBERS,
-    STEP_UNWRITTEN,
-    Failure,
-    OutputJudgement,
-    form_record,
-    judged_by_checks,
-)
+from tokitai_cli.judge.output import OutputJudgement, form_record, judged_by_checks
 from tokitai_cli.judge.structure import (
     Difference,
     difference,
@@ -36,7 +29,7 @@ def judge_block(
 ) -> OutputJudgement:
     """The checks on the block; of the whole its form, what was written, equal bits, and its proof."""
     if structure := form_failures(buffer, result):
-        failures = [Failure(STEP_FORM, structure[0].message)]
+        failures = [Failure(STEP_FORM, structure[0].message, "form", buffer.name)]
         return OutputJudgement(form_record(buffer, structure), [], failures)
     part = msgspec.structs.replace(buffer, shape=(block.rows.size, block.columns.size))
     place = np.ix_(block.rows, block.columns)
@@ -48,16 +41,19 @@ def judge_block(
     arrays = [np.ascontiguousarray(one[buffer.name]) for one in result.outputs]
     changed, unwritten, differing = _repetitions(buffer, result, arrays)
     failures = [
-        Failure(one.step, f"{one.text} (places among {_words(block)})") for one in judged.failures
+        msgspec.structs.replace(one, text=f"{one.text} (places among {_words(block)})")
+        for one in judged.failures
     ]
     structure = list(judged.record.structure)
     if unwritten is not None and unwritten.any():
         value = float(arrays[0].reshape(-1)[int(np.argmax(unwritten))])
         structure.insert(0, never_written_failure(buffer, unwritten, value))
-        failures.append(Failure(STEP_UNWRITTEN, f"{buffer.name}: {structure[0].message}"))
+        text = f"{buffer.name}: {structure[0].message}"
+        failures.append(Failure(STEP_UNWRITTEN, text, "unwritten", buffer.name))
     proof = _proof(buffer, block, [arrays[0], *(arrays[number] for number in differing)])
     if proof.failure:
-        failures.append(Failure(STEP_NUMBERS, f"{buffer.name}: {proof.failure}"))
+        text = f"{buffer.name}: {proof.failure}"
+        failures.append(Failure(STEP_NUMBERS, text, array=buffer.name))
     record = msgspec.structs.replace(
         judged.record,
         shape=list(buffer.shape),

@@ -15,6 +15,7 @@ from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, RunResu
 from tokitai_cli.core.model.judged import (
     ChangesRecord,
     FindingRecord,
+    GuessRecord,
     MutantRecord,
     OutputRecord,
     PropertyRecord,
@@ -24,15 +25,16 @@ from tokitai_cli.core.model.settings import MIN_REPEAT
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import plural
 from tokitai_cli.core.numerics import round_to
-from tokitai_cli.judge.findings import findings_of
-from tokitai_cli.judge.output import (
-    STEP_FINDINGS,
+from tokitai_cli.judge.failures import (
+    STEP_FORM,
     STEP_PROPERTIES,
     STEP_REPEATS,
     Failure,
-    OutputJudgement,
-    judge_output,
+    failure_of,
+    said_in,
 )
+from tokitai_cli.judge.findings import findings_of
+from tokitai_cli.judge.output import OutputJudgement, judge_output
 from tokitai_cli.judge.property_limits import PropertyJudgement, judge_property
 from tokitai_cli.judge.structure import Difference, form_failures
 
@@ -52,6 +54,10 @@ class Judgement(msgspec.Struct, frozen=True):
     replay_fraction: float | None
     properties: list[PropertyRecord] = []
     changes: list[ChangesRecord] = []
+    #: All that refutes.
+    failures: tuple[Failure, ...] = ()
+    #: Of the spec, that all failures hang on.
+    guesses: list[GuessRecord] = []
 
 
 def judge(
@@ -75,14 +81,18 @@ def judge(
     judged = _outputs(case, expectations, replays, result)
     findings = findings_of(case, result)
     failures = [failure for output in judged for failure in output.failures]
-    failures += [Failure(STEP_FINDINGS, one.message) for one in findings if one.severity == "error"]
+    failures += [failure_of(one) for one in findings if one.severity == "error"]
     differing = [output.difference for output in judged if output.difference is not None]
     for change in differing if case.variant.deterministic else ():
         text = f"{change.message}{_orders(result)}; the spec says deterministic"
-        failures.append(Failure(STEP_REPEATS, text))
+        failures.append(Failure(STEP_REPEATS, text, "repeats", change.output))
         findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
-    failures += [Failure(STEP_PROPERTIES, one.failure) for one in held if one.failure]
+    failures += [
+        Failure(STEP_PROPERTIES, one.failure, array=one.record.output)
+        for one in held
+        if one.failure
+    ]
     verdict, reason = _verdict(case, judged, failures, _unjudged(case, judged, expectations))
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
@@ -95,6 +105,7 @@ def judge(
         replay_fraction=_replay_fraction(judged),
         properties=[one.record for one in held],
         changes=[one.changes for one in judged if one.changes is not None],
+        failures=tuple(failures),
     )
 
 
@@ -157,23 +168,28 @@ def judge_another(
     """
     failures, findings = [], findings_of(case, another)
     for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
-        failures += [one.message for one in form_failures(buffer, another)]
-    failures += [finding.message for finding in findings if finding.severity == "error"]
+        failures += [
+            Failure(STEP_FORM, one.message, "form", buffer.name)
+            for one in form_failures(buffer, another)
+        ]
+    failures += [failure_of(finding) for finding in findings if finding.severity == "error"]
     records = so_far.properties
     if not failures:
         held = judge_property(stated, repetitions, another.outputs)
         if held is not None:
             records = [*records, held.record]
-            failures += [held.failure] if held.failure else []
+            failed = Failure(STEP_PROPERTIES, held.failure, array=held.record.output)
+            failures += [failed] if held.failure else []
     else:
-        failures = [f"in the run with {stated.change}: {failures[0]}"]
+        failures = [said_in(f"in the run with {stated.change}", one) for one in failures]
     refuted = bool(failures) and so_far.verdict is not Verdict.REFUTED
     return msgspec.structs.replace(
         so_far,
         properties=records,
         findings=[*so_far.findings, *findings],
         verdict=Verdict.REFUTED if refuted else so_far.verdict,
-        reason=failures[0] if refuted else so_far.reason,
+        reason=failures[0].text if refuted else so_far.reason,
+        failures=(*so_far.failures, *failures),
     )
 
 
@@ -197,12 +213,14 @@ def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]
         return msgspec.structs.replace(so_far, repeats=repeats)
     names = ", ".join(state)
     repeats = msgspec.structs.replace(repeats, other_inputs_fault=other.reason)
+    said = f"in one more repetition, on other inputs ({names} outlive a launch)"
     return msgspec.structs.replace(
         so_far,
         repeats=repeats,
         findings=[*so_far.findings, *other.findings],
         verdict=Verdict.REFUTED,
-        reason=f"in one more repetition, on other inputs ({names} outlive a launch): {other.reason}",
+        reason=f"{said}: {other.reason}",
+        failures=(*so_far.failures, *(said_in(said, one) for one in other.failures)),
     )
 
 

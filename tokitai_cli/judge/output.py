@@ -26,6 +26,13 @@ from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck, ch
 from tokitai_cli.judge.checks.tally import BoundTally, Summary
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.judge.expected import reference_target, refined_error, replay_target
+from tokitai_cli.judge.failures import (
+    STEP_FORM,
+    STEP_NUMBERS,
+    STEP_STRUCTURE,
+    STEP_UNWRITTEN,
+    Failure,
+)
 from tokitai_cli.judge.findings import check_reason, place_words
 from tokitai_cli.judge.mutants.formula_changes import try_changes
 from tokitai_cli.judge.mutants.trial import try_mutants
@@ -40,24 +47,6 @@ from tokitai_cli.judge.structure import (
     never_written,
     never_written_failure,
 )
-
-# Steps in the order of the comparison: the first that fails gives the reason.
-(
-    STEP_FORM,
-    STEP_UNWRITTEN,
-    STEP_FINDINGS,
-    STEP_STRUCTURE,
-    STEP_NUMBERS,
-    STEP_PROPERTIES,
-    STEP_REPEATS,
-) = range(1, 8)
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """Why an output is refuted: the step of the comparison and a sentence."""
-
-    step: int
-    text: str
 
 
 class OutputJudgement(msgspec.Struct, frozen=True):
@@ -101,7 +90,7 @@ def judged_by_checks(
     """The steps that belong to one output; its record lacks the digests."""
     structure = form_failures(buffer, result)
     if structure:
-        failures = [Failure(STEP_FORM, structure[0].message)]
+        failures = [Failure(STEP_FORM, structure[0].message, "form", buffer.name)]
         return OutputJudgement(form_record(buffer, structure), [], failures)
     if buffer.elements == 0:
         text = "" if case.expect_empty else f"{buffer.name} has no elements: nothing was compared"
@@ -260,14 +249,16 @@ def _failures(
         pattern = pattern_of(chosen.failing, buffer.shape, got)
     for one in structure:
         text = f"{buffer.name}: {one.message}{place_words(pattern)}"
-        failures.append(Failure(STEP_UNWRITTEN, text))
+        failures.append(Failure(STEP_UNWRITTEN, text, "unwritten", buffer.name))
     for one in chosen.structure.records():
         structure.append(one)
         text = f"{buffer.name}: {one.message}{place_words(pattern)}{chosen.shown}"
-        failures.append(Failure(STEP_STRUCTURE, text))
+        failures.append(Failure(STEP_STRUCTURE, text, array=buffer.name))
     for tally in chosen.failed_checks:
-        text = check_reason(buffer.name, tally.record(), tally.bias.means)
-        failures.append(Failure(STEP_NUMBERS, text + place_words(pattern) + chosen.shown))
+        record = tally.record()
+        text = check_reason(buffer.name, record, tally.bias.means)
+        text += place_words(pattern) + chosen.shown
+        failures.append(Failure(STEP_NUMBERS, text, array=buffer.name, metric=record.metric))
     return failures, structure, pattern
 
 

@@ -94,6 +94,7 @@ def judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
         repeats=judgement.repeats,
         findings=judgement.findings,
         replay_fraction=judgement.replay_fraction,
+        guesses=judgement.guesses,
         examined=[
             ExaminationRecord(
                 kind="guards",

@@ -22,7 +22,7 @@ from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.judge import Judgement
 from tokitai_cli.oracles import references
-from tokitai_cli.run import child
+from tokitai_cli.run import child, guessed
 from tokitai_cli.run.case_record import ended, failed, in_light_of_bugs, judged, new_record
 from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
@@ -127,7 +127,10 @@ def watched_case(subject: RunContext, prepared: Preparation, device: DeviceSessi
         result = clock.timed(Stage.RUN, lambda: device.serve(case, ready, artifact))
     except TokitaiError as error:
         device.replace()
-        return CaseOutcome(failed(record, clock.stage, error), seconds=clock.seconds)
+        record = failed(record, clock.stage, error)
+        if isinstance(error, ChildError):
+            record = guessed.crashed(record, case, error)
+        return CaseOutcome(record, seconds=clock.seconds)
     record = ended(record, Verdict.VERIFIED, Stage.RUN, "")
     repeats = RepeatRecord(
         repetitions=len(result.outputs),
@@ -183,8 +186,12 @@ class _Attempt:
             device.replace()
             record = failed(self.draft, clock.stage, error)
             if isinstance(error, ChildError):
-                record = self._kept(record, ready, None)
+                record = self._kept(guessed.crashed(record, self._case, error), ready, None)
             return self._known(record, oracle_log=ready.log)
+        if judgement.verdict is Verdict.REFUTED and self._case.loaded.guesses:
+            result = msgspec.structs.replace(result, outputs=tuple(map(_copied, result.outputs)))
+            serve = functools.partial(device.serve, self._case, ready, artifact)
+            judgement = guessed.weighed(self._case, judgement, result.outputs, serve)
         record = judged(self.draft, judgement)
         outputs = _copied(result.outputs[0]) if self._subject.with_outputs else None
         log, times = result.log, result.times_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -150,11 +150,19 @@ class DeviceSession:
         return self._server
 
     def serve(
-        self, case: Case, prepared: Prepared, artifact: build.Artifact, approximation: int = 0
+        self,
+        case: Case,
+        prepared: Prepared,
+        artifact: build.Artifact,
+        *,
+        approximation: int = 0,
+        among_zeros: Collection[str] = (),
+        one_fill: bool = False,
     ) -> RunResult:
         """Run the case in the child; in a fresh one, where variables of the source outlive a launch.
 
-        approximation: of `compare.APPROXIMATIONS`, counted from 1; 0 for the nominal one.
+        approximation: of `compare.APPROXIMATIONS`, counted from 1; 0 for the nominal one. among_zeros,
+        one_fill: see `Server.run`.
 
         Raises ChildError, NotRunError, InadmissibleError.
         """
@@ -172,6 +180,8 @@ class DeviceSession:
             timeout=settings.timeout,
             seed=case.seed,
             approximation=approximation,
+            among_zeros=among_zeros,
+            one_fill=one_fill,
         )
 
     def serve_once_more(

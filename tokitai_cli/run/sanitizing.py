@@ -23,6 +23,8 @@ from tokitai_cli.core.model.evidence import DeviceRecord
 from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.judge import failure_of
+from tokitai_cli.run import guessed
 from tokitai_cli.run.case_record import ended, in_light_of_bugs
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
 from tokitai_cli.run.device_session import DeviceSession, device_record
@@ -265,9 +267,12 @@ def _judged(
         reason = f"{errors[0].tool}: {errors[0].message}"
         if errors[0].location and errors[0].location not in reason:
             reason += f", in {errors[0].location}"
-        record = in_light_of_bugs(ended(record, Verdict.REFUTED, Stage.RUN, reason), case, probe)
+        failures = [failure_of(one) for one in errors]
+        failures[0] = msgspec.structs.replace(failures[0], text=reason)
+        told = guessed.in_light(ended(record, Verdict.REFUTED, Stage.RUN, reason), case, failures)
+        record = in_light_of_bugs(told, case, probe)
         if record.verdict is not Verdict.EXPECTED_FAILURE:
-            record = ended(record, Verdict.REFUTED, Stage.RUN, reason)
+            record = told
     elif fault and record.verdict in {Verdict.VERIFIED, Verdict.BUILD_FAILED}:
         record = ended(record, Verdict.INCONCLUSIVE, Stage.RUN, fault)
     if not fault and record.verdict is not Verdict.BUILD_FAILED:

@@ -12,6 +12,7 @@ import msgspec
 
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.device import WARP_SIZES
+from tokitai_cli.core.model.guesses import Guess
 from tokitai_cli.core.model.spec import WARP_SIZE, Spec, Variant
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class LoadedSpec(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     #: Of each variant, the workspaces that a kernel reads by its text, where that could be read.
     read_back: Mapping[str, frozenset[str]] = {}
+    #: Lines of it, and of the files of its oracles, that are marked as guesses.
+    guesses: tuple[Guess, ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -18,6 +18,7 @@ from tokitai_cli.core.model.judged import (
     ChangesRecord,
     ExaminationRecord,
     FindingRecord,
+    GuessRecord,
     MutantRecord,
     Number,
     OutputRecord,
@@ -156,6 +157,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     not tried. `deterministic` is the variant's own declaration. workspaces: elements of each; nothing
     judges them. vacuous: nothing failed, but the checks could tell no wrong output here: the case counts
     among no verified ones, and every table says what it `reads`. drawn_as: whose inputs it took.
+    guesses: those of the spec that all its failures hang on, which makes it inconclusive.
     """
 
     id: str
@@ -189,6 +191,7 @@ class CaseRecord(Record, frozen=True, kw_only=True):
     workspaces: dict[str, int] = msgspec.field(default_factory=dict)
     vacuous: bool = False
     drawn_as: str = ""
+    guesses: list[GuessRecord] = msgspec.field(default_factory=list)
 
     @property
     def reads(self) -> Verdict:

@@ -257,6 +257,17 @@ class FindingRecord(Record, frozen=True, kw_only=True):
         return f"{mild}{self.message} ({place}{seen})" if place else f"{mild}{self.message}{seen}"
 
 
+class GuessRecord(Record, frozen=True, kw_only=True):
+    """A guess of the spec that a failure hangs on: until it is confirmed, the failure says nothing.
+
+    place: file and line. about: what is guessed there. words: what stands behind the mark.
+    """
+
+    place: str
+    about: str
+    words: str
+
+
 class ExaminationRecord(Record, frozen=True, kw_only=True):
     """Something that was looked at beside the numbers in a case, whether or not it found anything.
 

@@ -6,7 +6,7 @@ import fcntl
 import functools
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,25 @@ class Memory:
             self._nbytes = nbytes
             self._bytes = np.frombuffer(view, np.uint8)
 
-    def write(self, layout: Layout, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(
+        self,
+        layout: Layout,
+        arrays: Mapping[str, NDArray[Any]],
+        fills: Sequence[int] = (),
+        among_zeros: Collection[str] = (),
+    ) -> None:
         """Write the fills, and every content with its guards.
 
-        Raises ValueError for an array that does not fit.
+        fills: others than those of `fills_of`. among_zeros: arrays with zeros around them, in place of
+        what shows. Raises ValueError for an array that does not fit.
         """
-        for fill, place in zip(fills_of(len(layout.fills)), layout.fills, strict=True):
+        fills = fills or fills_of(len(layout.fills))
+        for fill, place in zip(fills, layout.fills, strict=True):
             self._bytes[place : place + NBYTES] = pattern(fill)
         for buffer in layout.buffers:
             if buffer.content:
                 values, end = outside(buffer.plan.dtype), buffer.content + buffer.plan.nbytes
+                values = np.zeros_like(values) if buffer.plan.name in among_zeros else values
                 front = np.resize(values, buffer.front // values.itemsize)[::-1].copy()
                 back = np.resize(values, buffer.back // values.itemsize)
                 self._bytes[buffer.content - buffer.front : buffer.content] = front.view(np.uint8)

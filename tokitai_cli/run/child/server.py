@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -135,18 +135,22 @@ class Server:
         seed: int = 0,
         kept: Mapping[str, NDArray[Any]] | None = None,
         approximation: int = 0,
+        among_zeros: Collection[str] = (),
+        one_fill: bool = False,
     ) -> RunResult:
         """Run the case's launch sequence `repetitions` times on `arrays` (inputs, in-outs, symbols).
 
         `timeout` is in seconds, for all of it; `seed` chooses the schedules; `kept` is what workspaces
-        hold that are zeroed once and were before. The outputs of the
+        hold that are zeroed once and were before; `among_zeros` names arrays with zeros around them, in
+        place of what shows; `one_fill`: all repetitions begin with the same. The outputs of the
         result are views that the next call overwrites.
 
         Raises ChildCrashedError, ChildTimeoutError, and NotRunError where the memory is not there.
         """
         layout = lay_out(case, repetitions, kept or ())
         self._memory.reserve(layout.nbytes, case.id)
-        self._memory.write(layout, arrays)
+        fills = (0,) * repetitions if one_fill else fills_of(repetitions)
+        self._memory.write(layout, arrays, fills, among_zeros)
         self._memory.keep(layout, kept or {})
         seeds = frames.schedule_seeds(repetitions, seed)
         self._number += 1
@@ -167,7 +171,7 @@ class Server:
         log = self.log
         return RunResult(
             outputs=self._memory.outputs(layout, repetitions),
-            fills=fills_of(repetitions),
+            fills=fills,
             times_ns=answer.times_ns,
             guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
             findings=reported.records(

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import Location, SpecError
+from tokitai_cli.core.model.guesses import GAP, GUESS, Guess
 from tokitai_cli.core.model.spec import Spec
 from tokitai_cli.oracles.user.imported import file_of
-from tokitai_cli.spec.reader.document import Document
+from tokitai_cli.spec.reader.document import Document, KeyPath
 
-GAP = "# fill in:"
-GUESS = "# guess:"
+__all__ = ["GAP", "GUESS", "check_gaps", "guesses_of", "noted"]
 
 
-def check_gaps(document: Document, text: str, spec: Spec) -> tuple[str, ...]:
-    """Raise SpecError with every `# fill in:` of a spec and of the files of its oracles.
-
-    Returns what is to be said of the guesses that still stand in them.
-    """
-    folder = document.file.parent
-    own = [one.oracle for one in spec.variants.values() if one.own_oracle]
-    texts = {document.file: text} | {(at := file_of(one, folder)): _text(at) for one in own}
+def check_gaps(document: Document, text: str, spec: Spec) -> None:
+    """Raise SpecError with every `# fill in:` of a spec and of the files of its oracles."""
+    texts = _texts(document, text, spec)
     gaps = list(_marked(texts, GAP))
     if gaps:
         rows = [f"{file}:{line}: {words}" for file, line, words in gaps]
@@ -31,8 +26,47 @@ def check_gaps(document: Document, text: str, spec: Spec) -> tuple[str, ...]:
         file, line, _ = gaps[0]
         hint = f"write what is asked for, and take the mark `{GAP}` away"
         raise SpecError(message, where=Location(file, line), hint=hint)
-    guessed = [f"{file.name}:{line}" for file, line, _ in _marked(texts, GUESS)]
-    return (f"marked as a guess still: {', '.join(guessed)}",) if guessed else ()
+
+
+def guesses_of(document: Document, text: str, spec: Spec | None = None) -> tuple[Guess, ...]:
+    """Every line of a spec that is marked as a guess still; with `spec`, of its oracles' files too."""
+    return tuple(
+        Guess(
+            file=file.name,
+            line=line,
+            key=_key_at(document, line) if file == document.file else (),
+            words=words,
+        )
+        for file, line, words in _marked(_texts(document, text, spec), GUESS)
+    )
+
+
+def noted(guesses: Sequence[Guess]) -> tuple[str, ...]:
+    """What is to be said of the guesses that still stand in a spec, of as many notes as it takes."""
+    places = ", ".join(one.place for one in guesses)
+    return (f"marked as a guess still: {places}",) if guesses else ()
+
+
+def _key_at(document: Document, line: int) -> KeyPath:
+    """What the spec says on a line: the value of its only outermost key, or what has all of those.
+
+    A line of its own marks the one below it.
+    """
+    below = [place[0] for place in document.keys.values() if place[0] >= line]
+    below += [place[0] for place in document.values.values() if place[0] >= line]
+    at = min(below, default=line)
+    here = [path for path, place in document.keys.items() if place[0] == at]
+    here = here or [path for path, place in document.values.items() if place[0] == at]
+    outer = [path for path in here if len(path) == min(map(len, here))]
+    return (outer[0] if len(outer) == 1 else outer[0][:-1]) if outer else ()
+
+
+def _texts(document: Document, text: str, spec: Spec | None) -> dict[Path, str]:
+    """The texts that may hold marks: the spec's, and those of the files of its oracles."""
+    folder = document.file.parent
+    variants = spec.variants.values() if spec is not None else ()
+    own = [one.oracle for one in variants if one.own_oracle]
+    return {document.file: text} | {(at := file_of(one, folder)): _text(at) for one in own}
 
 
 def _text(file: Path) -> str:

@@ -19,7 +19,7 @@ from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.cpp import source_text
 from tokitai_cli.spec.reader.convert import to_spec
 from tokitai_cli.spec.reader.document import dotted
-from tokitai_cli.spec.reader.gaps import check_gaps
+from tokitai_cli.spec.reader.gaps import check_gaps, guesses_of, noted
 from tokitai_cli.spec.reader.rules import check
 from tokitai_cli.spec.reader.yaml_document import MAX_BYTES, decode, parse, read_bytes
 
@@ -42,7 +42,10 @@ def load(path: Path, data: bytes | None = None) -> LoadedSpec:
     document = parse(text, path)
     spec = to_spec(document)
     ours = path.absolute().is_relative_to(resources.specs_dir())
-    notes = () if ours else check_gaps(document, text, spec)
+    if not ours:
+        check_gaps(document, text, spec)
+    guesses = () if ours else guesses_of(document, text, spec)
+    notes = noted(guesses)
     check(document, spec)
     read_back: Mapping[str, frozenset[str]] = {}
     if not ours:  # the tool's own are held against their kernels by its tests, and start faster
@@ -57,6 +60,7 @@ def load(path: Path, data: bytes | None = None) -> LoadedSpec:
         digest=hashlib.sha256(data).hexdigest(),
         notes=notes,
         read_back=read_back,
+        guesses=guesses,
     )
 
 
@@ -67,9 +71,11 @@ def recall(path: Path, data: bytes) -> LoadedSpec:
     does not read it.
     """
     text = decode(data, path)
-    spec = to_spec(parse(text, path))
+    document = parse(text, path)
+    spec = to_spec(document)
     digest = hashlib.sha256(data).hexdigest()
-    return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest)
+    guesses = guesses_of(document, text)
+    return LoadedSpec(spec=spec, path=path.absolute(), text=text, digest=digest, guesses=guesses)
 
 
 def placed(loaded: LoadedSpec, error: SpecError) -> SpecError:
