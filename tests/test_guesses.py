@@ -12,8 +12,8 @@ from tests.runs import run
 from tokitai_cli import spec
 from tokitai_cli.audit import consistency
 from tokitai_cli.core.model.evidence import CaseRecord
-from tokitai_cli.core.model.judged import GuessRecord
-from tokitai_cli.judge import STEP_FINDINGS, Failure, hanging
+from tokitai_cli.core.model.judged import FindingRecord, GuessRecord
+from tokitai_cli.judge import STEP_FINDINGS, Failure, failure_of, hanging
 from tokitai_cli.spec.plan import Selection, plan
 
 # One kernel with a fault of each kind, by number: it is built once for all of them.
@@ -245,3 +245,27 @@ def test_what_a_mark_is_of(tmp_path: Path, old: str, new: str, key: tuple[str | 
     (case, *_) = plan(spec.load(path), Selection()).cases
     failure = Failure(STEP_FINDINGS, "y[102]: written", "outside", "y")
     assert hanging(case, [failure]).guesses[0].place == guess.place
+
+
+FINDINGS = [
+    ("out-of-bounds", "y[102] of 100 elements", "k.hip:3", "outside", "y"),
+    ("out-of-bounds", "y[-3] of 100 elements", "k.hip:3", "crash", "y"),
+    ("out-of-bounds", "dynamic shared memory[128] of 96 elements", "", "outside", "dynamic shared memory"),
+    ("out-of-bounds", "shared s[64] of 64 elements", "", "crash", ""),
+    ("out-of-bounds-write", "", "y[100]", "outside", "y"),
+    ("invalid-read", "", "k.hip:3", "outside", ""),
+    ("input-changed", "", "x[0, 1]", "changed", "x"),
+    ("uninitialised-read", "y[5]", "k.hip:3", "unset", "y"),
+    ("race", "y[5]", "k.hip:3", "other", "y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "array", "location", "means", "name"), FINDINGS)
+def test_what_a_finding_is_about(
+    kind: str, array: str, location: str, means: str, name: str
+) -> None:
+    finding = FindingRecord(
+        tool="t", kind=kind, message="m", kernel="k", location=location, threads="", array=array
+    )
+    failure = failure_of(finding)
+    assert (failure.kind, failure.array) == (means, name)
