@@ -27,6 +27,7 @@ enum class Operation : unsigned char {
   active_mask,
   match_any,
   match_all,
+  reduction,
 };
 
 // Where in the source an operation stands, as __builtin_FILE and __builtin_LINE tell it.

@@ -2,8 +2,10 @@
 // defined here are refused by name (tokitai_cli/build/scan.py reads this file's names).
 #pragma once
 
+#include "address_spaces.hpp"
 #include "block_barrier.hpp"
 #include "math.hpp"
+#include "vector_types.hpp"
 
 // --- promises and hints
 // ---------------------------------------------------------------------------- Left out: an
@@ -239,6 +241,33 @@ TOKITAI_OURS int __dp4a(int a, int b, int c) {
 TOKITAI_OURS unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return unsigned(tokitai::dot<4, false, false>(a, b, c));
 }
+// Vectors of four bytes are words too.
+#define TOKITAI_DOT_OF(NAME, A, B, T)                                                             \
+  TOKITAI_OURS T NAME(A a, B b, T c) {                                                            \
+    return NAME(tokitai::reinterpret<T>(a), tokitai::reinterpret<T>(b), c);                       \
+  }
+TOKITAI_DOT_OF(__dp4a, char4, char4, int)
+TOKITAI_DOT_OF(__dp4a, uchar4, uchar4, unsigned)
+// Halves by two of the bytes.
+namespace tokitai {
+template <class Half, class Byte>
+inline unsigned half_dot(unsigned a, unsigned b, unsigned c) {
+  return c + unsigned(int(Half(a)) * int(Byte(b))) + unsigned(int(Half(a >> 16)) * int(Byte(b >> 8)));
+}
+}  // namespace tokitai
+#define TOKITAI_HALF_DOT(NAME, SHIFT)                                                             \
+  TOKITAI_OURS int NAME(int a, int b, int c) {                                                    \
+    return int(tokitai::half_dot<short, signed char>(unsigned(a), unsigned(b) >> SHIFT, unsigned(c))); \
+  }                                                                                               \
+  TOKITAI_OURS unsigned NAME(unsigned a, unsigned b, unsigned c) {                                \
+    return tokitai::half_dot<unsigned short, unsigned char>(a, b >> SHIFT, c);                    \
+  }                                                                                               \
+  TOKITAI_DOT_OF(NAME, short2, char4, int)                                                        \
+  TOKITAI_DOT_OF(NAME, ushort2, uchar4, unsigned)
+TOKITAI_HALF_DOT(__dp2a_lo, 0)
+TOKITAI_HALF_DOT(__dp2a_hi, 16)
+#undef TOKITAI_HALF_DOT
+#undef TOKITAI_DOT_OF
 
 // --- atomics with an order and a scope
 // -------------------------------------------------------------

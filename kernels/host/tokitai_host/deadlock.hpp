@@ -20,6 +20,7 @@ inline const char* operation_name(Operation operation) {
     case Operation::active_mask: return "__activemask";
     case Operation::match_any: return "__match_any_sync";
     case Operation::match_all: return "__match_all_sync";
+    case Operation::reduction: return "a reduction of a warp";
     default: return "nothing";
   }
 }

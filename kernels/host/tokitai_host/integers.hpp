@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "language.hpp"
+#include "lanes_of_words.hpp"
 
 // --- minimum and maximum ----------------------------------------------------------------------
 #define TOKITAI_MIN_MAX(T)                                                                        \
@@ -69,6 +70,13 @@ TOKITAI_OURS unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shif
 }
 TOKITAI_OURS unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return unsigned(((unsigned long long)high << 32 | low) >> (shift & 31));
+}
+// Their shifts end at the whole word.
+TOKITAI_OURS unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+  return unsigned((((unsigned long long)high << 32 | low) << (shift < 32 ? shift : 32)) >> 32);
+}
+TOKITAI_OURS unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+  return unsigned(((unsigned long long)high << 32 | low) >> (shift < 32 ? shift : 32));
 }
 TOKITAI_OURS int __mul24(int x, int y) {
   return int(unsigned(int(unsigned(x) << 8) >> 8) * unsigned(int(unsigned(y) << 8) >> 8));
@@ -166,6 +174,25 @@ TOKITAI_OURS unsigned __urhadd(unsigned x, unsigned y) {
 TOKITAI_OURS unsigned __usad(unsigned x, unsigned y, unsigned z) {
   return (x > y ? x - y : y - x) + z;
 }
+// A double that rounds to fewer digits as the whole number does: one that is not exact gets an odd last
+// digit (round to odd; Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+namespace tokitai {
+template <class Integer>
+inline double odd_double(Integer x) {
+  if constexpr (sizeof(Integer) < 8) {
+    return double(x);
+  } else {
+    const bool negative = x < 0;
+    unsigned long long size = negative ? 0 - (unsigned long long)x : (unsigned long long)x;
+    if (size >> 53) {
+      const int cut = 11 - __builtin_clzll(size);
+      const bool rest = size & ((1ull << cut) - 1);
+      size = ((size >> cut) | rest) << cut;
+    }
+    return negative ? -double(size) : double(size);
+  }
+}
+}  // namespace tokitai
 // `width` bits from `offset` on, taken out or put in; both count modulo the size.
 #define TOKITAI_BIT_FIELD(T, BITS)                                                                \
   TOKITAI_OURS T __bitextract_u##BITS(T x, unsigned offset, unsigned width) {                     \

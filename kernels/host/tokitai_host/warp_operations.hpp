@@ -35,6 +35,27 @@ TOKITAI_UNSANITIZED inline u64 match_result(const Lane* lanes, u64 members, unsi
   return equal;
 }
 
+// What the members of a reduction get; its kind stands where a shuffle has its source.
+enum Reduced : unsigned { sum, least, largest, least_signed, largest_signed, all_bits, any_bit, odd_bits };
+
+TOKITAI_UNSANITIZED inline u64 reduced(const Lane* lanes, u64 members, unsigned kind) {
+  unsigned result = unsigned(lanes[__builtin_ctzll(members)].value);
+  for (u64 left = members & (members - 1); left; left &= left - 1) {
+    const unsigned value = unsigned(lanes[__builtin_ctzll(left)].value);
+    switch (kind) {
+      case sum: result += value; break;
+      case least: result = value < result ? value : result; break;
+      case largest: result = value > result ? value : result; break;
+      case least_signed: result = int(value) < int(result) ? value : result; break;
+      case largest_signed: result = int(value) > int(result) ? value : result; break;
+      case all_bits: result &= value; break;
+      case any_bit: result |= value; break;
+      default: result ^= value;
+    }
+  }
+  return result;
+}
+
 // Computes what each member gets and lets all of them run. All results are computed at once, as the
 // first member to go on may already be in its next operation before the last one has read its own.
 TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) {
@@ -61,6 +82,9 @@ TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) 
       case Operation::match_any:
       case Operation::match_all:
         lane.result = match_result(lanes, members, l);
+        break;
+      case Operation::reduction:
+        lane.result = reduced(lanes, members, lane.source);
         break;
       default:
         lane.result = ballot;
@@ -257,6 +281,23 @@ inline unsigned long long __match_all_sync(tokitai::u64 mask, T value, int* all,
   *all = lane.result == lane.members;
   return *all ? lane.members : 0;
 }
+#define TOKITAI_REDUCTION(NAME, T, KIND)                                                          \
+  inline T __reduce_##NAME##_sync(tokitai::u64 mask, T value, TOKITAI_HERE) {                     \
+    tokitai::used(value);                                                                         \
+    return T(tokitai::warp_operation(tokitai::Operation::reduction, mask, unsigned(value),        \
+                                     tokitai::KIND, TOKITAI_SITE)                                 \
+                 .result);                                                                        \
+  }
+TOKITAI_REDUCTION(add, unsigned, sum)
+TOKITAI_REDUCTION(add, int, sum)
+TOKITAI_REDUCTION(min, unsigned, least)
+TOKITAI_REDUCTION(min, int, least_signed)
+TOKITAI_REDUCTION(max, unsigned, largest)
+TOKITAI_REDUCTION(max, int, largest_signed)
+TOKITAI_REDUCTION(and, unsigned, all_bits)
+TOKITAI_REDUCTION(or, unsigned, any_bit)
+TOKITAI_REDUCTION(xor, unsigned, odd_bits)
+#undef TOKITAI_REDUCTION
 inline void __syncwarp(tokitai::u64 mask = ~0ull, TOKITAI_HERE) {
   tokitai::warp_operation(tokitai::Operation::warp_barrier, mask, 0, 0, TOKITAI_SITE);
 }

@@ -24,6 +24,17 @@ inline unsigned short bfloat16_bits(double value) {
 
 inline float bfloat16_value(unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); }
 
+// The bits of a number rounded to nearest (0), up (1), down (-1) or towards zero (-2).
+template <int direction>
+inline unsigned short bfloat16_towards(double x) {
+  const unsigned short nearest = bfloat16_bits(x);
+  const double got = bfloat16_value(nearest);
+  if (!direction || !(got != x) || x != x) return nearest;
+  const bool negative = x < 0, away = negative ? got < x : got > x;
+  const bool outwards = direction == -2 ? false : (direction > 0) != negative;
+  return away == outwards ? nearest : (unsigned short)(nearest + (outwards ? 1 : -1));
+}
+
 }  // namespace tokitai
 
 struct hip_bfloat16 {
@@ -110,7 +121,28 @@ TOKITAI_OURS float __bfloat162float(__hip_bfloat16 a) { return float(a); }
 TOKITAI_OURS __hip_bfloat16 __float2bfloat16(float x) { return __hip_bfloat16(x); }
 TOKITAI_OURS __hip_bfloat16 __float2bfloat16_rn(float x) { return __hip_bfloat16(x); }
 TOKITAI_OURS __hip_bfloat16 __double2bfloat16(double x) { return __hip_bfloat16(x); }
-TOKITAI_OURS __hip_bfloat16 __int2bfloat16_rn(int x) { return __hip_bfloat16(x); }
+// Whole numbers: both ways, in every direction.
+#define TOKITAI_WHOLE_BFLOAT16(NAME, T, WORD, DIRECTION, ROUNDED)                                 \
+  TOKITAI_OURS T __bfloat162##NAME##_##WORD(__hip_bfloat16 h) {                                   \
+    return tokitai::to_integer<T>(ROUNDED(float(h)));                                             \
+  }                                                                                               \
+  TOKITAI_OURS __hip_bfloat16 __##NAME##2bfloat16_##WORD(T x) {                                   \
+    return __hip_bfloat16(                                                                        \
+        __hip_bfloat16_raw{tokitai::bfloat16_towards<DIRECTION>(tokitai::odd_double(x))});        \
+  }
+#define TOKITAI_WHOLE_BFLOAT16S(NAME, T)                                                          \
+  TOKITAI_WHOLE_BFLOAT16(NAME, T, rn, 0, rint)                                                   \
+  TOKITAI_WHOLE_BFLOAT16(NAME, T, rz, -2, trunc)                                                 \
+  TOKITAI_WHOLE_BFLOAT16(NAME, T, ru, 1, ceil)                                                   \
+  TOKITAI_WHOLE_BFLOAT16(NAME, T, rd, -1, floor)
+TOKITAI_WHOLE_BFLOAT16S(int, int)
+TOKITAI_WHOLE_BFLOAT16S(uint, unsigned)
+TOKITAI_WHOLE_BFLOAT16S(short, short)
+TOKITAI_WHOLE_BFLOAT16S(ushort, unsigned short)
+TOKITAI_WHOLE_BFLOAT16S(ll, long long)
+TOKITAI_WHOLE_BFLOAT16S(ull, unsigned long long)
+#undef TOKITAI_WHOLE_BFLOAT16S
+#undef TOKITAI_WHOLE_BFLOAT16
 TOKITAI_OURS short __bfloat16_as_short(__hip_bfloat16 a) { return short(a.data); }
 TOKITAI_OURS unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) { return a.data; }
 TOKITAI_OURS __hip_bfloat16 __ushort_as_bfloat16(unsigned short x) {

@@ -138,11 +138,11 @@ inline T fused(T a, T b, T c) {
   return T(fma_to_odd(float(a), float(b), float(c)));
 #endif
 }
-// A float rounded up (1), down (-1) or towards zero (-2).
-template <int direction>
-inline __half half_towards(float x) {
+// A number rounded up (1), down (-1) or towards zero (-2).
+template <int direction, class Float>
+inline __half half_towards(Float x) {
   const __half nearest(x);
-  const float got = nearest;
+  const Float got = float(nearest);
   if (!(got != x) || x != x) return nearest;
   const bool negative = x < 0, away = negative ? got < x : got > x;
   const bool outwards = direction == -2 ? false : (direction > 0) != negative;
@@ -164,25 +164,31 @@ TOKITAI_OURS unsigned short __half_as_ushort(__half h) { return h.bits; }
 TOKITAI_OURS short __half_as_short(__half h) { return short(h.bits); }
 TOKITAI_OURS __half __ushort_as_half(unsigned short x) { return tokitai::half_of_bits(x); }
 TOKITAI_OURS __half __short_as_half(short x) { return tokitai::half_of_bits((unsigned short)x); }
-TOKITAI_OURS int __half2int_rn(__half h) { return __float2int_rn(float(h)); }
-TOKITAI_OURS int __half2int_rz(__half h) { return __float2int_rz(float(h)); }
-TOKITAI_OURS unsigned __half2uint_rn(__half h) { return __float2uint_rn(float(h)); }
-TOKITAI_OURS unsigned __half2uint_rz(__half h) { return __float2uint_rz(float(h)); }
-TOKITAI_OURS short __half2short_rn(__half h) { return short(__float2int_rn(float(h))); }
-TOKITAI_OURS unsigned short __half2ushort_rn(__half h) {
-  return (unsigned short)__float2uint_rn(float(h));
+// Whole numbers and halves: both ways, in every direction. What 16 bits of integer cannot hold ends there.
+#define TOKITAI_WHOLE_HALF(NAME, T, DIRECTION, ROUNDED, OF_HALF)                                  \
+  TOKITAI_OURS T __half2##NAME##_##DIRECTION(__half h) {                                          \
+    return tokitai::to_integer<T>(ROUNDED(float(h)));                                             \
+  }                                                                                               \
+  TOKITAI_OURS __half __##NAME##2half_##DIRECTION(T x) { return OF_HALF(tokitai::odd_double(x)); }
+#define TOKITAI_WHOLE_HALVES(NAME, T)                                                             \
+  TOKITAI_WHOLE_HALF(NAME, T, rn, rint, __half)                                                  \
+  TOKITAI_WHOLE_HALF(NAME, T, rz, trunc, tokitai::half_towards<-2>)                              \
+  TOKITAI_WHOLE_HALF(NAME, T, ru, ceil, tokitai::half_towards<1>)                                \
+  TOKITAI_WHOLE_HALF(NAME, T, rd, floor, tokitai::half_towards<-1>)
+TOKITAI_WHOLE_HALVES(int, int)
+TOKITAI_WHOLE_HALVES(uint, unsigned)
+TOKITAI_WHOLE_HALVES(short, short)
+TOKITAI_WHOLE_HALVES(ushort, unsigned short)
+TOKITAI_WHOLE_HALVES(ll, long long)
+TOKITAI_WHOLE_HALVES(ull, unsigned long long)
+#undef TOKITAI_WHOLE_HALVES
+#undef TOKITAI_WHOLE_HALF
+TOKITAI_OURS signed char __half2char_rz(__half h) {
+  return tokitai::to_integer<signed char>(trunc(float(h)));
 }
-TOKITAI_OURS long long __half2ll_rn(__half h) { return __float2ll_rn(float(h)); }
-TOKITAI_OURS long long __half2ll_rz(__half h) { return __float2ll_rz(float(h)); }
-TOKITAI_OURS short __half2short_rz(__half h) { return short(__float2int_rz(float(h))); }
-TOKITAI_OURS unsigned short __half2ushort_rz(__half h) {
-  return (unsigned short)__float2uint_rz(float(h));
+TOKITAI_OURS unsigned char __half2uchar_rz(__half h) {
+  return tokitai::to_integer<unsigned char>(trunc(float(h)));
 }
-TOKITAI_OURS __half __int2half_rn(int x) { return __half(x); }
-TOKITAI_OURS __half __uint2half_rn(unsigned x) { return __half(x); }
-TOKITAI_OURS __half __short2half_rn(short x) { return __half(x); }
-TOKITAI_OURS __half __ushort2half_rn(unsigned short x) { return __half(x); }
-TOKITAI_OURS __half __ll2half_rn(long long x) { return __half(x); }
 TOKITAI_OURS __half2 __float2half2_rn(float x) { return {__half(x), __half(x)}; }
 TOKITAI_OURS __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }
 TOKITAI_OURS __half2 __float22half2_rn(float2 v) { return {__half(v.x), __half(v.y)}; }
