@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.runs import run
 from tokitai_cli import spec
 from tokitai_cli.audit import consistency
+from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.judged import FindingRecord, GuessRecord
 from tokitai_cli.judge import STEP_FINDINGS, Failure, failure_of, hanging
@@ -250,7 +251,7 @@ def test_what_a_mark_is_of(tmp_path: Path, old: str, new: str, key: tuple[str | 
 FINDINGS = [
     ("out-of-bounds", "y[102] of 100 elements", "k.hip:3", "outside", "y"),
     ("out-of-bounds", "y[-3] of 100 elements", "k.hip:3", "crash", "y"),
-    ("out-of-bounds", "dynamic shared memory[128] of 96 elements", "", "outside", "dynamic shared memory"),
+    ("out-of-bounds", "dynamic shared memory[128] of 9 elements", "", "outside", DYNAMIC_SHARED),
     ("out-of-bounds", "shared s[64] of 64 elements", "", "crash", ""),
     ("out-of-bounds-write", "", "y[100]", "outside", "y"),
     ("invalid-read", "", "k.hip:3", "outside", ""),

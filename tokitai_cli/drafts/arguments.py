@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from tokitai_cli.cpp.source.blanking import WORD, split
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
@@ -59,7 +59,7 @@ class _Guesser:
             if not self._fits(one, text):
                 text = self._guess(one, text)
                 guessed.append(one.name)
-            found.append(_qualified(text, self._pieces))
+            found.append(qualified(text, self._pieces))
         return found, guessed
 
     def _fits(self, one: TemplateParameter, text: str) -> bool:
@@ -188,8 +188,8 @@ def _local(kind: str) -> str:
     return rf"\b{kind}\s+(\w+)\s*[=;\[]"
 
 
-def _qualified(text: str, pieces: Sequence[Piece]) -> str:
-    """`text` with the namespaces of the program's classes in front of them."""
+def qualified(text: str, pieces: Iterable[Piece]) -> str:
+    """`text` with the namespaces of the program's classes and enumerations in front of them."""
     spaces = {
         name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names
     }
@@ -203,7 +203,9 @@ def _qualified(text: str, pieces: Sequence[Piece]) -> str:
 def _number(one: TemplateParameter, kernel: Kernel) -> str:
     if one.type.split()[-1] == "bool":
         return "true"
-    if re.search(rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{one.name}\b", kernel.body):
+    if re.search(
+        rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{re.escape(one.name)}\b", kernel.body
+    ):
         return "32"
     if re.search("head", one.name, re.I):
         return "64"
@@ -216,7 +218,7 @@ def _number(one: TemplateParameter, kernel: Kernel) -> str:
 def _type(one: TemplateParameter, kernel: Kernel) -> str:
     """A common type; a functor where the kernel calls it; the name where none could be guessed."""
     for mine in (p for p in kernel.parameters if p.type == one.name and p.name):
-        name = mine.name
+        name = re.escape(mine.name)
         if not mine.pointers and (call := re.search(rf"\b{name}\s*\(", kernel.body)):
             given = arguments_at(kernel.body, call.end() - 1)
             used = re.search(rf"[=(,+*]\s*{name}\s*\(|\breturn\s+{name}\s*\(", kernel.body)

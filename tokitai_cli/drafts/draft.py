@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
-from tokitai_cli.drafts.arguments import template_arguments
+from tokitai_cli.drafts.arguments import qualified, template_arguments
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
@@ -41,6 +42,8 @@ class Draft(msgspec.Struct, frozen=True):
     formula: str
     #: The draft that allows for what a run has shown.
     again: Callable[[Seen], Draft]
+    #: Of the tool, for which there is no draft.
+    fault: Exception | None = None
 
 
 def drafts(
@@ -71,8 +74,20 @@ def drafts(
         overloaded = any(one.parameters != kernel.parameters for one in named)
         launch = fitting[0] if fitting else None
         asked = _Asked(program, kernel, launch, origin, like, overloaded, variables)
-        found.append(_draft(asked, NOTHING))
+        try:
+            found.append(_draft(asked, NOTHING))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others are drafted
+            found.append(_faulty(kernel, error))
     return found
+
+
+def _faulty(kernel: Kernel, error: Exception) -> Draft:
+    """What stands for the draft of a kernel that the tool failed at."""
+
+    def again(_: Seen) -> Draft:
+        return _faulty(kernel, error)
+
+    return Draft(kernel, kernel.qualified, ("a fault of tokitai",), "", "", again, error)
 
 
 class _Asked(NamedTuple):
@@ -95,7 +110,9 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
     if overloaded:
-        instance += f"({types_of(parameters)})"
+        instance += (
+            f"({qualified(types_of(parameters), itertools.chain(*program.pieces.values()))})"
+        )
     leaves = Leaves(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)

@@ -18,13 +18,15 @@ from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.seen import NOTHING, Seen
+from tokitai_cli.spec.reader.plain import plain
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
 _MANY_BLOCKS, MOST_BLOCK, _FIXED_THREADS = 1024, 1024, 1024
 SHARED = re.compile(
-    r"\b(?:extern\b[^;]*\b__shared__|__shared__\s+extern)\b\s*([^;]*?)\s*\b(\w+)\s*\[\s*\]"
-    r"|\bHIP_DYNAMIC_SHARED\s*\(\s*([^,]*),\s*(\w+)"
+    r"\b(?:extern\b(?P<before>[^;]*)\b__shared__|__shared__\s+extern)\b"
+    r"\s*(?P<type>[^;]*?)\s*\b(?P<name>\w+)\s*\[\s*\]"
+    r"|\bHIP_DYNAMIC_SHARED\s*\(\s*(?P<hip_type>[^,]*),\s*(?P<hip_name>\w+)"
     r"|\bextern\b[^;]*\b__shared__\b"
 )
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
@@ -115,7 +117,7 @@ class LaunchWriter:
         if SHARED.search(self.reached) or self.origin.seen.shared:
             shared, guess = self._shared(bool(block[1]))
             lines.append(f"        shared: {quoted(shared)}{guess}")
-        args = ", ".join(self._named(one.name) for one in self.leaves.args)
+        args = ", ".join(_word(self._named(one.name)) for one in self.leaves.args)
         return [*lines, f"        args: [{args}]"]
 
     def _shared(self, guessed: bool) -> tuple[str, str]:
@@ -282,8 +284,13 @@ def _product(extents: Sequence[str]) -> str:
     return str(size)
 
 
+def _word(argument: str) -> str:
+    """An argument as YAML: a name that YAML has another meaning for stands in quotes."""
+    return quoted(argument) if argument.isidentifier() else argument
+
+
 def quoted(text: str) -> str:
     """As YAML, in quotes where it is no plain word."""
-    if re.fullmatch(r"\d+|[A-Za-z_][\w.]*", text):
+    if text.isdigit() or (re.fullmatch(r"[A-Za-z_][\w.]*", text) and plain(text) == text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

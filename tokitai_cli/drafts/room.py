@@ -117,8 +117,9 @@ class RoomWriter(HostSizes):
         """As told, with room for what the indices reach at the guessed sizes."""
         told, guess = super()._shared(guessed)
         array = SHARED.search(self.kernel.body)
-        name = (array[2] or array[4]) if array else None
-        size = self._bytes(" ".join((array[1] or array[3]).split())) if array and name else ""
+        name = (array["name"] or array["hip_name"]) if array else None
+        words = [array[one] or "" for one in ("before", "type", "hip_type")] if array else []
+        size = self._bytes(" ".join(" ".join(words).split())) if name else ""
         held, more = count(told, self._values), self.origin.seen.shared
         if name and size.isdigit():
             reached = (self._reach.elements(name, least=True) or 0) * int(size)

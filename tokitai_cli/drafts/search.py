@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tokitai_cli.core.errors import StorageError, UsageError
+import msgspec
+
+from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.extract import program as program_of
@@ -18,6 +20,7 @@ from tokitai_cli.cpp.source.signatures import unlisted
 from tokitai_cli.cpp.source.source_files import included
 from tokitai_cli.drafts.draft import Draft, drafts
 from tokitai_cli.drafts.like import Model
+from tokitai_cli.run.faults import fault_line
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
 MAX_ENTRIES = 1 << 18  # of a tree that are looked at
@@ -41,6 +44,7 @@ def find_kernels(
         )
     seen: set[tuple[Path, int]] = set()
     told_of: set[str] = set()
+    require_folders(folders)
     tree = path.parent if path.is_file() else path
     headers = Headers(_below(tree.resolve()))
     for file in [path] if path.is_file() else _sources(path, folders):
@@ -76,13 +80,33 @@ def drafts_of(
     try:
         program = program_of(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
-        return drafts(program, place, folders, like, room), missed
-    except (RecursionError, ValueError, LookupError, re.error) as error:
-        return Unread(str(file), f"could not be parsed: {type(error).__name__}")
+        found = drafts(program, place, folders, like, room)
+    except TokitaiError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, other files are read
+        return Unread(str(file), fault_line(error, [str(file)]), fault=True)
+    return [_named(one) if one.fault is not None else one for one in found], missed
 
 
-def told(draft: Draft, ended: str | None = None, runs: int = 0) -> FoundKernel:
-    """A draft, and what came of its runs, as plain data."""
+def _named(draft: Draft) -> Draft:
+    """The draft that the tool failed at, with what is to be said of that."""
+    assert draft.fault is not None
+    what = [f"{draft.kernel.file}:{draft.kernel.line}", draft.kernel.qualified]
+    return msgspec.structs.replace(draft, reasons=(fault_line(draft.fault, what),))
+
+
+def require_folders(folders: Iterable[Path]) -> None:
+    """Raise UsageError for a folder of headers that is none."""
+    for folder in folders:
+        if not folder.is_dir():
+            hint = "name the folder that holds it" if folder.exists() else "name one that is there"
+            raise UsageError(f"-I {folder}: no such folder", hint=hint)
+
+
+def told(
+    draft: Draft, ended: str | None = None, runs: int = 0, *, fault: bool = False
+) -> FoundKernel:
+    """A draft, and what came of its runs, as plain data; fault: of the tool's own in them."""
     kernel = draft.kernel
     return FoundKernel(
         file=str(kernel.file),
@@ -95,6 +119,7 @@ def told(draft: Draft, ended: str | None = None, runs: int = 0) -> FoundKernel:
         reasons=draft.reasons,
         ended=ended,
         runs=runs,
+        fault=fault or draft.fault is not None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.core.model.spec import MOST_OF_NAME
 from tokitai_cli.cpp.indices.comments import known, shapes_in
 from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.values import Values
@@ -46,7 +47,7 @@ class Writer(SuiteWriter):
         ]
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
-        self.function = _word(self.kernel.name)
+        self.function = _local(_word(self.kernel.name))
         fixed = self.leaves.variables
         arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
         self._plain = self.leaves.plain(self.kernel.body)
@@ -87,7 +88,7 @@ class Writer(SuiteWriter):
         name = self.kernel.name
         lines = [
             "schema: tokitai/spec/v1",
-            f"op: {_op(name)}",
+            f"op: {quoted(_op(name))}",
             f"title: {self._title()}",
             f"summary: {name} of {self.kernel.file.name}; formula.py says what it computes.",
             "params:" if self._params() else "params: {}",
@@ -307,4 +308,7 @@ def _word(name: str) -> str:
 
 
 def _op(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "kernel"
+    """The kernel's name as an op's: lower-case words, as many as one may have."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    words = words if words[:1].isalpha() else f"kernel-{words}"
+    return words[:MOST_OF_NAME].strip("-")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tokitai_cli.core.errors import UsageError
+from tokitai_cli.core.errors import TokitaiError, UsageError
 from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import Model
-from tokitai_cli.drafts.search import drafts_of, write_new
+from tokitai_cli.drafts.search import drafts_of, require_folders, write_new
 
 
 def new(
@@ -28,11 +28,16 @@ def new(
     if source.is_dir():
         hint = f"name a source; `tokitai find {source}` lists the kernels below it"
         raise UsageError(f"{source} is a folder", hint=hint)
+    require_folders(include)
     model = Model(like) if like else None
     found = drafts_of(source, include, folder.resolve(), model, defines, room=False)
+    if isinstance(found, Unread) and found.fault:
+        raise TokitaiError(f"{found.file}: {found.reason}")
     if isinstance(found, Unread):
         raise UsageError(f"{found.file} {found.reason}", hint="name a source with kernels")
     draft = _chosen(source, *found, kernel)
+    if draft.fault is not None:
+        raise TokitaiError(f"{draft.kernel.name}: {draft.reasons[0]}")
     if draft.reasons:
         raise UsageError(
             "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),

@@ -12,7 +12,22 @@ from pathlib import Path
 
 import platformdirs
 
+from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.core.version import __version__
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def fault_line(error: BaseException, what: Sequence[str]) -> str:
+    """A fault of the tool that other work goes on beside: what it is, where, and its log.
+
+    what: as of `save_fault`.
+    """
+    path = save_fault(error, what) or "could not be written"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [one for one in frames if _PACKAGE in Path(one.filename).parents]
+    place = f", in {Path(own[-1].filename).relative_to(_PACKAGE)}:{own[-1].lineno}" if own else ""
+    return f"a fault of tokitai, {error_line(error)}{place}; log: {path}"
 
 
 def save_fault(error: BaseException, what: Sequence[str]) -> Path | None:

@@ -106,8 +106,18 @@ def dot2(shift: int, *, signed: bool) -> Callable[[int, int], int]:
     return function
 
 
-def funnel(x: int, y: int, shift: int, *, left: bool) -> int:
-    return (y << 32 | x) << shift >> 32 if left else (y << 32 | x) >> shift
+def funnel(shift: int, *, left: bool) -> Callable[[int, int], int]:
+    if left:
+        return lambda x, y: (y << 32 | x) << shift >> 32
+    return lambda x, y: (y << 32 | x) >> shift
+
+
+FUNNELS: dict[str, Callable[[int], int]] = {
+    "l": lambda by: by % 32,
+    "r": lambda by: by % 32,
+    "lc": lambda by: min(by, 32),
+    "rc": lambda by: min(by, 32),
+}
 
 
 FUNCTIONS: dict[str, Callable[[int, int], int]] = {
@@ -120,16 +130,9 @@ FUNCTIONS: dict[str, Callable[[int, int], int]] = {
         for (count, bits), sign in itertools.product(BITS.items(), "su")
     },
     **{
-        f"__funnelshift_{name}(x, y, {by}u)": functools.partial(
-            funnel, shift=rule(by), left=name[0] == "l"
-        )
+        f"__funnelshift_{name}(x, y, {by}u)": funnel(rule(by), left=name[0] == "l")
         for by in (0, 1, 7, 31, 32, 33, 63, 64, 0xFFFFFFFF)
-        for name, rule in (
-            ("l", lambda by: by % 32),
-            ("r", lambda by: by % 32),
-            ("lc", lambda by: min(by, 32)),
-            ("rc", lambda by: min(by, 32)),
-        )
+        for name, rule in FUNNELS.items()
     },
     "unsigned(__dp2a_lo(int(x), int(y), 7))": dot2(0, signed=True),
     "unsigned(__dp2a_hi(int(x), int(y), 7))": dot2(16, signed=True),

@@ -95,4 +95,5 @@ def find(
         typer.echo(msgspec.json.format(msgspec.json.encode(listing), indent=2).decode())
     else:
         terminal.show_kernels(kernels, unread, written)
-    return 0
+    faults = [*(one.fault for one in kernels), *(one.fault for one in unread)]
+    return 70 if any(faults) else 0

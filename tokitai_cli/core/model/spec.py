@@ -22,7 +22,8 @@ Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Variable = Annotated[
     str, Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*)?$", max_length=200)
 ]
-Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=64)]
+MOST_OF_NAME = 64
+Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9]*([-_.][a-z0-9]+)*$", max_length=MOST_OF_NAME)]
 Expression = int | Annotated[str, Meta(min_length=1, max_length=200)]
 Real = float | Annotated[str, Meta(min_length=1, max_length=200)]
 Scalar = bool | int | float | str
@@ -142,7 +143,7 @@ class Launch(Strict, frozen=True, kw_only=True):
     each other with the same `loop` are made in turn, step by step; of a list the first is outermost.
     """
 
-    kernel: Annotated[str, Meta(min_length=1, max_length=200)]
+    kernel: Annotated[str, Meta(min_length=1, max_length=1000)]
     loop: Loop | list[Loop] = []
     grid: list[Expression]
     block: list[Expression]

@@ -27,6 +27,8 @@ class FoundKernel(msgspec.Struct, frozen=True):
     ended: str | None = None
     #: How often it was run, the draft changed each time.
     runs: int = 0
+    #: Whether it is one of the tool's own.
+    fault: bool = False
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -34,3 +36,5 @@ class Unread(msgspec.Struct, frozen=True):
 
     file: str
     reason: str
+    #: Of the tool's own.
+    fault: bool = False

@@ -42,12 +42,14 @@ class Parameter(msgspec.Struct, frozen=True):
     #: Of what is pointed to.
     const: bool
     default: str
+    #: That too.
+    volatile: bool = False
 
     @property
     def text(self) -> str:
         """As a declaration says it."""
-        const = "const " if self.const else ""
-        return f"{const}{self.type}{'*' * self.pointers} {self.name}".strip()
+        words = "const " * self.const + "volatile " * self.volatile
+        return f"{words}{self.type}{'*' * self.pointers} {self.name}".strip()
 
     @property
     def integer(self) -> bool:
@@ -256,6 +258,7 @@ def _parameter(
     reference = "&" in bare
     front = re.split(r"\(\s*\*|[*&\[]", bare)[0]
     const = bool(re.search(r"\bconst\b", front)) and pointers > 0
+    volatile = bool(re.search(r"\bvolatile\b", front)) and pointers > 0
     base = types.resolved(front, {})
     if "*" in base:  # an alias of a pointer
         pointers += base.count("*")
@@ -266,7 +269,7 @@ def _parameter(
         kind, dtypes = "unknown", ()
     shown = base or " ".join(DROPPED.sub(" ", front).split())
     return Parameter(
-        name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip()
+        name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip(), volatile
     )
 
 

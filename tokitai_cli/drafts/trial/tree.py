@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tokitai_cli.core.errors import StorageError
+from tokitai_cli.core.errors import StorageError, TokitaiError
 from tokitai_cli.cpp.source.listing import FoundKernel
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import told
 from tokitai_cli.drafts.trial.attempt import OnCpu
 from tokitai_cli.drafts.trial.settle import settle
+from tokitai_cli.run.faults import fault_line
 
 
 @contextlib.contextmanager
@@ -41,7 +42,17 @@ def settled(
             if not draft.spec:
                 yield draft, told(draft)
                 continue
-            found = settle(draft, run)
+            try:
+                found = settle(draft, run)
+            except TokitaiError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others still run
+                why = fault_line(
+                    error, [f"{draft.kernel.file}:{draft.kernel.line}", draft.instance]
+                )
+                tell(f"[{number}/{len(drafts)}] {draft.instance}: {why}\n")
+                yield draft, told(draft, why, fault=True)
+                continue
             how = found.ended.why or "runs to its end"
             tell(f"[{number}/{len(drafts)}] {draft.instance}: {how}\n")
             yield found.draft, told(found.draft, found.ended.why, found.runs)

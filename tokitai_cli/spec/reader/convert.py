@@ -185,7 +185,7 @@ def _hint(value: Any, kinds: tuple[inspect.Type, ...]) -> str:
             if isinstance(kind, inspect.FloatType | inspect.IntType) and _is_number(value):
                 return "write the number without quotes"
             if isinstance(kind, inspect.StrType):
-                return _rule(kind)
+                return _rule(kind, value)
         return ""
     texts = any(isinstance(kind, inspect.StrType) for kind in kinds)
     integers = any(isinstance(kind, inspect.IntType) for kind in kinds)
@@ -204,9 +204,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _rule(kind: inspect.Type) -> str:
+def _rule(kind: inspect.Type, value: str = "") -> str:
     if not isinstance(kind, inspect.StrType):
         return ""
+    if kind.pattern is not None and len(value) > (kind.max_length or len(value)):
+        return f"at most {kind.max_length} characters"
     if kind.pattern is not None:
         return next(text for start, text in _PATTERNS.items() if kind.pattern.startswith(start))
     return f"between {kind.min_length or 0} and {kind.max_length} characters"
