@@ -11,6 +11,7 @@ import pytest
 from tests.runs import tokitai_here
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.source.extract import program
 from tokitai_cli.drafts import search
 from tokitai_cli.drafts.trial.attempt import OnCpu
 from tokitai_cli.drafts.writer import Writer
@@ -63,14 +64,14 @@ def test_a_fault_in_one_kernel_leaves_the_others(
 def test_a_fault_in_one_file_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = search.program_of
+    whole = program
 
     def failing(file: Path, *more: Any) -> Any:
         if file.name == "two.cu":
             raise RecursionError("too deep")
         return whole(file, *more)
 
-    monkeypatch.setattr(search, "program_of", failing)
+    monkeypatch.setattr("tokitai_cli.drafts.search.program_of", failing)
     folder = written(tmp_path, one=adds("first"), two=adds("second"), three=adds("third"))
     code, found = listed(folder)
     assert (code, [one["name"] for one in found["kernels"]]) == (70, ["first", "third"])

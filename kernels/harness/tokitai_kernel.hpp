@@ -101,7 +101,7 @@ constexpr size_t tokitai_extent = std::extent_v<T>;
 #endif
 
 // What the spec passes for a word.
-enum tokitai_passed { tokitai_buffer, tokitai_list, tokitai_scalar, tokitai_integer };
+enum tokitai_passed { tokitai_buffer, tokitai_list, tokitai_scalar, tokitai_integer, tokitai_zero };
 
 template <class P>
 constexpr bool tokitai_takes(tokitai_passed passed, tokitai::DType dtype = tokitai_bool) {
@@ -109,6 +109,7 @@ constexpr bool tokitai_takes(tokitai_passed passed, tokitai::DType dtype = tokit
     case tokitai_buffer: return tokitai::takes_buffer<P>(dtype);
     case tokitai_list: return tokitai::takes_list<P>(dtype);
     case tokitai_scalar: return tokitai::takes_scalar<P>(dtype);
+    case tokitai_zero: return tokitai::takes_integer<P>() || std::is_pointer_v<P>;
     default: return tokitai::takes_integer<P>();
   }
 }
@@ -151,6 +152,7 @@ template <class P>
 constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* place) {
   return tokitai::parameter<P>(passed == tokitai_scalar    ? tokitai::Argument::scalar
                                : passed == tokitai_integer ? tokitai::Argument::integer
+                               : passed == tokitai_zero    ? tokitai::Argument::integer
                                                            : tokitai::Argument::buffer,
                                place);
 }

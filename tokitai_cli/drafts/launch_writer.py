@@ -31,6 +31,7 @@ SHARED = re.compile(
 )
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
+_NO_ADDRESS = re.compile(r"\s*(?:\([\w\s:<>*]+\)\s*)?(?:nullptr|NULL)\s*")
 _NAMED = "  # guess: what the host's variable holds"
 _UNSAID = "  # guess: the host's launch does not say it"
 _NO_LAUNCH = "  # guess: by the kernel's text, there is no launch"
@@ -87,6 +88,7 @@ class LaunchWriter:
     sizes_of_host: dict[str, str]  # variables of its own in its grid, by what the spec calls them
     text: Indexing
     reached: str
+    nulls: set[str]
 
     @property
     def total(self) -> str:
@@ -117,8 +119,16 @@ class LaunchWriter:
         if SHARED.search(self.reached) or self.origin.seen.shared:
             shared, guess = self._shared(bool(block[1]))
             lines.append(f"        shared: {quoted(shared)}{guess}")
-        args = ", ".join(_word(self._named(one.name)) for one in self.leaves.args)
+        args = ", ".join(
+            "null" if one.name in self.nulls else _word(self._named(one.name))
+            for one in self.leaves.args
+        )
         return [*lines, f"        args: [{args}]"]
+
+    def _nulls(self) -> set[str]:
+        """Pointers that the host passes no address for."""
+        passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
+        return {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
 
     def _shared(self, guessed: bool) -> tuple[str, str]:
         """Bytes of dynamic shared memory; guessed: whether the block is a guess."""

@@ -39,7 +39,8 @@ class Writer(SuiteWriter):
         self.constants, self.guessed = subject.constants, subject.guessed
         self.reached, self.host = subject.reached, subject.host
         self._blocks, self.sizes_of_host = {}, {}
-        self.parameters = self.leaves.found
+        self.nulls = self._nulls()
+        self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
         self.sizes = [
             one
             for one in self.parameters

@@ -19,9 +19,9 @@ class KernelArg(msgspec.Struct, frozen=True):
     """One parameter as it is passed: `dtype` is that of the elements or of the value."""
 
     #: Buffer (a device pointer), list (a pointer to such pointers), scalar (by value, in `dtype`),
-    #: integer (by value, in the kernel's own type; `dtype` is empty), struct (place by place, by
-    #: value or by a pointer as the kernel has it).
-    kind: Literal["buffer", "list", "scalar", "integer", "struct"]
+    #: integer (by value, in the kernel's own type; `dtype` is empty), zero (an integer, or no address
+    #: for a pointer), struct (place by place, by value or by a pointer as the kernel has it).
+    kind: Literal["buffer", "list", "scalar", "integer", "zero", "struct"]
     dtype: str
     fields: tuple[tuple[str, KernelArg], ...] = ()
 
@@ -71,4 +71,4 @@ def _arg(variant: Variant, arg: Expression) -> KernelArg:
     if name in variant.structs:
         fields = leaves_of(variant.structs[name])
         return KernelArg("struct", "", tuple((at, _arg(variant, one)) for at, one in fields))
-    return KernelArg("integer", "")
+    return KernelArg("zero" if arg == 0 else "integer", "")

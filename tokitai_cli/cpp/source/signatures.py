@@ -57,10 +57,12 @@ class Parameter(msgspec.Struct, frozen=True):
         return self.kind == "scalar" and any("int" in one or one == "bool" for one in self.dtypes)
 
     def takes(self, kind: str, dtype: str) -> bool:
-        """Whether a buffer, list, scalar, struct or integer may be passed for it, of that dtype."""
+        """Whether a buffer, list, scalar, struct, integer or zero of that dtype may be passed for it."""
         scalar = not self.pointers and (
             self.kind != "scalar" or (self.integer if kind == "integer" else dtype in self.dtypes)
         )
+        if kind == "zero":
+            return bool(self.pointers) or self.kind == "unknown" or self.takes("integer", dtype)
         array = self.kind == "array" and (not self.dtypes or dtype in self.dtypes)
         return {
             "buffer": self.kind in {"unknown", "structs"} or array,

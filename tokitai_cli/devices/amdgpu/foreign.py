@@ -50,12 +50,14 @@ def _words(kernel: Kernel, entry: KernelEntry, place: str) -> Iterator[Word]:
     for index, (arg, at, parameter) in enumerate(zip(entry.args, given, known, strict=True)):
         is_pointer = at.value_kind == "global_buffer"
         size = DTYPES[arg.dtype].nbytes if arg.kind == "scalar" else at.size
-        fits = is_pointer == (arg.kind in {"buffer", "list"}) and size == at.size
+        fits = (
+            arg.kind == "zero" or is_pointer == (arg.kind in {"buffer", "list"})
+        ) and size == at.size
         if not fits or parameter.kind == "struct":
             raise UntranslatedError(
                 f"{kernel.title} takes {parameter.text} of {at.size} bytes on this processor, and the "
                 f"spec passes a {arg.kind}",
                 where=Location(key=f"{place}.args[{index}]"),
             )
-        kind = "buffer" if is_pointer else arg.kind
+        kind = "integer" if arg.kind == "zero" else "buffer" if is_pointer else arg.kind
         yield Word(kind, str(index), at.offset, at.size, *limits(parameter))

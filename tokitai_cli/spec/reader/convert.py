@@ -34,13 +34,50 @@ _EXAMPLE = "docs/spec.md has a whole example"
 def to_spec(document: Document) -> Spec:
     """Convert to the structs; raises SpecError at the first key or value that does not fit."""
     _check_schema(document)
+    root = without_nulls(document.root)
     try:
-        return msgspec.convert(document.root, Spec)
+        return msgspec.convert(root, Spec)
     except msgspec.ValidationError as error:
         message = str(error)
     # msgspec names neither the key of a mapping nor a line: look for the fault ourselves.
-    _explain(document, (), document.root, _types())
+    _explain(document, (), root, _types())
     raise document.fault((), message, _EXAMPLE)
+
+
+def without_nulls(root: Any) -> Any:
+    """The root with 0 for every `null` among the arguments of launches and the fields of structs.
+
+    What is passed for a pointer is 0 there; that it is one, signatures tell.
+    """
+    variants = root.get("variants") if isinstance(root, dict) else None
+    if not isinstance(variants, dict):
+        return root
+    return {**root, "variants": {name: _variant(one) for name, one in variants.items()}}
+
+
+def _variant(variant: Any) -> Any:
+    if not isinstance(variant, dict):
+        return variant
+    changed = dict(variant)
+    if "structs" in variant:
+        changed["structs"] = _zeros(variant["structs"])
+    if isinstance(variant.get("launches"), list):
+        changed["launches"] = [
+            {**one, "args": _zeros(one["args"])}
+            if isinstance(one, dict) and isinstance(one.get("args"), list)
+            else one
+            for one in variant["launches"]
+        ]
+    return changed
+
+
+def _zeros(value: Any) -> Any:
+    """A list or mapping with 0 for null at every depth; `null` in place of all of it stays."""
+    if isinstance(value, dict):
+        return {name: 0 if one is None else _zeros(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [0 if one is None else _zeros(one) for one in value]
+    return value
 
 
 def _check_schema(document: Document) -> None:

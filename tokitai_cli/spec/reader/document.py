@@ -39,6 +39,16 @@ class Document(msgspec.Struct, frozen=True):
         """Error at `path`, to be raised by the caller."""
         return SpecError(message, where=self.where(path, at_key=at_key), hint=hint)
 
+    def value(self, path: KeyPath) -> Any:
+        """The value at `path`; None too where there is none."""
+        found = self.root
+        for step in path:
+            if isinstance(found, dict):
+                found = found.get(step)
+            else:
+                found = found[step] if isinstance(found, list) and isinstance(step, int) else None
+        return found
+
     def given(self, path: KeyPath) -> bool:
         """Whether the file itself has a value at `path`."""
         return path in self.values

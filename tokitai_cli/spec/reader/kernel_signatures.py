@@ -202,7 +202,8 @@ def _misfit(
     place: str,
 ) -> SpecError | None:
     for index, (argument, known) in enumerate(zip(launch.args, parameters, strict=True)):
-        wanted = _unfit(variant, argument, known)
+        null = document.value((*path, "args", index)) is None
+        wanted = _no_pointer(known) if null else _unfit(variant, argument, known)
         if wanted:
             message = f"the spec passes {wanted}; the parameter of `{kernel}` is `{known.text}`"
             hint = place
@@ -232,13 +233,21 @@ def _misfit_field(
             message = f"`{one.type}` has no field `{at[-1]}`"
             hint = near(str(at[-1]), one.names)
             return document.fault(at, message, hint, at_key=True)
-        wanted = _unfit(variant, one.value, one.field) if one.field is not None else ""
+        wanted = ""
+        if one.field is not None:
+            null = document.value(at) is None
+            wanted = _no_pointer(one.field) if null else _unfit(variant, one.value, one.field)
         if one.field is not None and wanted:
             message = (
                 f"the spec puts {wanted} there; the field of `{one.type}` is `{one.field.text}`"
             )
             return document.fault(at, message, "give what the field takes")
     return None
+
+
+def _no_pointer(known: Parameter) -> str:
+    """That no address is passed, where the parameter is known to be no pointer; else empty."""
+    return "" if known.pointers or known.kind == "unknown" else "`null`, no address"
 
 
 def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
@@ -258,7 +267,7 @@ def _unfit(variant: Variant, argument: str | int, known: Parameter) -> str:
     elif name in variant.lists:
         kind, dtype, told = "list", "", "a list of arrays"
     else:
-        kind, dtype, told = "integer", "", "an integer"
+        kind, dtype, told = "zero" if argument == 0 else "integer", "", "an integer"
     return "" if known.takes(kind, dtype) else f"`{argument}`, {told}"
 
 
