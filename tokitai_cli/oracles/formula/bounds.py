@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.parts import BLOCK, Floats
+from tokitai_cli.oracles.formula.parts import BLOCK, Floats, nearest
 from tokitai_cli.oracles.formula.precision import TOP
 from tokitai_cli.oracles.formula.tracked import Tracked
 
@@ -44,6 +44,25 @@ def bounds(a: Tracked) -> Bounds:
     if n is None and a.choices is None and lo.min(initial=0) > -TOP and hi.max(initial=0) < TOP:
         return _plain(a)
     return _any(a)
+
+
+def bracketed(told: Bounds) -> Bounds:
+    """The bounds of a float32 output: both floats around the reference are right where it is inexact.
+
+    A value that is exact by proof, which has no error on either side, stays the only one.
+    """
+    with np.errstate(all="ignore"):
+        near = nearest(told.reference)
+        inexact = (told.error_below > 0) | (told.error_above > 0)
+        inexact &= (near != told.reference) & np.isfinite(near)
+        if not inexact.any():
+            return told
+        single = near.astype(np.float32)
+        down = np.where(near < told.reference, near, np.nextafter(single, np.float32(-np.inf)))
+        up = np.where(near > told.reference, near, np.nextafter(single, np.float32(np.inf)))
+        sides = ((told.reference - down, told.error_below), (up - told.reference, told.error_above))
+        below, above = (np.where(inexact, np.fmax(away, own), own) for away, own in sides)
+    return told._replace(error_below=below, error_above=above)
 
 
 def _plain(a: Tracked) -> Bounds:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.precision import NORMAL, U, current
+from tokitai_cli.oracles.formula.precision import NORMAL, STEP, TOP, U, current
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.uint8]
@@ -23,6 +23,8 @@ Flags = NDArray[np.uint8]
 NEVER, MAYBE, SURELY = 0, 1, 2
 # Float64 results are one rounding off themselves.
 OWN = 2.0**-52
+# One rounding, and what products of several lose of their sum.
+_ROUNDING = U * (1 + 2.0**-20)
 # Elements of a block: its temporaries stay in the second-level cache.
 BLOCK = 1 << 15
 
@@ -77,13 +79,15 @@ def flags(maybe: NDArray[np.bool_], surely: NDArray[np.bool_]) -> Flags | None:
 def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = None) -> Parts:
     """One rounding to float32 or none, and `extra` further ones of relative size u.
 
-    The ends were computed in float64 and move outward by that first. `exact`: elements whose result
-    needed no rounding.
+    Both ends move outward by u of themselves, which is a rounding in either direction: a kernel may
+    come to the result by another form of the formula, whose roundings go the other way. They were
+    computed in float64, whose own error is added. No rounding changes a sign. `exact`: elements whose
+    result needed no rounding.
     """
     v, lo, hi, n = part
     relative = OWN + extra * U
     low, high = lo - relative * np.abs(lo), hi + relative * np.abs(hi)
-    down, up = np.fmin(nearest(low), low), np.fmax(nearest(high), high)
+    down, up = _lowered(low), -_lowered(-high)
     if not part.finite:  # infinity minus infinity above
         down, up = np.fmin(down, lo), np.fmax(up, hi)
     if current().flush_to_zero:
@@ -92,6 +96,15 @@ def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = N
     if exact is not None:
         down, up = np.where(exact, lo, down), np.where(exact, hi, up)
     return Parts(v, down, up, n)
+
+
+def _lowered(low: Floats) -> Floats:
+    """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
+    down: Floats = low - np.maximum(_ROUNDING * np.abs(low), STEP / 2)
+    down = np.where(low >= 0, np.maximum(down, 0.0), down)
+    if float(low.min(initial=0.0)) <= -TOP:
+        down = np.where(low <= -TOP, -np.inf, down)
+    return down
 
 
 def operated(part: Parts, exact: NDArray[np.bool_] | None, extra: float = 0.0) -> Parts:

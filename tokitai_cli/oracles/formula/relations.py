@@ -166,10 +166,17 @@ def divided(a: Tracked, b: Tracked) -> Tracked:
         array, axes = a.known.sum_of
         if float(b.parts.v.flat[0]) == math.prod(array.shape[i] for i in axes):
             part = result.parts
-            if current().welford and array.parts.point:
+            if current().welford and not _of_variance(array):
                 part = welford.mean(part, array.parts, axes)
-            return Tracked(part, Known(mean_of=a.known.sum_of))
+            # Without the reduced axes it may be subtracted along others.
+            kept = result.ndim == array.ndim
+            return Tracked(part, Known(mean_of=a.known.sum_of) if kept else NOTHING_KNOWN)
     return result
+
+
+def _of_variance(a: Tracked) -> bool:
+    """Whether the array is that of the squares of distances from a mean, whose sum has its own rule."""
+    return a.known.square_of is not None and a.known.square_of.known.centred is not None
 
 
 def multiplied(a: Tracked, b: Tracked) -> Tracked:

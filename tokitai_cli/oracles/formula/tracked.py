@@ -331,10 +331,11 @@ def axes_of(a: Tracked | Decision, axis: Any) -> tuple[int, ...]:
 
 
 def dropped(a: Tracked, axes: tuple[int, ...], keepdims: bool) -> Tracked:
-    """Leave out the reduced axes, unless they are to be kept."""
+    """Leave out the reduced axes, unless they are to be kept; a sum stays known as one."""
     if keepdims or not axes:
         return a
-    return Tracked(a.moved(lambda array: np.squeeze(array, axis=axes)).parts)
+    part = a.moved(lambda array: np.squeeze(array, axis=axes)).parts
+    return Tracked(part, Known(sum_of=a.known.sum_of))
 
 
 def certain_index(key: Any) -> Any:

@@ -33,6 +33,8 @@ Function = Callable[[Floats], Floats]
 
 # numpy's own float64 functions are within a few ulp of their format.
 _NUMPYS = 8 * OWN
+# How far tanh and erf are from 1 at most in their tails, where float64 has 1: 1 - tanh is not 0 there.
+_TAIL = 2.0**-52
 
 
 class Monotone(msgspec.Struct, frozen=True):
@@ -46,7 +48,7 @@ class Monotone(msgspec.Struct, frozen=True):
     most: float = math.inf
     #: Arguments whose result is exact.
     exact: tuple[float, ...] = ()
-    #: From +-flat on the result is least and most.
+    #: From +-flat on the result is within _TAIL of least and most.
     flat: float = math.inf
     #: A result below the normal numbers may be 0 (the hardware's own exponential does that).
     flushes: bool = False
@@ -70,8 +72,8 @@ class Monotone(msgspec.Struct, frozen=True):
             down = np.where(inside[0] == x, low, down)
             up = np.where(inside[1] == x, high, up)
         if self.flat < math.inf:
-            down = np.where(a.lo >= self.flat, low, down)
-            up = np.where(a.hi <= -self.flat, high, up)
+            down = np.where(a.lo >= self.flat, low - _TAIL, down)
+            up = np.where(a.hi <= -self.flat, high + _TAIL, up)
         return Parts(v, np.fmin(down, low), np.fmax(up, high), n)
 
     def _off(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:

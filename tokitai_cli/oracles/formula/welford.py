@@ -44,20 +44,27 @@ def _steps(x: Floats, axes: Axes) -> tuple[int, float, float]:
 
 
 def mean(part: Parts, x: Parts, axes: Axes) -> Parts:
-    """The mean `part` of the numbers x. One of infinities may become NaN with the next update."""
+    """The mean `part` of x. One of infinities may become NaN with the next update.
+
+    Where x has errors the mean lies between those of its ends, and M1 and v are taken at the end that is
+    farther from 0.
+    """
+    current().applied_rules.add("mean")
     steps, rounds, factor = _steps(x.v, axes)
     shape = part.v.shape
     with np.errstate(all="ignore"):
-        size = np.abs(x.v).mean(axis=axes).reshape(shape)
-        own = _gamma(4) * np.sqrt(2 * (1 + rounds) * x.v.var(axis=axes).reshape(shape))
-        off = factor * (_compound(steps, 2) * size + own)
-        infinite = np.isinf(part.v)
-        lo = np.where(infinite, -np.inf, part.v - off)
-        hi = np.where(infinite, np.inf, part.v + off)
+        far = np.abs(x.v) if x.point else np.maximum(np.abs(x.lo), np.abs(x.hi))
+        spread = x.v.var(axis=axes) if x.point else np.square(far).mean(axis=axes)
+        own = _gamma(4) * np.sqrt(2 * (1 + rounds) * spread.reshape(shape))
+        off = factor * (_compound(steps, 2) * far.mean(axis=axes).reshape(shape) + own)
+        infinite = np.isinf(part.v) | ~np.isfinite(off)
+        low, high = (end.mean(axis=axes).reshape(shape) for end in (x.lo, x.hi))
+        lo = np.where(infinite, -np.inf, np.fmin(low, part.v) - off)
+        hi = np.where(infinite, np.inf, np.fmax(high, part.v) + off)
     if not infinite.any():
         return Parts(part.v, lo, hi, part.n)
     flag = np.zeros(shape, np.uint8) if part.n is None else part.n
-    return Parts(part.v, lo, hi, np.where(infinite, np.uint8(1), flag))
+    return Parts(part.v, lo, hi, np.where(infinite, np.maximum(flag, np.uint8(1)), flag))
 
 
 def variance(part: Parts, away: Tracked, axes: Axes) -> Parts:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.oracles.formula.bounds import Bounds, bounds
+from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed
 from tokitai_cli.oracles.formula.double import Double, double
 from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
 from tokitai_cli.oracles.formula.precision import Precision, allowing
@@ -118,10 +118,10 @@ def _bounded(
     if floats:
         with allowing(precision):
             result = asked.call(known_input)
-        if precision.welford and "variance" not in precision.applied_rules:
+        if precision.welford and not precision.applied_rules:
             raise ReductionError(
-                "the formula has no bound for the reduction welford: it takes no variance of an input;"
-                " write ((x - x.mean(...)) ** 2).mean(...) or x.var(...), or claim a tree",
+                "the formula has no bound for the reduction welford: it takes no mean or variance;"
+                " write x.mean(...), x.var(...) or ((x - x.mean(...)) ** 2).mean(...), or claim a tree",
                 "reduction",
             )
         for name in result:
@@ -130,7 +130,7 @@ def _bounded(
             elif name not in wanted.outputs:
                 found[name] = {"reference": np.asarray(0.0)}  # the caller says that there is none
         if wanted.probable:
-            _add_probable(found, asked, precision)
+            _add_probable(found, asked, wanted.outputs, precision)
     wide = [name for name in names if name not in floats]
     if wide:
         with allowing(precision):
@@ -145,7 +145,7 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
         value = track(value)
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
-    told = bounds(track(value))
+    told = _told(value, dtype)
     parts: Parts = {"reference": told.reference}
     if _alike(told):
         parts["error"] = told.error
@@ -154,6 +154,12 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
     if told.may_be_nan.any():
         parts["may_be_nan"] = told.may_be_nan
     return parts
+
+
+def _told(value: Any, dtype: str) -> Bounds:
+    """The bounds of a float output in front of its last rounding; float32 has none."""
+    told = bounds(track(value))
+    return bracketed(told) if dtype == "float32" else told
 
 
 def _alike(told: Bounds) -> bool:
@@ -212,10 +218,11 @@ def _wide_parts(value: Any) -> Parts:
     return {"reference": value.pair.high, "error": value.off, "low": value.pair.low}
 
 
-def _add_probable(found: dict[str, Parts], asked: FormulaCall, precision: Precision) -> None:
+def _add_probable(
+    found: dict[str, Parts], asked: FormulaCall, dtypes: Mapping[str, str], precision: Precision
+) -> None:
     with allowing(msgspec.structs.replace(precision, probable=True)):
         result = asked.call(known_input)
     for name, parts in found.items():
         if name in result and parts.keys() & {"error", "error_below"}:
-            told: Bounds = bounds(track(result[name]))
-            parts["error_probable"] = told.error
+            parts["error_probable"] = _told(result[name], dtypes[name]).error
