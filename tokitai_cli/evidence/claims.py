@@ -69,7 +69,7 @@ def _numerical_agreement(evidence: Evidence) -> GateRecord:
     obstacle = _not_all(evidence)
     if not obstacle and evidence.verdict is not Verdict.VERIFIED:
         obstacle = f"the run is {evidence.verdict}: {evidence.reason}"
-    count = len(_verified(evidence.cases))
+    count = len(_verified(case for case in evidence.cases if not case.vacuous))
     return _gate(
         "numerical-agreement",
         obstacle,

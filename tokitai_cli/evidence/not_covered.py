@@ -11,6 +11,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import number, plural
 from tokitai_cli.evidence.queries import NOT_COVERED, magnitude
 from tokitai_cli.evidence.survivors import survivors_of
+from tokitai_cli.evidence.vacuity import few_judged
 
 _Place = tuple[str, str, str]
 _SHOWN = 6
@@ -48,6 +49,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
     )
     yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
     yield from _not_finite(pairs)
+    yield from _few(pairs)
     yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
@@ -95,6 +97,17 @@ def _not_finite(pairs: _Pairs) -> Iterator[str]:
             f"NaN or infinity is right at more than a tenth of the elements in "
             f"{plural(len(many), 'case')} of finite inputs, at most {most} of {of} ({case_id}): "
             "numbers are judged at the others alone"
+        )
+
+
+def _few(pairs: _Pairs) -> Iterator[str]:
+    """Cases in which less than half of the output is judged."""
+    found = [(few, case) for case, one in pairs if (few := few_judged(one)) is not None]
+    if found:
+        (judged, size), case = min(found, key=lambda one: one[0][0] / one[0][1])
+        yield (
+            f"{plural(len(found), 'case')} judge less than half of the elements, at worst {judged} of "
+            f"{size} ({case.id}): they support no numerical agreement"
         )
 
 

@@ -1,7 +1,8 @@
 """Vacuity: whether the checks of a group of cases could have refuted each wrong output.
 
 A group is what shares variant, output, shape and device; its cases differ in profile and seed. A case
-whose checks reject nothing but what every check rejects is vacuous by itself.
+whose checks reject nothing but what every check rejects is vacuous by itself, and so is one with an
+output of which less than half is judged.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 
 from tokitai_cli.core.model.case import NON_FINITE
 from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
-from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
+from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord, OutputRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence.survivors import survivors_of
 
@@ -108,48 +109,89 @@ def mark_vacuous(cases: Sequence[CaseRecord], groups: Sequence[GroupRecord]) -> 
     Inconclusive: of a group in which some mutant kind was accepted and rejected by none of its
     cases, or was nowhere far enough from the reference to be told. Vacuous: a case that rejects no
     mutant but NaN, infinity and the anchor, where others of its group reject the rest: without them
-    it would be inconclusive, since zeros are a mutant of every output. Inconclusive too: a product
-    judged on a sample, where no verified case of its group proves the whole.
+    it would be inconclusive, since zeros are a mutant of every output. Vacuous, too: a case with an
+    output of which less than half is judged, where another of its group judges it; inconclusive where
+    none does, as is a product judged on a sample that no verified case of its group proves.
     """
-    whole = {
-        _key(case, output.name)
+    verified = [
+        (case, output)
         for case in cases
         for output in case.outputs
-        if case.verdict is Verdict.VERIFIED and (output.sample is None or output.sample.proof)
+        if case.verdict is Verdict.VERIFIED
+    ]
+    whole = {
+        _key(case, output.name)
+        for case, output in verified
+        if output.sample is None or output.sample.proof
     }
+    judged = {_key(case, output.name) for case, output in verified if few_judged(output) is None}
     faults: dict[Key, list[GroupRecord]] = {}
     for group in groups:
         if group.status in ("accepted", "never-eligible"):
             faults.setdefault(_group_key(group), []).append(group)
     settled = []
     for case in cases:
-        outputs = dict.fromkeys(mutant.output for mutant in case.mutants)
-        found = [
-            one
-            for output in outputs
-            for one in faults.get(_key(case, output), [])
-            if one.profile in ("", case.profile)
-        ]
-        sampled = [one for one in case.outputs if _key(case, one.name) not in whole]
-        if case.verdict is Verdict.VERIFIED and sampled:
-            reason = _SAMPLED.format(sampled[0].name)
+        lacks, empty = "", ""
+        if case.verdict is Verdict.VERIFIED:
+            lacks = _lacks(cases, case, (whole, judged, faults))
+            empty = "" if lacks else _proves_nothing(case)
+        if lacks:
             settled.append(
                 msgspec.structs.replace(
-                    case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
+                    case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=lacks
                 )
             )
-        elif case.verdict is Verdict.VERIFIED and found:
-            reason = _reason(found) + _others(cases, case)
-            settled.append(
-                msgspec.structs.replace(
-                    case, verdict=Verdict.INCONCLUSIVE, stage=Stage.COMPARE, reason=reason
-                )
-            )
-        elif case.verdict is Verdict.VERIFIED and case.mutants and not _tells(case):
-            settled.append(msgspec.structs.replace(case, vacuous=True, reason=_VACUOUS))
+        elif empty:
+            settled.append(msgspec.structs.replace(case, vacuous=True, reason=empty))
         else:
             settled.append(case)
     return settled
+
+
+def _lacks(
+    cases: Sequence[CaseRecord],
+    case: CaseRecord,
+    known: tuple[set[Key], set[Key], dict[Key, list[GroupRecord]]],
+) -> str:
+    """What no case of the group shows, though it should; known: see `settle`."""
+    whole, judged, faults = known
+    for output in case.outputs:
+        if _key(case, output.name) not in whole:
+            return _SAMPLED.format(output.name)
+    for output in case.outputs:
+        if _key(case, output.name) not in judged:
+            return _of_few(output)
+    found = [
+        one
+        for output in dict.fromkeys(mutant.output for mutant in case.mutants)
+        for one in faults.get(_key(case, output), [])
+        if one.profile in ("", case.profile)
+    ]
+    return _reason(found) + _others(cases, case) if found else ""
+
+
+def _proves_nothing(case: CaseRecord) -> str:
+    """Why the case says nothing that others of its group do not; empty where it does."""
+    few = [output for output in case.outputs if few_judged(output) is not None]
+    if few:
+        return _of_few(few[0])
+    return _VACUOUS if case.mutants and not _tells(case) else ""
+
+
+def few_judged(output: OutputRecord) -> tuple[int, int] | None:
+    """How many elements of an output are judged, and of how many: where it is less than half of them."""
+    sample = output.sample
+    size = output.elements if sample is None else sample.rows * sample.columns
+    judged = size - output.unjudged
+    return (judged, size) if 2 * judged < size else None
+
+
+def _of_few(output: OutputRecord) -> str:
+    judged, size = few_judged(output) or (0, 0)
+    return (
+        f"{output.name}: {judged} of {size} elements are judged; of the others the reference is NaN or"
+        " overflows, or an intermediate may, so that their values pass"
+    )
 
 
 def _tells(case: CaseRecord) -> bool:

@@ -49,6 +49,7 @@ def reference_target(
         refine=expectation.refine,
         low=None if expectation.low is None else np.asarray(expectation.low).reshape(-1),
         may_be_nan=None if expectation.may_be_nan is None else expectation.may_be_nan.reshape(-1),
+        unbounded=None if expectation.unbounded is None else expectation.unbounded.reshape(-1),
         allowed=None if expectation.allowed is None else _choices(expectation.allowed),
     )
     _check_constant(target)

@@ -109,7 +109,9 @@ def judged_by_checks(
     )
     given = (excused, refined[0])
     mutants = try_mutants(reference, replayed, summary, expectation, checks, given)
-    record = judged.record
+    # Infinities alone are no numbers that agree.
+    unjudged = summary.unjudged if summary.finite else reference.size
+    record = msgspec.structs.replace(judged.record, unjudged=unjudged)
     if expectation.own:
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
     if expectation.own or case.variant.by_formula:

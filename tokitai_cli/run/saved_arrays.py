@@ -27,6 +27,7 @@ EXPECTED = {
     "low": "low",
     "unwritten": "may_be_unwritten",
     "nan": "may_be_nan",
+    "unbounded": "unbounded",
     "allowed": "allowed",
 }
 # The bound that one repetition's other outputs leave (bound-chained) stands with its number.

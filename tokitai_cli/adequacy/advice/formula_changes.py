@@ -12,10 +12,12 @@ from tokitai_cli import judge
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
 from tokitai_cli.adequacy.advice.score import cases_of, judged
-from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec
 from tokitai_cli.core.model.draws import CANDIDATES
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
+from tokitai_cli.core.numerics import round_to
 from tokitai_cli.evidence.not_covered import NON_FINITE
 from tokitai_cli.evidence.survivors import survivors_of
 from tokitai_cli.run.prepare import Prepared
@@ -68,12 +70,22 @@ def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
     for name, told in ready.expectations.items():
         written = {**case.variant.outputs, **case.variant.inout}
         if told.reference.size and not written[name].non_finite:
-            share = 1 - np.count_nonzero(np.isfinite(told.reference)) / told.reference.size
+            share = 1 - _numbers(told, written[name].dtype) / told.reference.size
             if share > NON_FINITE:
                 said = (
-                    f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite on the profile "
+                    f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be,"
+                    " on the profile "
                 )
                 yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
+
+
+def _numbers(told: Expectation, dtype: str) -> int:
+    """Elements of an output that are numbers in its dtype, and whose bound says what they are."""
+    values = told.reference
+    finite = np.isfinite(round_to(values, dtype) if dtype in FORMATS else values)
+    for mask in (told.may_be_nan, told.unbounded):
+        finite = finite if mask is None else finite & ~mask
+    return int(np.count_nonzero(finite))
 
 
 def _wrong(judgement: judge.Judgement) -> Iterator[ChangesRecord]:

@@ -233,6 +233,9 @@ class Expectation(msgspec.Struct, frozen=True):
     may_be_unwritten: NDArray[np.bool_] | None = None
     #: Elements that may be NaN as well as within the error, or None.
     may_be_nan: NDArray[np.bool_] | None = None
+    #: Elements whose error says little of their value, such as where an intermediate may overflow and
+    #: 0 comes out; or None. They are compared, and count as not judged.
+    unbounded: NDArray[np.bool_] | None = None
     #: Further values that are right for an integer output, (choices, *shape), or None.
     allowed: NDArray[Any] | None = None
     #: Number of terms of the reduction behind each element (0: not a reduction, None: not known).

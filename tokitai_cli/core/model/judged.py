@@ -170,7 +170,9 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
     unwritten: elements that the oracle lets stay as they were, and that did: nothing judged them.
-    may_be_nan: elements at which NaN passes too. choices: integer elements of which several values pass.
+    may_be_nan: elements at which NaN passes too. unjudged: elements whose value the reference does not
+    tell: it is NaN, overflows, may be NaN, has no bound, or one that an overflow on the way leaves; all
+    where none of them is finite. choices: integer elements of which several values pass.
     sample: what was judged of it, where that is not the whole.
     structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
     """
@@ -188,6 +190,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     sha256: list[str] = []
     unwritten: int = 0
     may_be_nan: int = 0
+    unjudged: int = 0
     choices: int = 0
     own_bound: BoundRecord | None = None
     sample: SampleRecord | None = None

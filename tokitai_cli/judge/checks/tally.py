@@ -212,6 +212,8 @@ class Summary(msgspec.Struct):
     """What the mutants need to know of the whole reference, over its must-be-finite elements."""
 
     finite: int = 0
+    #: Elements whose value the reference does not tell.
+    unjudged: int = 0
     total: float = 0.0
     squares: float = 0.0
     #: Flat position of the smallest bound, -1 where no element must be finite.
@@ -221,16 +223,18 @@ class Summary(msgspec.Struct):
 
     def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
         """Take in one chunk of the reference; `skip` leaves elements out."""
-        if chunk.may_be_nan is not None:
-            skip = chunk.may_be_nan if skip is None else skip | chunk.may_be_nan
+        told = chunk.shown_only
         reference = np.asarray(chunk.reference, dtype=np.float64)
         bound = chunk.bound_or_ulps
-        if chunk.classes is None and skip is None:
+        if chunk.classes is None and skip is None and told is None:
             self.finite += reference.size
         else:
-            finite = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
+            taken = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
+            finite = taken if told is None else taken & told
             if chunk.classes is not None:
-                finite &= chunk.classes == MUST_BE_FINITE
+                finite = finite & (chunk.classes == MUST_BE_FINITE)
+            # An infinity of the reference itself is one value, and no other is right.
+            self.unjudged += int(np.count_nonzero(taken & ~finite & ~np.isinf(reference)))
             if not finite.any():
                 return
             reference = np.where(finite, reference, 0.0)

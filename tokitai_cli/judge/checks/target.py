@@ -54,6 +54,7 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
     low: NDArray[np.float64] | None = None
     may_be_nan: NDArray[np.bool_] | None = None
+    unbounded: NDArray[np.bool_] | None = None
     allowed: NDArray[Any] | None = None
     #: See BufferPlan.
     constant: float | None = None
@@ -130,6 +131,13 @@ class Chunk:
     def may_be_nan(self) -> NDArray[np.bool_] | None:
         """Where NaN is right as well as a number."""
         return None if self.target.may_be_nan is None else self.target.may_be_nan[self.where]
+
+    @property
+    def told(self) -> NDArray[np.bool_] | None:
+        """Where the oracle tells the value: the bound is one, and no NaN passes; None for everywhere."""
+        masks = (self.target.may_be_nan, self.target.unbounded)
+        given = [mask[self.where] for mask in masks if mask is not None]
+        return ~np.logical_or.reduce(given) if given else None
 
     @cached_property
     def choices(self) -> list[NDArray[Any]]:

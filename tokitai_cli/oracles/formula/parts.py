@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.precision import NORMAL, STEP, TOP, U, current
+from tokitai_cli.oracles.formula.precision import NORMAL, OVERFLOW, STEP, U, current
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.uint8]
@@ -102,8 +102,10 @@ def _lowered(low: Floats) -> Floats:
     """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
     down: Floats = low - np.maximum(_ROUNDING * np.abs(low), STEP / 2)
     down = np.where(low >= 0, np.maximum(down, 0.0), down)
-    if float(low.min(initial=0.0)) <= -TOP:
-        down = np.where(low <= -TOP, -np.inf, down)
+    ceiling = current().ceiling
+    if float(low.min(initial=0.0)) <= -ceiling:
+        current().applied_rules.add(OVERFLOW)
+        down = np.where(low <= -ceiling, -np.inf, down)
     return down
 
 

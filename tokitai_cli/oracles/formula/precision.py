@@ -24,6 +24,8 @@ STEP = 2 * SINGLE.half_smallest
 NORMAL = SINGLE.smallest_normal
 # Least magnitude that rounds to infinity.
 TOP = SINGLE.overflow
+# In `Precision.seen`: an intermediate may overflow where float64 does not.
+OVERFLOW = "overflow"
 # Confidence of the probabilistic form: N. J. Higham, T. Mary, SIAM J. Sci. Comput. 41(5), 2019, (2.8).
 LAMBDA = 10.0
 
@@ -74,6 +76,8 @@ class Precision(msgspec.Struct, frozen=True):
     applied_rules: set[str] = msgspec.field(default_factory=set)
     #: What a kernel stored, by output, for `stored(x, output=...)`.
     outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    #: Nothing overflows, as if exponents had no end: what differs then is owed to an overflow.
+    unlimited: bool = False
 
     def ulp(self, name: str) -> float:
         """Error of a function in ulp."""
@@ -101,7 +105,12 @@ class Precision(msgspec.Struct, frozen=True):
     @property
     def top(self) -> float:
         """Least magnitude at which a partial sum becomes infinite."""
-        return FORMATS[self.accumulate].overflow
+        return math.inf if self.unlimited else FORMATS[self.accumulate].overflow
+
+    @property
+    def ceiling(self) -> float:
+        """Least magnitude at which the result of an operation becomes infinite."""
+        return math.inf if self.unlimited else TOP
 
 
 _CURRENT: contextvars.ContextVar[Precision] = contextvars.ContextVar(

@@ -17,7 +17,7 @@ from tokitai_cli.oracles.formula.parts import (
     exactly,
     flags,
 )
-from tokitai_cli.oracles.formula.precision import current
+from tokitai_cli.oracles.formula.precision import OVERFLOW, current
 from tokitai_cli.oracles.formula.reductions import OWN, quantum, sums_exactly, total
 
 # Terms from which one more rounding of each is nothing, and exact sums are looked for among a few.
@@ -126,6 +126,7 @@ def _around(value: Floats, error: Floats | None, size: Floats) -> Parts:
     top = current().top
     if not value.size or float(size.max()) + (0.0 if error is None else float(error.max())) < top:
         return exactly(value) if error is None else Parts(value, value - error, value + error)
+    current().applied_rules.add(OVERFLOW)
     error = np.zeros(value.shape) if error is None else error
     over, under = (size + value) / 2 + error >= top, (size - value) / 2 + error >= top
     lo, hi = np.where(under, -np.inf, value - error), np.where(over, np.inf, value + error)

@@ -28,7 +28,7 @@ from tokitai_cli.oracles.formula.parts import (
     flags,
     largest_flag,
 )
-from tokitai_cli.oracles.formula.precision import current
+from tokitai_cli.oracles.formula.precision import OVERFLOW, current
 
 # Of float64 sums and products, which are off themselves by at most n 2^-53 times the sum of magnitudes.
 OWN = 2.0**-53
@@ -176,6 +176,8 @@ def settled(sums: Sums, gamma: Any, count: Any) -> Parts:
     lo, hi = sums.lo - error, sums.hi + error
     over = sums.plus * (1 + gamma) >= top  # partial sums may run over
     under = sums.minus * (1 + gamma) >= top
+    if bool((over | under).any()):
+        current().applied_rules.add(OVERFLOW)
     may_plus, may_minus = sums.may_plus | over, sums.may_minus | under
     n = largest_flag(
         sums.n if sums.n.any() else None,

@@ -27,7 +27,7 @@ from tokitai_cli.oracles.formula.parts import (
     operated,
     rounded,
 )
-from tokitai_cli.oracles.formula.precision import NORMAL, STEP, TOP, U, current
+from tokitai_cli.oracles.formula.precision import NORMAL, OVERFLOW, STEP, U, current
 
 Function = Callable[[Floats], Floats]
 
@@ -81,8 +81,11 @@ class Monotone(msgspec.Struct, frozen=True):
         relative, least = (2 * ulps + 1) * U + _NUMPYS, (ulps + 0.5) * STEP
         down = low - (relative * np.abs(low) + least)
         up = high + (relative * np.abs(high) + least)
-        down = np.where(np.isfinite(low), np.minimum(down, TOP), low)
-        up = np.where(np.isfinite(high) & (up < TOP), up, np.where(up >= TOP, np.inf, high))
+        ceiling = current().ceiling
+        if float(up.max(initial=0.0)) >= ceiling:
+            current().applied_rules.add(OVERFLOW)
+        down = np.where(np.isfinite(low), np.minimum(down, ceiling), low)
+        up = np.where(np.isfinite(high) & (up < ceiling), up, np.where(up >= ceiling, np.inf, high))
         if self.flushes or current().flush_to_zero:
             down = np.where((down < NORMAL) & (down > 0), 0.0, down)
         return np.maximum(down, self.least), np.minimum(up, self.most)

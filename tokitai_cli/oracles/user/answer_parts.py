@@ -59,6 +59,7 @@ def expectation(plan: BufferPlan, given: Mapping[str, NDArray[Any]]) -> Expectat
         error_above=above,
         may_be_unwritten=parts.get("may_be_unwritten"),
         may_be_nan=parts.get("may_be_nan"),
+        unbounded=parts.get("unbounded"),
         allowed=parts.get("allowed"),
         low=parts.get("low"),
         terms=None,
@@ -179,6 +180,7 @@ _CHECKS: dict[str, Callable[[BufferPlan, str, NDArray[Any], NDArray[Any]], NDArr
     "error_above": _error,
     "may_be_unwritten": _mask,
     "may_be_nan": _mask,
+    "unbounded": _mask,
     "low": _low,
     "allowed": _allowed,
 }

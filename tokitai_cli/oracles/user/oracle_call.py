@@ -29,6 +29,7 @@ PARTS = (
     "error_above",
     "may_be_unwritten",
     "may_be_nan",
+    "unbounded",
     "allowed",
     "low",
     "wrong",

@@ -6,6 +6,7 @@ in float32, as a replay; and with one operation changed at a time, for wrong out
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed
 from tokitai_cli.oracles.formula.double import Double, double
 from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
-from tokitai_cli.oracles.formula.precision import Precision, allowing
+from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, allowing
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.variants import replay, row_blocks
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
@@ -29,6 +30,8 @@ Parts = dict[str, Any]
 # Values that an integer output may have where rounding leaves it open; more than that say nothing.
 _MOST_VALUES = 64
 _ALIKE = 2.0**-48
+# A limit that is so many times wider for an overflow is owed to it.
+_MUCH = 2.0
 # Elements of the outputs that are evaluated at once where there are many.
 _ROWS = 1 << 21
 
@@ -56,7 +59,7 @@ def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, Parts]:
     """References and errors of all outputs, those of one tree together."""
     found: dict[str, Parts] = {}
     for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
-        precision = msgspec.structs.replace(wanted.precision, rounds=rounds)
+        precision = msgspec.structs.replace(wanted.precision, rounds=rounds, applied_rules=set())
         names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
         found |= _bounded(asked, wanted, names, precision)
     return found
@@ -118,7 +121,7 @@ def _bounded(
     if floats:
         with allowing(precision):
             result = asked.call(known_input)
-        if precision.welford and not precision.applied_rules:
+        if precision.welford and not precision.applied_rules & {"mean", "variance"}:
             raise ReductionError(
                 "the formula has no bound for the reduction welford: it takes no mean or variance;"
                 " write x.mean(...), x.var(...) or ((x - x.mean(...)) ** 2).mean(...), or claim a tree",
@@ -129,6 +132,8 @@ def _bounded(
                 found[name] = _parts(name, wanted.outputs[name], result)
             elif name not in wanted.outputs:
                 found[name] = {"reference": np.asarray(0.0)}  # the caller says that there is none
+        if OVERFLOW in precision.applied_rules:
+            _add_unbounded(found, asked, wanted.outputs, precision)
         if wanted.probable:
             _add_probable(found, asked, wanted.outputs, precision)
     wide = [name for name in names if name not in floats]
@@ -216,6 +221,26 @@ def _wide_parts(value: Any) -> Parts:
     if not isinstance(value, Double):
         value = double(value)
     return {"reference": value.pair.high, "error": value.off, "low": value.pair.low}
+
+
+def _add_unbounded(
+    found: dict[str, Parts], asked: FormulaCall, dtypes: Mapping[str, str], precision: Precision
+) -> None:
+    """Mark elements whose limit is what an overflow on the way leaves: 0 may pass for any number there.
+
+    They are those whose limit is much narrower where nothing overflows.
+    """
+    with allowing(msgspec.structs.replace(precision, unlimited=True)):
+        result = asked.call(known_input)
+    for name, parts in found.items():
+        sides = [parts[side] for side in ("error", "error_below", "error_above") if side in parts]
+        if not sides or name not in result:
+            continue
+        apart = _told(result[name], dtypes[name]).error
+        with np.errstate(invalid="ignore"):
+            wide = functools.reduce(np.maximum, sides) > _MUCH * apart + STEP
+        if (wide & np.isfinite(parts["reference"])).any():
+            parts["unbounded"] = wide & np.isfinite(parts["reference"])
 
 
 def _add_probable(
