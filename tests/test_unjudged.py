@@ -61,7 +61,8 @@ def test_elements_that_are_no_numbers_count_as_not_judged(
 def test_elements_whose_value_is_open_count_as_not_judged(field: str) -> None:
     mask = np.zeros((4, 8), bool)
     mask[1:] = True
-    _, judgement = case_of(0, "normal", **{field: mask})
+    marked: dict[str, Any] = {field: mask}
+    _, judgement = case_of(0, "normal", **marked)
     assert judgement.outputs[0].unjudged == 24
 
 

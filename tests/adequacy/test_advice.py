@@ -146,8 +146,8 @@ def test_outputs_that_are_mostly_no_numbers_are_told(tmp_path: Path) -> None:
     path = written(tmp_path, spec.replace(LOOSE, "- {metric: bound}"))
     for file in ("formula.py", "scale.hip"):
         text = (tmp_path / file).read_text()
-        text = text.replace('* inputs["w"]', '* np.sqrt(inputs["w"])').replace(
-            "* w[i]", "* sqrtf(w[i])"
+        text = text.replace('* inputs["w"]', '* np.sqrt(inputs["w"] + 0.5)').replace(
+            "* w[i]", "* sqrtf(w[i] + 0.5f)"
         )
         (tmp_path / file).write_text(text)
     (one,) = (one for one in advice.advise(load(path)) if "NaN" in one.text)

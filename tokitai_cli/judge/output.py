@@ -26,6 +26,7 @@ from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck, ch
 from tokitai_cli.judge.checks.tally import BoundTally, Summary
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.judge.expected import reference_target, refined_error, replay_target
+from tokitai_cli.judge.explanation import explanation
 from tokitai_cli.judge.failures import (
     STEP_FORM,
     STEP_NUMBERS,
@@ -124,11 +125,23 @@ def judged_by_checks(
     return msgspec.structs.replace(
         judged,
         record=record,
+        failures=_explained(judged.failures, reference, expectation, result),
         mutants=mutants,
         changes=try_changes(reference, expectation, checks, given),
         undecided=_open(case, record, checks),
         replayed=None if replayed is None else replayed.size,
     )
+
+
+def _explained(
+    failures: list[Failure], reference: Target, expectation: Expectation, result: RunResult
+) -> list[Failure]:
+    """Add to a failed bound what another form of the formula makes of it, where nothing else failed."""
+    if not failures or any(one.step != STEP_NUMBERS for one in failures):
+        return failures
+    words = explanation(reference, expectation, result.outputs)
+    first = failures[0]
+    return [Failure(first.step, f"{first.text}{words}"), *failures[1:]]
 
 
 def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:

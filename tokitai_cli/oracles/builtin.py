@@ -26,6 +26,7 @@ from tokitai_cli.core.model.case import (
     BufferPlan,
     Case,
     Expectation,
+    Further,
     Replay,
     Role,
 )
@@ -34,6 +35,7 @@ from tokitai_cli.oracles import variants
 from tokitai_cli.oracles.case_request import Arrays, request, scalars
 from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
+from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
@@ -111,7 +113,7 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     given = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
-    given = with_refined(case, given, functools.partial(_again, asked, wanted, formula))
+    given = with_refined(case, given, functools.partial(again, asked, wanted, formula))
     return {
         name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
         for name, one in given.items()
@@ -161,38 +163,52 @@ def _require_bound(plans: Iterable[BufferPlan], wanted: Request, formula: Record
             raise NotRunError(said, hint="shorten it")
 
 
-def _again(
-    asked: FormulaCall, wanted: Request, formula: Recorded, outputs: Arrays
+def again(
+    asked: FormulaCall, wanted: Request, formula: Recorded | None, further: Further
 ) -> Mapping[str, Any]:
-    """Parts of the answer where a kernel has stored these outputs."""
-    precision = msgspec.structs.replace(wanted.precision, outputs=dict(outputs))
-    return answer(asked, msgspec.structs.replace(wanted, precision=precision), formula)
+    """Parts of the answer under what is asked further."""
+    precision = msgspec.structs.replace(
+        wanted.precision, outputs=dict(further.outputs), forms=further.forms
+    )
+    wanted = msgspec.structs.replace(wanted, precision=precision, kept=further.kept)
+    return answer(asked, wanted, formula)
 
 
 def with_refined(
     case: Case,
     given: Mapping[str, Expectation],
-    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+    ask: Callable[[Further], Mapping[str, Mapping[str, Any]]],
 ) -> dict[str, Expectation]:
-    """Add the errors that the stored outputs of a repetition leave, where a check is of these.
+    """Add what asks the formula once more, and the errors that stored outputs leave, for checks of them.
 
-    `again` asks the formula once more, about such outputs, for the parts of its answer.
+    `ask` gives the parts of its answer.
     """
     chained = any(check.metric == "bound-chained" for check in case.variant.checks)
-    return {
-        name: msgspec.structs.replace(
-            one, refine=functools.partial(_refined, name, one.error, again, [])
-        )
-        if chained and one.error is not None
-        else one
-        for name, one in given.items()
-    }
+    forms = {form: HINTS.get(form, WRITE) for form in FORMS}
+    found = {}
+    for name, one in given.items():
+        found[name] = one
+        if one.error is not None:
+            refine = functools.partial(_refined, name, one.error, ask, []) if chained else None
+            asks = functools.partial(_sides_of, name, ask)
+            found[name] = msgspec.structs.replace(one, refine=refine, again=asks, forms=forms)
+    return found
+
+
+def _sides_of(
+    name: str, ask: Callable[[Further], Mapping[str, Mapping[str, Any]]], further: Further
+) -> tuple[NDArray[np.float64], ...] | None:
+    """Reference and errors below and above it under what is asked further; None where there are none."""
+    parts = ask(further).get(name, {})
+    error = parts.get("error")
+    below, above = parts.get("error_below", error), parts.get("error_above", error)
+    return None if below is None or above is None else (parts["reference"], below, above)
 
 
 def _refined(
     name: str,
     error: NDArray[np.float64],
-    again: Callable[[Arrays], Mapping[str, Mapping[str, Any]]],
+    ask: Callable[[Further], Mapping[str, Mapping[str, Any]]],
     seen: list[tuple[list[bytes], NDArray[np.float64]]],
     outputs: Arrays,
 ) -> NDArray[np.float64]:
@@ -200,7 +216,7 @@ def _refined(
     others = {key: array for key, array in outputs.items() if key != name}
     bits = [array.tobytes() for array in others.values()]
     if not seen or seen[0][0] != bits:
-        parts = again(others)[name]
+        parts = ask(Further(outputs=others))[name]
         sides = [parts[key] for key in ("error", "error_below", "error_above") if key in parts]
         seen[:] = [(bits, np.fmin(functools.reduce(np.maximum, sides), error))]
     return seen[0][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.support import make_case, make_result
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge import judge
 from tokitai_cli.judge.judgement import Judgement
+from tokitai_cli.oracles.builtin import again, with_refined
 from tokitai_cli.oracles.formula import Precision
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.oracle_call import flat
@@ -19,8 +21,12 @@ from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 
 SEEDS = (0, 1)
-# Right forms that lose more than the formula's own form may, by formula and name.
-LOSING = {("square minus one", "factored"), ("lerp", "by the difference")}
+# Right forms that lose more than the formula's own form may, by formula and name, and what is said.
+LOSING = {
+    ("square minus one", "factored"): "within 2 ulp.*another form (sums of products factored)",
+    ("lerp", "by the difference"): "another form ((1 - t) a + t b as a + t (b - a)",
+    ("gelu by tanh", "reciprocal"): "within 2 ulp.*; the formula's own form is tighter",
+}
 
 
 def judged(forms: Forms, seed: int, dtype: str) -> Any:
@@ -31,10 +37,12 @@ def judged(forms: Forms, seed: int, dtype: str) -> Any:
         return {"y": forms.formula(inputs["x"], inputs["w"])}
 
     asked = FormulaCall(formula, {}, {"x": x, "w": w}, {})
-    parts = answer(asked, Request({"y": dtype}, precision=Precision(), file=__file__))["y"]
+    wanted = Request({"y": dtype}, precision=Precision(), file=__file__)
+    parts = answer(asked, wanted)["y"]
     shape = parts["reference"].shape
     case = make_case(shape=shape, dtype=dtype)
-    want = expectation(case.buffers[1], dict(flat("y", parts)))
+    answered = {"y": expectation(case.buffers[1], dict(flat("y", parts)))}
+    (want,) = with_refined(case, answered, functools.partial(again, asked, wanted, None)).values()
 
     def of(kernel: Function) -> Judgement:
         with np.errstate(all="ignore"):
@@ -61,10 +69,13 @@ def test_right_forms_pass_and_planted_faults_do_not(name: str, dtype: str) -> No
         of = judged(forms, seed, dtype)
         for kernel, right in forms.right.items():
             judgement = of(right)
-            losing = (name, kernel) in LOSING and dtype == "float32"
-            want = Verdict.REFUTED if losing else Verdict.VERIFIED
-            assert judgement.verdict is want, (kernel, judgement.reason)
+            if judgement.verdict is Verdict.REFUTED:
+                assert dtype == "float32"
+                for words in LOSING[name, kernel].split(".*"):
+                    assert words in judgement.reason
         for kernel, wrong in forms.wrong.items():
             if (name, kernel) == ("three factors", "off by eight roundings") and dtype == "float16":
                 continue  # float16 has no place for it
-            assert of(wrong).verdict is Verdict.REFUTED, kernel
+            judgement = of(wrong)
+            assert judgement.verdict is Verdict.REFUTED, kernel
+            assert "another form (" not in judgement.reason, kernel

@@ -208,6 +208,17 @@ class Block(msgspec.Struct, frozen=True):
     counted: float
 
 
+class Further(msgspec.Struct, frozen=True):
+    """What a formula is asked once more, of the case that it answered."""
+
+    #: Outputs of one repetition, by name, for `stored(x, output=...)`.
+    outputs: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    #: Whether these stand for what the formula returns under their names, where it goes on from there.
+    kept: bool = False
+    #: Forms that its operations may have besides their own, by name (`formula.forms`).
+    forms: tuple[str, ...] = ()
+
+
 class Expectation(msgspec.Struct, frozen=True):
     """What an oracle says of one output (bounds.md)."""
 
@@ -229,6 +240,11 @@ class Expectation(msgspec.Struct, frozen=True):
     #: from another one of its own (bounds.md, the chained check of layernorm). Judged by the metric
     #: bound-chained, beside `bound`. None where there is no such thing.
     refine: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]] | None = None
+    #: Asks the formula once more, for a reference and the errors below and above it; None for other
+    #: oracles. For words alone: no verdict hangs on it.
+    again: Callable[[Further], tuple[NDArray[np.float64], ...] | None] | None = None
+    #: What it can be asked about, `Further.forms`, and what to do where a kernel fits one.
+    forms: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: Elements that the kernel may leave as they were, or None.
     may_be_unwritten: NDArray[np.bool_] | None = None
     #: Elements that may be NaN as well as within the error, or None.

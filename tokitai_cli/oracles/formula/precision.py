@@ -24,6 +24,8 @@ STEP = 2 * SINGLE.half_smallest
 NORMAL = SINGLE.smallest_normal
 # Least magnitude that rounds to infinity.
 TOP = SINGLE.overflow
+# In `Precision.forms`: no sum counts as exact, though its terms share a power of two.
+ROUNDING_SUMS = "sums that round at each addition"
 # In `Precision.seen`: an intermediate may overflow where float64 does not.
 OVERFLOW = "overflow"
 # Confidence of the probabilistic form: N. J. Higham, T. Mary, SIAM J. Sci. Comput. 41(5), 2019, (2.8).
@@ -76,6 +78,10 @@ class Precision(msgspec.Struct, frozen=True):
     applied_rules: set[str] = msgspec.field(default_factory=set)
     #: What a kernel stored, by output, for `stored(x, output=...)`.
     outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    #: Of the formula's operations, besides its own (see `forms`).
+    forms: tuple[str, ...] = ()
+    #: Counts the arrays of a formula, and replaces some by what a kernel kept.
+    tape: Any = None
     #: Nothing overflows, as if exponents had no end: what differs then is owed to an overflow.
     unlimited: bool = False
 

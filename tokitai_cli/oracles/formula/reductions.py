@@ -28,7 +28,7 @@ from tokitai_cli.oracles.formula.parts import (
     flags,
     largest_flag,
 )
-from tokitai_cli.oracles.formula.precision import OVERFLOW, current
+from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, current
 
 # Of float64 sums and products, which are off themselves by at most n 2^-53 times the sum of magnitudes.
 OWN = 2.0**-53
@@ -52,7 +52,7 @@ def sums_exactly(size: Floats, shared: Floats) -> NDArray[np.bool_]:
     """Where sums of multiples of `shared`, whose magnitudes add up to `size`, need no rounding."""
     form = FORMATS[current().accumulate]
     least = form.smallest_normal if current().flush_to_zero else 2 * form.half_smallest
-    fits = (shared > 0) & (shared >= least)
+    fits = (shared > 0) & (shared >= least) & (ROUNDING_SUMS not in current().forms)
     return np.asarray(fits & (size <= 2.0**form.precision * shared))
 
 

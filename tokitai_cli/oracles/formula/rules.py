@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tokitai_cli.oracles.formula import arithmetic, comparisons, contraction, reductions, unary
+from tokitai_cli.oracles.formula import (
+    arithmetic,
+    comparisons,
+    contraction,
+    forms,
+    reductions,
+    unary,
+)
 from tokitai_cli.oracles.formula.array_protocol import MOVES
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.parts import Rule, elementwise
@@ -256,7 +263,8 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
         raise _missing(name, UFUNCS)
     _refuse(name, kwargs)
     with np.errstate(all="ignore"):
-        return rule(*(track(x) for x in inputs))
+        operands = tuple(track(x) for x in inputs)
+        return forms.either(name, operands, rule(*operands))
 
 
 def method(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

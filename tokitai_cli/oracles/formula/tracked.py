@@ -29,7 +29,8 @@ class Tracked(Moving):
 
     parts: float64 value, ends of an interval and NaN flags, of the same shape (see `parts`).
     known: what intervals cannot say. choices: for an index that rounding may turn, which are possible:
-    bool, one more axis at the end.
+    bool, one more axis at the end. made_of: the operation that gave it and its operands, where other
+    forms of a formula are asked for. number: its place among the arrays of a formula, on a `Tape`.
     """
 
     def __init__(
@@ -38,9 +39,12 @@ class Tracked(Moving):
         known: Known = NOTHING_KNOWN,
         choices: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.parts = parts
+        tape = current().tape
+        self.number = -1 if tape is None else tape.next()
+        self.parts = parts if tape is None else tape.taken(self.number, parts)
         self.known = known
         self.choices = choices
+        self.made_of: tuple[str, tuple[Tracked, ...]] | None = None
 
     def plain(self) -> Floats:
         """The float64 values."""

@@ -31,7 +31,7 @@ from tokitai_cli.core import process, python_source
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import Location, OracleError, SpecError
 from tokitai_cli.core.model.buffers import drawn_buffers
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Role, Zeroed
+from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Further, Role, Zeroed
 from tokitai_cli.core.model.wording import shortened
 from tokitai_cli.oracles.builtin import with_refined
 from tokitai_cli.oracles.case_request import Arrays, reduction, request, scalars
@@ -53,7 +53,7 @@ def expect(
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Expectation]:
     """Ask the user's oracle of `case`; every fault of it becomes an OracleError that says which."""
-    parts, zeroed = _answer(case, arrays, timeout, log, {})
+    parts, zeroed = _answer(case, arrays, timeout, log, Further())
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     try:
         found = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
@@ -61,7 +61,7 @@ def expect(
         raise _fault(case, str(error), hint=error.hint) from None
     if case.variant.by_formula:
         found = with_refined(
-            case, found, lambda outputs: _answer(case, arrays, timeout, log, outputs)[0]
+            case, found, lambda further: _answer(case, arrays, timeout, log, further)[0]
         )
     own = case.variant.by_formula is None  # else the tool derived the error
     terms = 0 if case.variant.reduction == "none" else None
@@ -76,16 +76,17 @@ def _answer(
     arrays: Arrays,
     timeout: float,
     log: Callable[[str], None] | None,
-    stored: Arrays,
+    further: Further,
 ) -> tuple[dict[str, dict[str, NDArray[Any]]], dict[str, tuple[Zeroed, ...]]]:
-    """Parts of the answer by output, and what it said of zeroed slices; `stored`: see `Precision`."""
+    """Parts of the answer by output, and what it said of zeroed slices, under what is asked further."""
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", hint="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)
-        more = _asked(case, arrays)
-        given = {**arrays, **{STORED + name: array for name, array in stored.items()}}
+        more = _asked(case, arrays, further)
+        stored = {STORED + name: array for name, array in further.outputs.items()}
+        given = {**arrays, **stored}
         called = call("oracle", function, given, more, folder=folder, timeout=timeout)
         printed, answer = called.printed, called.answer
         if log is not None and printed:
@@ -117,14 +118,18 @@ def require(case: Case) -> None:
         raise SpecError(error.message, where=where, hint=error.hint) from None
 
 
-def _asked(case: Case, arrays: Arrays) -> dict[str, Any]:
+def _asked(case: Case, arrays: Arrays, further: Further) -> dict[str, Any]:
     """What an oracle's request says beside its function and arrays."""
+    formula = request(case) if case.variant.by_formula else None
+    if formula is not None:
+        formula["kept"] = further.kept
+        formula["precision"]["forms"] = list(further.forms)
     return {
         "params": dict(case.shape),
         "scalars": scalars(case),
         "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),
-        "formula": request(case) if case.variant.by_formula else None,
+        "formula": formula,
     }
 
 

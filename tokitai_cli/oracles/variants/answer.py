@@ -19,6 +19,7 @@ from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed
 from tokitai_cli.oracles.formula.double import Double, double
 from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
 from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, allowing
+from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.variants import replay, row_blocks
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
@@ -41,12 +42,12 @@ def answer(
 ) -> dict[str, Parts]:
     """Parts of every output, as an oracle that users write returns them.
 
-    formula: what it consists of, where that is known already. Where outputs of a kernel are given, the
-    errors are those that they leave, and all else is left out. Raises NoRuleError where it does what has
-    no rule, or returns no array of the output.
+    formula: what it consists of, where that is known already. Where outputs of a kernel are given, or
+    other forms asked for, the errors are those that they leave, and all else is left out. Raises
+    NoRuleError where it does what has no rule, or returns no array of the output.
     """
     found = _by_rows(asked, wanted) or evaluated(asked, wanted)
-    if wanted.precision.outputs:
+    if wanted.precision.outputs or wanted.precision.forms:
         return found
     if wanted.replay:
         for name, values in replay.replay(asked.call).items():
@@ -119,8 +120,7 @@ def _bounded(
     found: dict[str, Parts] = {}
     floats = {name for name in names if wanted.outputs[name] != "float64"}
     if floats:
-        with allowing(precision):
-            result = asked.call(known_input)
+        result = _tracked(asked, wanted, precision)
         if precision.welford and not precision.applied_rules & {"mean", "variance"}:
             raise ReductionError(
                 "the formula has no bound for the reduction welford: it takes no mean or variance;"
@@ -142,6 +142,20 @@ def _bounded(
             result = asked.call(double)
         found |= {name: _wide_parts(result[name]) for name in wide if name in result}
     return found
+
+
+def _tracked(asked: FormulaCall, wanted: Request, precision: Precision) -> Mapping[str, Any]:
+    """What the formula returns; outputs that a kernel kept go on from these."""
+    kept: dict[int, NDArray[np.float64]] = {}
+    if wanted.kept:
+        with allowing(msgspec.structs.replace(precision, tape=Tape())):
+            numbered = asked.call(known_input)
+        for name, values in precision.outputs.items():
+            if isinstance(array := numbered.get(name), Tracked):
+                kept[array.number] = np.asarray(values, np.float64)
+        precision = msgspec.structs.replace(precision, tape=Tape(kept))
+    with allowing(precision):
+        return asked.call(known_input)
 
 
 def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:

@@ -35,6 +35,9 @@ class Request(msgspec.Struct, frozen=True):
     trees: list[str] = []
     #: Of inputs and outputs, as the spec writes them.
     shapes: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    #: Whether the outputs that a kernel stored stand for the arrays that the formula returns under
+    #: their names, wherever it goes on from these.
+    kept: bool = False
 
 
 def request_of(

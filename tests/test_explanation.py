@@ -1,0 +1,176 @@
+"""Words of a refutation that another form of the formula, or a narrow intermediate, explains."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.support import exact_expectation, judge_array, make_case, make_result
+from tokitai_cli.core.model.case import Further
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.judge import judge
+from tokitai_cli.judge.judgement import Judgement
+from tokitai_cli.oracles.builtin import again, with_refined
+from tokitai_cli.oracles.formula import Precision
+from tokitai_cli.oracles.formula.forms import FORMS
+from tokitai_cli.oracles.user.answer_parts import expectation
+from tokitai_cli.oracles.user.oracle_call import flat
+from tokitai_cli.oracles.variants.answer import answer
+from tokitai_cli.oracles.variants.request import FormulaCall, Request
+
+F = np.float32
+RNG = np.random.default_rng(11)
+X = RNG.standard_normal((12, 65)).astype(F)
+HALF = RNG.standard_normal((12, 65)).astype(np.float16)
+OTHER = RNG.standard_normal((12, 65)).astype(np.float16)
+Outputs = Mapping[str, NDArray[Any]]
+
+
+def judged(
+    formula: Callable[..., Any],
+    inputs: Mapping[str, NDArray[Any]],
+    got: Outputs,
+    asks: Callable[[Further], Any] | None = None,
+    **precision: Any,
+) -> Judgement:
+    """The judgement of outputs by the bound of a formula."""
+    dtypes = {name: array.dtype.name for name, array in got.items()}
+    asked = FormulaCall(formula, {}, dict(inputs), {})
+    wanted = Request(dtypes, precision=Precision(**precision), file=__file__)
+    shapes = {name: (array.dtype.name, array.shape) for name, array in got.items()}
+    case = make_case(outputs=shapes)
+    parts = answer(asked, wanted)
+    plans = {plan.name: plan for plan in case.buffers}
+    found = {name: expectation(plans[name], dict(flat(name, parts[name]))) for name in got}
+    ask = asks or functools.partial(again, asked, wanted, None)
+    return judge(case, with_refined(case, found, ask), {}, make_result(got))
+
+
+def rms(params: Any, inputs: Any, scalars: Any) -> Any:
+    keep = inputs["a"] + inputs["b"]
+    return {"keep": keep, "y": keep / np.sqrt((keep * keep).mean(axis=-1, keepdims=True) + 1e-6)}
+
+
+def rms_of(keep: NDArray[Any], share: float = 1.0) -> NDArray[Any]:
+    wide = keep.astype(F)
+    root = np.sqrt((wide * wide).mean(axis=-1, keepdims=True, dtype=F) + F(1e-6))
+    return np.asarray(wide / root * F(share)).astype(np.float16)
+
+
+def test_what_goes_on_from_a_narrow_output_is_told_by_its_name() -> None:
+    keep = HALF + OTHER
+    judgement = judged(rms, {"a": HALF, "b": OTHER}, {"keep": keep, "y": rms_of(keep)})
+    assert judgement.verdict is Verdict.REFUTED
+    assert "within 2 ulp of the value throughout" in judgement.reason
+    assert (
+        'it fits where keep is taken as the kernel stored it: write `stored(keep, "float16")`'
+        in (judgement.reason)
+    )
+
+
+def test_a_wrong_kernel_does_not_fit_what_it_stored() -> None:
+    keep = HALF + OTHER
+    judgement = judged(rms, {"a": HALF, "b": OTHER}, {"keep": keep, "y": rms_of(keep, 1.002)})
+    assert judgement.verdict is Verdict.REFUTED
+    assert "as the kernel stored it" not in judgement.reason
+
+
+def unary(formula: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda params, inputs, scalars: {"y": formula(inputs["x"])}
+
+
+def _updated(x: NDArray[Any]) -> NDArray[Any]:
+    mean = np.zeros(x.shape[0], F)
+    for i in range(x.shape[1]):
+        mean += (x[:, i].astype(F) - mean) / F(i + 1)
+    return mean
+
+
+def _expanded(x: Any) -> Any:
+    return 3 * x * x - 2 * x * x * x
+
+
+def _by_tanh(x: Any) -> Any:
+    return F(0.5) * (1 + np.tanh(F(0.5) * x))
+
+
+@pytest.mark.parametrize(
+    ("form", "formula", "kernel", "x"),
+    [
+        ("products of sums expanded", lambda x: x**2 * (3 - 2 * x), _expanded, X),
+        ("sums of products factored", lambda x: x * x - x, lambda x: x * (x - 1), X),
+        ("sums of products factored", lambda x: x**2 - 4, lambda x: (x - 2) * (x + 2), X),
+        ("(1 - t) a + t b", lambda x: 0.7 + 0.3 * x, lambda x: 1 + F(0.3) * (x - 1), X),
+        ("tanh by exponentials", np.tanh, lambda x: 1 - 2 / (np.exp(2 * x) + 1), X / 8),
+        ("sigmoids by tanh", lambda x: 1 / (1 + np.exp(-x)), _by_tanh, 3 * X - 4),
+        ("sums that round", lambda x: x.mean(axis=-1), _updated, HALF),
+    ],
+)
+def test_another_form_is_named(form: str, formula: Any, kernel: Any, x: NDArray[Any]) -> None:
+    got = np.asarray(kernel(x)).astype(F)
+    judgement = judged(unary(formula), {"x": x}, {"y": got})
+    assert judgement.verdict is Verdict.REFUTED
+    assert f"another form ({form}" in judgement.reason
+    wrong = judged(unary(formula), {"x": x}, {"y": got * F(1.0001)})
+    assert "another form" not in wrong.reason
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_only_ever_widens(form: str) -> None:
+    def formula(params: Any, inputs: Any, scalars: Any) -> Any:
+        x = inputs["x"]
+        y = np.tanh(x) + (1 - x) * 0.5 + x * (x - 0.25) + (x**2 - 1)
+        return {"y": y / (1 + np.exp(-y)) + x.mean(axis=-1, keepdims=True)}
+
+    asked = FormulaCall(formula, {}, {"x": X}, {})
+    sides = []
+    for forms in ((), (form,)):
+        precision = Precision(forms=forms)
+        parts = answer(asked, Request({"y": "float32"}, precision=precision, file=__file__))["y"]
+        error = parts.get("error")
+        sides.append([parts.get(side, error) for side in ("error_below", "error_above")])
+    for own, wider in zip(*sides, strict=True):
+        assert (wider >= own).all()
+
+
+def test_within_two_ulp_of_float32_says_how_much_to_loosen() -> None:
+    near = (X.astype(np.float64) * 0.3).astype(F)
+    away = np.where(near > X.astype(np.float64) * 0.3, np.inf, -np.inf).astype(F)
+    judgement = judged(unary(lambda y: y * 0.3), {"x": X}, {"y": np.nextafter(near, away)})
+    assert judgement.verdict is Verdict.REFUTED
+    assert "; within 2 ulp of the value throughout; the formula's own form is tighter" in (
+        judgement.reason
+    )
+    assert "`loosen(y, 2)`" in judgement.reason
+
+
+def test_within_two_ulp_of_a_narrow_output_blames_no_form_of_float32() -> None:
+    got = (X * F(0.3)).astype(np.float16)
+    judgement = judged(unary(lambda y: y * 0.3), {"x": X}, {"y": np.nextafter(got, np.float16(9))})
+    assert judgement.verdict is Verdict.REFUTED
+    assert "keeps an intermediate in float16" in judgement.reason
+    assert "loosen" not in judgement.reason
+
+
+def test_no_formula_is_asked_where_something_else_failed_or_much_is_wrong() -> None:
+    def never(further: Further) -> Any:
+        raise AssertionError(further)
+
+    got = (X * F(0.3)).astype(F)
+    got[0, 0] = np.nan
+    judgement = judged(unary(lambda y: y * 0.3), {"x": X}, {"y": got}, never)
+    assert "NaN" in judgement.reason
+    far = judged(unary(lambda y: y * 0.3), {"x": X}, {"y": np.zeros_like(X)}, never)
+    assert far.verdict is Verdict.REFUTED
+
+
+def test_an_oracle_that_is_no_formula_has_no_such_words() -> None:
+    case = make_case(shape=(1, 2), dtype="float32")
+    judgement = judge_array(case, exact_expectation([[1.0, 2.0]]), np.array([[1.0, 2.0000002]], F))
+    assert judgement.verdict is Verdict.REFUTED
+    assert "ulp" not in judgement.reason

@@ -1,0 +1,135 @@
+"""Why a right kernel may exceed the bound of a formula: another form of it, or a narrow intermediate.
+
+These are words of a refutation. No verdict hangs on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Expectation, Further
+from tokitai_cli.judge.checks.compared import Compared
+from tokitai_cli.judge.checks.target import Target
+
+_U = FORMATS["float32"].unit_roundoff
+# Ulp of the output up to which another form may be all that is wrong.
+_NEAR = 2.0
+# Errors of other forms, over the largest number of the output, that are worth asking about.
+_MOST = 2.0**-16
+# Elements of an output above which the formula is not asked again.
+_LARGE = 1 << 20
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+class _Excess(msgspec.Struct, frozen=True):
+    """Of the elements beyond the bound: how far they are from the reference, at most."""
+
+    count: int
+    ulps: float
+    #: Error over the largest finite number of the reference.
+    share: float
+    #: Further roundings of relative size u that would take them in.
+    roundings: float
+
+
+def explanation(reference: Target, expectation: Expectation, repetitions: Sequence[Outputs]) -> str:
+    """What to add to the reason of an output that exceeds the bound of its formula; often nothing."""
+    if expectation.again is None or reference.form is None:
+        return ""
+    for outputs in repetitions:
+        excess = _excess(reference, outputs[reference.name])
+        if excess.count:
+            return _words(reference, expectation, outputs, excess)
+    return ""
+
+
+def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess: _Excess) -> str:
+    kept, form = "", ""
+    if reference.size <= _LARGE:
+        kept = _kept(reference, expectation, outputs)
+        form = "" if kept else _form(reference, expectation, outputs, excess)
+    near = "; within 2 ulp of the value throughout" if excess.ulps <= _NEAR else ""
+    if kept or form or not near:
+        return f"{near}{kept or form}"
+    if reference.dtype != "float32":
+        return (
+            f"{near}: a kernel that keeps an intermediate in {reference.dtype} may be so far off "
+            "(`stored` says so), one that truncates, and a wrong one; another form in float32 is not"
+        )
+    enough = math.ceil(excess.roundings) if math.isfinite(excess.roundings) else "..."
+    return (
+        f"{near}; the formula's own form is tighter: write it as the kernel does, or "
+        f"`loosen({reference.name}, {enough})`"
+    )
+
+
+def _kept(reference: Target, expectation: Expectation, outputs: Outputs) -> str:
+    """Whether it fits where other outputs, which are narrow, are what the formula goes on from."""
+    narrow = [
+        name
+        for name, array in outputs.items()
+        if name != reference.name and array.dtype.name in FORMATS and array.dtype.itemsize < 4
+    ]
+    for name in narrow:
+        further = Further(outputs={name: outputs[name]}, kept=True)
+        if _fits(reference, expectation, outputs, further):
+            dtype = outputs[name].dtype.name
+            return (
+                f"; it fits where {name} is taken as the kernel stored it: write "
+                f'`stored({name}, "{dtype}")` in the formula, if the kernel goes on from that'
+            )
+    return ""
+
+
+def _form(reference: Target, expectation: Expectation, outputs: Outputs, excess: _Excess) -> str:
+    """The form of the formula that the kernel fits, if all of them together hold it."""
+    if not excess.share <= _MOST:
+        return ""
+    forms = expectation.forms
+    if not _fits(reference, expectation, outputs, Further(forms=tuple(forms))):
+        return ""
+    single = (one for one in forms if _fits(reference, expectation, outputs, Further(forms=(one,))))
+    form = next(single, "")
+    if not form:
+        return "; the kernel fits the formula with several other forms: write it as the kernel does"
+    return f"; the kernel fits the formula with another form ({form}): {forms[form]}"
+
+
+def _fits(reference: Target, expectation: Expectation, outputs: Outputs, further: Further) -> bool:
+    """Whether nothing exceeds the bound under what is asked further."""
+    assert expectation.again is not None
+    answered = expectation.again(further)
+    if answered is None or answered[0].size != reference.size:
+        return False
+    want, below, above = (np.asarray(part, np.float64).reshape(-1) for part in answered)
+    other = msgspec.structs.replace(
+        reference, reference=want, error=np.maximum(below, above), sides=(below, above)
+    )
+    return not _excess(other, outputs[reference.name]).count
+
+
+def _excess(target: Target, got: NDArray[Any]) -> _Excess:
+    flat = np.ascontiguousarray(got).reshape(-1)
+    count, ulps, error, roundings, largest = 0, 0.0, 0.0, 0.0, 0.0
+    with np.errstate(all="ignore"):
+        for chunk in target.chunks():
+            compared = Compared(chunk, flat[chunk.index])
+            over, bound = compared.over_bound, chunk.bound_at(compared.signed)
+            finite = chunk.magnitude[np.isfinite(chunk.magnitude)]
+            largest = max(largest, float(finite.max(initial=0.0)))
+            if over is None or bound is None or not (beyond := over > 1).any():
+                continue
+            count += int(np.count_nonzero(beyond))
+            ulps = max(ulps, float((compared.error / chunk.ulp)[beyond].max()))
+            error = max(error, float(compared.error[beyond].max()))
+            more = (compared.error - bound) / (_U * chunk.magnitude)
+            roundings = max(roundings, float(more[beyond].max()))
+    return _Excess(count, ulps, error / largest if largest else math.inf, roundings)
