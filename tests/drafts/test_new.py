@@ -344,6 +344,32 @@ def test_limits_and_ranges_are_guessed_by_the_text(tmp_path: Path) -> None:
     assert '    in_ = inputs["in"]' in draft.formula
 
 
+KEPT = """#include <hip/hip_fp16.h>
+__global__ void kept(const __half* a, {type}* keep, {type}* y, int n) {{
+    int i = threadIdx.x;
+    {first}
+    y[i] = keep[i];
+    {last}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "first", "last", "said"),
+    [
+        ("__half", "keep[i] = a[i] + keep[i];", "", True),
+        ("float", "keep[i] = __half2float(a[i]);", "", False),
+        ("__half", "", "keep[i] = a[i];", False),
+    ],
+)
+def test_a_narrow_array_that_is_read_again_is_told_in_the_formula(
+    type_: str, first: str, last: str, said: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "k.hip").write_text(KEPT.format(type=type_, first=first, last=last))
+    draft, _, _ = new(tmp_path / "k.hip", tmp_path / "d", "kept", "", (), {})
+    assert ('go on from stored(keep, "float16")' in draft.formula) is said
+
+
 def test_variables_that_a_draft_leaves_out_are_told(tmp_path: Path) -> None:
     source = tmp_path / "count.cu"
     source.write_text(

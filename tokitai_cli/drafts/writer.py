@@ -5,12 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 
+from tokitai_cli.core.dtypes import DTYPES, FORMATS
 from tokitai_cli.core.model.spec import MOST_OF_NAME
 from tokitai_cli.cpp.indices.comments import known, shapes_in
 from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.values import Values
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.cpp.source.uses import role_of
+from tokitai_cli.cpp.source.uses import reads_back, role_of
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import last_word
@@ -198,6 +199,11 @@ class Writer(SuiteWriter):
             for name in self._added()
             if self.roles.get(name) == "inout"
         ]
+        lines += [
+            f"    # {name} is stored in {dtype} and read again: go on from"
+            f' stored({_local(name)}, "{dtype}") of tokitai_cli.formula'
+            for name, dtype in self._narrow()
+        ]
         kept = self._padded.items()
         lines += [f"    # {name} keeps what is behind its rows: {told}" for name, told in kept]
         lines += [
@@ -205,6 +211,18 @@ class Writer(SuiteWriter):
             f'    raise NotImplementedError("nobody has written yet what {self.kernel.name} computes")',
         ]
         return "\n".join(lines) + "\n"
+
+    def _narrow(self) -> list[tuple[str, str]]:
+        """Written arrays of a narrow float that the kernel goes on from, and their dtypes."""
+        return [
+            (one.name, one.dtypes[0])
+            for one in self.parameters
+            if self.roles.get(one.name) in {"outputs", "inout"}
+            and one.dtypes
+            and one.dtypes[0] in FORMATS
+            and DTYPES[one.dtypes[0]].nbytes < DTYPES["float32"].nbytes
+            and reads_back(one, self.text.body)
+        ]
 
     def _params(self) -> list[str]:
         rows = []

@@ -33,6 +33,20 @@ def role_of(one: Parameter, body: str) -> str:
     return "inputs"
 
 
+def reads_back(one: Parameter, body: str) -> bool:
+    """Whether a kernel assigns elements of the array, and reads some further down in its text."""
+    stored = False
+    for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
+        behind = _behind_index(body, match.end())
+        if behind is None:
+            continue
+        if re.match(r"\s*=(?!=)", behind):
+            stored = True
+        elif stored and not _CHANGED.match(behind):
+            return True
+    return False
+
+
 def _is_null_test(before: str, behind: str) -> bool:
     """Whether a pointer between these texts is only asked whether it is there."""
     compared = re.match(r"\s*[!=]=\s*(?:nullptr|NULL|0)\b", behind)
