@@ -89,7 +89,8 @@ def rows_of(op: str, variant: str) -> tuple[Row, ...]:
             for output in judgement.outputs:
                 if not any(check.judges for check in output.checks):
                     continue
-                mutants = tuple(one for one in judgement.mutants if one.output == output.name)
+                made = (one for one in judgement.mutants if not one.shown_only)
+                mutants = tuple(one for one in made if one.output == output.name)
                 found.append(Row(output.name, name, case.profile, mutants))
     return tuple(sorted(found, key=lambda row: row.output))
 

@@ -14,6 +14,7 @@ from tests.row_cases import row_case
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.numerics import round_to
 from tokitai_cli.spec.inputs import draw
 from tokitai_cli.spec.inputs.row_draws import row_sums
 
@@ -64,7 +65,7 @@ def drawn(settings: dict[str, Any] | str, **shape: Any) -> Any:
 @pytest.mark.parametrize(
     "kind",
     ["constant-rows", "one-large", "masked", "all-masked", "plus-inf", "nan-rows", "softmax",
-     "power-of-two"],
+     "power-of-two", "halfway"],
 )  # fmt: skip
 def test_draws_depend_on_the_seed_and_nothing_else(kind: str) -> None:
     first, again = drawn(kind), drawn(kind)
@@ -145,6 +146,21 @@ def test_powers_of_two() -> None:
         drawn({"kind": "power-of-two", "lo": 0.5})
     with pytest.raises(SpecError, match="overflows float16"):
         drawn({"kind": "power-of-two", "hi": 16})
+
+
+@pytest.mark.parametrize(
+    ("bits", "narrow"), [(11, "float16"), (8, "bfloat16"), (4, "float8_e4m3fn")]
+)
+def test_numbers_halfway_between_two_of_a_format(bits: int, narrow: str) -> None:
+    x = drawn({"kind": "halfway", "value": bits}, dtype="float32").reshape(-1)
+    rounded = round_to(x, narrow).astype(np.float64)
+    other = 2 * x - rounded
+    assert (rounded != x).all()
+    assert (round_to(other, narrow).astype(np.float64) == other).all()
+    assert 0.3 < (x > 0).mean() < 0.7
+    assert 1 / 8 <= np.abs(x).min() < 1 / 4 < 4 < np.abs(x).max() < 8
+    with pytest.raises(SpecError, match="halfway takes the bits"):
+        drawn({"kind": "halfway", "value": bits}, dtype=narrow)
 
 
 def test_statistics_follow_their_array() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from tokitai_cli.core.model.case import SLICE_ZEROED
 from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.core.model.judged import OutputRecord
 from tokitai_cli.core.model.metrics import named
@@ -50,6 +51,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
     yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
     yield from _not_finite(pairs)
     yield from _few(pairs)
+    yield from _leaning(pairs)
     yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
@@ -111,6 +113,18 @@ def _few(pairs: _Pairs) -> Iterator[str]:
         )
 
 
+def _leaning(pairs: _Pairs) -> Iterator[str]:
+    """Errors of narrow outputs that lean one way, which a bound lets pass."""
+    found = [(one.lean, case) for case, one in pairs if one.lean is not None]
+    if found:
+        most, case = max(found, key=lambda pair: pair[0].mean)
+        yield (
+            f"errors lean {most.towards} by {number(most.mean, 3)} ulp on average in "
+            f"{plural(len(found), 'case')}, most in {case.id}: rounding to nearest leans nowhere, "
+            "truncation by 0.5 (`rounding: nearest-even` refutes it)"
+        )
+
+
 def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:
     """The largest bounds, of oracles of the user's `own` or derived here."""
     bounds = [
@@ -145,7 +159,9 @@ def _slices(pairs: _Pairs) -> Iterator[str]:
         (case, mutant)
         for case, output in pairs
         for mutant in case.mutants
-        if mutant.shown_only and mutant.status == "accepted" and mutant.output == output.name
+        if mutant.kind == SLICE_ZEROED
+        and mutant.status == "accepted"
+        and mutant.output == output.name
     ]
     if found:
         case, mutant = found[0]

@@ -40,6 +40,13 @@ from tokitai_cli.judge.mutants.trial import try_mutants
 from tokitai_cli.judge.mutants.zeroed_inputs import with_zeroed
 from tokitai_cli.judge.pattern import pattern_of
 from tokitai_cli.judge.repetition import Repetition
+from tokitai_cli.judge.roundings import (
+    NEAREST_EVEN,
+    is_to_nearest,
+    leaning,
+    leaning_words,
+    try_roundings,
+)
 from tokitai_cli.judge.structure import (
     Difference,
     can_tell_unwritten,
@@ -110,9 +117,15 @@ def judged_by_checks(
     )
     given = (excused, refined[0])
     mutants = try_mutants(reference, replayed, summary, expectation, checks, given)
-    # Infinities alone are no numbers that agree.
-    unjudged = summary.unjudged if summary.finite else reference.size
-    record = msgspec.structs.replace(judged.record, unjudged=unjudged)
+    nearest = is_to_nearest(case, buffer.name)
+    leans = leaning(case, reference, result)
+    failures = _explained(judged.failures, reference, expectation, result)
+    if leans is not None and nearest:
+        said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
+        failures = [*failures, Failure(STEP_NUMBERS, said)]
+    record = msgspec.structs.replace(
+        judged.record, passed=not failures, unjudged=_unjudged(reference, summary), lean=leans
+    )
     if expectation.own:
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
     if expectation.own or case.variant.by_formula:
@@ -125,12 +138,17 @@ def judged_by_checks(
     return msgspec.structs.replace(
         judged,
         record=record,
-        failures=_explained(judged.failures, reference, expectation, result),
-        mutants=mutants,
+        failures=failures,
+        mutants=[*mutants, *try_roundings(reference, checks, given, nearest=nearest)],
         changes=try_changes(reference, expectation, checks, given),
         undecided=_open(case, record, checks),
         replayed=None if replayed is None else replayed.size,
     )
+
+
+def _unjudged(reference: Target, summary: Summary) -> int:
+    """Elements whose value the reference does not tell; infinities alone are no numbers that agree."""
+    return summary.unjudged if summary.finite else reference.size
 
 
 def _explained(

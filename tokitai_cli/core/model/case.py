@@ -191,6 +191,8 @@ class Zeroed(msgspec.Struct, frozen=True):
 
 # Names of wrong references whose sums lack a term, in Expectation.dropped.
 DROPPED = (LAST_DROPPED, HEAVIEST_DROPPED) = ("last-term-dropped", "heaviest-term-dropped")
+# An output of inputs with one slice zeroed, as a user's own oracle has it.
+SLICE_ZEROED = "slice-zeroed"
 # Wrong outputs that are tried whatever the case is; those that are not finite, on floats alone.
 NON_FINITE = ("all-nan", "one-nan", "all-inf")
 ALWAYS_TRIED = ("zeros", "constant-mean", "roll", *DROPPED, "sign-flipped", *NON_FINITE, "anchor")

@@ -84,6 +84,7 @@ KINDS: Mapping[str, Kind] = {
     "nan-rows": Kind(numbers=_SCALE),
     "softmax": Kind(numbers={**_SCALE, "value": 12.0}, further=("at",)),
     "power-of-two": Kind(numbers={"lo": -1.0, "hi": 1.0}),
+    "halfway": Kind(numbers={"value": 8.0}),
     "arange": Kind(group=Group.PATTERN, numbers={"value": 0.0}),
     "permutation": Kind(group=Group.PATTERN),
     "one-hot": Kind(group=Group.PATTERN, numbers={"value": 1.0}),

@@ -166,6 +166,20 @@ class SampleRecord(Record, frozen=True, kw_only=True):
     proof: ProofRecord | None
 
 
+Towards = Literal["towards zero", "away from zero", "upwards", "downwards"]
+
+
+class LeanRecord(Record, frozen=True, kw_only=True):
+    """Errors of a narrow output that lean one way: rounding to nearest leans nowhere.
+
+    mean: in ulp, over the `elements` that the output's dtype does not hold.
+    """
+
+    towards: Towards
+    mean: float
+    elements: int
+
+
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
@@ -173,7 +187,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     may_be_nan: elements at which NaN passes too. unjudged: elements whose value the reference does not
     tell: it is NaN, overflows, may be NaN, has no bound, or one that an overflow on the way leaves; all
     where none of them is finite. choices: integer elements of which several values pass.
-    sample: what was judged of it, where that is not the whole.
+    sample: what was judged of it, where that is not the whole. lean: where its errors lean to, on random
+    profiles; None for nowhere, or not known.
     structure, metrics, pattern: None: volatile. sha256: empty: volatile. unwritten: 0: volatile.
     """
 
@@ -194,6 +209,7 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     choices: int = 0
     own_bound: BoundRecord | None = None
     sample: SampleRecord | None = None
+    lean: LeanRecord | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):

@@ -108,7 +108,8 @@ class Buffer(Strict, frozen=True, kw_only=True):
     only. `scratch` says in words what a workspace holds that nothing judges. `draw` is an input's own
     generator. `non_finite` says in words where an output is NaN or infinite; the oracle's masks judge
     it. `constant` declares that an output has one value throughout, so that it is no sign of weak
-    checks that zeros are right. `symbol` names the `__device__` variable that an output or in-out is,
+    checks that zeros are right. `rounding` says how an output narrower than float32 is rounded, if that
+    is judged. `symbol` names the `__device__` variable that an output or in-out is,
     in place of an argument.
     """
 
@@ -119,6 +120,7 @@ class Buffer(Strict, frozen=True, kw_only=True):
     draw: Draw | str | None = None
     non_finite: str = ""
     constant: Constant | None = None
+    rounding: Literal["", "nearest-even"] = ""
     symbol: Variable = ""
 
 

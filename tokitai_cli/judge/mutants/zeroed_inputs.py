@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tokitai_cli.core.model.case import DROPPED, Expectation, Zeroed
+from tokitai_cli.core.model.case import DROPPED, SLICE_ZEROED, Expectation, Zeroed
 from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, all_loose
 from tokitai_cli.judge.checks.target import Chunk, Target
 from tokitai_cli.judge.mutants.trial import Given, MutantTrial
 from tokitai_cli.judge.mutants.values import Mutant, Status
 
-KIND = "slice-zeroed"
+KIND = SLICE_ZEROED
 # A slice stands for a term where it changes at least so much of the output.
 _MOST = 0.5
 _KINDS = dict(zip(("last", "heaviest"), DROPPED, strict=True))

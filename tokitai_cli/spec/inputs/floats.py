@@ -253,6 +253,16 @@ def _check_powers(request: ArrayRequest) -> None:
     _check_holds(request, 2.0**hi)
 
 
+def _check_halfway(request: ArrayRequest) -> None:
+    bits = request.setting("value")
+    if bits % 1 or not 2 <= bits < request.form.precision:
+        most = request.form.precision - 1
+        raise request.refuse(
+            f"halfway takes the bits of a format narrower than {request.plan.dtype}: 2 to {most}",
+            "write 11 for float16, 8 for bfloat16",
+        )
+
+
 def _check_value(request: ArrayRequest) -> None:
     _check_holds(request, request.setting("value"))
 
@@ -286,4 +296,5 @@ FLOAT_KINDS: dict[str, FloatKind] = {
     "sorted": FloatKind(_fill_uniform, row_draws.finish_sorted, check=_check_range),
     "softmax": FloatKind(_fill_noise, row_draws.finish_softmax),
     "power-of-two": FloatKind(row_draws.fill_power_of_two, check=_check_powers),
+    "halfway": FloatKind(row_draws.fill_halfway, check=_check_halfway),
 }

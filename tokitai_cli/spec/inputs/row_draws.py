@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core.expressions import evaluate
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.spec.inputs.draw_request import ArrayRequest
-from tokitai_cli.spec.inputs.transforms import Floats, Raw, below, exp2
+from tokitai_cli.spec.inputs.transforms import Floats, Raw, below, exp2, signs
 
 # float64 elements at a time.
 _SLAB = 1 << 16
@@ -128,6 +128,14 @@ def fill_power_of_two(request: ArrayRequest, raw: Raw) -> Floats:
     """2^k with k uniform among the integers from `lo` to `hi`."""
     lo, hi = int(request.setting("lo")), int(request.setting("hi"))
     return np.ldexp(np.ones(raw.shape), (lo + below(raw, hi - lo + 1)).astype(np.int32))
+
+
+def fill_halfway(request: ArrayRequest, raw: Raw) -> Floats:
+    """Numbers of either sign in 1/8 to 8, halfway between two of a format of `value` bits."""
+    bits = int(request.setting("value"))
+    whole = 2.0**bits + 2.0 * below(raw << np.uint64(8), 1 << (bits - 1)) + 1.0
+    exponent = (below(raw << np.uint64(4), 6) - 3 - bits).astype(np.int32)
+    return np.asarray(np.ldexp(whole, exponent) * signs(raw))
 
 
 def row_sums(terms: Floats) -> Floats:

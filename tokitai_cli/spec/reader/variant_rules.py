@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tokitai_cli.core import flags, resources
+from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.core.model.draws import KINDS
@@ -151,10 +152,13 @@ def _check_constant(
 
 def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
     floats = role in ("outputs", "inout") and "float" in buffer.dtype
+    narrow = floats and FORMATS[buffer.dtype].precision < FORMATS["float32"].precision
     for key, has, who, hint in (
         ("scratch", role == "workspaces", "workspaces", "say what the workspace holds"),
         ("non_finite", floats, "outputs and inout of floats",
          "say where a correct kernel gives NaN and infinities"),
+        ("rounding", narrow, "outputs and inout of floats narrower than float32",
+         "write nearest-even"),
     ):  # fmt: skip
         at = (*path, key)
         if document.given(at) and not has:

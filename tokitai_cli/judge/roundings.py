@@ -1,0 +1,182 @@
+"""How an output is rounded: errors that lean one way, and wrong outputs of other roundings.
+
+Truncation stays within a bound that is wide beside an ulp of a narrow output, as of a long sum; what
+tells it is that its errors all lean one way. Rounding to nearest leans nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.model.case import Case, RunResult
+from tokitai_cli.core.model.draws import draws_are_random
+from tokitai_cli.core.model.judged import LeanRecord, MutantRecord, Towards
+from tokitai_cli.core.numerics import bits_of, round_to
+from tokitai_cli.judge.checks.compared import Compared, part_of
+from tokitai_cli.judge.checks.numbers import shown_short
+from tokitai_cli.judge.checks.output_checks import ResolvedCheck, values_of
+from tokitai_cli.judge.checks.target import Chunk, Target
+from tokitai_cli.judge.mutants.trial import Given
+from tokitai_cli.judge.mutants.values import Status
+
+NEAREST_EVEN = "nearest-even"
+TRUNCATED, HALF_UP, TWO_ULP = "truncated", "half-up", "two-ulp"
+# Different references from which a mean error says something, and the mean error that does: truncation
+# has 0.5 ulp, rounding to nearest 0 +- 0.29 / sqrt(count).
+_LEAST, _LEANS = 1000, 0.25
+# Elements that wrong outputs are tried on.
+_SAMPLE = 1 << 17
+
+_OUTWARD: tuple[Towards, Towards] = ("towards zero", "away from zero")
+_SIGNED: tuple[Towards, Towards] = ("downwards", "upwards")
+
+Wrong = Callable[[Target, NDArray[np.float64]], NDArray[np.float64]]
+
+
+def is_narrow(target: Target) -> bool:
+    """Whether the output's last rounding is wider than those in front of it."""
+    form = target.form
+    return form is not None and form.precision < FORMATS["float32"].precision
+
+
+def is_to_nearest(case: Case, name: str) -> bool:
+    """Whether the spec says that an output is rounded to nearest even."""
+    written = {**case.variant.outputs, **case.variant.inout}
+    return name in written and written[name].rounding == NEAREST_EVEN
+
+
+def leaning(case: Case, target: Target, result: RunResult) -> LeanRecord | None:
+    """Where the errors of a case's first repetition lean to, on random inputs: others may lean."""
+    if not draws_are_random(case.loaded.spec, case.variant, case.profile):
+        return None
+    return lean(target, result.outputs[0][target.name])
+
+
+def lean(target: Target, got: NDArray[np.generic]) -> LeanRecord | None:
+    """Where the errors of an output's inexact elements lean to, in ulp on average; None for nowhere.
+
+    None too for outputs that are not narrow, and where fewer than a thousand references differ.
+    """
+    if not is_narrow(target):
+        return None
+    flat = np.ascontiguousarray(got).reshape(-1)
+    signed = outward = 0.0
+    count, seen = 0, np.zeros(0)
+    with np.errstate(all="ignore"):
+        for chunk in target.chunks():
+            compared = Compared(chunk, flat[chunk.index])
+            inexact = np.isfinite(chunk.want) & (chunk.want != chunk.reference)
+            if compared.comparable is not None:
+                inexact &= compared.comparable
+            errors = (compared.signed / chunk.ulp)[inexact]
+            signed += float(errors.sum())
+            outward += float((errors * np.sign(chunk.reference[inexact])).sum())
+            count += errors.size
+            if seen.size < _LEAST:
+                seen = np.unique(np.concatenate([seen, chunk.reference[inexact]]))
+    if seen.size < _LEAST:
+        return None
+    signed, outward = signed / count, outward / count
+    if max(abs(signed), abs(outward)) < _LEANS:
+        return None
+    towards = _OUTWARD[outward > 0] if abs(outward) >= abs(signed) else _SIGNED[signed > 0]
+    return LeanRecord(towards=towards, mean=max(abs(signed), abs(outward)), elements=count)
+
+
+def leaning_words(found: LeanRecord) -> str:
+    """The record in words."""
+    return (
+        f"errors lean {found.towards} by {shown_short(found.mean)} ulp on average over {found.elements} "
+        "elements; rounding to nearest leans nowhere, truncation by 0.5"
+    )
+
+
+def truncated(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values cut to the output's dtype, towards zero."""
+    rounded = round_to(values, target.dtype)
+    beyond = np.abs(rounded.astype(np.float64)) > np.abs(values)
+    bits = bits_of(rounded)
+    inner = (bits - beyond.astype(bits.dtype)).view(rounded.dtype).astype(np.float64)
+    return np.where(beyond & np.isnan(inner), 0.0, inner)
+
+
+def half_up(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values rounded to nearest, halves away from zero."""
+    rounded = round_to(values, target.dtype).astype(np.float64)
+    # Of a tie alone the number on its other side, as far away, is one of the format.
+    other = 2 * values - rounded
+    tie = np.isfinite(rounded) & (other != rounded)
+    tie &= round_to(other, target.dtype).astype(np.float64) == other
+    return np.where(tie & (np.abs(other) > np.abs(rounded)), other, rounded)
+
+
+def two_ulp(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values rounded, and two ulp away from that, away from zero."""
+    chunk = Chunk(msgspec.structs.replace(target, reference=values), slice(0, values.size))
+    return chunk.want + np.copysign(2 * chunk.ulp, values)
+
+
+_WRONG: dict[str, tuple[Wrong, str]] = {
+    TRUNCATED: (truncated, "rounded towards zero"),
+    HALF_UP: (half_up, "halves rounded away from zero"),
+    TWO_ULP: (two_ulp, "all elements two ulp off"),
+}
+
+
+def try_roundings(
+    target: Target, checks: list[ResolvedCheck], given: Given, *, nearest: bool
+) -> list[MutantRecord]:
+    """What the checks make of outputs that are rounded otherwise; no verdict hangs on them.
+
+    nearest: whether the spec asks for rounding to nearest even, so that leaning errors refute.
+    """
+    if target.form is None or target.constant is not None or target.dtype == "float64":
+        return []
+    kinds = _WRONG if is_narrow(target) else {TWO_ULP: _WRONG[TWO_ULP]}
+    return [_tried(kind, target, checks, given, nearest=nearest) for kind in kinds]
+
+
+def _tried(
+    kind: str, target: Target, checks: list[ResolvedCheck], given: Given, *, nearest: bool
+) -> MutantRecord:
+    make, detail = _WRONG[kind]
+    excused, refined = given
+    tried = differing = 0
+    by = ""
+    with np.errstate(all="ignore"):
+        for chunk in target.chunks():
+            values = target.round(make(target, chunk.reference))
+            part = None if refined is None else refined[chunk.index]
+            compared = Compared(chunk, values, part_of(excused, chunk), part)
+            tried += values.size
+            differing += int(np.count_nonzero(compared.differs))
+            by = by or _rejecting(compared, checks)
+            if tried >= _SAMPLE:
+                break
+    if not by and nearest and kind == TRUNCATED and lean(target, _whole(target, make)):
+        by = "the rounding that the spec says"
+    status: Status = "rejected" if by else "accepted" if differing else "not-eligible"
+    detail = f"{detail}; {differing} of {tried} elements change"
+    detail += f"; rejected by {by}" if by else ""
+    return MutantRecord(
+        output=target.name, kind=kind, status=status, detail=detail, shown_only=True
+    )
+
+
+def _rejecting(compared: Compared, checks: list[ResolvedCheck]) -> str:
+    """The first judging check that rejects what is compared with the reference; empty for none."""
+    for check in checks:
+        asked = check.judges and not check.of_whole and check.against == "reference"
+        if asked and bool((values_of(check, compared) > check.limit).any()):
+            return check.label
+    return ""
+
+
+def _whole(target: Target, make: Wrong) -> NDArray[np.generic]:
+    parts = [target.round(make(target, chunk.reference)) for chunk in target.chunks()]
+    return np.concatenate(parts)
