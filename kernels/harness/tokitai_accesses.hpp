@@ -1,91 +1,90 @@
 // Every access of a kernel, as -fsanitize=thread has compilers call it: races, and reads of what
 // nobody wrote.
 //
-// No runtime is linked: these are the callbacks. Barriers, warps and launches are known here, so
-// that two accesses are a race or are none by what orders them, whatever order they happened to run
-// in (as in Flanagan, Freund, "FastTrack", 2009, with a block's barriers in place of clocks of its
-// threads):
-// - in a block, by a barrier between them, or by an operation of a warp that both took part in;
-// - otherwise by a fence, an atomic operation behind it, and an atomic operation on the same place
-//   by the other thread (a barrier carries that on to its block);
-// - launches follow each other.
-// One OS thread runs all blocks. Of a cell the last write and two reads by different threads are
-// kept.
+// No runtime is linked: the callbacks are the tool's own (tokitai_tsan.hpp). Two accesses are a race or are
+// none by what orders them (tokitai_order.hpp), whatever order they happened to run in (as in Flanagan,
+// Freund, "FastTrack", 2009). One OS thread runs all blocks. Of a cell the last write and two reads by
+// different threads are kept.
 #pragma once
 
-#include <unordered_map>
+#include <unordered_set>
 
-#include "tokitai_undefined.hpp"
+#include "tokitai_order.hpp"
 
 namespace tokitai {
 
-struct Stamp {
-  uint32_t block;  // counted over all launches, from 1; 0 for no access
-  uint32_t interval, time;
-  uint32_t pc;
-  uint16_t thread;
-  uint16_t flags;
-};
 struct Cell {
   Stamp write, reads[2];
   uint32_t unused;
 };
 
-// How far others are known: of a block, the interval in front of which all is; of a thread, its
-// time.
-using Clock = std::unordered_map<uint64_t, uint32_t>;
+// A write beside another thread's, of which the value is known once it is done.
+struct OpenStore {
+  const unsigned char* address = nullptr;
+  size_t size = 0;
+  unsigned char before[64];
+  std::vector<Finding*> findings;
+};
 
 struct Accesses {
-  static constexpr uint16_t atomic = 1, validated = 2;
-  uint32_t first_block = 1, block = 0, last_block = 0;
-  uint32_t time[block_limit];
-  uint32_t known[warp_limit][warp_size][warp_size];  // of a lane: of each other one in its warp
-  bool clocks = false;                               // any fence met an atomic operation
-  Clock acquired[block_limit], fenced[block_limit], of_block;
-  bool has_acquired[block_limit], has_fenced[block_limit];
-  Clock of_block_fenced;  // what its threads had fenced in front of a barrier
-  bool any_fenced = false;
-  std::unordered_map<uintptr_t, Clock> released;
   std::unordered_map<uint64_t, Finding*>
       plain_reads;  // that met an atomic write, by thread and address
+  OpenStore store;
+  // A thread's latest volatile read, and places that threads read again and again.
+  struct {
+    uint32_t pc;
+    const void* address;
+  } latest_read[block_limit];
+  struct {
+    const void *pc, *address;
+    uint64_t value;
+  } latest_look[block_limit];  // and its latest read of any kind
+  std::unordered_set<uint32_t> polled;
+  // A read of which a part is unset, to be handed on by the copy that it may be of.
+  struct {
+    const unsigned char* written = nullptr;
+    size_t size = 0;
+    unsigned thread = 0;
+  } copied;
+  // Variables of the program that were written atomically: their first value, and by whom. Those that an
+  // earlier repetition left with another one.
+  struct Flag {
+    unsigned char first[16];
+    size_t size;
+    Spot writer;
+  };
+  std::unordered_map<uintptr_t, Flag> flags;
+  std::unordered_map<uintptr_t, Spot> stale;
   Area* latest = nullptr;
 };
 inline Accesses accesses;
 
-inline uint64_t clock_key(uint32_t block, uint32_t thread_or_all) {
-  return uint64_t(block) << 16 | thread_or_all;
+inline unsigned char* map_bytes(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
 }
-constexpr uint32_t whole_block = 0xffff;
 
-inline void join(Clock& into, const Clock& from) {
-  for (const auto& [key, value] : from) {
-    uint32_t& known = into[key];
-    if (known < value) known = value;
+inline void forget_areas(Area::Kind kind, bool all) {
+  for (unsigned i = 0; i < watch.area_count; i++) {
+    Area& area = watch.areas[i];
+    if (!all && area.kind != kind) continue;
+    if (area.cells) munmap(area.cells, area.reserved);
+    if (area.written) munmap(area.written, area.bytes);
+    area.cells = nullptr;
+    area.written = nullptr;
   }
+  accesses.latest = nullptr;
 }
 
-inline bool knows(const Clock& clock, const Stamp& past) {
-  auto found = clock.find(clock_key(past.block, whole_block));
-  if (found != clock.end() && past.interval < found->second) return true;
-  found = clock.find(clock_key(past.block, past.thread));
-  return found != clock.end() && past.time <= found->second;
+inline std::vector<History*>& histories() {
+  static std::vector<History*> all;
+  return all;
 }
-
-// Whether `past` happened before what the running thread does now.
-inline bool ordered(const Stamp& past, const Stamp& now, bool shared) {
-  if (past.block < accesses.first_block) return true;  // an earlier launch's, or none
-  if (past.block == now.block) {
-    if (past.thread == now.thread || past.interval < now.interval) return true;
-    const unsigned warp = now.thread / warp_size;
-    if (past.thread / warp_size == warp &&
-        past.time <= accesses.known[warp][now.thread % warp_size][past.thread % warp_size])
-      return true;
-  } else if (shared) {
-    return true;  // of a block that is gone
-  }
-  if (!accesses.clocks) return false;
-  return (accesses.has_acquired[now.thread] && knows(accesses.acquired[now.thread], past)) ||
-         knows(accesses.of_block, past);
+inline bool is_done(uint32_t block) {
+  for (const History* history : histories())
+    if (history->block == block) return false;
+  return true;
 }
 
 inline uint64_t read_key(unsigned thread, const void* address) {
@@ -97,37 +96,118 @@ inline Coordinates thread_of(unsigned thread) {
   return {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
 }
 inline Spot spot_of(const Stamp& stamp) {
-  const uint64_t at = stamp.block - accesses.first_block;
+  const uint64_t at = stamp.block - order.first_block;
   return {{unsigned(at % gridDim.x), unsigned(at / gridDim.x % gridDim.y),
            unsigned(at / gridDim.x / gridDim.y)},
           thread_of(stamp.thread),
           {stamp.pc}};
 }
 
+// --- races
+
+inline const char* words_of(const Stamp& stamp, bool writes) {
+  if (stamp.flags & is_atomic) return writes ? "atomic write" : "atomic read";
+  return writes ? "write" : "read";
+}
+
+inline const char* distance_of(const Stamp& past, const Stamp& now) {
+  if (past.block != now.block) return "in another block";
+  return past.thread / warp_size == now.thread / warp_size ? "of its warp" : "of its block";
+}
+
+// The two threads' scopes leave one of them out.
+inline void scoped_race(const Area& area, size_t offset, size_t size, const Stamp& past,
+                        const Stamp& now, bool past_writes, bool now_writes, const Gap* gap,
+                        void* const* frame) {
+  const Spot other = spot_of(past);
+  Finding* found = finding("scoped-race", spot_at(exe_base() + now.pc, frame), &other);
+  if (!found || found->count > 1) return;
+  if (gap)
+    say(*found,
+        "%s of %zu byte%s and %s by a thread %s: what is released at %s scope and acquired at %s scope "
+        "does not order them",
+        words_of(now, now_writes), size, size == 1 ? "" : "s", words_of(past, past_writes),
+        distance_of(past, now), scope_name(gap->released), scope_name(gap->acquired));
+  else
+    say(*found,
+        "%s of %zu byte%s at %s scope and %s at %s scope by a thread %s: they are not atomic for each "
+        "other",
+        words_of(now, now_writes), size, size == 1 ? "" : "s", scope_name(scope_of(now)),
+        words_of(past, past_writes), scope_name(scope_of(past)), distance_of(past, now));
+  name_area(*found, area, int64_t(offset), size);
+}
+
+// Ordered, but that nothing behind a relaxed read acquires.
+inline void missing_acquire(const Area& area, size_t offset, size_t size, const Stamp& past,
+                            const Stamp& now, bool past_writes, bool now_writes, const Gap& gap,
+                            void* const* frame) {
+  Finding* found = finding("missing-acquire", spot_at(exe_base() + now.pc, frame), &gap.at);
+  if (!found || found->count > 1) return;
+  found->mild = true;
+  say(*found,
+      "%s of %zu byte%s and %s by a thread %s: a relaxed read of what that thread released stands "
+      "between, with no acquire or fence behind it",
+      words_of(now, now_writes), size, size == 1 ? "" : "s", words_of(past, past_writes),
+      distance_of(past, now));
+  name_area(*found, area, int64_t(offset), size);
+}
+
+// Whether both write: then the values may be equal, which is known when this write is done.
+inline void keep_store(Finding& found, const Area& area, size_t offset, size_t size) {
+  OpenStore& store = accesses.store;
+  if (store.findings.empty()) {
+    store.address = area.begin + offset;
+    store.size = 0;
+  }
+  const size_t end = size_t(area.begin + offset + size - store.address);
+  if (end > sizeof store.before) {
+    found.unequal++;
+    return;
+  }
+  if (end > store.size) store.size = end;
+  memcpy(store.before, store.address, store.size);
+  store.findings.push_back(&found);
+}
+
+inline void close_store() {
+  OpenStore& store = accesses.store;
+  if (store.findings.empty()) return;
+  const bool equal = memcmp(store.before, store.address, store.size) == 0;
+  for (Finding* found : store.findings) found->unequal += !equal;
+  store.findings.clear();
+}
+
 inline void race(const Area& area, size_t offset, size_t size, const Stamp& past, const Stamp& now,
-                 bool past_writes, bool now_writes, void* const* frame) {
-  const bool mixed = (past.flags | now.flags) & Accesses::atomic;
+                 bool past_writes, bool now_writes, Ordered by, void* const* frame) {
+  const bool mixed = (past.flags | now.flags) & is_atomic;
+  if (by.level != level_count) {
+    const Gap* gap = by.gap ? &order.gaps[by.gap - 1] : nullptr;
+    if (gap && !gap->scoped)
+      missing_acquire(area, offset, size, past, now, past_writes, now_writes, *gap, frame);
+    else
+      scoped_race(area, offset, size, past, now, past_writes, now_writes, gap, frame);
+    return;
+  }
   const Spot other = spot_of(past);
   Finding* found =
       finding(mixed ? "mixed-race" : "race", spot_at(exe_base() + now.pc, frame), &other);
   if (!found) return;
-  const auto words = [](const Stamp& stamp, bool writes) {
-    if (stamp.flags & Accesses::atomic) return writes ? "atomic write" : "atomic read";
-    return writes ? "write" : "read";
-  };
   if (found->count == 1) {
     say(*found, "%s of %zu byte%s and %s by another thread%s, with nothing that orders them",
-        words(now, now_writes), size, size == 1 ? "" : "s", words(past, past_writes),
+        words_of(now, now_writes), size, size == 1 ? "" : "s", words_of(past, past_writes),
         past.block == now.block ? " of the block" : " in another block");
     name_area(*found, area, int64_t(offset), size);
     found->mixed = mixed;
+    found->of_writes = found->of_volatile = true;
   }
+  found->of_writes = found->of_writes && past_writes && now_writes && !mixed;
+  found->of_volatile = found->of_volatile && past.flags & now.flags & is_volatile;
+  if (found->of_writes) keep_store(*found, area, offset, size);
   if (!mixed) return;
   // A compare-and-swap of the same thread that follows makes sure of what it read.
-  const bool now_is_plain = !(now.flags & Accesses::atomic);
+  const bool now_is_plain = !(now.flags & is_atomic);
   const Stamp& plain = now_is_plain ? now : past;
-  if ((now_is_plain ? now_writes : past_writes) || !(plain.flags & Accesses::validated))
-    found->open++;
+  if ((now_is_plain ? now_writes : past_writes) || !(plain.flags & is_validated)) found->open++;
   if (now_is_plain && !now_writes && accesses.plain_reads.size() < 100000)
     accesses.plain_reads[read_key(now.thread, area.begin + offset)] = found;
 }
@@ -158,97 +238,322 @@ inline Area* area_of(const unsigned char* address) {
   return nullptr;
 }
 
-inline void check_written(Area& area, size_t offset, size_t size, uint32_t pc, void* const* frame) {
-  if (!memchr(area.written + offset, 0, size)) return;
-  Finding* found = finding("uninitialised-read", spot_at(exe_base() + pc, frame), nullptr);
-  if (found && found->count == 1) {
+// Whether unset bytes may be a struct's padding: of a whole struct that is copied, or the bytes of words
+// that are set in part.
+inline bool may_be_padding(const unsigned char* written, size_t size) {
+  if (!memchr(written, 1, size)) return false;
+  if (size > 8) return true;
+  if (size < 8) return false;
+  for (size_t word = 0; word < 8; word += 4)
+    if (!memchr(written + word, 1, 4)) return false;
+  return true;
+}
+
+inline void check_written(Area& area, size_t offset, size_t size, const Stamp& now,
+                          void* const* frame) {
+  const unsigned char* written = area.written + offset;
+  if (!memchr(written, 0, size)) return;
+  if (may_be_padding(written, size)) {
+    accesses.copied = {written, size, now.thread};
+    return;
+  }
+  size_t unset = 0;
+  for (size_t i = 0; i < size; i++) unset += !written[i];
+  Finding* found = finding("uninitialised-read", spot_at(exe_base() + now.pc, frame), nullptr);
+  if (!found || found->count > 1) return;
+  if (unset == size)
     say(*found, "read of %zu byte%s that nothing has written", size, size == 1 ? "" : "s");
-    name_area(*found, area, int64_t(offset), size);
+  else
+    say(*found, "read of %zu bytes of which nothing has written %zu", size, unset);
+  name_area(*found, area, int64_t(offset), size);
+}
+
+// A copy hands on which bytes were set.
+inline void set_written(Area& area, size_t offset, size_t size, unsigned thread) {
+  unsigned char* written = area.written + offset;
+  auto& copied = accesses.copied;
+  if (copied.written && copied.size == size && copied.thread == thread)
+    memmove(written, copied.written, size);
+  else
+    memset(written, 1, size);
+}
+
+// Operations that are atomic for each other, as are a flag's volatile accesses.
+inline bool go_together(const Stamp& a, const Stamp& b) {
+  if (!((a.flags | b.flags) & is_atomic)) return false;
+  const uint16_t either = is_atomic | is_volatile;
+  return a.flags & either && b.flags & either;
+}
+
+inline void check_pair(const Area& area, size_t index, size_t size, const Stamp& past,
+                       const Stamp& now, bool past_writes, bool now_writes, void* const* frame) {
+  const Ordered by = ordered(past, now, area.kind == Area::Kind::shared);
+  if (by.level == sound) return;
+  const size_t offset = index << area.granule;
+  if (!go_together(past, now)) {
+    race(area, offset, size, past, now, past_writes, now_writes, by, frame);
+  } else if (past.flags & now.flags & is_atomic && !reach_each_other(past, now)) {
+    scoped_race(area, offset, size, past, now, past_writes, now_writes, nullptr, frame);
   }
 }
 
 inline void check_cell(Area& area, size_t index, size_t size, const Stamp& now, bool writes,
                        void* const* frame) {
   Cell& cell = area.cells[index];
-  const bool shared = area.kind == Area::Kind::shared, is_atomic = now.flags & Accesses::atomic;
-  const size_t offset = index << area.granule;
-  if (!ordered(cell.write, now, shared) && !(is_atomic && cell.write.flags & Accesses::atomic))
-    race(area, offset, size, cell.write, now, true, writes, frame);
+  check_pair(area, index, size, cell.write, now, true, writes, frame);
   if (!writes) {
     Stamp& first = cell.reads[0];
     const bool replaces = first.thread == now.thread && first.block == now.block;
-    (replaces || ordered(first, now, shared) ? first : cell.reads[1]) = now;
+    const bool shared = area.kind == Area::Kind::shared;
+    (replaces || ordered(first, now, shared).level == sound ? first : cell.reads[1]) = now;
     return;
   }
   for (const Stamp& read : cell.reads)
-    if (!ordered(read, now, shared) && !(is_atomic && read.flags & Accesses::atomic))
-      race(area, offset, size, read, now, false, true, frame);
+    check_pair(area, index, size, read, now, false, true, frame);
   cell.write = now;
   cell.reads[0].block = cell.reads[1].block = 0;
 }
 
+inline bool watched_now() { return watch.running && current_block != no_block; }
+
 inline Stamp stamp_now(const void* pc, uint16_t flags) {
   const unsigned thread = linear_thread();
-  return {accesses.block, current_block->interval, accesses.time[thread],
-          offset_of(pc),  uint16_t(thread),        flags};
+  return {order.now->block, current_block->interval,
+          order.now->time[thread], offset_of(static_cast<const char*>(pc) - 1),
+          uint16_t(thread), flags};
 }
 
-inline void on_access(const void* address, size_t size, bool writes, uint16_t flags, const void* pc,
-                      void* const* frame, bool reads_first = false) {
-  if (!watch.running || current_block == no_block) return;
+inline bool cells_for(Area& area, size_t offset, size_t size) {
+  while (area.granule && ((offset | size) & ((size_t(1) << area.granule) - 1))) split(area);
+  if (area.cells) return true;
+  area.granule++;
+  split(area);
+  return area.cells != nullptr;
+}
+
+// `reads_first`: of a write that reads its place as well.
+inline void on_area(Area& area, const unsigned char* at, size_t size, bool writes, const Stamp& now,
+                    void* const* frame, bool reads_first) {
+  const size_t offset = size_t(at - area.begin);
+  if (size > area.bytes - offset) size = area.bytes - offset;  // AddressSanitizer's to tell
+  if (area.written && (!writes || reads_first)) check_written(area, offset, size, now, frame);
+  if (area.written && writes) set_written(area, offset, size, now.thread);
+  if (!cells_for(area, offset, size)) return;
+  const size_t step = size_t(1) << area.granule;
+  for (size_t i = offset; i < offset + size; i += step)
+    check_cell(area, i >> area.granule, size, now, writes, frame);
+}
+
+inline void on_access(const void* address, size_t size, bool writes, const void* pc,
+                      void* const* frame) {
+  if (!watched_now()) return;
+  close_store();
+  const auto* at = static_cast<const unsigned char*>(address);
+  Area* area = area_of(at);
+  if (area) {
+    const Stamp now = stamp_now(pc, 0);
+    on_area(*area, at, size, writes, now, frame, false);
+    if (writes) order.now->fence_is_latest[now.thread] = false;
+  }
+  if (writes) accesses.copied.written = nullptr;
+}
+
+inline bool on_own_stack(const void* address) {
+  const Fiber* running = current_block->running;
+  return running && size_t(static_cast<const char*>(address) - running->stack) < stack_bytes;
+}
+
+inline void on_copy(void* to, const void* from, size_t size, const void* pc, void* const* frame) {
+  if (!size || !watched_now()) return;
+  if (!on_own_stack(from)) on_access(from, size, false, pc, frame);
+  if (!on_own_stack(to)) on_access(to, size, true, pc, frame);
+}
+inline void on_set(void* to, size_t size, const void* pc, void* const* frame) {
+  if (size && watched_now() && !on_own_stack(to)) on_access(to, size, true, pc, frame);
+}
+
+// --- atomic operations, volatile accesses and fences
+
+// Of the program's own variables: whether an earlier repetition has left what is read here.
+inline void check_stale(const Area& area, const unsigned char* at, size_t size, bool reads,
+                        bool writes, const void* pc, void* const* frame) {
+  if (area.kind != Area::Kind::variable) return;
+  const auto key = reinterpret_cast<uintptr_t>(at);
+  const auto left = accesses.stale.find(key);
+  if (left != accesses.stale.end()) {
+    if (reads) {
+      Finding* found = finding("stale-flag", spot_at(static_cast<const char*>(pc) - 1, frame),
+                               &left->second);
+      if (found && found->count == 1) {
+        found->mild = true;
+        say(*found, "reads what an earlier run of the kernel left: nothing sets it back");
+        name_area(*found, area, at - area.begin, size);
+      }
+    }
+    accesses.stale.erase(left);
+  }
+  if (!writes || size > 16 || accesses.flags.size() >= 100000) return;
+  const auto made = accesses.flags.try_emplace(key);
+  Accesses::Flag& flag = made.first->second;
+  if (made.second) memcpy(flag.first, at, flag.size = size);
+  flag.writer = spot_at(static_cast<const char*>(pc) - 1, frame);
+}
+
+struct AtomicAccess {
+  bool reads, writes, swaps;
+  int order;
+  Scope scope;
+};
+
+inline void on_swap(unsigned thread, const void* address) {
+  const auto met = accesses.plain_reads.find(read_key(thread, address));
+  if (met != accesses.plain_reads.end()) {
+    met->second->open--;
+    accesses.plain_reads.erase(met);
+  }
+  Area* area = area_of(static_cast<const unsigned char*>(address));
+  if (!area || !area->cells) return;
+  const size_t offset = size_t(static_cast<const unsigned char*>(address) - area->begin);
+  for (Stamp& read : area->cells[offset >> area->granule].reads)
+    if (read.block == order.now->block && read.thread == thread) read.flags |= is_validated;
+}
+
+inline bool acquiring(int order) {
+  return order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME || order == __ATOMIC_ACQ_REL ||
+         order == __ATOMIC_SEQ_CST;
+}
+inline bool releasing(int order) {
+  return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+inline void on_ordered(const void* address, size_t size, const AtomicAccess& does, uint16_t flags,
+                       const void* pc, void* const* frame) {
+  const auto* at = static_cast<const unsigned char*>(address);
+  const auto key = reinterpret_cast<uintptr_t>(address);
+  const unsigned thread = linear_thread();
+  if (does.reads)
+    order_read(thread, key, does.scope, acquiring(does.order),
+               spot_at(static_cast<const char*>(pc) - 1, frame));
+  if (does.swaps) on_swap(thread, address);
+  Area* area = area_of(at);
+  flags = uint16_t(flags | unsigned(does.scope) << scope_shift);
+  if (area) {
+    check_stale(*area, at, size, does.reads, does.writes, pc, frame);
+    on_area(*area, at, size, does.writes, stamp_now(pc, flags), frame, does.reads);
+  }
+  if (does.writes) {
+    order_write(thread, key, does.scope, releasing(does.order), does.reads);
+    accesses.copied.written = nullptr;
+  }
+}
+
+inline void on_atomic(const void* address, size_t size, AtomicAccess does, const void* pc,
+                      void* const* frame) {
+  if (!watched_now()) return;
+  close_store();
+  if (order.stated) {
+    does.scope = order.scope;
+    if (order.stated_order >= 0) does.order = order.stated_order;
+  }
+  on_ordered(address, size, does, is_atomic, pc, frame);
+}
+
+// A volatile write right behind a fence publishes a flag, as a relaxed atomic write does; a volatile read
+// of what was written so, or atomically, meets it. Other volatile accesses are plain ones.
+inline void on_volatile(const void* address, size_t size, bool writes, const void* pc,
+                        void* const* frame) {
+  if (!watched_now()) return;
+  close_store();
   const auto* at = static_cast<const unsigned char*>(address);
   Area* area = area_of(at);
   if (!area) return;
-  const size_t offset = size_t(at - area->begin);
-  if (size > area->bytes - offset) size = area->bytes - offset;  // AddressSanitizer's to tell
-  const Stamp now = stamp_now(static_cast<const char*>(pc) - 1, flags);
-  if (area->written && (!writes || reads_first)) check_written(*area, offset, size, now.pc, frame);
-  if (area->written && writes) memset(area->written + offset, 1, size);
-  while (area->granule && ((offset | size) & ((size_t(1) << area->granule) - 1))) split(*area);
-  if (!area->cells) {
-    area->granule++;
-    split(*area);
-    if (!area->cells) return;
+  const unsigned thread = linear_thread();
+  const Stamp now = stamp_now(pc, is_volatile);
+  bool flag = writes && order.now->fence_is_latest[thread];
+  if (!writes) {
+    auto& latest = accesses.latest_read[thread];
+    if (latest.pc == now.pc && latest.address == address) accesses.polled.insert(now.pc);
+    latest = {now.pc, address};
+    const size_t offset = size_t(at - area->begin);
+    flag = area->cells && area->cells[offset >> area->granule].write.flags & is_atomic;
   }
-  const size_t step = size_t(1) << area->granule;
-  for (size_t i = offset; i < offset + size; i += step)
-    check_cell(*area, i >> area->granule, size, now, writes, frame);
+  if (flag)
+    return on_ordered(address, size, {!writes, writes, false, __ATOMIC_RELAXED, Scope::system},
+                      is_atomic | is_volatile, pc, frame);
+  if (writes) order.released.erase(reinterpret_cast<uintptr_t>(address));
+  on_area(*area, at, size, writes, now, frame, false);
 }
 
-// --- what orders accesses
+inline void on_fence(int stated) {
+  if (!watched_now()) return;
+  close_store();
+  if (order.stated && order.stated_order >= 0) stated = order.stated_order;
+  order_fence(linear_thread(), order.stated ? order.scope : Scope::system, acquiring(stated),
+              releasing(stated));
+}
+
+TOKITAI_SERVING void watch_scope(Scope scope, int stated) {
+  order.scope = scope;
+  order.stated_order = stated;
+  order.stated = true;
+}
+TOKITAI_SERVING void watch_scope_ends() { order.stated = false; }
+
+// --- blocks, barriers and warps
 
 // The block that begins: its number, and shared memory that nobody of it has written.
-TOKITAI_SERVING void watch_block() {
+TOKITAI_SERVING void watch_block(Block& block) {
   const Coordinates grid = gridDim;
   const uint64_t linear =
       blockIdx.x + uint64_t(grid.x) * (blockIdx.y + uint64_t(grid.y) * blockIdx.z);
-  accesses.block = accesses.first_block + uint32_t(linear);
-  if (accesses.last_block < accesses.block) accesses.last_block = accesses.block;
-  const unsigned threads = current_block->threads;
-  for (unsigned t = 0; t < threads; t++) {
-    accesses.time[t] = 1;
-    accesses.has_acquired[t] = accesses.has_fenced[t] = false;
+  if (!block.history) {
+    auto* made = new History;
+    block.history = made;
+    histories().push_back(made);
   }
-  accesses.any_fenced = false;
-  accesses.of_block_fenced.clear();
-  memset(accesses.known, 0, (threads + warp_size - 1) / warp_size * sizeof accesses.known[0]);
-  accesses.of_block.clear();
+  order.now = static_cast<History*>(block.history);
+  order.now->block = order.first_block + uint32_t(linear);
+  if (order.last_block < order.now->block) order.last_block = order.now->block;
+  close_store();
+  order_block(block.threads);
   for (unsigned i = 0; i < watch.area_count; i++)
     if (watch.areas[i].kind == Area::Kind::shared && watch.areas[i].written)
       memset(watch.areas[i].written, 0, watch.areas[i].bytes);
 }
 
+// The block waits for others: what is known of its shared memory is kept until it goes on.
+TOKITAI_SERVING void watch_block_leaves(Block& block) {
+  close_store();
+  History& own = *static_cast<History*>(block.history);
+  accesses.copied.written = nullptr;
+  accesses.latest = nullptr;
+  own.shared.clear();
+  for (unsigned i = 0; i < watch.area_count; i++) {
+    Area& area = watch.areas[i];
+    if (area.kind != Area::Kind::shared) continue;
+    own.shared.push_back(area);
+    area.cells = nullptr;
+    area.granule = 2;
+    area.written = map_bytes(area.bytes);
+  }
+}
+
+TOKITAI_SERVING void watch_block_returns(Block& block) {
+  close_store();
+  History& own = *static_cast<History*>(block.history);
+  order.now = &own;
+  accesses.copied.written = nullptr;
+  forget_areas(Area::Kind::shared, false);
+  size_t next = 0;
+  for (unsigned i = 0; i < watch.area_count; i++)
+    if (watch.areas[i].kind == Area::Kind::shared) watch.areas[i] = own.shared[next++];
+  own.shared.clear();
+}
+
 TOKITAI_SERVING void watch_barrier() {
   Block& block = *current_block;
-  if (accesses.clocks)
-    for (unsigned t = 0; t < block.threads; t++)
-      if (accesses.has_acquired[t]) {
-        join(accesses.of_block, accesses.acquired[t]);
-        accesses.has_acquired[t] = false;
-      }
-  if (accesses.any_fenced)
-    for (unsigned t = 0; t < block.threads; t++)
-      if (accesses.has_fenced[t]) join(accesses.of_block_fenced, accesses.fenced[t]);
+  close_store();
+  order_barrier(block.threads);
   if (block.live == block.threads) return;
   Spot spot = {blockIdx, threadIdx, {}};
   // By the barrier's line, as it has no address of its own.
@@ -269,21 +574,13 @@ TOKITAI_SERVING void watch_barrier() {
 }
 
 TOKITAI_SERVING void watch_warp(unsigned warp, u64 members) {
-  auto& known = accesses.known[warp];
-  uint32_t joined[warp_size] = {};
+  close_store();
   const Block& block = *current_block;
+  const unsigned any = warp * warp_size + unsigned(__builtin_ctzll(members));
+  // Votes and shuffles order no memory (CUDA C++ programming guide, "Warp Vote Functions").
+  if (block.lanes[any].operation == Operation::warp_barrier) order_warp(warp, members);
   for (u64 left = members; left; left &= left - 1) {
     const unsigned l = unsigned(__builtin_ctzll(left));
-    for (unsigned i = 0; i < warp_size; i++)
-      if (joined[i] < known[l][i]) joined[i] = known[l][i];
-  }
-  for (u64 left = members; left; left &= left - 1) {
-    const unsigned l = unsigned(__builtin_ctzll(left));
-    joined[l] = accesses.time[warp * warp_size + l]++;
-  }
-  for (u64 left = members; left; left &= left - 1) {
-    const unsigned l = unsigned(__builtin_ctzll(left));
-    memcpy(known[l], joined, sizeof joined);
     const Lane& lane = block.lanes[warp * warp_size + l];
     if (lane.operation != Operation::shuffle || (members >> lane.source & 1)) continue;
     Spot spot = {blockIdx, lane.index, {unsigned(lane.site.line)}};
@@ -296,72 +593,35 @@ TOKITAI_SERVING void watch_warp(unsigned warp, u64 members) {
   }
 }
 
-inline void on_fence() {
-  if (!watch.running || current_block == no_block) return;
-  const unsigned thread = linear_thread();
-  Clock& clock = accesses.fenced[thread];
-  if (!accesses.has_fenced[thread]) clock.clear();
-  accesses.has_fenced[thread] = accesses.any_fenced = true;
-  join(clock, accesses.of_block);
-  if (accesses.has_acquired[thread]) join(clock, accesses.acquired[thread]);
-  clock[clock_key(accesses.block, whole_block)] = current_block->interval;
-  clock[clock_key(accesses.block, thread)] = accesses.time[thread]++;
-}
-
-inline void on_atomic(const void* address, size_t size, bool reads, bool writes, bool swaps,
-                      int order, const void* pc, void* const* frame) {
-  if (!watch.running || current_block == no_block) return;
-  const unsigned thread = linear_thread();
-  if (writes &&
-      (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST))
-    on_fence();
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  if (reads && accesses.clocks) {
-    const auto found = accesses.released.find(at);
-    if (found != accesses.released.end()) {
-      if (!accesses.has_acquired[thread]) accesses.acquired[thread].clear();
-      accesses.has_acquired[thread] = true;
-      join(accesses.acquired[thread], found->second);
-    }
-  }
-  if (swaps) {
-    const auto met = accesses.plain_reads.find(read_key(thread, address));
-    if (met != accesses.plain_reads.end()) {
-      met->second->open--;
-      accesses.plain_reads.erase(met);
-    }
-    Area* area = area_of(static_cast<const unsigned char*>(address));
-    if (area && area->cells)
-      for (Stamp& read : area->cells[size_t(at - uintptr_t(area->begin)) >> area->granule].reads)
-        if (read.block == accesses.block && read.thread == thread)
-          read.flags |= Accesses::validated;
-  }
-  on_access(address, size, writes, Accesses::atomic, pc, frame, reads);
-  if (writes && accesses.any_fenced) {
-    accesses.clocks = true;
-    join(accesses.released[at], accesses.of_block_fenced);
-    if (accesses.has_fenced[thread]) join(accesses.released[at], accesses.fenced[thread]);
-  }
-}
-
 // --- a launch
 
-inline unsigned char* map_bytes(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
-}
-
-inline void forget_areas(Area::Kind kind, bool all) {
-  for (unsigned i = 0; i < watch.area_count; i++) {
-    Area& area = watch.areas[i];
-    if (!all && area.kind != kind) continue;
-    if (area.cells) munmap(area.cells, area.reserved);
-    if (area.written) munmap(area.written, area.bytes);
-    area.cells = nullptr;
-    area.written = nullptr;
+// What a case's findings are, now that all of it is known.
+inline void settle_findings() {
+  close_store();
+  bool any_error = false;
+  unsigned kept = 0;
+  for (unsigned i = 0; i < watch.count; i++) {
+    Finding& found = watch.findings[i];
+    // Volatile words that threads wait for carry what they say in themselves.
+    if (found.of_volatile && (accesses.polled.count(found.first.frames[0]) ||
+                              accesses.polled.count(found.second.frames[0])))
+      continue;
+    if (found.of_writes && !found.unequal) {
+      found.kind = "same-value-race";
+      found.mild = true;
+      append_words(found, "; each time both wrote the same value");
+    }
+    found.mild = found.mild || (found.mixed && found.open <= 0);
+    any_error = any_error || !found.mild;
+    watch.findings[kept++] = found;
   }
-  accesses.latest = nullptr;
+  watch.count = kept;
+  // What an earlier run left is of use where it tells why something else was found.
+  kept = 0;
+  for (unsigned i = 0; i < watch.count; i++)
+    if (any_error || strcmp(watch.findings[i].kind, "stale-flag") != 0)
+      watch.findings[kept++] = watch.findings[i];
+  watch.count = kept;
 }
 
 // A repetition begins: what its buffers hold is written where the tool wrote it.
@@ -373,8 +633,12 @@ inline void watch_repetition(const Case& request) {
     if (request.buffers[area.index].fill == Fill::pattern && area.bytes)
       area.written = map_bytes(area.bytes);
   }
-  accesses.first_block = 1;
-  accesses.last_block = 0;
+  order.first_block = 1;
+  order.last_block = 0;
+  accesses.stale.clear();
+  for (const auto& [at, flag] : accesses.flags)
+    if (memcmp(reinterpret_cast<const void*>(at), flag.first, flag.size) != 0)
+      accesses.stale[at] = flag.writer;
   extern char edata __asm__("__data_start"), end __asm__("_end");
   watch.areas[watch.area_count++] = {Area::Kind::variable,
                                      0,
@@ -387,121 +651,37 @@ inline void watch_repetition(const Case& request) {
                                      nullptr};
 }
 
+// Blocks that waited for others which began later: no more than one is sure to be there at a time.
+inline void watch_residents(const Work& work) {
+  if (work.failed || work.meets || work.most_resident < 2 || work.total < 2) return;
+  Spot spot = {work.waiting_block, work.waiting_thread, {offset_of(work.waited_pc)}};
+  if (work.waited_at.file) spot.frames[0] = unsigned(work.waited_at.line);
+  Finding* found = finding("resident-blocks", spot, nullptr);
+  if (!found || found->count > 1) return;
+  found->mild = true;
+  found->kernel = work.kernel;
+  found->file = work.waited_at.file;
+  found->line = unsigned(work.waited_at.line);
+  say(*found,
+      "waits for a block that begins later: up to %u of %llu blocks had to be there at once, which a launch "
+      "that is not cooperative does not promise",
+      work.most_resident, work.total);
+}
+
 inline void watch_launch(size_t dynamic_bytes) {
   forget_areas(Area::Kind::shared, false);
   watch_shared(dynamic_bytes);
   for (unsigned i = 0; i < watch.area_count; i++)
     if (watch.areas[i].kind == Area::Kind::shared)
       watch.areas[i].written = map_bytes(watch.areas[i].bytes);
-  accesses.first_block = accesses.last_block + 1;
-  accesses.clocks = false;
-  accesses.released.clear();
+  order.first_block = order.last_block + 1;
+  order.released.clear();
+  order.gaps.clear();
+  order.stated = false;
   accesses.plain_reads.clear();
+  accesses.store.findings.clear();
+  accesses.copied.written = nullptr;
+  memset(accesses.latest_read, 0, sizeof accesses.latest_read);
 }
 
 }  // namespace tokitai
-
-#define TOKITAI_CALLER \
-  __builtin_return_address(0), static_cast<void* const*>(__builtin_frame_address(0))
-#define TOKITAI_ACCESS(NAME, SIZE, WRITES) \
-  void NAME(void* address) { tokitai::on_access(address, SIZE, WRITES, 0, TOKITAI_CALLER); }
-#define TOKITAI_ACCESSES(SIZE)                             \
-  TOKITAI_ACCESS(__tsan_read##SIZE, SIZE, false)           \
-  TOKITAI_ACCESS(__tsan_write##SIZE, SIZE, true)           \
-  TOKITAI_ACCESS(__tsan_unaligned_read##SIZE, SIZE, false) \
-  TOKITAI_ACCESS(__tsan_unaligned_write##SIZE, SIZE, true) \
-  TOKITAI_ACCESS(__tsan_volatile_read##SIZE, SIZE, false)  \
-  TOKITAI_ACCESS(__tsan_volatile_write##SIZE, SIZE, true)
-#define TOKITAI_FETCH(NAME, T, READS, EXPRESSION)                                     \
-  T NAME(volatile T* address, T value, int order) {                                   \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), READS, true, false, order, \
-                       TOKITAI_CALLER);                                               \
-    return EXPRESSION;                                                                \
-  }
-#define TOKITAI_SWAP(NAME, T, EXPECTED, RESULT)                                     \
-  RESULT NAME(volatile T* address, EXPECTED expected, T value, int order, int) {    \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), true, true, true, order, \
-                       TOKITAI_CALLER);                                             \
-    return tokitai_swap<T>(address, expected, value);                               \
-  }
-#define TOKITAI_ATOMICS(BITS, T)                                                            \
-  T __tsan_atomic##BITS##_load(const volatile T* address, int order) {                      \
-    tokitai::on_atomic(const_cast<const T*>(address), sizeof(T), true, false, false, order, \
-                       TOKITAI_CALLER);                                                     \
-    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                         \
-  void __tsan_atomic##BITS##_store(volatile T* address, T value, int order) {               \
-    tokitai::on_atomic(const_cast<T*>(address), sizeof(T), false, true, false, order,       \
-                       TOKITAI_CALLER);                                                     \
-    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                     \
-  }                                                                                         \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_exchange, T, false,                                   \
-                __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST))                      \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_add, T, true,                                   \
-                __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST))                       \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_sub, T, true,                                   \
-                __atomic_fetch_sub(address, value, __ATOMIC_SEQ_CST))                       \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_and, T, true,                                   \
-                __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))                       \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_or, T, true,                                    \
-                __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))                        \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_xor, T, true,                                   \
-                __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST))                       \
-  TOKITAI_FETCH(__tsan_atomic##BITS##_fetch_nand, T, true,                                  \
-                __atomic_fetch_nand(address, value, __ATOMIC_SEQ_CST))                      \
-  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_strong, T, T*, int)                   \
-  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_weak, T, T*, int)                     \
-  TOKITAI_SWAP(__tsan_atomic##BITS##_compare_exchange_val, T, T, T)
-
-template <class T>
-int tokitai_swap(volatile T* address, T* expected, T value) {
-  return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST);
-}
-template <class T>
-T tokitai_swap(volatile T* address, T expected, T value) {
-  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return expected;
-}
-
-extern "C" {
-TOKITAI_ACCESSES(1)
-TOKITAI_ACCESSES(2)
-TOKITAI_ACCESSES(4)
-TOKITAI_ACCESSES(8)
-TOKITAI_ACCESSES(16)
-TOKITAI_ATOMICS(8, uint8_t)
-TOKITAI_ATOMICS(16, uint16_t)
-TOKITAI_ATOMICS(32, uint32_t)
-TOKITAI_ATOMICS(64, uint64_t)
-void __tsan_read_range(void* address, size_t size) {
-  tokitai::on_access(address, size, false, 0, TOKITAI_CALLER);
-}
-void __tsan_write_range(void* address, size_t size) {
-  tokitai::on_access(address, size, true, 0, TOKITAI_CALLER);
-}
-void* __tsan_memset(void* to, int value, size_t size) {
-  tokitai::on_access(to, size, true, 0, TOKITAI_CALLER);
-  return memset(to, value, size);
-}
-void* __tsan_memcpy(void* to, const void* from, size_t size) {
-  tokitai::on_access(from, size, false, 0, TOKITAI_CALLER);
-  tokitai::on_access(to, size, true, 0, TOKITAI_CALLER);
-  return memcpy(to, from, size);
-}
-void* __tsan_memmove(void* to, const void* from, size_t size) {
-  tokitai::on_access(from, size, false, 0, TOKITAI_CALLER);
-  tokitai::on_access(to, size, true, 0, TOKITAI_CALLER);
-  return memmove(to, from, size);
-}
-void __tsan_atomic_thread_fence(int order) {
-  tokitai::on_fence();
-  if (order != __ATOMIC_RELAXED) __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-void __tsan_atomic_signal_fence(int) {}
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_read(void**) {}
-void __tsan_vptr_update(void**, void*) {}
-}

@@ -26,7 +26,7 @@ struct MisalignedAccess {
 #endif
 #include "tokitai_regions.hpp"
 #if defined(TOKITAI_WATCH_ACCESSES)
-#include "tokitai_accesses.hpp"
+#include "tokitai_tsan.hpp"
 #elif defined(TOKITAI_WATCH_VALUES)
 #include "tokitai_values.hpp"
 #elif defined(TOKITAI_WATCH_ADDRESS)
@@ -74,6 +74,25 @@ inline void note_fault(const char* what, const void* address, const void* contex
   abort();
 }
 
+// A thread that runs on and on has its turn taken away; what a signal interrupts goes on behind it.
+inline void catch_ticks() {
+#ifndef TOKITAI_WATCH_ACCESSES
+  struct sigaction action = {};
+  action.sa_sigaction = [](int, siginfo_t*, void* context) {
+#ifdef TOKITAI_WATCH_VALUES
+    const auto kept = values.state;
+    on_tick(context);
+    values.state = kept;
+#else
+    on_tick(context);
+#endif
+  };
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  sigaction(tick_signal, &action, nullptr);
+#endif
+}
+
 void die_of_misaligned_atomic(const void* address, size_t bytes) {
   char access[64];
   snprintf(access, sizeof access, "atomic operation on %zu bytes", bytes);
@@ -101,6 +120,7 @@ class Device : public Regions {
     pool.threads = threads_ ? threads_ : usable_cores();
     pool.setup = prepare_thread_for_faults;
     find_shared_arrays(shared_layout);
+    catch_ticks();
 #ifdef TOKITAI_WATCH_ADDRESS
     __asan_set_error_report_callback(on_address_report);
 #endif
@@ -160,6 +180,9 @@ class Device : public Regions {
 
   void close(Case& request) {
 #ifdef TOKITAI_WATCHED
+#ifdef TOKITAI_WATCH_ACCESSES
+    settle_findings();
+#endif
     watch_flush(request.number, true);
 #endif
     Regions::close(request);
@@ -181,7 +204,8 @@ class Device : public Regions {
   static Status status_of(Failure why) {
     switch (why) {
       case Failure::divergence: return Status::divergence;
-      case Failure::out_of_memory: return Status::out_of_memory;
+      case Failure::out_of_memory:
+      case Failure::too_many_blocks: return Status::out_of_memory;
       default: return Status::runtime_error;
     }
   }
@@ -298,6 +322,9 @@ class Device : public Regions {
     watch.running = true;
 #endif
     tokitai::launch(work);
+#ifdef TOKITAI_WATCH_ACCESSES
+    watch_residents(work);
+#endif
 #ifdef TOKITAI_WATCHED
     watch.running = false;
 #endif

@@ -2,6 +2,16 @@
 // nothing but names that begin with tokitai_ is used.
 #pragma once
 
+// g++ leaves copies out of what it puts in for -fsanitize=thread (tokitai_tsan.hpp). The first declaration of
+// a function says what it is called in the object.
+#if defined(TOKITAI_WATCH_ACCESSES) && !defined(__clang__)
+extern "C" {
+void* memcpy(void*, const void*, __SIZE_TYPE__) noexcept __asm__("tokitai_watched_memcpy");
+void* memmove(void*, const void*, __SIZE_TYPE__) noexcept __asm__("tokitai_watched_memmove");
+void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("tokitai_watched_memset");
+}
+#endif
+
 #include <hip/hip_runtime.h>
 
 #include "tokitai_arguments.hpp"

@@ -198,10 +198,14 @@ void use_value(const void* address, size_t size, const Spot& spot, const char* w
 
 // --- what the scheduler tells
 
-TOKITAI_SERVING void watch_block() {
+TOKITAI_SERVING void watch_block(Block&) {
   for (unsigned i = 0; i < watch.area_count; i++)
     if (watch.areas[i].kind == Area::Kind::shared)
       mark_set(watch.areas[i].begin, watch.areas[i].bytes);
+}
+TOKITAI_SERVING void watch_block_leaves(Block&) {}
+TOKITAI_SERVING void watch_block_returns(Block& block) {
+  watch_block(block);  // shared memory is another block's until now
 }
 TOKITAI_SERVING void watch_barrier() {}
 TOKITAI_SERVING void watch_resumed() {  // other threads have left results of theirs

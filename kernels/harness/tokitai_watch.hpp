@@ -48,7 +48,10 @@ struct Finding {
   unsigned line;
   Spot first, second;
   bool has_second, mixed;
-  uint64_t count;
+  bool mild;         // refutes nothing
+  bool of_writes;    // each time two plain writes: then `unequal` counts those of different values
+  bool of_volatile;  // each time two volatile accesses
+  uint64_t count, unequal;
   int64_t open;     // of a mixed one: those that no compare-and-swap made sure of
   char array[200];  // "buffer N", "shared NAME" or "variable NAME", and its element
   int64_t offset;   // in bytes from its begin
@@ -117,7 +120,7 @@ inline void watch_flush(Word number, bool done) {
     Text text = {line, sizeof line, 0};
     append(text, "finding\tkind=%s\tmessage=%s\tkernel=%s\tcount=%llu\tlower=%d", found.kind,
            found.message, found.kernel, (unsigned long long)found.count,
-           found.mixed && found.open <= 0);
+           found.mild);
     if (found.file) append(text, "\tfile=%s\tline=%u", found.file, found.line);
     if (*found.array)
       append(text, "\tarray=%s\toffset=%lld\tbytes=%zu\tsize=%zu", found.array,

@@ -1,8 +1,20 @@
-// Atomic functions of every width. Relaxed, as on the device; what they return is the old value.
+// Atomic functions of every width. Relaxed, as on the device; what they return is the old value. Those that
+// change nothing again and again wait for others (block.hpp).
 #pragma once
 
 #include "language.hpp"
-#include "sanitizers.hpp"
+#include "memory_order.hpp"
+
+#ifdef TOKITAI_DEVICE_GFX
+#define TOKITAI_ATOMIC_HERE
+#define TOKITAI_ATOMIC_PASSED
+#define TOKITAI_POLLED(address, changed) ((void)0)
+#else
+#include "block.hpp"
+#define TOKITAI_ATOMIC_HERE , const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define TOKITAI_ATOMIC_PASSED , file, line
+#define TOKITAI_POLLED(address, changed) tokitai::polled(address, changed, tokitai::Site{file, line})
+#endif
 
 namespace tokitai {
 
@@ -39,46 +51,86 @@ inline T atomic_update(T* address, Change change) {
 
 }  // namespace tokitai
 
-#define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T)                                                    \
-  TOKITAI_OURS T NAME(T* address, T value) {                                                      \
+// `CHANGED`: whether another value is left; `EXPRESSION`: what `old` is changed into.
+#define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T, CHANGED)                                           \
+  TOKITAI_OURS T tokitai_##NAME(tokitai::Scope scope, T* address, T value TOKITAI_ATOMIC_HERE) {  \
     tokitai::expect_aligned(address);                                                             \
     tokitai::used(value);                                                                         \
-    return BUILTIN(address, value, __ATOMIC_RELAXED);                                             \
+    T old;                                                                                        \
+    {                                                                                             \
+      tokitai::AtomicScope of(scope);                                                             \
+      (void)of;                                                                                   \
+      old = BUILTIN(address, value, __ATOMIC_RELAXED);                                            \
+    }                                                                                             \
+    TOKITAI_POLLED(address, CHANGED);                                                             \
+    return old;                                                                                   \
   }                                                                                               \
-  TOKITAI_OURS T NAME##_system(T* address, T value) { return NAME(address, value); }              \
-  TOKITAI_OURS T NAME##_block(T* address, T value) { return NAME(address, value); }
+  TOKITAI_ATOMIC_FORMS(NAME, T)
 
 #define TOKITAI_ATOMIC_UPDATE(NAME, T, BITS, EXPRESSION)                                          \
-  TOKITAI_OURS T NAME(T* address, T value) {                                                      \
-    return tokitai::atomic_update<BITS>(address, [value](T old) -> T { return EXPRESSION; });     \
+  TOKITAI_OURS T tokitai_##NAME(tokitai::Scope scope, T* address, T value TOKITAI_ATOMIC_HERE) {  \
+    T old;                                                                                        \
+    {                                                                                             \
+      tokitai::AtomicScope of(scope);                                                             \
+      (void)of;                                                                                   \
+      old = tokitai::atomic_update<BITS>(address,                                                 \
+                                         [value](T old) -> T { return EXPRESSION; });             \
+    }                                                                                             \
+    const T now = EXPRESSION;                                                                     \
+    TOKITAI_POLLED(address, memcmp(&now, &old, sizeof now) != 0);                                 \
+    return old;                                                                                   \
   }                                                                                               \
-  TOKITAI_OURS T NAME##_system(T* address, T value) { return NAME(address, value); }              \
-  TOKITAI_OURS T NAME##_block(T* address, T value) { return NAME(address, value); }
+  TOKITAI_ATOMIC_FORMS(NAME, T)
+
+#define TOKITAI_ATOMIC_FORMS(NAME, T)                                                             \
+  TOKITAI_OURS T NAME(T* address, T value TOKITAI_ATOMIC_HERE) {                                  \
+    return tokitai_##NAME(tokitai::Scope::device, address, value TOKITAI_ATOMIC_PASSED);          \
+  }                                                                                               \
+  TOKITAI_OURS T NAME##_system(T* address, T value TOKITAI_ATOMIC_HERE) {                         \
+    return tokitai_##NAME(tokitai::Scope::system, address, value TOKITAI_ATOMIC_PASSED);          \
+  }                                                                                               \
+  TOKITAI_OURS T NAME##_block(T* address, T value TOKITAI_ATOMIC_HERE) {                          \
+    return tokitai_##NAME(tokitai::Scope::block, address, value TOKITAI_ATOMIC_PASSED);           \
+  }
 
 #define TOKITAI_ATOMIC_INTEGER(T, BITS)                                                           \
-  TOKITAI_ATOMIC_FETCH(atomicAdd, __atomic_fetch_add, T)                                          \
-  TOKITAI_ATOMIC_FETCH(atomicSub, __atomic_fetch_sub, T)                                          \
-  TOKITAI_ATOMIC_FETCH(atomicAnd, __atomic_fetch_and, T)                                          \
-  TOKITAI_ATOMIC_FETCH(atomicOr, __atomic_fetch_or, T)                                            \
-  TOKITAI_ATOMIC_FETCH(atomicXor, __atomic_fetch_xor, T)                                          \
-  TOKITAI_ATOMIC_FETCH(atomicExch, __atomic_exchange_n, T)                                        \
+  TOKITAI_ATOMIC_FETCH(atomicAdd, __atomic_fetch_add, T, value != 0)                              \
+  TOKITAI_ATOMIC_FETCH(atomicSub, __atomic_fetch_sub, T, value != 0)                              \
+  TOKITAI_ATOMIC_FETCH(atomicAnd, __atomic_fetch_and, T, (old & value) != old)                    \
+  TOKITAI_ATOMIC_FETCH(atomicOr, __atomic_fetch_or, T, (old | value) != old)                      \
+  TOKITAI_ATOMIC_FETCH(atomicXor, __atomic_fetch_xor, T, value != 0)                              \
+  TOKITAI_ATOMIC_FETCH(atomicExch, __atomic_exchange_n, T, old != value)                          \
   TOKITAI_ATOMIC_UPDATE(atomicMin, T, BITS, value < old ? value : old)                            \
   TOKITAI_ATOMIC_UPDATE(atomicMax, T, BITS, old < value ? value : old)                            \
   TOKITAI_ATOMIC_CAS(T, BITS)
 
 #define TOKITAI_ATOMIC_CAS(T, BITS)                                                               \
-  TOKITAI_OURS T atomicCAS(T* address, T compare, T value) {                                      \
+  TOKITAI_OURS T tokitai_atomicCAS(tokitai::Scope scope, T* address, T compare,                   \
+                                   T value TOKITAI_ATOMIC_HERE) {                                 \
     tokitai::expect_aligned(address);                                                             \
     tokitai::used(value);                                                                         \
-    __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,                 \
-                              __ATOMIC_RELAXED);                                                  \
+    bool swapped;                                                                                 \
+    {                                                                                             \
+      tokitai::AtomicScope of(scope);                                                             \
+      (void)of;                                                                                   \
+      swapped = __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,     \
+                                          __ATOMIC_RELAXED);                                      \
+    }                                                                                             \
+    (void)swapped;                                                                                \
+    TOKITAI_POLLED(address, swapped && memcmp(&compare, &value, sizeof value) != 0);              \
     return compare;                                                                               \
   }                                                                                               \
-  TOKITAI_OURS T atomicCAS_system(T* address, T compare, T value) {                               \
-    return atomicCAS(address, compare, value);                                                    \
+  TOKITAI_OURS T atomicCAS(T* address, T compare, T value TOKITAI_ATOMIC_HERE) {                  \
+    return tokitai_atomicCAS(tokitai::Scope::device, address, compare,                            \
+                             value TOKITAI_ATOMIC_PASSED);                                        \
   }                                                                                               \
-  TOKITAI_OURS T atomicCAS_block(T* address, T compare, T value) {                                \
-    return atomicCAS(address, compare, value);                                                    \
+  TOKITAI_OURS T atomicCAS_system(T* address, T compare, T value TOKITAI_ATOMIC_HERE) {           \
+    return tokitai_atomicCAS(tokitai::Scope::system, address, compare,                            \
+                             value TOKITAI_ATOMIC_PASSED);                                        \
+  }                                                                                               \
+  TOKITAI_OURS T atomicCAS_block(T* address, T compare, T value TOKITAI_ATOMIC_HERE) {            \
+    return tokitai_atomicCAS(tokitai::Scope::block, address, compare,                             \
+                             value TOKITAI_ATOMIC_PASSED);                                        \
   }
 
 // Minimum and maximum of floating-point values are fmin and fmax: a NaN loses against a number.

@@ -28,6 +28,7 @@ enum class Operation : unsigned char {
   match_any,
   match_all,
   reduction,
+  poll,  // of a place that others are to change
 };
 
 // Where in the source an operation stands, as __builtin_FILE and __builtin_LINE tell it.
@@ -58,13 +59,21 @@ struct Lane {
   unsigned source;
   u64 result;  // what the operation gave, and the lanes that took part
   u64 members;
+  unsigned patience;      // polls before it waits again
+  const void* polled_at;  // its code, where the source is not known
 };
 
 struct Warp {
-  u64 live, runnable, waiting, at_barrier;
+  u64 live, runnable, waiting, at_barrier, polling;
 };
 
-enum class Failure : unsigned char { divergence, shared_damage, guard_damage, out_of_memory };
+enum class Failure : unsigned char {
+  divergence,
+  shared_damage,
+  guard_damage,
+  out_of_memory,
+  too_many_blocks,
+};
 
 // When a guard of shared memory was found damaged.
 enum class Seen : unsigned char { after_thread, after_block, after_launch };
@@ -92,6 +101,13 @@ struct Work {
   Site site;    // of the barrier that was not reached by all
   u64 damaged;  // block that wrote into a guard, or no_index
   Seen seen;
+  // Blocks that wait for others: OS threads that work on the launch, those that are at their end or cannot
+  // go on, the most blocks that one of them had begun and not ended, and where the first of them waited.
+  unsigned workers, idle_workers, most_resident;
+  bool meets;  // a barrier of the whole grid
+  Site waited_at;
+  const void* waited_pc;
+  Coordinates waiting_block, waiting_thread;
   char failure[4000];
 };
 
@@ -116,6 +132,18 @@ struct Block {
   Fiber fibers[block_limit];
   Fiber* free_fibers[block_limit];
   unsigned interval;  // barriers that all live threads have left
+  // Waiting for what other blocks do.
+  u64 index;               // of the block in its grid
+  bool waits;              // no thread of it can go on, and one polls
+  u64 progress;            // grows with all that a poll does not do
+  unsigned char* shared_kept;  // what its shared arrays hold while another block runs
+  const void* polled[2];   // places that the polling thread looks at
+  Coordinates poller;
+  unsigned polls;
+  // For the clock that stops a thread that polls by plain loads: whether a kernel's code runs, and turns.
+  bool in_kernel;
+  u64 turns;
+  void* history;  // of the watch
 };
 
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
@@ -128,16 +156,20 @@ TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
 
 // Of the unit that serves kernels (deadlock.hpp).
 void report_stuck(Block& block);
+void report_lone_caller(Block& block);
+void report_waiting(Work& work, Block* const* blocks, unsigned count, bool more);
 void report_mixed_barrier(Block& block);
 void report_no_stack(Work& work);
 bool report_shared_damage(Block& block, size_t reach, Seen seen, u64 index);
 bool report_watched_guard(Block& block);
 #ifdef TOKITAI_WATCH_SCHEDULE
 void watch_barrier();
-void watch_block();
+void watch_block(Block& block);
+void watch_block_leaves(Block& block);
+void watch_block_returns(Block& block);
 void watch_warp(unsigned warp, u64 members);
 #endif
-inline void complete_warp_operation(Block& block, unsigned warp);  // warp_operations.hpp
+inline void complete_warp_operation(Block& block, unsigned warp, bool partly);  // warp_operations.hpp
 inline void fiber_main();
 
 // Frees all lanes from the barrier that every live thread has reached.
@@ -150,6 +182,7 @@ TOKITAI_UNSANITIZED inline void release_barrier(Block& block) {
   block.released_live = block.live;
   block.predicate_count = block.arrived = 0;
   block.interval++;
+  block.progress++;
 #ifdef TOKITAI_WATCH_SCHEDULE
   watch_barrier();
 #endif
@@ -173,11 +206,13 @@ TOKITAI_UNSANITIZED inline int other_warp(Block& block, unsigned after) {
 TOKITAI_UNSANITIZED inline int next_thread(Block& block, unsigned w) {
   if (__builtin_expect(block.watched, 0) && report_watched_guard(block)) return -1;
   Warp& warp = block.warps[w];
-  if (!warp.runnable && warp.waiting) complete_warp_operation(block, w);
+  if (!warp.runnable && warp.waiting) complete_warp_operation(block, w, !warp.polling);
   if (warp.runnable) return int(w * warp_size + lane_in(block, warp.runnable));
   int other = other_warp(block, w);
   if (other < 0) {
     if (block.live == 0) return -1;
+    for (unsigned i = 0; i < block.warp_count; i++) block.waits |= block.warps[i].polling != 0;
+    if (block.waits) return -1;
     if (block.arrived != block.live) {
       report_stuck(block);
       return -1;
@@ -226,7 +261,9 @@ TOKITAI_UNSANITIZED inline void switch_to(Block& block, int thread, bool leaving
 TOKITAI_UNSANITIZED inline void wait_for_turn(Block& block) {
   const int next = next_thread(block, block.current / warp_size);
   // Where the block was given up, `next` is -1 and nothing ever switches back to this fiber.
-  if (next != int(block.current)) switch_to(block, next, next < 0);
+  if (next != int(block.current)) switch_to(block, next, next < 0 && !block.waits);
+  block.turns++;
+  block.in_kernel = true;
   watch_resumed();
 }
 
@@ -243,6 +280,7 @@ TOKITAI_UNSANITIZED inline void arm(Block& block) {
         lane.fiber = nullptr;
         lane.index = {x, y, z};
         lane.operation = Operation::none;
+        lane.patience = 0;
         lane.returned = block.reversed ? thread > self : thread < self;
       }
   block.warp_count = (block.threads + warp_size - 1) / warp_size;
@@ -251,7 +289,7 @@ TOKITAI_UNSANITIZED inline void arm(Block& block) {
     u64 live = 0;
     for (unsigned l = 0; l < warp_size && w * warp_size + l < block.threads; l++)
       if (!block.lanes[w * warp_size + l].returned) live |= 1ull << l;
-    block.warps[w] = {live, live, 0, 0};
+    block.warps[w] = {live, live, 0, 0, 0};
   }
   block.arrived = block.predicate_count = 0;
   block.barrier_mixed = false;
@@ -262,6 +300,7 @@ TOKITAI_UNSANITIZED inline void arm(Block& block) {
 
 TOKITAI_UNSANITIZED inline Block& armed_block() {
   Block& block = *current_block;
+  block.in_kernel = false;
   if (__builtin_expect(!block.armed, 0)) arm(block);
   return block;
 }
@@ -274,6 +313,14 @@ TOKITAI_UNSANITIZED inline void retire(Block& block) {
   warp.runnable &= ~bit;
   block.lanes[block.current].returned = true;
   block.live--;
+  block.progress++;
+}
+
+TOKITAI_UNSANITIZED inline void run_thread(Block& block) {
+  block.turns++;
+  block.in_kernel = true;
+  block.work->one_thread(block.work->arguments);
+  block.in_kernel = false;
 }
 
 // What every fiber does: a whole block as a loop until a thread arms it, then thread after thread.
@@ -281,14 +328,16 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
   fiber_entered();
   Block& block = *current_block;
   if (!block.armed) {
+    block.in_kernel = true;
     block.work->all_threads(block.work->arguments, block);
+    block.in_kernel = false;
     if (!block.armed) {
       block.free_fibers[block.free_count++] = block.running;
       switch_to(block, -1, true);
       __builtin_trap();
     }
   } else {
-    block.work->one_thread(block.work->arguments);
+    run_thread(block);
   }
   for (;;) {
     retire(block);
@@ -298,13 +347,61 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
       // The next thread has no stack yet and this one is not needed any more.
       block.lanes[next].fiber = self;
       become(block, unsigned(next));
-      block.work->one_thread(block.work->arguments);
+      run_thread(block);
       continue;
     }
     block.free_fibers[block.free_count++] = self;
     switch_to(block, next, true);
     __builtin_trap();
   }
+}
+
+// Polls of a thread in front of its first wait, and the most in front of a later one.
+constexpr unsigned first_patience = 16, most_patience = 4096;
+
+// The running thread waits for what others do; all that can go on have their turn first.
+TOKITAI_UNSANITIZED __attribute__((noinline)) inline void wait_for_others(Site site,
+                                                                          const void* pc) {
+  Block& block = armed_block();
+  Lane& lane = block.lanes[block.current];
+  Warp& warp = block.warps[block.current / warp_size];
+  const u64 bit = 1ull << (block.current % warp_size);
+  lane.operation = Operation::poll;
+  lane.site = site;
+  lane.polled_at = pc;
+  warp.runnable &= ~bit;
+  warp.polling |= bit;
+  const u64 before = block.progress;
+  wait_for_turn(block);
+  lane.operation = Operation::none;
+  if (block.progress != before) lane.patience = 0;
+  else if (lane.patience < most_patience) lane.patience = lane.patience ? 2 * lane.patience : 2;
+  block.poller = threadIdx;
+  block.polls = lane.patience < first_patience ? first_patience - lane.patience : 0;
+}
+
+// An atomic operation on a place, and whether it left another value. Of many in turn that change nothing, at
+// no more than two places, the thread that makes them waits.
+TOKITAI_UNSANITIZED inline void polled(const void* address, bool changed, Site site,
+                                       const void* pc = nullptr) {
+  if (current_block == no_block) return;
+  Block& block = *current_block;
+  if (changed) {
+    block.progress++;
+    block.polls = 0;
+    return;
+  }
+  const bool known = address == block.polled[0] || address == block.polled[1];
+  if (!known || memcmp(&block.poller, &threadIdx, sizeof block.poller) != 0) {
+    block.polls = 0;
+    block.poller = threadIdx;
+    block.polled[1] = block.polled[0];
+    block.polled[0] = address;
+  }
+  const unsigned patience = block.armed ? block.lanes[block.current].patience : 0;
+  if (++block.polls < (patience > first_patience ? patience : first_patience)) return;
+  wait_for_others(site, pc);
+  block.polled[0] = address;
 }
 
 TOKITAI_UNSANITIZED inline void free_all_fibers(Block& block) {
@@ -321,10 +418,13 @@ TOKITAI_UNSANITIZED inline bool block_reserve(Block& block, unsigned threads) {
   return block.fibers[0].stack || fiber_allocate(block.fibers[0]);
 }
 
-// Runs one block to its end, or until it cannot go on (then the work has failed).
+// Runs one block to its end, or until it waits or cannot go on (then the work has failed).
 TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   Work& work = *block.work;
-  block.armed = false;
+  block.armed = block.waits = block.in_kernel = false;
+  block.index = linear_index;
+  block.progress = block.polls = 0;
+  block.turns++;
   block.seeded = work.seed != natural_order && work.seed != reverse_order;
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
   // One bit of the seed, so that a schedule is either way in all of its blocks.
@@ -335,7 +435,7 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   fill_shared(block.shared, work.dynamic_bytes, work.fill);
   block.interval = 0;
 #ifdef TOKITAI_WATCH_SCHEDULE
-  watch_block();
+  watch_block(block);
 #endif
   Fiber* fiber = block.free_fibers[--block.free_count];
   fiber_prepare(*fiber, 0, fiber_main);
@@ -346,8 +446,29 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
     arm(block);
   }
   fiber_switch(block.own, *fiber, false);
+  block.in_kernel = false;
   // Fibers of a block that was given up wait for ever and are prepared anew.
   if (work.failed) free_all_fibers(block);
+}
+
+// Goes on with a block that waits: its polling threads look again. Where they have done so in vain, lanes in
+// an operation of the active ones go on without those that poll.
+TOKITAI_UNSANITIZED inline void resume_block(Block& block, bool in_vain) {
+  block.waits = false;
+  for (unsigned w = 0; w < block.warp_count; w++) {
+    Warp& warp = block.warps[w];
+    if (in_vain && warp.polling && warp.waiting) complete_warp_operation(block, w, true);
+    warp.runnable |= warp.polling;
+    warp.polling = 0;
+  }
+  const int warp = other_warp(block, block.current / warp_size);
+  const unsigned thread = unsigned(warp) * warp_size + lane_in(block, block.warps[warp].runnable);
+  if (!block.lanes[thread].fiber && !equip(block, thread)) return;
+  become(block, thread);
+  block.running = block.lanes[thread].fiber;
+  fiber_switch(block.own, *block.running, false);
+  block.in_kernel = false;
+  if (block.work->failed) free_all_fibers(block);
 }
 
 // The plain loop. `values` are the kernel's arguments, no closure: compilers that check the alignment of

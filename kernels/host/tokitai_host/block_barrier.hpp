@@ -6,6 +6,7 @@
 #include <tokitai_gfx/warp_operations.hpp>
 #else
 
+#include "memory_order.hpp"
 #include "warp_operations.hpp"
 
 namespace tokitai {
@@ -55,8 +56,8 @@ inline int __syncthreads_and(int predicate, TOKITAI_HERE) {
   return vote.nonzero == vote.threads;
 }
 
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() { tokitai::fence(tokitai::Scope::device); }
+inline void __threadfence_block() { tokitai::fence(tokitai::Scope::block); }
+inline void __threadfence_system() { tokitai::fence(tokitai::Scope::system); }
 
 #endif

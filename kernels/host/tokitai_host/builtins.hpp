@@ -51,7 +51,8 @@ inline void __builtin_nontemporal_store(T value, U* address) {
 #define __builtin_amdgcn_wavefrontsize() unsigned(warpSize)
 #define __builtin_amdgcn_s_barrier() __syncthreads()
 #define __builtin_amdgcn_wave_barrier() tokitai::wave_barrier()
-#define __builtin_amdgcn_fence(...) __threadfence()
+#define __builtin_amdgcn_fence(order, scope, ...) \
+  tokitai::fence(tokitai::fence_scope(scope), order)
 #define __builtin_amdgcn_s_memtime() ((unsigned long long)clock64())
 #define __builtin_amdgcn_s_memrealtime() ((unsigned long long)wall_clock64())
 
@@ -281,6 +282,10 @@ namespace tokitai {
 template <size_t bytes>
 struct AtomicBits;
 template <>
+struct AtomicBits<1> {
+  using Type = unsigned char;
+};
+template <>
 struct AtomicBits<2> {
   using Type = unsigned short;
 };
@@ -292,36 +297,72 @@ template <>
 struct AtomicBits<8> {
   using Type = unsigned long long;
 };
-// The strongest order serves for every one.
-template <class T, class Change>
-inline T hip_atomic(T* address, Change change) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  const T old = atomic_update<typename AtomicBits<sizeof(T)>::Type>(address, change);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  return old;
+// On the host the strongest order serves for every one.
+inline Scope hip_scope(int scope) { return Scope(scope - __HIP_MEMORY_SCOPE_SINGLETHREAD); }
+
+template <class T>
+inline auto hip_bits(T* address) {
+  expect_aligned(address);
+  return reinterpret_cast<typename AtomicBits<sizeof(T)>::Type*>(const_cast<std::remove_cv_t<T>*>(address));
 }
 template <class T>
-inline T hip_atomic_load(const T* address, int, int) {
-  return hip_atomic(const_cast<T*>(address), [](T old) -> T { return old; });
+inline T of_hip_bits(typename AtomicBits<sizeof(T)>::Type bits) {
+  std::remove_cv_t<T> value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T>
+inline std::remove_cv_t<T> hip_atomic_load(T* address, int order, int scope, TOKITAI_HERE) {
+  typename AtomicBits<sizeof(T)>::Type bits;
+  {
+    AtomicScope of(hip_scope(scope), order);
+    (void)of;
+    bits = __atomic_load_n(hip_bits(address), __ATOMIC_SEQ_CST);
+  }
+  polled(const_cast<std::remove_cv_t<T>*>(address), false, TOKITAI_SITE);
+  return of_hip_bits<std::remove_cv_t<T>>(bits);
 }
 template <class T, class U>
-inline void hip_atomic_store(T* address, U value, int, int) {
-  hip_atomic(address, [value](T) -> T { return T(value); });
+inline void hip_atomic_store(T* address, U value, int order, int scope) {
+  AtomicScope of(hip_scope(scope), order);
+  (void)of;
+  typename AtomicBits<sizeof(T)>::Type bits;
+  const std::remove_cv_t<T> given = std::remove_cv_t<T>(value);
+  memcpy(&bits, &given, sizeof bits);
+  __atomic_store_n(hip_bits(address), bits, __ATOMIC_SEQ_CST);
 }
 template <class T, class U>
-inline bool hip_atomic_compare_exchange(T* address, T* expected, U value, int, int, int) {
-  const T want = *expected;
-  const T old = hip_atomic(address, [&](T now) -> T {
-    return memcmp(&now, &want, sizeof now) == 0 ? T(value) : now;
-  });
-  *expected = old;
-  return memcmp(&old, &want, sizeof old) == 0;
+inline bool hip_atomic_compare_exchange(T* address, T* expected, U value, int order, int, int scope,
+                                        TOKITAI_HERE) {
+  const T given = T(value);
+  typename AtomicBits<sizeof(T)>::Type known, bits;
+  memcpy(&known, expected, sizeof known);
+  memcpy(&bits, &given, sizeof bits);
+  bool swapped;
+  {
+    AtomicScope of(hip_scope(scope), order);
+    (void)of;
+    swapped = __atomic_compare_exchange_n(hip_bits(address), &known, bits, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+  }
+  memcpy(expected, &known, sizeof known);
+  polled(address, swapped, TOKITAI_SITE);
+  return swapped;
 }
 #define TOKITAI_HIP_ATOMIC(NAME, EXPRESSION)                                                      \
   template <class T, class U>                                                                     \
-  inline T hip_atomic_##NAME(T* address, U given, int, int) {                                     \
+  inline T hip_atomic_##NAME(T* address, U given, int order, int scope, TOKITAI_HERE) {           \
     const T value = T(given);                                                                     \
-    return hip_atomic(address, [value](T old) -> T { return (void(old), T(EXPRESSION)); });       \
+    T old;                                                                                        \
+    {                                                                                             \
+      AtomicScope of(hip_scope(scope), order);                                                    \
+      (void)of;                                                                                   \
+      old = atomic_update<typename AtomicBits<sizeof(T)>::Type>(                                  \
+          address, [value](T old) -> T { return (void(old), T(EXPRESSION)); });                   \
+    }                                                                                             \
+    const T now = (void(old), T(EXPRESSION));                                                     \
+    polled(address, memcmp(&now, &old, sizeof now) != 0, TOKITAI_SITE);                           \
+    return old;                                                                                   \
   }
 TOKITAI_HIP_ATOMIC(exchange, value)
 TOKITAI_HIP_ATOMIC(fetch_add, old + value)
@@ -332,6 +373,14 @@ TOKITAI_HIP_ATOMIC(fetch_xor, old ^ value)
 TOKITAI_HIP_ATOMIC(fetch_min, value < old || old != old ? value : old)
 TOKITAI_HIP_ATOMIC(fetch_max, old < value || old != old ? value : old)
 #undef TOKITAI_HIP_ATOMIC
+
+// The scope that __builtin_amdgcn_fence names ("LLVM user guide for AMDGPU", memory scopes).
+inline Scope fence_scope(const char* name) {
+  if (strncmp(name, "agent", 5) == 0) return Scope::device;
+  if (strncmp(name, "workgroup", 9) == 0) return Scope::block;
+  if (strncmp(name, "wavefront", 9) == 0) return Scope::warp;
+  return strncmp(name, "singlethread", 12) == 0 ? Scope::thread : Scope::system;
+}
 }  // namespace tokitai
 #define __hip_atomic_load tokitai::hip_atomic_load
 #define __hip_atomic_store tokitai::hip_atomic_store

@@ -21,14 +21,21 @@ inline const char* operation_name(Operation operation) {
     case Operation::match_any: return "__match_any_sync";
     case Operation::match_all: return "__match_all_sync";
     case Operation::reduction: return "a reduction of a warp";
+    case Operation::poll: return "a loop that looks for another thread's write";
     default: return "nothing";
   }
 }
 
+inline bool is_masked(const Lane& lane) {
+  return lane.mask.given && lane.operation > Operation::block_barrier && lane.operation < Operation::poll;
+}
+
 inline bool waits_together(const Lane& a, const Lane& b) {
-  return a.returned == b.returned &&
-         (a.returned || (a.operation == b.operation && a.site == b.site &&
-                         (a.operation == Operation::block_barrier || a.mask.lanes == b.mask.lanes)));
+  if (a.returned || b.returned) return a.returned == b.returned;
+  if (a.operation != b.operation) return false;
+  if (a.operation == Operation::none) return true;
+  if (a.site.file != b.site.file && (!a.site.file || !b.site.file)) return false;
+  return (!a.site.file || a.site == b.site) && (!is_masked(a) || a.mask.lanes == b.mask.lanes);
 }
 
 // Appends the members' numbers as ranges: "threads 0-31, 64".
@@ -68,10 +75,13 @@ inline void append_groups(Text& text, const Block& block) {
       append(text, ") returned from the kernel");
       continue;
     }
-    append(text, ") wait%s in %s at %s:%d", count == 1 ? "s" : "", operation_name(lane.operation),
-           lane.site.file, lane.site.line);
-    if (lane.operation != Operation::block_barrier && lane.mask.given)
-      append(text, " with mask 0x%llx", lane.mask.lanes);
+    if (lane.operation == Operation::none) {
+      append(text, ") ha%s not come to an end", count == 1 ? "s" : "ve");
+      continue;
+    }
+    append(text, ") wait%s in %s", count == 1 ? "s" : "", operation_name(lane.operation));
+    if (lane.site.file) append(text, " at %s:%d", lane.site.file, lane.site.line);
+    if (is_masked(lane)) append(text, " with mask 0x%llx", lane.mask.lanes);
   }
   const Coordinates extent = block.work->block;
   if (extent.y > 1 || extent.z > 1)
@@ -157,8 +167,37 @@ TOKITAI_SERVING void report_no_stack(Work& work) {
     failure_text(work, "no memory for the stacks of GPU threads");
 }
 
+// A lane that waits in an operation with a mask of which a named lane waits elsewhere; -1 for none.
+inline int partly_met(const Block& block, unsigned& missing) {
+  for (unsigned t = 0; t < block.threads; t++) {
+    const Lane& lane = block.lanes[t];
+    if (lane.returned || !is_masked(lane)) continue;
+    const unsigned first = t / warp_size * warp_size;
+    for (u64 left = lane.mask.lanes; left; left &= left - 1) {
+      const unsigned other = first + unsigned(__builtin_ctzll(left));
+      if (other >= block.threads || block.lanes[other].returned) continue;
+      if (block.lanes[other].operation == lane.operation && block.lanes[other].mask.lanes == lane.mask.lanes)
+        continue;
+      missing = other;
+      return int(t);
+    }
+  }
+  return -1;
+}
+
 TOKITAI_SERVING void report_stuck(Block& block) {
   if (!claim_failure(*block.work, Failure::divergence)) return;
+  unsigned missing = 0;
+  const int partly = partly_met(block, missing);
+  if (partly >= 0) {
+    const Lane& lane = block.lanes[partly];
+    block.work->site = lane.site;
+    Text text = failure_text(*block.work, "divergent mask");
+    append(text, ": mask 0x%llx of %s at %s:%d names thread %u, which waits elsewhere", lane.mask.lanes,
+           operation_name(lane.operation), lane.site.file, lane.site.line, missing);
+    append_groups(text, block);
+    return;
+  }
   const bool barrier = block.arrived > 0;
   block.work->site = barrier ? block.barrier_site : block.lanes[block.current].site;
   Text text = failure_text(*block.work, barrier ? "divergent barrier" : "deadlock");
@@ -168,6 +207,41 @@ TOKITAI_SERVING void report_stuck(Block& block) {
   else
     append(text, ": no thread can go on");
   append_groups(text, block);
+}
+
+// An operation with a mask that its caller is not in.
+TOKITAI_SERVING void report_lone_caller(Block& block) {
+  if (!claim_failure(*block.work, Failure::divergence)) return;
+  const Lane& lane = block.lanes[block.current];
+  block.work->site = lane.site;
+  Text text = failure_text(*block.work, "mask without its caller");
+  append(text, ": lane %u is not in mask 0x%llx of %s at %s:%d", block.current % warp_size,
+         lane.mask.lanes, operation_name(lane.operation), lane.site.file, lane.site.line);
+}
+
+// Blocks of which none can go on, all that an OS thread has begun. `more`: others have not begun, for which
+// there is no room.
+TOKITAI_SERVING void report_waiting(Work& work, Block* const* blocks, unsigned count, bool more) {
+  if (!claim_failure(work, more ? Failure::too_many_blocks : Failure::divergence)) return;
+  Text text = {work.failure, sizeof work.failure, 0};
+  if (more)
+    append(text,
+           "blocks that wait for others in kernel %s: %u wait for blocks that have not begun; of %llu blocks "
+           "with %u threads this device has no more at once",
+           work.kernel, count, work.total, blocks[0]->threads);
+  else
+    append(text, "deadlock in kernel %s: no thread can go on in %u block%s that ha%s begun", work.kernel,
+           count, count == 1 ? "" : "s", count == 1 ? "s" : "ve");
+  for (unsigned i = 0; i < count && i < 4; i++) {
+    const Block& block = *blocks[i];
+    const Coordinates grid = work.grid;
+    append(text, "; block (%u,%u,%u)", unsigned(block.index % grid.x),
+           unsigned(block.index / grid.x % grid.y), unsigned(block.index / grid.x / grid.y));
+    for (unsigned t = 0; !work.site.file && t < block.threads; t++)
+      if (block.lanes[t].operation == Operation::poll && !block.lanes[t].returned)
+        work.site = block.lanes[t].site;
+    append_groups(text, block);
+  }
 }
 
 TOKITAI_SERVING void report_mixed_barrier(Block& block) {

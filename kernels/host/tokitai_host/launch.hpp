@@ -2,10 +2,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <unistd.h>
 
-#include "deadlock.hpp"
-#include "shared_layout.hpp"
+#include "resident.hpp"
 
 namespace tokitai {
 
@@ -23,48 +21,6 @@ struct Pool {
 };
 inline Pool pool = {1, 0, nullptr, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
                     PTHREAD_COND_INITIALIZER, 0, 0, 0, nullptr};
-
-// The calling OS thread's block, or null where there is no memory for one.
-TOKITAI_UNSANITIZED inline Block* own_block() {
-  static thread_local Block* own = reinterpret_cast<Block*>(alignof(Block));  // no_block
-  if (own == no_block) {
-    void* memory = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
-    if (memory == MAP_FAILED) return nullptr;
-    own = static_cast<Block*>(memory);
-    own->shared = own_shared();
-    fiber_adopt(own->own);
-  }
-  return own;
-}
-
-TOKITAI_UNSANITIZED inline void work_on(Work& work) {
-  blockDim = work.block;
-  gridDim = work.grid;
-  blockIdx = {0, 0, 0};
-  Block* block = own_block();
-  if (!block || !block_reserve(*block, work.block.x * work.block.y * work.block.z))
-    return report_no_stack(work);
-  block->work = &work;
-  current_block = block;
-  fill_guards(block->shared, work.dynamic_bytes, work.fill);
-  const BlockOrder order = block_order(work.seed, work.total);
-  while (!__atomic_load_n(&work.failed, __ATOMIC_RELAXED)) {
-    const u64 begin = __atomic_fetch_add(&work.next, work.chunk, __ATOMIC_RELAXED);
-    if (begin >= work.total) break;
-    const u64 end = begin + work.chunk < work.total ? begin + work.chunk : work.total;
-    for (u64 i = begin; i < end && !__atomic_load_n(&work.failed, __ATOMIC_RELAXED); i++) {
-      const u64 at = order(i);
-      const Coordinates grid = work.grid;
-      blockIdx = {unsigned(at % grid.x), unsigned(at / grid.x % grid.y),
-                  unsigned(at / grid.x / grid.y)};
-      run_block(*block, at);
-      report_shared_damage(*block, work.reach, Seen::after_block, at);
-    }
-  }
-  report_shared_damage(*block, SIZE_MAX, Seen::after_launch, no_index);
-  current_block = no_block;
-}
 
 inline void* pool_thread(void*) {
   if (pool.setup) pool.setup();
@@ -112,8 +68,13 @@ inline void launch(Work& work) {
   work.total = u64(work.grid.x) * work.grid.y * work.grid.z;
   const unsigned threads = share(work);
   work.next = 0;
+  work.idle_workers = work.most_resident = 0;
+  work.meets = false;
+  work.waited_at = {};
+  work.waited_pc = nullptr;
   unsigned others = threads - 1;
   if (others > pool.started) others = pool.started;
+  work.workers = others + 1;
   if (others) {
     pthread_mutex_lock(&pool.mutex);
     pool.work = &work;

@@ -21,9 +21,9 @@ namespace tokitai {
 TOKITAI_UNSANITIZED inline bool same_operation(const Lane& a, const Lane& b) {
   if (a.operation != b.operation || a.mask.given != b.mask.given) return false;
   if (a.mask.lanes != b.mask.lanes) return false;
-  // Barriers of a warp may pair across the sides of a branch, which all lanes of the mask reach.
-  if (a.operation == Operation::warp_barrier && a.mask.given) return true;
-  return a.site == b.site;
+  // Operations with one mask pair across the sides of a branch, which all lanes of the mask reach (PTX ISA,
+  // shfl.sync, vote.sync, match.sync, bar.warp.sync; from sm_70 on).
+  return a.mask.given || a.site == b.site;
 }
 
 TOKITAI_UNSANITIZED inline u64 match_result(const Lane* lanes, u64 members, unsigned self) {
@@ -92,11 +92,12 @@ TOKITAI_UNSANITIZED inline void complete(Block& block, unsigned w, u64 members) 
   }
   warp.waiting &= ~members;
   warp.runnable |= members;
+  block.progress++;
 }
 
-// Lets lanes of a warp go on of which none can run: every complete group with a mask, else the
-// first group without one.
-TOKITAI_UNSANITIZED inline void complete_warp_operation(Block& block, unsigned w) {
+// Lets lanes of a warp go on of which none can run: every complete group with a mask, else, where others
+// may be left out (`partly`), the first group without one.
+TOKITAI_UNSANITIZED inline void complete_warp_operation(Block& block, unsigned w, bool partly) {
   Warp& warp = block.warps[w];
   const Lane* lanes = &block.lanes[w * warp_size];
   u64 unmasked = 0;
@@ -116,7 +117,7 @@ TOKITAI_UNSANITIZED inline void complete_warp_operation(Block& block, unsigned w
       unmasked_line = first.site.line;
     }
   }
-  if (!warp.runnable && unmasked) complete(block, w, unmasked);
+  if (!warp.runnable && unmasked && partly) complete(block, w, unmasked);
 }
 
 // Waits in a warp operation. The lane's result and members are valid until its next operation.
@@ -133,6 +134,10 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline Lane& warp_operation(Operat
   lane.value = value;
   lane.source = source;
   lane.site = site;
+  if (mask.given && !(mask.lanes & bit)) {
+    report_lone_caller(block);
+    switch_to(block, -1, true);
+  }
   warp.runnable &= ~bit;
   warp.waiting |= bit;
   wait_for_turn(block);

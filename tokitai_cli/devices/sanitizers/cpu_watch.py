@@ -87,9 +87,14 @@ ACCESSES = Check(
         ("barriers", "who comes to barriers of a block, and takes part in shuffles"),
     ),
     words=WatchWords(
-        units=("-DTOKITAI_WATCH_ACCESSES=1", "-fno-omit-frame-pointer"),
+        units=("-DTOKITAI_WATCH_ACCESSES=1", "-DTOKITAI_STACK_KIB=256", "-fno-omit-frame-pointer"),
         kernels=(
             *_DEBUG,
+            # Every access of the source, those too that a compiler would leave out or put together.
+            "-O0",
+            "-fno-builtin-memcpy",
+            "-fno-builtin-memmove",
+            "-fno-builtin-memset",
             "-fsanitize=thread",
             f"-fsanitize={_UNDEFINED}",
             f"-fsanitize-recover={_UNDEFINED}",
@@ -248,6 +253,10 @@ class _WatchedCpu(CpuDevice):
             kernels = tuple(word.replace(",bounds,", ",array-bounds,") for word in words.kernels)
             if self._check is ACCESSES:  # a read in front of a write to the same place is left out
                 kernels += ("-mllvm", "-tsan-instrument-read-before-write=1")
+                kernels += ("-mllvm", "-tsan-distinguish-volatile=1")
+            words = msgspec.structs.replace(words, kernels=kernels)
+        elif self._check is ACCESSES:
+            kernels = (*words.kernels, "--param", "tsan-distinguish-volatile=1")
             words = msgspec.structs.replace(words, kernels=kernels)
         return self.recipe_by(*self._compiled_by, options, defines, flags, words)
 
