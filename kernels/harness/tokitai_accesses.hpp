@@ -97,10 +97,13 @@ inline Coordinates thread_of(unsigned thread) {
 }
 inline Spot spot_of(const Stamp& stamp) {
   const uint64_t at = stamp.block - order.first_block;
-  return {{unsigned(at % gridDim.x), unsigned(at / gridDim.x % gridDim.y),
-           unsigned(at / gridDim.x / gridDim.y)},
-          thread_of(stamp.thread),
-          {stamp.pc}};
+  Spot spot = {{unsigned(at % gridDim.x), unsigned(at / gridDim.x % gridDim.y),
+                unsigned(at / gridDim.x / gridDim.y)},
+               thread_of(stamp.thread),
+               {}};
+  if (stamp.place)
+    memcpy(spot.frames, code_places.all[stamp.place - 1].frames, sizeof(CodePlace));
+  return spot;
 }
 
 // --- races
@@ -120,7 +123,7 @@ inline void scoped_race(const Area& area, size_t offset, size_t size, const Stam
                         const Stamp& now, bool past_writes, bool now_writes, const Gap* gap,
                         void* const* frame) {
   const Spot other = spot_of(past);
-  Finding* found = finding("scoped-race", spot_at(exe_base() + now.pc, frame), &other);
+  Finding* found = finding("scoped-race", spot_at(exe_base() + pc_of(now), frame), &other);
   if (!found || found->count > 1) return;
   if (gap)
     say(*found,
@@ -141,7 +144,7 @@ inline void scoped_race(const Area& area, size_t offset, size_t size, const Stam
 inline void missing_acquire(const Area& area, size_t offset, size_t size, const Stamp& past,
                             const Stamp& now, bool past_writes, bool now_writes, const Gap& gap,
                             void* const* frame) {
-  Finding* found = finding("missing-acquire", spot_at(exe_base() + now.pc, frame), &gap.at);
+  Finding* found = finding("missing-acquire", spot_at(exe_base() + pc_of(now), frame), &gap.at);
   if (!found || found->count > 1) return;
   found->mild = true;
   say(*found,
@@ -190,7 +193,7 @@ inline void race(const Area& area, size_t offset, size_t size, const Stamp& past
   }
   const Spot other = spot_of(past);
   Finding* found =
-      finding(mixed ? "mixed-race" : "race", spot_at(exe_base() + now.pc, frame), &other);
+      finding(mixed ? "mixed-race" : "race", spot_at(exe_base() + pc_of(now), frame), &other);
   if (!found) return;
   if (found->count == 1) {
     say(*found, "%s of %zu byte%s and %s by another thread%s, with nothing that orders them",
@@ -259,7 +262,7 @@ inline void check_written(Area& area, size_t offset, size_t size, const Stamp& n
   }
   size_t unset = 0;
   for (size_t i = 0; i < size; i++) unset += !written[i];
-  Finding* found = finding("uninitialised-read", spot_at(exe_base() + now.pc, frame), nullptr);
+  Finding* found = finding("uninitialised-read", spot_at(exe_base() + pc_of(now), frame), nullptr);
   if (!found || found->count > 1) return;
   if (unset == size)
     say(*found, "read of %zu byte%s that nothing has written", size, size == 1 ? "" : "s");
@@ -316,11 +319,14 @@ inline void check_cell(Area& area, size_t index, size_t size, const Stamp& now, 
 
 inline bool watched_now() { return watch.running && current_block != no_block; }
 
-inline Stamp stamp_now(const void* pc, uint16_t flags) {
+inline Stamp stamp_now(const void* pc, void* const* frame, uint16_t flags) {
   const unsigned thread = linear_thread();
-  return {order.now->block, current_block->interval,
-          order.now->time[thread], offset_of(static_cast<const char*>(pc) - 1),
-          uint16_t(thread), flags};
+  return {order.now->block,
+          current_block->interval,
+          order.now->time[thread],
+          code_place(static_cast<const char*>(pc) - 1, frame),
+          uint16_t(thread),
+          flags};
 }
 
 inline bool cells_for(Area& area, size_t offset, size_t size) {
@@ -351,7 +357,7 @@ inline void on_access(const void* address, size_t size, bool writes, const void*
   const auto* at = static_cast<const unsigned char*>(address);
   Area* area = area_of(at);
   if (area) {
-    const Stamp now = stamp_now(pc, 0);
+    const Stamp now = stamp_now(pc, frame, 0);
     on_area(*area, at, size, writes, now, frame, false);
     if (writes) order.now->fence_is_latest[now.thread] = false;
   }
@@ -439,7 +445,7 @@ inline void on_ordered(const void* address, size_t size, const AtomicAccess& doe
   flags = uint16_t(flags | unsigned(does.scope) << scope_shift);
   if (area) {
     check_stale(*area, at, size, does.reads, does.writes, pc, frame);
-    on_area(*area, at, size, does.writes, stamp_now(pc, flags), frame, does.reads);
+    on_area(*area, at, size, does.writes, stamp_now(pc, frame, flags), frame, does.reads);
   }
   if (does.writes) {
     order_write(thread, key, does.scope, releasing(does.order), does.reads);
@@ -468,12 +474,12 @@ inline void on_volatile(const void* address, size_t size, bool writes, const voi
   Area* area = area_of(at);
   if (!area) return;
   const unsigned thread = linear_thread();
-  const Stamp now = stamp_now(pc, is_volatile);
+  const Stamp now = stamp_now(pc, frame, is_volatile);
   bool flag = writes && order.now->fence_is_latest[thread];
   if (!writes) {
     auto& latest = accesses.latest_read[thread];
-    if (latest.pc == now.pc && latest.address == address) accesses.polled.insert(now.pc);
-    latest = {now.pc, address};
+    if (latest.pc == now.place && latest.address == address) accesses.polled.insert(pc_of(now));
+    latest = {now.place, address};
     const size_t offset = size_t(at - area->begin);
     flag = area->cells && area->cells[offset >> area->granule].write.flags & is_atomic;
   }

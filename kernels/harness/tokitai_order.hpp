@@ -15,10 +15,41 @@ namespace tokitai {
 struct Stamp {
   uint32_t block;  // counted over all launches, from 1; 0 for no access
   uint32_t interval, time;
-  uint32_t pc;
+  uint32_t place;  // of the code, in `code_places`
   uint16_t thread;
   uint16_t flags;
 };
+
+// Places of the code from which memory was accessed, with their callers: what stands in a header is told at
+// the kernel's own line.
+struct CodePlace {
+  uint32_t frames[compared_frames];
+};
+struct CodePlaces {
+  static constexpr uint32_t limit = 1 << 16;  // those beyond share the last number
+  CodePlace all[limit];
+  uint32_t numbers[2 * limit];  // by hash; 0 for none
+  uint32_t count = 0;
+};
+inline CodePlaces code_places;
+
+inline uint32_t code_place(const void* pc, void* const* frame) {
+  CodePlace place = {};
+  frames_at(pc, frame, place.frames, compared_frames);
+  uint64_t hash = 0;
+  for (const uint32_t one : place.frames) hash = (hash ^ one) * 0x9e3779b97f4a7c15ull;
+  for (uint32_t at = uint32_t(hash >> 40);; at++) {
+    uint32_t& number = code_places.numbers[at % (2 * CodePlaces::limit)];
+    if (number && memcmp(&code_places.all[number - 1], &place, sizeof place) == 0) return number;
+    if (number && code_places.count < CodePlaces::limit) continue;
+    if (code_places.count == CodePlaces::limit) return code_places.count;
+    code_places.all[code_places.count++] = place;
+    return number = code_places.count;
+  }
+}
+inline uint32_t pc_of(const Stamp& stamp) {
+  return stamp.place ? code_places.all[stamp.place - 1].frames[0] : 0;
+}
 
 enum : uint16_t { is_atomic = 1, is_validated = 2, is_volatile = 4, scope_shift = 4 };
 inline Scope scope_of(const Stamp& stamp) { return Scope(stamp.flags >> scope_shift); }

@@ -78,21 +78,25 @@ inline uint32_t offset_of(const void* pc) {
   return distance > 0 && distance < (int64_t(1) << 31) ? uint32_t(distance) : 0;
 }
 
-// The running thread at `pc`, with callers along the frame pointers that its stack holds.
-inline Spot spot_at(const void* pc, void* const* frame) {
-  Spot spot = {blockIdx, threadIdx, {}};
-  spot.frames[0] = offset_of(pc);
+// `pc` and its callers, along the frame pointers that the running thread's stack holds.
+inline void frames_at(const void* pc, void* const* frame, uint32_t* frames, unsigned limit) {
+  frames[0] = offset_of(pc);
   const Block* block = current_block;
-  if (block == no_block || !block->running) return spot;
+  if (block == no_block || !block->running) return;
   const char* low = block->running->stack;
-  for (unsigned i = 1; i < Spot::limit; i++) {
+  for (unsigned i = 1; i < limit; i++) {
     const char* at = reinterpret_cast<const char*>(frame);
     if (!low || at < low || at + 16 > low + stack_bytes || uintptr_t(at) % sizeof(void*)) break;
     if (!frame[1]) break;
-    spot.frames[i] = offset_of(static_cast<const char*>(frame[1]) - 1);
+    frames[i] = offset_of(static_cast<const char*>(frame[1]) - 1);
     if (static_cast<void* const*>(frame[0]) <= frame) break;
     frame = static_cast<void* const*>(frame[0]);
   }
+}
+
+inline Spot spot_at(const void* pc, void* const* frame) {
+  Spot spot = {blockIdx, threadIdx, {}};
+  frames_at(pc, frame, spot.frames, Spot::limit);
   return spot;
 }
 
@@ -156,15 +160,24 @@ inline bool watch_open(const char* path) {
   return true;
 }
 
+constexpr unsigned compared_frames = 4;
+inline bool same_place(const Spot& a, const Spot& b) {
+  return memcmp(a.frames, b.frames, compared_frames * sizeof *a.frames) == 0;
+}
+inline bool same_places(const Finding& known, const Spot& first, const Spot* second) {
+  if (!second) return !known.has_second && same_place(known.first, first);
+  return known.has_second &&
+         ((same_place(known.first, first) && same_place(known.second, *second)) ||
+          (same_place(known.first, *second) && same_place(known.second, first)));
+}
+
 // The finding of this kind at these places; its count is 1 where it is new. Null where no more are
 // kept.
 inline Finding* finding(const char* kind, const Spot& first, const Spot* second) {
   watch.reports++;
   for (unsigned i = 0; i < watch.count; i++) {
     Finding& known = watch.findings[i];
-    const uint32_t a = known.first.frames[0], b = known.second.frames[0];
-    const uint32_t c = first.frames[0], d = second ? second->frames[0] : 0;
-    if (strcmp(known.kind, kind) != 0 || !((a == c && b == d) || (a == d && b == c))) continue;
+    if (strcmp(known.kind, kind) != 0 || !same_places(known, first, second)) continue;
     known.count++;
     return &known;
   }
@@ -291,10 +304,18 @@ inline void watch_shared(size_t dynamic_bytes) {
 // A launch that could not go on, as the scheduler tells it.
 inline void watch_failure(const Work& work) {
   if (work.why == Failure::out_of_memory) return;
-  Spot spot = {blockIdx, threadIdx, {}};
-  Finding* found =
-      finding(work.why == Failure::divergence ? "barrier" : "out-of-bounds", spot, nullptr);
+  const bool waits = work.why == Failure::too_many_blocks;
+  const Spot spot = {blockIdx, threadIdx, {}};
+  const char* kind = waits                                           ? "resident-blocks"
+                     : work.why != Failure::divergence               ? "out-of-bounds"
+                     : strncmp(work.failure, "deadlock", 8) == 0     ? "deadlock"
+                     : strstr(work.failure, "mask") == work.failure ||
+                             strncmp(work.failure, "divergent mask", 14) == 0
+                         ? "mask"
+                         : "barrier";
+  Finding* found = finding(kind, spot, nullptr);
   if (!found || found->count > 1) return;
+  found->mild = waits;
   found->kernel = work.kernel;
   found->file = work.site.file;
   found->line = unsigned(work.site.line);

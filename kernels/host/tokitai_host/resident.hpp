@@ -145,10 +145,10 @@ class Worker {
     go_to(*block, index);
     run_block(*block, index);
     after(*block);
+    if (count_ + 1 > work_.most_resident) work_.most_resident = count_ + 1;
     if (!block->waits || failed()) return true;
     held_ = block;
     count_++;
-    if (count_ > work_.most_resident) work_.most_resident = count_;
     return true;
   }
 

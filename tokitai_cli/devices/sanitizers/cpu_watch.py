@@ -92,9 +92,6 @@ ACCESSES = Check(
             *_DEBUG,
             # Every access of the source, those too that a compiler would leave out or put together.
             "-O0",
-            "-fno-builtin-memcpy",
-            "-fno-builtin-memmove",
-            "-fno-builtin-memset",
             "-fsanitize=thread",
             f"-fsanitize={_UNDEFINED}",
             f"-fsanitize-recover={_UNDEFINED}",
@@ -256,7 +253,8 @@ class _WatchedCpu(CpuDevice):
                 kernels += ("-mllvm", "-tsan-distinguish-volatile=1")
             words = msgspec.structs.replace(words, kernels=kernels)
         elif self._check is ACCESSES:
-            kernels = (*words.kernels, "--param", "tsan-distinguish-volatile=1")
+            copies = (f"-fno-builtin-{name}" for name in ("memcpy", "memmove", "memset"))
+            kernels = (*words.kernels, *copies, "--param", "tsan-distinguish-volatile=1")
             words = msgspec.structs.replace(words, kernels=kernels)
         return self.recipe_by(*self._compiled_by, options, defines, flags, words)
 

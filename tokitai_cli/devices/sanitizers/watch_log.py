@@ -33,9 +33,23 @@ def read_log(text: str, tool: str) -> tuple[FindingRecord, ...]:
         told[key] = record if known is None else counted(known, record)
     # A fault that was told before it happened needs no second word.
     known_places = {one.location for one in told.values() if one.kind != "fault"}
-    return tuple(
-        one for one in told.values() if one.kind != "fault" or one.location not in known_places
-    )
+    kept = [one for one in told.values() if one.kind != "fault" or one.location not in known_places]
+    return tuple(sorted(kept, key=_rank))
+
+
+# Causes stand in front of what may follow from them: values that are not there yet, and what they lead to.
+_CAUSES = (
+    *("deadlock", "barrier", "mask", "scoped-race", "race", "mixed-race", "missing-acquire"),
+    *("same-value-race", "resident-blocks", "stale-flag"),
+)
+_EFFECTS = ("uninitialised-read", "integer-overflow", "index-out-of-bounds", "shift")
+# Told by the scheduler in whatever build it runs.
+_SCHEDULED = frozenset({"deadlock", "barrier", "mask", "resident-blocks", "inactive-lane"})
+
+
+def _rank(one: FindingRecord) -> tuple[bool, int]:
+    place = _CAUSES.index(one.kind) if one.kind in _CAUSES else len(_CAUSES)
+    return one.kind in _EFFECTS, place
 
 
 _FRAMES = ("frames", "other_frames")
@@ -64,7 +78,7 @@ def _record(one: Mapping[str, str], where: Mapping[str, list[str]], tool: str) -
         spots.append(place("other_frames", []))
         threads.append(one["other_thread"])
     return FindingRecord(
-        tool=tool,
+        tool="scheduler" if one["kind"] in _SCHEDULED else tool,
         kind=one["kind"],
         message=re.sub(r" ?\b0x[0-9a-f]{6,}", "", one.get("message", "")),
         kernel=one.get("kernel", ""),

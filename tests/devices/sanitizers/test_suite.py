@@ -1,0 +1,54 @@
+"""Small kernels by kind of fault, under the watch of accesses alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.compilers import CLANG, has_sanitizers
+from tests.devices.sanitizers import suite
+from tokitai_cli.core.model.device import Sanitizer
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.devices.sanitizers import cpu_watch
+from tokitai_cli.run.run_options import run_options
+from tokitai_cli.run.sanitizing import sanitize
+
+DOCS = Path(__file__).parents[3] / "docs" / "sanitize.md"
+COMPILERS = (
+    pytest.param("g++", marks=pytest.mark.skipif(not has_sanitizers("g++"), reason="no g++")),
+    pytest.param(
+        CLANG,
+        id="clang",
+        marks=[pytest.mark.slow, pytest.mark.skipif(not CLANG, reason="no clang++")],
+    ),
+)
+
+
+def accesses_alone(device: CpuDevice) -> tuple[Sanitizer, ...]:
+    return (cpu_watch._sanitizer(device, cpu_watch.ACCESSES),)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("file", suite.KINDS)
+def test_faults_are_found_and_right_kernels_have_none(
+    file: str, compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    monkeypatch.setenv("CXX", compiler)
+    spec = suite.write_spec(tmp_path, file)
+    options = run_options(str(spec), device="cpu", out=tmp_path / "out", verb="sanitize")
+    told = suite.tally(file, sanitize(options).evidence.cases)
+    assert told.words == []
+    assert told.wrong == told.right == told.lines == len(suite.kernels(file))
+    assert suite._row(suite.KINDS[file], told) in DOCS.read_text(encoding="utf-8")
+
+
+def test_the_suite_has_faults_of_every_kind() -> None:
+    every = [one for file in suite.KINDS for one in suite.kernels(file)]
+    assert 2 * len(every) >= 120
+    assert all(one.marks for one in every)
+    assert {kind for one in every for kind, _ in one.marks} >= {
+        *("scoped-race", "race", "mixed-race", "same-value-race", "missing-acquire"),
+        *("deadlock", "barrier", "mask", "inactive-lane", "uninitialised-read"),
+    }
