@@ -317,6 +317,11 @@ inline void check_cell(Area& area, size_t index, size_t size, const Stamp& now, 
   cell.reads[0].block = cell.reads[1].block = 0;
 }
 
+inline bool on_own_stack(const void* address) {
+  const Fiber* running = current_block->running;
+  return running && size_t(static_cast<const char*>(address) - running->stack) < stack_bytes;
+}
+
 inline bool watched_now() { return watch.running && current_block != no_block; }
 
 inline Stamp stamp_now(const void* pc, void* const* frame, uint16_t flags) {
@@ -352,7 +357,7 @@ inline void on_area(Area& area, const unsigned char* at, size_t size, bool write
 
 inline void on_access(const void* address, size_t size, bool writes, const void* pc,
                       void* const* frame) {
-  if (!watched_now()) return;
+  if (!watched_now() || on_own_stack(address)) return;
   close_store();
   const auto* at = static_cast<const unsigned char*>(address);
   Area* area = area_of(at);
@@ -364,18 +369,13 @@ inline void on_access(const void* address, size_t size, bool writes, const void*
   if (writes) accesses.copied.written = nullptr;
 }
 
-inline bool on_own_stack(const void* address) {
-  const Fiber* running = current_block->running;
-  return running && size_t(static_cast<const char*>(address) - running->stack) < stack_bytes;
-}
-
 inline void on_copy(void* to, const void* from, size_t size, const void* pc, void* const* frame) {
-  if (!size || !watched_now()) return;
-  if (!on_own_stack(from)) on_access(from, size, false, pc, frame);
-  if (!on_own_stack(to)) on_access(to, size, true, pc, frame);
+  if (!size) return;
+  on_access(from, size, false, pc, frame);
+  on_access(to, size, true, pc, frame);
 }
 inline void on_set(void* to, size_t size, const void* pc, void* const* frame) {
-  if (size && watched_now() && !on_own_stack(to)) on_access(to, size, true, pc, frame);
+  if (size) on_access(to, size, true, pc, frame);
 }
 
 // --- atomic operations, volatile accesses and fences
@@ -521,6 +521,8 @@ TOKITAI_SERVING void watch_block(Block& block) {
   order.now->block = order.first_block + uint32_t(linear);
   if (order.last_block < order.now->block) order.last_block = order.now->block;
   close_store();
+  memset(accesses.latest_read, 0, block.threads * sizeof *accesses.latest_read);
+  memset(accesses.latest_look, 0, block.threads * sizeof *accesses.latest_look);
   order_block(block.threads);
   for (unsigned i = 0; i < watch.area_count; i++)
     if (watch.areas[i].kind == Area::Kind::shared && watch.areas[i].written)
@@ -687,7 +689,6 @@ inline void watch_launch(size_t dynamic_bytes) {
   accesses.plain_reads.clear();
   accesses.store.findings.clear();
   accesses.copied.written = nullptr;
-  memset(accesses.latest_read, 0, sizeof accesses.latest_read);
 }
 
 }  // namespace tokitai

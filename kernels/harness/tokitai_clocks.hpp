@@ -45,6 +45,8 @@ inline void join(Clock& into, const Clock& from, Level lowest = sound, uint16_t 
                                              known.until[sound] < more.until[l])) {
         known.until[l] = more.until[l];
         known.gap[l] = own;
+      } else if (known.until[l] == more.until[l] && !own) {
+        known.gap[l] = 0;  // nothing lacks any more
       }
     }
   }

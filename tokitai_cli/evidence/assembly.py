@@ -209,11 +209,10 @@ def _split(case: CaseRecord) -> tuple[CaseRecord, MeasuredRecord | None]:
             msgspec.structs.replace(item, value=None, detail="") for item in case.properties
         ],
         repeats=repeats,
-        # A claim hangs on whether there are any, not on what they say.
+        # What was found, and where, is no measurement; how often and by whom is.
         findings=[
             msgspec.structs.replace(one, message="", threads="", array="", count=1)
             for one in case.findings
-            if one.severity == "warning"
         ],
         reproduced=None,
     )

@@ -51,7 +51,7 @@ _VARIANT = """
     launches:
       - {{kernel: {name}<{wrong}>, grid: [{grid}], block: [{block}], shared: {shared}, args: [x, y, ws, flags, n]}}
     deterministic: false
-    oracle: {{formula: oracle.py:any}}
+    oracle: oracle.py:any
     checks: [{{metric: bound}}]"""
 
 

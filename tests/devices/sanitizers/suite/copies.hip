@@ -71,11 +71,11 @@ KERNEL pairs_with_padding(const float* x, float* y, float* ws, int* flags, int n
   best[t].place = t;
   __syncthreads();
   for (int s = 32; s > 0; s /= 2) {
-    if (t < s && best[t + s].value > best[t].value) best[t] = best[t + s];
+    if (t < s && best[t + s].value > best[t].value) best[t] = best[t + s];  // <- race
     if (!wrong) __syncthreads();
   }
   if (t == 0) {
-    Best all = best[0];  // <- race
+    Best all = best[0];
     y[0] = float(all.place);
   }
 }

@@ -118,7 +118,7 @@ KERNEL lock_of_a_block(const float* x, float* y, float* ws, int* flags, int n) {
     while (atomicCAS(&flags[0], 0, 1) != 0) {
     }
   __threadfence();
-  y[0] += x[blockIdx.x];
+  flags[9] += int(100.0f * x[blockIdx.x]);
   __threadfence();
   atomicExch(&flags[0], 0);
 }
@@ -128,7 +128,7 @@ KERNEL lock_fence_of_a_block(const float* x, float* y, float* ws, int* flags, in
   while (atomicCAS(&flags[0], 0, 1) != 0) {
   }
   __threadfence();
-  y[0] += x[blockIdx.x];  // <- scoped-race
+  flags[9] += int(100.0f * x[blockIdx.x]);  // <- scoped-race
   if (wrong)
     __threadfence_block();
   else
