@@ -11,6 +11,9 @@
 
 #include "tokitai_order.hpp"
 
+// Names of the source's `__constant__` variables, where it has any; the last is null.
+extern "C" __attribute__((weak)) const char* const tokitai_constants[];
+
 namespace tokitai {
 
 struct Cell {
@@ -355,6 +358,24 @@ inline void on_area(Area& area, const unsigned char* at, size_t size, bool write
     check_cell(area, i >> area.granule, size, now, writes, frame);
 }
 
+// A GPU keeps constants where kernels cannot write.
+inline void check_constant(const Area& area, const unsigned char* at, size_t size, const Stamp& now,
+                           void* const* frame) {
+  const Elf64_Sym* object = object_at(at);
+  if (!object || !tokitai_constants || at >= symbol_table.base + object->st_value + object->st_size)
+    return;
+  char name[160];
+  plain_name(symbol_table.names + object->st_name, name, sizeof name);
+  for (const char* const* constant = tokitai_constants; *constant; constant++) {
+    if (strcmp(name, *constant) != 0) continue;
+    Finding* found = finding("constant-write", spot_at(exe_base() + pc_of(now), frame), nullptr);
+    if (!found || found->count > 1) return;
+    say(*found, "write of %zu byte%s to constant memory, which no kernel can write", size,
+        size == 1 ? "" : "s");
+    name_area(*found, area, at - area.begin, size);
+  }
+}
+
 inline void on_access(const void* address, size_t size, bool writes, const void* pc,
                       void* const* frame) {
   if (!watched_now() || on_own_stack(address)) return;
@@ -364,6 +385,7 @@ inline void on_access(const void* address, size_t size, bool writes, const void*
   if (area) {
     const Stamp now = stamp_now(pc, frame, 0);
     on_area(*area, at, size, writes, now, frame, false);
+    if (writes && area->kind == Area::Kind::variable) check_constant(*area, at, size, now, frame);
     if (writes) order.now->fence_is_latest[now.thread] = false;
   }
   if (writes) accesses.copied.written = nullptr;
@@ -579,6 +601,16 @@ TOKITAI_SERVING void watch_barrier() {
       append_threads(text, block, t);
       break;
     }
+}
+
+// All blocks of the grid know what any did in front of its barrier.
+// Each of its meetings has a key of its own, below all addresses.
+TOKITAI_SERVING void watch_grid_arrives(u64 meeting) {
+  close_store();
+  order_write(linear_thread(), uintptr_t(meeting), Scope::device, true, true);
+}
+TOKITAI_SERVING void watch_grid_leaves(u64 meeting) {
+  order_read(linear_thread(), uintptr_t(meeting), Scope::device, true, {});
 }
 
 TOKITAI_SERVING void watch_warp(unsigned warp, u64 members) {

@@ -207,6 +207,8 @@ TOKITAI_SERVING void watch_block_leaves(Block&) {}
 TOKITAI_SERVING void watch_block_returns(Block& block) {
   watch_block(block);  // shared memory is another block's until now
 }
+TOKITAI_SERVING void watch_grid_arrives(u64) {}
+TOKITAI_SERVING void watch_grid_leaves(u64) {}
 TOKITAI_SERVING void watch_barrier() {}
 TOKITAI_SERVING void watch_resumed() {  // other threads have left results of theirs
   memset(values.state.result, 0, sizeof values.state.result);

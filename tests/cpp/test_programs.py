@@ -63,8 +63,8 @@ __global__ void scale(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadI
 BARRED = {
     "__global__ void matrix(quad* y) { *y = __builtin_amdgcn_mfma_f32_4x4x1f32(1, 1, *y, 0, 0, 0); }":
     "cannot run __builtin_amdgcn_mfma",
-    "__global__ void whole(float* y) { cooperative_groups::this_grid().sync(); y[0] = 1; }":
-    "grid_group::sync waits for other blocks",
+    "__global__ void whole(float* y) { cooperative_groups::this_multi_grid().sync(); y[0] = 1; }":
+    "a multi_grid_group waits for other devices",
 }  # fmt: skip
 
 

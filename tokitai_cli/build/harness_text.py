@@ -10,7 +10,7 @@ from typing import Any
 
 from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.build.overloads import overloads
-from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
+from tokitai_cli.build.shared import constant_names, dynamic_shared_names, shares_classes
 from tokitai_cli.core import flags, resources
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
@@ -34,8 +34,10 @@ def harness_context(
     """
     texts = list(own_texts(request.source, folders))
     taken = {"taken": VERSION} if has_host_code(texts) else {}
+    constants = constant_names(texts)
     return {
         **taken,
+        **({"constants": constants} if constants else {}),
         "source": str(request.source),
         "kernels": [
             {

@@ -1,4 +1,4 @@
-"""Shared memory of a source as its text tells it: linker names of what is dynamic, and classes."""
+"""Memory of a source as its text tells it: dynamic shared arrays, shared classes, constants."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ _OF_CLASS = re.compile(
     r"(?!extern\b)(?!(?:\s|\b(?:const|volatile|static|extern|unsigned|signed)\b|\b__align__\(\w+\))*"
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int(?:8|16|32|64)_t)\b)"
 )
+
+
+# A declarator behind `__constant__`: what stands in front of an extent, an initial value or the end.
+_CONSTANT = re.compile(r"\b__constant__\b([^;={}()]*?)\b([A-Za-z_]\w*)\s*(?=[\[;={])")
+
+
+def constant_names(texts: Iterable[str]) -> list[str]:
+    """Names of the `__constant__` variables of a source's texts, sorted; of a declaration the first."""
+    found = (_CONSTANT.finditer(blank(text)) for text in texts if "__constant__" in text)
+    return sorted({one[2] for matches in found for one in matches})
 
 
 def shares_classes(texts: Iterable[str]) -> bool:

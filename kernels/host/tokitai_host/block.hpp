@@ -29,6 +29,7 @@ enum class Operation : unsigned char {
   match_all,
   reduction,
   poll,  // of a place that others are to change
+  grid_barrier,
 };
 
 // Where in the source an operation stands, as __builtin_FILE and __builtin_LINE tell it.
@@ -59,6 +60,7 @@ struct Lane {
   unsigned source;
   u64 result;  // what the operation gave, and the lanes that took part
   u64 members;
+  u64 meetings;           // barriers of the grid that it came to
   unsigned patience;      // polls before it waits again
   const void* polled_at;  // its code, where the source is not known
 };
@@ -104,7 +106,8 @@ struct Work {
   // Blocks that wait for others: OS threads that work on the launch, those that are at their end or cannot
   // go on, the most blocks that one of them had begun and not ended, and where the first of them waited.
   unsigned workers, idle_workers, most_resident;
-  bool meets;  // a barrier of the whole grid
+  bool meets;  // at a barrier of the whole grid: blocks that have come to it, and how often all have
+  u64 blocks_arrived, meetings;
   Site waited_at;
   const void* waited_pc;
   Coordinates waiting_block, waiting_thread;
@@ -135,6 +138,7 @@ struct Block {
   // Waiting for what other blocks do.
   u64 index;               // of the block in its grid
   bool waits;              // no thread of it can go on, and one polls
+  u64 meetings_begun;      // barriers of the grid that one of its threads has told of
   u64 progress;            // grows with all that a poll does not do
   unsigned char* shared_kept;  // what its shared arrays hold while another block runs
   const void* polled[2];   // places that the polling thread looks at
@@ -165,6 +169,8 @@ bool report_watched_guard(Block& block);
 #ifdef TOKITAI_WATCH_SCHEDULE
 void watch_barrier();
 void watch_block(Block& block);
+void watch_grid_arrives(u64 meeting);
+void watch_grid_leaves(u64 meeting);
 void watch_block_leaves(Block& block);
 void watch_block_returns(Block& block);
 void watch_warp(unsigned warp, u64 members);
@@ -281,6 +287,7 @@ TOKITAI_UNSANITIZED inline void arm(Block& block) {
         lane.index = {x, y, z};
         lane.operation = Operation::none;
         lane.patience = 0;
+        lane.meetings = 0;
         lane.returned = block.reversed ? thread > self : thread < self;
       }
   block.warp_count = (block.threads + warp_size - 1) / warp_size;
@@ -360,13 +367,13 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
 constexpr unsigned first_patience = 16, most_patience = 4096;
 
 // The running thread waits for what others do; all that can go on have their turn first.
-TOKITAI_UNSANITIZED __attribute__((noinline)) inline void wait_for_others(Site site,
-                                                                          const void* pc) {
+TOKITAI_UNSANITIZED __attribute__((noinline)) inline void wait_for_others(
+    Site site, const void* pc, Operation what = Operation::poll) {
   Block& block = armed_block();
   Lane& lane = block.lanes[block.current];
   Warp& warp = block.warps[block.current / warp_size];
   const u64 bit = 1ull << (block.current % warp_size);
-  lane.operation = Operation::poll;
+  lane.operation = what;
   lane.site = site;
   lane.polled_at = pc;
   warp.runnable &= ~bit;
@@ -424,6 +431,7 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   block.armed = block.waits = block.in_kernel = false;
   block.index = linear_index;
   block.progress = block.polls = 0;
+  block.meetings_begun = 0;
   block.turns++;
   block.seeded = work.seed != natural_order && work.seed != reverse_order;
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;

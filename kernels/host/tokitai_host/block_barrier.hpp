@@ -39,6 +39,33 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline BarrierVote block_barrier(b
   return {block.released_count, block.released_live};
 }
 
+// A barrier of all blocks of a grid. The first thread of a block that comes behind the block's own tells of it.
+TOKITAI_UNSANITIZED __attribute__((noinline)) inline void grid_barrier(Site site) {
+  block_barrier(false, site);
+  Block& block = *current_block;
+  Work& work = *block.work;
+  __atomic_store_n(&work.meets, true, __ATOMIC_RELAXED);
+  const u64 meeting = block.lanes[block.current].meetings++;
+  if (block.meetings_begun == meeting) {
+    block.meetings_begun++;
+#ifdef TOKITAI_WATCH_SCHEDULE
+    watch_grid_arrives(meeting);
+#endif
+    if (__atomic_add_fetch(&work.blocks_arrived, 1, __ATOMIC_ACQ_REL) == work.total) {
+      work.blocks_arrived = 0;
+      __atomic_fetch_add(&work.meetings, 1, __ATOMIC_ACQ_REL);
+    }
+    block.progress++;
+    while (__atomic_load_n(&work.meetings, __ATOMIC_ACQUIRE) == meeting)
+      wait_for_others(site, nullptr, Operation::grid_barrier);
+    block.progress++;
+#ifdef TOKITAI_WATCH_SCHEDULE
+    watch_grid_leaves(meeting);
+#endif
+  }
+  block_barrier(false, site);
+}
+
 }  // namespace tokitai
 
 inline void __syncthreads(TOKITAI_HERE) { tokitai::block_barrier(false, TOKITAI_SITE); }

@@ -1,16 +1,14 @@
-// The groups of <hip/hip_cooperative_groups.h> but for those of a whole grid: blocks run one after
-// another, so that none can wait for another one.
+// The groups of <hip/hip_cooperative_groups.h> but for those of several devices.
 #pragma once
 
 #include "block_barrier.hpp"
 #include "math.hpp"
 
 #define TOKITAI_GROUP_HERE file, line
-// What waits for other blocks is refused where it is called.
+// What waits for other devices is refused where it is called.
 #define TOKITAI_REFUSE_GRID(WHAT)                                                                 \
   static_assert(n != n, WHAT                                                                      \
-                " waits for other blocks, and the cpu device runs blocks one after "              \
-                "another: split the kernel at this place, or choose another device")
+                " waits for other devices, and the cpu device is one: choose another device")
 
 namespace tokitai {
 
@@ -174,10 +172,7 @@ class grid_group {
   dim3 dim_blocks() const { return gridDim; }
   dim3 block_index() const { return blockIdx; }
   bool is_valid() const { return true; }
-  template <int n = 0>
-  void sync() const {
-    TOKITAI_REFUSE_GRID("grid_group::sync");
-  }
+  void sync(TOKITAI_HERE) const { tokitai::grid_barrier(TOKITAI_SITE); }
 };
 template <int n = 0>
 inline grid_group this_multi_grid() {
@@ -223,10 +218,7 @@ inline coalesced_group labeled_partition(const Group& parent, Label label, TOKIT
 
 template <class Group>
 inline void sync(const Group& group, TOKITAI_HERE) {
-  if constexpr (std::is_same<Group, grid_group>::value)
-    group.sync();
-  else
-    group.sync(TOKITAI_GROUP_HERE);
+  group.sync(TOKITAI_GROUP_HERE);
 }
 template <class Group>
 inline auto group_size(const Group& group) {

@@ -22,6 +22,7 @@ inline const char* operation_name(Operation operation) {
     case Operation::match_all: return "__match_all_sync";
     case Operation::reduction: return "a reduction of a warp";
     case Operation::poll: return "a loop that looks for another thread's write";
+    case Operation::grid_barrier: return "a barrier of the grid";
     default: return "nothing";
   }
 }
@@ -238,7 +239,7 @@ TOKITAI_SERVING void report_waiting(Work& work, Block* const* blocks, unsigned c
     append(text, "; block (%u,%u,%u)", unsigned(block.index % grid.x),
            unsigned(block.index / grid.x % grid.y), unsigned(block.index / grid.x / grid.y));
     for (unsigned t = 0; !work.site.file && t < block.threads; t++)
-      if (block.lanes[t].operation == Operation::poll && !block.lanes[t].returned)
+      if (block.lanes[t].operation >= Operation::poll && !block.lanes[t].returned)
         work.site = block.lanes[t].site;
     append_groups(text, block);
   }

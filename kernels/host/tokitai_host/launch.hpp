@@ -70,6 +70,7 @@ inline void launch(Work& work) {
   work.next = 0;
   work.idle_workers = work.most_resident = 0;
   work.meets = false;
+  work.blocks_arrived = work.meetings = 0;
   work.waited_at = {};
   work.waited_pc = nullptr;
   unsigned others = threads - 1;

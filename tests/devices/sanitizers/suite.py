@@ -22,6 +22,7 @@ from tokitai_cli.evidence import read
 FOLDER = Path(__file__).parent / "suite"
 KINDS = {
     "scopes": "scopes of fences and atomic operations",
+    "hip_scopes": "orders and scopes of HIP's operations",
     "orders": "releases, acquires, locks, volatile flags",
     "blocks": "barriers, shared and global memory, equal values",
     "warps": "votes, shuffles, masks, divergence",

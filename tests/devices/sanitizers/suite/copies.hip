@@ -17,6 +17,16 @@ struct Small {
   float weight;
 };
 
+__constant__ float table[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+
+// 1 32
+KERNEL constant_written(const float* x, float* y, float* ws, int* flags, int n) {
+  const int at = threadIdx.x % 4;
+  float* place = wrong ? const_cast<float*>(&table[at]) : &ws[threadIdx.x];
+  if (threadIdx.x < 4) *place = x[at];  // <- constant-write
+  y[threadIdx.x] = table[3];
+}
+
 // 1 12
 KERNEL copy_too_long(const float* x, float* y, float* ws, int* flags, int n) {
   const int at = threadIdx.x * 4;

@@ -1,4 +1,5 @@
 // Kernels whose threads wait for each other: warps of a block, blocks of a grid.
+#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
 
 #define KERNEL template <bool wrong> __global__ void
@@ -206,4 +207,22 @@ KERNEL producer_runs_ahead(const float* x, float* y, float* ws, int* flags, int 
       atomicExch(&flags[0], 0);
     }
   }
+}
+
+// 4 64
+KERNEL grid_sync(const float* x, float* y, float* ws, int* flags, int n) {
+  const auto grid = cooperative_groups::this_grid();
+  for (int turn = 0; turn < 2; turn++) {
+    ws[blockIdx.x * 64 + threadIdx.x] = x[threadIdx.x] + float(turn);  // <- race
+    grid.sync();
+    const int other = (blockIdx.x + 1) % gridDim.x;
+    if (blockIdx.x == 0) y[threadIdx.x] = ws[other * 64 + threadIdx.x];
+    if (!wrong) grid.sync();
+  }
+}
+
+// 3 32
+KERNEL grid_sync_left_out(const float* x, float* y, float* ws, int* flags, int n) {
+  if (wrong && blockIdx.x == 1) return;
+  cooperative_groups::this_grid().sync();  // <- deadlock
 }
