@@ -63,6 +63,7 @@ struct Lane {
   u64 meetings;           // barriers of the grid that it came to
   unsigned patience;      // polls before it waits again
   const void* polled_at;  // its code, where the source is not known
+  bool is_stopped;        // it may wait, or be slow: its turn was taken away
 };
 
 struct Warp {
@@ -368,7 +369,7 @@ constexpr unsigned first_patience = 16, most_patience = 4096;
 
 // The running thread waits for what others do; all that can go on have their turn first.
 TOKITAI_UNSANITIZED __attribute__((noinline)) inline void wait_for_others(
-    Site site, const void* pc, Operation what = Operation::poll) {
+    Site site, const void* pc, Operation what = Operation::poll, bool stopped = false) {
   Block& block = armed_block();
   Lane& lane = block.lanes[block.current];
   Warp& warp = block.warps[block.current / warp_size];
@@ -376,6 +377,7 @@ TOKITAI_UNSANITIZED __attribute__((noinline)) inline void wait_for_others(
   lane.operation = what;
   lane.site = site;
   lane.polled_at = pc;
+  lane.is_stopped = stopped;
   warp.runnable &= ~bit;
   warp.polling |= bit;
   const u64 before = block.progress;
@@ -478,6 +480,17 @@ TOKITAI_UNSANITIZED inline void resume_block(Block& block, bool in_vain) {
   block.in_kernel = false;
   if (block.work->failed) free_all_fibers(block);
 }
+
+// While it lives the running thread keeps its turn: what is made once must not be left half made.
+struct Unstopped {
+  const bool was = current_block != no_block && current_block->in_kernel;
+  TOKITAI_UNSANITIZED Unstopped() {
+    if (was) current_block->in_kernel = false;
+  }
+  TOKITAI_UNSANITIZED ~Unstopped() {
+    if (was) current_block->in_kernel = true;
+  }
+};
 
 // The plain loop. `values` are the kernel's arguments, no closure: compilers that check the alignment of
 // what a pointer leads to keep a closure in memory.

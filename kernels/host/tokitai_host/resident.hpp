@@ -243,6 +243,14 @@ class Worker {
       __atomic_fetch_add(&work_.idle_workers, 1, __ATOMIC_ACQ_REL);
       return;
     }
+    // Who was stopped may only be slow.
+    for (unsigned i = 0; i < count_; i++) {
+      const Block& block = *own_residents().all[i];
+      for (unsigned t = 0; t < block.threads; t++)
+        if (block.lanes[t].operation == Operation::poll && !block.lanes[t].returned &&
+            block.lanes[t].is_stopped)
+          return;
+    }
     const u64 now = processor_ns();
     if (!since_) since_ = now;
     if (work_.workers > 1) usleep(20);

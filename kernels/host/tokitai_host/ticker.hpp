@@ -99,7 +99,7 @@ inline void on_tick(const void* context) {
   if (pc < &__executable_start || pc >= &etext || is_of_runtime(pc)) return;
   if (!ticker->is_fast) ticker->set(later_tick_ns);
   ticker->is_fast = true;
-  wait_for_others({}, pc);
+  wait_for_others({}, pc, Operation::poll, true);
 }
 #endif
 

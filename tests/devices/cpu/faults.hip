@@ -58,12 +58,12 @@ __global__ void shuffle_without_partner(int* out) {
   out[threadIdx.x] = v;
 }
 
-__global__ void shuffles_of_two_sides(int* out) {
+__global__ void shuffles_of_two_sides(int* out, int apart) {
   int v;
   if (threadIdx.x < 16)
     v = __shfl_xor_sync(0xffffffffull, 1, 1);  // line of the first side
   else
-    v = __shfl_xor_sync(0xffffffffull, 1, 1);  // line of the second side
+    v = apart ? __any_sync(0xffffffffull, 1) : __shfl_xor_sync(0xffffffffull, 2, 1);  // line of the second side
   out[threadIdx.x] = v;
 }
 

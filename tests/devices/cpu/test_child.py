@@ -27,7 +27,7 @@ SIGNATURES: dict[str, list[str]] = {
     "leaves": ["int32*", "int"],
     "barrier_in_branch": ["int32*", "int"],
     "shuffle_without_partner": ["int32*"],
-    "shuffles_of_two_sides": ["int32*"],
+    "shuffles_of_two_sides": ["int32*", "int"],
     "shuffle_of_no_lane": ["int32*"],
     "never_written": ["int32*", "int"],
     "add_to": ["int32*", "int32*"],
@@ -393,33 +393,35 @@ def test_threads_that_never_come_to_a_barrier(child: Child, seed: int) -> None:
     shuffle = line_of("line of the shuffle")
     barrier = line_of("line of the barrier behind the shuffle")
     assert message == (
-        "divergent barrier in kernel shuffle_without_partner, block (0,0,0): 1 of 32 threads came to "
-        f"the barrier at {SOURCE}:{barrier}, 31 never did; 31 of 32 (threads 0-2, 4-31) wait in a "
-        f"shuffle at {SOURCE}:{shuffle} with mask 0xffffffff; 1 of 32 (threads 3) waits in "
+        "divergent mask in kernel shuffle_without_partner, block (0,0,0): mask 0xffffffff of a shuffle at "
+        f"{SOURCE}:{shuffle} names thread 3, which waits elsewhere; 31 of 32 (threads 0-2, 4-31) wait in "
+        f"a shuffle at {SOURCE}:{shuffle} with mask 0xffffffff; 1 of 32 (threads 3) waits in "
         f"__syncthreads at {SOURCE}:{barrier}"
     )
 
 
-def test_shuffles_that_never_meet(child: Child) -> None:
-    message = divergence(child, call("shuffles_of_two_sides", ("b", 0), block=32), 0)
+def test_shuffles_of_one_mask_meet_across_a_branch_and_others_never_do(child: Child) -> None:
+    met = child.run([out(256, np.int32)], call("shuffles_of_two_sides", ("b", 0), 0, block=32))
+    assert met.results[0][0][:32].tolist() == [1] * 16 + [2] * 16
+    message = divergence(child, call("shuffles_of_two_sides", ("b", 0), 1, block=32), 0)
     first, second = line_of("line of the first side"), line_of("line of the second side")
-    assert message.startswith("deadlock in kernel shuffles_of_two_sides, block (0,0,0)")
+    assert message.startswith("divergent mask in kernel shuffles_of_two_sides, block (0,0,0)")
     assert f"16 of 32 (threads 0-15) wait in a shuffle at {SOURCE}:{first}" in message
-    assert f"16 of 32 (threads 16-31) wait in a shuffle at {SOURCE}:{second}" in message
+    assert f"16 of 32 (threads 16-31) wait in a vote at {SOURCE}:{second}" in message
 
 
 def test_a_mask_without_a_lane_is_none_that_was_left_out(child: Child) -> None:
     message = divergence(child, call("shuffle_of_no_lane", ("b", 0), block=32), 0)
     place = f"{SOURCE}:{line_of('line of the shuffle of no lane')}"
-    assert message.startswith("deadlock in kernel shuffle_of_no_lane, block (0,0,0)")
-    assert f"32 of 32 (threads 0-31) wait in a shuffle at {place} with mask 0x0" in message
+    assert message.startswith("mask without its caller in kernel shuffle_of_no_lane, block (0,0,0)")
+    assert f"lane 0 is not in mask 0x0 of a shuffle at {place}" in message
 
 
 def test_a_failed_case_leaves_no_mapping_behind(child: Child) -> None:
     def mappings() -> int:
         return Path(f"/proc/{child.process.pid}/maps").read_text().count("memfd")
 
-    launch = call("shuffles_of_two_sides", ("b", 0), block=32)
+    launch = call("shuffles_of_two_sides", ("b", 0), 1, block=32)
     for _ in range(3):
         assert child.run([out(256, np.int32), read(ZEROS)], launch).status == 5
     assert mappings() == 0

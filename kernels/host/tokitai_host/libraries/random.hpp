@@ -3,6 +3,7 @@
 // numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
 #pragma once
 
+#include "../block.hpp"
 #include "../numbers/half.hpp"
 
 namespace tokitai {
@@ -72,9 +73,15 @@ struct Xorwow {
   void skip_sequences(unsigned long long count) { jump(count, 67); }
 
  private:
+  static const XorwowPowers* made_once() {
+    Unstopped now;
+    (void)now;
+    static const XorwowPowers* powers = new XorwowPowers;
+    return powers;
+  }
   void jump(unsigned long long count, int first) {
     if (!count) return;
-    static const XorwowPowers* powers = new XorwowPowers;
+    const XorwowPowers* powers = made_once();
     for (int k = 0; count >> k; k++) {
       if (count >> k & 1) bits = XorwowPowers::apply(powers->columns[first + k], bits);
       if (k == 63) break;
