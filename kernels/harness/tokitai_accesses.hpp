@@ -13,6 +13,8 @@
 
 // Names of the source's `__constant__` variables, where it has any; the last is null.
 extern "C" __attribute__((weak)) const char* const tokitai_constants[];
+// Whether it is CUDA's, by its name.
+extern "C" __attribute__((weak)) const bool tokitai_of_cuda = false;
 
 namespace tokitai {
 
@@ -593,7 +595,11 @@ TOKITAI_SERVING void watch_barrier() {
   found->file = block.barrier_site.file;
   found->line = unsigned(block.barrier_site.line);
   Text text = {found->message, sizeof found->message, 0};
-  append(text, "%u of %u threads returned in front of the barrier that the others wait at",
+  // CUDA C++ programming guide, "Independent Thread Scheduling": all threads that have not exited.
+  found->mild = true;
+  append(text,
+         "%u of %u threads returned in front of the barrier that the others wait at: from sm_70 on and on "
+         "AMD's GPUs they count no more, on others this is undefined",
          block.threads - block.live, block.threads);
   for (unsigned t = 0; t < block.threads; t++)
     if (block.lanes[t].returned) {
@@ -613,12 +619,42 @@ TOKITAI_SERVING void watch_grid_leaves(u64 meeting) {
   order_read(linear_thread(), uintptr_t(meeting), Scope::device, true, {});
 }
 
+// Where AMD's GPUs differ: their header asserts that the lanes of a mask are those that come to the operation
+// together (HIP, amd_warp_sync_functions.h).
+inline void check_amd_mask(const Block& block, unsigned warp, u64 members) {
+  const Lane& first = block.lanes[warp * warp_size + unsigned(__builtin_ctzll(members))];
+  if (!first.mask.given || first.operation == Operation::warp_barrier) return;
+  const Lane* apart = nullptr;
+  for (u64 left = members; left; left &= left - 1) {
+    const Lane& lane = block.lanes[warp * warp_size + unsigned(__builtin_ctzll(left))];
+    if (!(lane.site == first.site)) apart = &lane;
+  }
+  if (!apart && members == first.mask.lanes) return;
+  Spot spot = {blockIdx, first.index, {unsigned(first.site.line)}};
+  Finding* found = finding("amd-mask", spot, nullptr);
+  if (!found || found->count > 1) return;
+  found->mild = true;
+  found->file = first.site.file;
+  found->line = unsigned(first.site.line);
+  if (apart)
+    say(*found,
+        "lanes of mask 0x%llx come to %s at two places, here and at line %d: they pair from sm_70 on, and do "
+        "not on AMD's GPUs",
+        first.mask.lanes, operation_name(first.operation), apart->site.line);
+  else
+    say(*found,
+        "mask 0x%llx of %s names lanes that are not there or have returned: AMD's header asserts that it does "
+        "not, CUDA's GPUs leave their values undefined",
+        first.mask.lanes, operation_name(first.operation));
+}
+
 TOKITAI_SERVING void watch_warp(unsigned warp, u64 members) {
   close_store();
   const Block& block = *current_block;
   const unsigned any = warp * warp_size + unsigned(__builtin_ctzll(members));
   // Votes and shuffles order no memory (CUDA C++ programming guide, "Warp Vote Functions").
   if (block.lanes[any].operation == Operation::warp_barrier) order_warp(warp, members);
+  if (!tokitai_of_cuda) check_amd_mask(block, warp, members);
   for (u64 left = members; left; left &= left - 1) {
     const unsigned l = unsigned(__builtin_ctzll(left));
     const Lane& lane = block.lanes[warp * warp_size + l];

@@ -8,6 +8,7 @@ namespace tokitai {
 // A thread that reads one place by one instruction again and again, and finds the same there, waits.
 inline void before_poll(const void* address, size_t size, const void* pc) {
   if (!watched_now() || order.stated || size > 8 || on_own_stack(address)) return;
+  if (!area_of(static_cast<const unsigned char*>(address))) return;
   const unsigned thread = linear_thread();
   auto& latest = accesses.latest_look[thread];
   uint64_t value = 0;

@@ -110,3 +110,13 @@ TOKITAI_UNDEFINED(invalid_builtin, "invalid-builtin",
                   "a builtin function does not take this argument")
 TOKITAI_UNDEFINED(nonnull_arg, "null-pointer", "a null pointer is passed where none may be")
 TOKITAI_UNDEFINED(nonnull_return_v1, "null-pointer", "a null pointer is returned where none may be")
+
+// Behind these a program does not go on.
+#define TOKITAI_ENDING(NAME, WORDS)                                                             \
+  extern "C" [[noreturn]] void __ubsan_handle_##NAME(const tokitai::SourcePlace* place) {       \
+    tokitai::undefined("unreachable", *place, TOKITAI_SPOT, WORDS);                             \
+    tokitai::watch_flush(0, false);                                                             \
+    _exit(tokitai::exit_garbage);                                                               \
+  }
+TOKITAI_ENDING(builtin_unreachable, "comes to a place that is said to be out of reach")
+TOKITAI_ENDING(missing_return, "comes to the end of a function that is to return a value")

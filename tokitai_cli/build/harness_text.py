@@ -37,6 +37,7 @@ def harness_context(
     constants = constant_names(texts)
     return {
         **taken,
+        **({"cuda": True} if request.source.suffix in {".cu", ".cuh"} else {}),
         **({"constants": constants} if constants else {}),
         "source": str(request.source),
         "kernels": [

@@ -50,6 +50,7 @@ _CHECKED = (
     "-Wattributes",
     "-Wunknown-pragmas",
 )
+ZIG = "pip's ziglang"  # how it was found
 _ZIG_NOTICE = "the first build with zig takes about two minutes: it builds its C++ library once"
 # Programs that GCC and Clang drivers call; a driver that calls none prints the bare name.
 _CALLED = ("cc1plus", "as", "ld", "collect2")
@@ -118,7 +119,7 @@ class CpuDevice:
     ) -> Recipe:
         """Recipe for a compiler and how it was found, with the further words of a watched build."""
         _check_words(driver)
-        is_zig = source == "pip's ziglang"
+        is_zig = source == ZIG
         warp_size = options.warp_size or WARP_SIZES[0]
         if warp_size not in WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
@@ -198,7 +199,7 @@ def compiler() -> tuple[tuple[str, ...], str] | None:
     if found is not None:
         return (str(found[0]),), found[1]
     zig = pip_zig()
-    return ((str(zig), "c++"), "pip's ziglang") if zig is not None else None
+    return ((str(zig), "c++"), ZIG) if zig is not None else None
 
 
 def _inspect_object(path: Path) -> tuple[Fact, ...]:

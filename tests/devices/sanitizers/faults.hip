@@ -289,7 +289,7 @@ KERNEL halves_race(const float* x, float* y, float* ws, const int* k, int n) {
 // 2 64
 KERNEL blocks_race(const float* x, float* y, float* ws, const int* k, int n) {
   const int t = threadIdx.x;
-  if (wrong || blockIdx.x == 0) y[t] = x[t];  // <- race
+  if (wrong || blockIdx.x == 0) y[t] = x[t] + float(blockIdx.x);  // <- race
 }
 
 // 2 32

@@ -17,9 +17,9 @@ import msgspec
 
 from tokitai_cli.core import process
 from tokitai_cli.core.model.device import DeviceOptions, Recipe, Sanitizer, SanitizerKind
-from tokitai_cli.devices.cpu import CpuDevice, WatchWords, compiler, is_gcc
+from tokitai_cli.devices.cpu import ZIG, CpuDevice, WatchWords, compiler, is_gcc
 from tokitai_cli.devices.environment import child_environment, compiler_environment
-from tokitai_cli.devices.programs import answer, first_program
+from tokitai_cli.devices.programs import answer, first_program, pip_zig
 from tokitai_cli.devices.sanitizers.coverage import Coverage, gcov_of
 from tokitai_cli.devices.sanitizers.watch_log import read_log
 
@@ -155,6 +155,11 @@ def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
     if found is not None and found[1] != "CXX":  # one that was asked for is never replaced
         others = [first_program([(name, "PATH")]) for name in _OTHERS]
         drivers += [((str(one[0]),), one[1]) for one in others if one is not None]
+        zig = pip_zig()
+        if (
+            zig is not None and not check.runtime
+        ):  # it has Clang's checks, and no runtimes of theirs
+            drivers.append(((str(zig), "c++"), ZIG))
     found_by = ((one, _usable(one[0], check) if check.flag else ()) for one in drivers)
     chosen, prefix = next(((one, words) for one, words in found_by if words is not None), _NONE)
     if chosen is None:
