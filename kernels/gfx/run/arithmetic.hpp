@@ -1,5 +1,5 @@
 // Arithmetic of single lanes, as the RDNA3 manual defines it, where C++ has no operator for it. Rounding is to
-// nearest even and denormals are kept: kernels with other modes are not translated.
+// nearest even: kernels with another mode are not translated. Denormals are kept, or flushed by the caller.
 #pragma once
 
 #include <stdint.h>
@@ -70,42 +70,68 @@ inline double odd_fma(float a, float b, float c) {
   return to_odd(sum, (product - (sum - back)) + (c - back));
 }
 
-inline float fma16(float a, float b, float c) {
-  const double odd = odd_fma(a, b, c);
+inline float odd_float(double odd) {
   const float rounded = float(odd);
   const u32 bits = bits_of(rounded);
   if (double(rounded) == odd || rounded - rounded != 0 || bits & 1) return rounded;
+  if (rounded == 0) return odd < 0 ? -0x1p-149f : 0x1p-149f;
   return f32_of((odd > rounded) == (rounded > 0) ? bits + 1 : bits - 1);
 }
+inline float fma16(float a, float b, float c) { return odd_float(odd_fma(a, b, c)); }
 
-// --- least and greatest: a NaN gives way to a number, and -0 is less than 0
+// A denormal as the zero of its sign, where the float mode says so.
+template <class F, class L>
+inline F normal(F value, L least) {
+  const F magnitude = value < 0 ? -value : value;
+  return magnitude < F(least) ? value * 0 : value;
+}
+// An overflow of float16 as the greatest number, where the float mode says so (FP16_OVFL).
+inline u32 f16_saturated(float value) {
+  const u32 bits = f16_of(value);
+  return (bits & 0x7fff) == 0x7c00 && value - value == 0 ? bits - 1 : bits;
+}
+
+// --- least and greatest: a NaN gives way to a number, and -0 is less than 0. With the mode bit IEEE, a
+// signalling NaN becomes a quiet one and does not give way (manual, v_min_f32).
 
 template <class T>
 inline bool sign_of(T value) { return __builtin_signbit(value); }
-template <class T>
+inline bool signals(float value) {
+  const u32 magnitude = bits_of(value) & 0x7fffffff;
+  return magnitude > 0x7f800000 && magnitude < 0x7fc00000;
+}
+inline bool signals(double value) {
+  const u64 magnitude = bits_of(value) & ~(u64(1) << 63);
+  return magnitude > 0x7ff0000000000000 && magnitude < 0x7ff8000000000000;
+}
+inline float quiet(float value) { return f32_of(bits_of(value) | 0x400000); }
+inline double quiet(double value) { return f64_of(bits_of(value) | u64(1) << 51); }
+template <bool ieee = true, class T>
 inline T least(T a, T b) {
   const T numbers = a < b ? a : b < a ? b : sign_of(a) ? a : b;
-  return a != a ? b : b != b ? a : numbers;
+  const T made = a != a ? b : b != b ? a : numbers;
+  return ieee && signals(a) ? quiet(a) : ieee && signals(b) ? quiet(b) : made;
 }
-template <class T>
+template <bool ieee = true, class T>
 inline T greatest(T a, T b) {
   const T numbers = a > b ? a : b > a ? b : sign_of(a) ? b : a;
-  return a != a ? b : b != b ? a : numbers;
+  const T made = a != a ? b : b != b ? a : numbers;
+  return ieee && signals(a) ? quiet(a) : ieee && signals(b) ? quiet(b) : made;
 }
-template <class T>
+template <bool ieee = true, class T>
 inline T middle_float(T a, T b, T c) {
-  if (a != a || b != b || c != c) return least(least(a, b), c);
+  if (a != a || b != b || c != c) return least<ieee>(least<ieee>(a, b), c);
   const T highest = greatest(greatest(a, b), c);
   return highest == a ? greatest(b, c) : highest == b ? greatest(a, c) : greatest(a, b);
 }
 template <class T>
 inline T low(T a, T b) {
-  if constexpr (T(0.5) != T(0)) return least(a, b);
+  if constexpr (T(0.5) != T(0)) return least<false>(a, b);
   return a < b ? a : b;
 }
 template <class T>
 inline T high(T a, T b) {
-  if constexpr (T(0.5) != T(0)) return greatest(a, b);
+  if constexpr (T(0.5) != T(0)) return greatest<false>(a, b);
   return a > b ? a : b;
 }
 template <class T>
@@ -134,11 +160,12 @@ inline i64 extracted64(i64 value, u32 first, u32 width) {
 inline u32 packed_i16(i32 a, i32 b) {
   return (u32(limited(a, -32768, 32767)) & 0xffff) | u32(limited(b, -32768, 32767)) << 16;
 }
+// The sum, and its sign: bit 64 of the sum in 65 bits.
 inline bool added(i64 a, i64 b, u64& sum) {
   i64 made;
   const bool overflow = __builtin_add_overflow(a, b, &made);
   sum = u64(made);
-  return overflow;
+  return overflow != (made < 0);
 }
 inline u32 saturated8(i32 value) { return u32(limited(value, 0, 255)); }
 inline i32 saturated32(i64 value) {
@@ -251,49 +278,90 @@ inline float dot2acc(Pair a, Pair b, float sum) { return (sum + a.low * b.low) +
 
 // --- division: scale, refine, undo the scale, put in what refining cannot give
 
-inline int exponent_of(float value) { return int(bits_of(value) >> 23 & 255); }
+template <class F>
+struct Format;
+template <>
+struct Format<float> {
+  static constexpr int far = 96, scale = 64, tiny = 23, bias = 127, none = -150;
+  static constexpr float least = 0x1p-126f, large = 0x1p126f;
+  static int exponent(float value) { return int(bits_of(value) >> 23 & 255); }
+  static float nan() { return f32_of(0xffc00000); }
+};
+template <>
+struct Format<double> {
+  static constexpr int far = 768, scale = 128, tiny = 53, bias = 1023, none = -1075;
+  static constexpr double least = 0x1p-1022, large = 0x1p1022;
+  static int exponent(double value) { return int(bits_of(value) >> 52 & 2047); }
+  static double nan() { return f64_of(u64(0xfff8) << 48); }
+};
+inline float ldexp_of(float value, i32 exponent) { return ldexp32(value, exponent); }
+inline double ldexp_of(double value, i32 exponent) { return ldexp64(value, exponent); }
 
 // `value` is the denominator or the numerator; `undo` tells v_div_fmas to take the scale back. A reciprocal
 // that would be denormal is avoided, as the hardware's flushes it.
-inline float div_scale(float value, float denominator, float numerator, bool& undo) {
-  const int of_denominator = exponent_of(denominator), of_numerator = exponent_of(numerator);
-  const float quotient = numerator / denominator;
-  const bool small = __builtin_fabsf(quotient) < 0x1p-126f;
-  const bool far = __builtin_fabsf(denominator) > 0x1p126f && denominator - denominator == 0;
+template <class F>
+inline F div_scale(F value, F denominator, F numerator, bool& undo) {
+  using Is = Format<F>;
+  const int of_denominator = Is::exponent(denominator), of_numerator = Is::exponent(numerator);
+  const F quotient = numerator / denominator;
+  const bool small = __builtin_fabs(quotient) < Is::least;
+  const bool far = __builtin_fabs(denominator) > Is::large && denominator - denominator == 0;
   undo = false;
-  if (numerator == 0 || denominator == 0) return f32_of(0x7fc00000);
-  if (of_numerator - of_denominator >= 96) {
+  if (numerator == 0 || denominator == 0) return -Is::nan();
+  if (of_numerator - of_denominator >= Is::far) {
     undo = true;
-    return value == denominator ? ldexp32(value, 64) : value;
+    return value == denominator ? ldexp_of(value, Is::scale) : value;
   }
-  if (of_denominator == 0) return ldexp32(value, 64);
+  if (of_denominator == 0) return ldexp_of(value, Is::scale);
   if (far && small) {
     undo = true;
-    return value == denominator ? ldexp32(value, -64) : value;
+    return value == denominator ? ldexp_of(value, -Is::scale) : value;
   }
-  if (far) return ldexp32(value, -64);
+  if (far) return ldexp_of(value, -Is::scale);
   if (small) {
     undo = true;
-    return value == numerator ? ldexp32(value, 64) : value;
+    return value == numerator ? ldexp_of(value, Is::scale) : value;
   }
-  return of_numerator <= 23 ? ldexp32(value, 64) : value;
+  return of_numerator <= Is::tiny ? ldexp_of(value, Is::scale) : value;
 }
 // Rounded once, with the scale taken back: else a quotient that is denormal would not be IEEE's.
 inline float div_fmas(float a, float b, float c, bool undo) {
   if (!undo) return fma32(a, b, c);
-  return float(odd_fma(a, b, c) * (exponent_of(c) > 127 ? 0x1p64 : 0x1p-64));
+  return float(odd_fma(a, b, c) * (Format<float>::exponent(c) > 127 ? 0x1p64 : 0x1p-64));
 }
-inline float div_fixup(float quotient, float denominator, float numerator) {
+// What a sum leaves behind when it is rounded (Knuth).
+inline double left_over(double a, double b, double sum) {
+  const double back = sum - a;
+  return (a - (sum - back)) + (b - back);
+}
+inline double div_fmas(double a, double b, double c, bool undo) {
+  const double nearest = __builtin_fma(a, b, c);
+  if (!undo) return nearest;
+  if (Format<double>::exponent(c) > 1023 || !(__builtin_fabs(nearest) < 0x1p-800))
+    return nearest * (Format<double>::exponent(c) > 1023 ? 0x1p128 : 0x1p-128);
+  // What is left behind of a * b + c, by its sign (Boldo, Melquiond, 2008).
+  const double product = a * b, low = __builtin_fma(a, b, -product), part = c + low;
+  const double high = product + part, rest = left_over(c, low, part) + left_over(product, part, high);
+  const double error = (high - nearest) + rest;
+  const double made = nearest * 0x1p-128, over = nearest - made * 0x1p128;
+  constexpr double half = 0x1p-947;  // of the least denormal, scaled
+  if (over == half && error > 0) return made + 0x1p-1074;
+  if (over == -half && error < 0) return made - 0x1p-1074;
+  return made;
+}
+template <class F>
+inline F div_fixup(F quotient, F denominator, F numerator) {
+  using Is = Format<F>;
   const bool negative = sign_of(denominator) != sign_of(numerator);
-  const float zero = negative ? -0.0f : 0.0f, infinite = negative ? -__builtin_inff() : __builtin_inff();
-  const float magnitude = __builtin_fabsf(quotient);
-  if (numerator != numerator) return numerator;
-  if (denominator != denominator) return denominator;
+  const F zero = negative ? F(-0.0) : F(0), infinite = negative ? -F(__builtin_inf()) : F(__builtin_inf());
+  const F magnitude = __builtin_fabs(quotient);
+  if (numerator != numerator) return quiet(numerator);
+  if (denominator != denominator) return quiet(denominator);
   const bool inf_d = __builtin_isinf(denominator), inf_n = __builtin_isinf(numerator);
-  if ((numerator == 0 && denominator == 0) || (inf_d && inf_n)) return f32_of(0xffc00000);
+  if ((numerator == 0 && denominator == 0) || (inf_d && inf_n)) return Is::nan();
   if (denominator == 0 || inf_n) return infinite;
   if (inf_d || numerator == 0) return zero;
-  if (exponent_of(numerator) - exponent_of(denominator) < -150) return zero;
+  if (Is::exponent(numerator) - Is::exponent(denominator) < Is::none) return zero;
   // Refining a quotient that overflowed gives a NaN; of numbers, there is no other way to one.
   if (quotient != quotient) return infinite;
   return negative ? -magnitude : magnitude;
@@ -304,22 +372,40 @@ inline float div_fixup(float quotient, float denominator, float numerator) {
 enum class Nearby : u32 { nominal, up, down, flush };
 extern Nearby nearby;  // of the process
 
-inline float flushed(float value, float least_normal) {
-  return nearby == Nearby::flush && __builtin_fabsf(value) < least_normal ? value * 0 : value;
-}
-// The neighbour in a format of 32 or 16 bits, by its bits. Zeros, infinities and NaN are exact.
-inline u32 neighbour(u32 bits, u32 magnitude_mask, u32 infinite) {
-  const u32 magnitude = bits & magnitude_mask;
+template <class F>
+inline F flushed(F value, F least_normal) { return nearby == Nearby::flush ? normal(value, least_normal) : value; }
+// Of the two numbers of a format that lie about an exact value the one away from zero or the one towards it:
+// an error of 1 ulp reaches no third one, and what the format holds is exact. nearest: bits of the number
+// next to `exact`; `held` is its value. Zeros, infinities and NaN stay.
+inline u32 neighbour(u32 nearest, double held, double exact, u32 magnitude_mask, u32 infinite) {
+  const u32 magnitude = nearest & magnitude_mask;
+  const double distance = __builtin_fabs(exact) - __builtin_fabs(held);
   const bool moves = magnitude != 0 && magnitude < infinite;
-  const u32 up = nearby == Nearby::up && magnitude + 1 < infinite, down = nearby == Nearby::down;
-  return moves ? bits + up - down : bits;
+  const u32 up = nearby == Nearby::up && distance > 0 && magnitude + 1 < infinite;
+  const u32 down = nearby == Nearby::down && distance < 0;
+  return moves ? nearest + up - down : nearest;
 }
-inline u32 near_f32(float value) {
-  return neighbour(bits_of(flushed(value, 0x1p-126f)), 0x7fffffff, 0x7f800000);
+inline u32 near_f32(double exact) {
+  const float nearest = flushed(float(exact), 0x1p-126f);
+  return neighbour(bits_of(nearest), nearest, exact, 0x7fffffff, 0x7f800000);
 }
-inline u32 near_f16(float value) {
-  return neighbour(f16_of(flushed(value, 0x1p-14f)), 0x7fff, 0x7c00);
+inline u32 near_f16(double exact) {
+  const u32 nearest = f16_of(flushed(odd_float(exact), 0x1p-14f));
+  return neighbour(nearest, f32_of_f16(nearest), exact, 0x7fff, 0x7c00);
 }
+// The manual gives these of float64 within 2^29 ulp and keeps their denormals.
+inline u64 near_f64(double nearest) {
+  const double moved = nearest * (nearby == Nearby::up ? 1 + 0x1p-23 : nearby == Nearby::down ? 1 - 0x1p-23 : 1);
+  return bits_of(moved - moved == 0 ? moved : nearest);
+}
+// The exact value of a quotient's reciprocal. Of a denominator whose mantissa is all ones it is the nearest
+// float: the sequence that compilers emit for a division is IEEE's with no other (Markstein, IBM J. Res. Dev.
+// 34, 1990), and AMD's compilers rely on that.
+inline double reciprocal(float a) {
+  const double exact = 1 / double(a);
+  return (bits_of(a) & 0x7fffff) == 0x7fffff ? double(float(exact)) : exact;
+}
+inline double reciprocal_f16(float a) { return 1 / double(a); }
 // sin or cos of a number of turns. The manual gives them a domain of 256 turns.
 inline float turned(float turns, int cosine) {
   if (!(__builtin_fabsf(turns) <= 256.0f)) return turns - turns == 0 ? (cosine ? 1.0f : 0.0f) : f32_of(0x7fc00000);

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tests.devices.cpu.harness_client import BUILT, HARNESS, HOST, ROOT, compiler
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.translation import statement
 
 VECTORS, MEMORY = 16, 4096
@@ -101,16 +102,21 @@ int main(int count, char** given) {
 """
 
 
-def program(instructions: Sequence[Instruction]) -> Path:
-    """The program of these instructions, kept by its content."""
+def program(
+    instructions: Sequence[Instruction | Sequence[Instruction]], mode: Mode = USUAL
+) -> Path:
+    """The program of these instructions, or sequences without branches, kept by its content."""
     operations: dict[str, str] = {}
     functions = []
     for index, one in enumerate(instructions):
-        done = statement(one)
-        operations.update(done.operations)
-        target = one.modifiers.get("target")
+        steps = [one] if isinstance(one, Instruction) else one
+        parts = [statement(step, mode) for step in steps]
+        for done in parts:
+            operations.update(done.operations)
+        text = " ".join(done.text for done in parts)
+        target = steps[0].modifiers.get("target")
         after = "dispatch:;" if target is None else f"return; L_{target:x}: taken = 1;"
-        functions.append(f"static void f{index}() {{ {done.text} {after} }}\n")
+        functions.append(f"static void f{index}() {{ {text} {after} }}\n")
     values = {
         "memory": MEMORY,
         "vectors": VECTORS,

@@ -100,16 +100,24 @@ def cast(kind: str, value: Any) -> Any:
     return np.array(value, np.float64).astype(FLOATS[kind])
 
 
+def signalling(a: Any) -> Any:
+    """Which are NaN without the highest bit of the mantissa."""
+    mantissa, _, _ = FORMATS[f"f{8 * a.dtype.itemsize}"]
+    return np.isnan(a) & (a.view(f"u{a.dtype.itemsize}") >> (mantissa - 1) & 1 == 0)
+
+
 def minimum(a: Any, b: Any) -> Any:
-    """minNum with -0 below 0."""
+    """minNum with -0 below 0; of a signalling NaN, a quiet one."""
     first = (a < b) | ((a == b) & np.signbit(a)) | np.isnan(b)
-    return np.where(np.isnan(a), b, np.where(first, a, b))
+    made = np.where(np.isnan(a), b, np.where(first, a, b))
+    return np.where(signalling(a) | signalling(b), a.dtype.type(np.nan), made)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """maxNum with 0 above -0."""
+    """maxNum with 0 above -0; of a signalling NaN, a quiet one."""
     first = (a > b) | ((a == b) & np.signbit(b)) | np.isnan(b)
-    return np.where(np.isnan(a), b, np.where(first, a, b))
+    made = np.where(np.isnan(a), b, np.where(first, a, b))
+    return np.where(signalling(a) | signalling(b), a.dtype.type(np.nan), made)
 
 
 def median(a: Any, b: Any, c: Any) -> Any:
@@ -219,6 +227,10 @@ for kind in ("f16", "f32"):
             return function(a.astype(np.float64)).astype(make)
 
         ref(f"v_{name}_{kind}", kind, kind, near)
+for name, function in typed_items(
+    {"rcp": np.reciprocal, "sqrt": np.sqrt, "rsq": lambda a: 1 / np.sqrt(a)}
+):
+    ref(f"v_{name}_f64", "f64", "f64", function)
 ref("v_rcp_iflag_f32", "f32", "f32", lambda a: (1 / a.astype(np.float64)).astype(np.float32))
 for name, _zero in (("mul", 0.0), ("fma", None), ("fmac", None)):
 
@@ -350,6 +362,7 @@ for name, function in typed_items(
         "v_mbcnt_hi_u32_b32": lambda a, b: b,
         "v_add_nc_u32_clamp": lambda a, b: min(a + b, 2**32 - 1),
         "v_sub_nc_u32_clamp": lambda a, b: max(a - b, 0),
+        "v_subrev_nc_u32_clamp": lambda a, b: max(b - a, 0),
     }
 ):
     ref(name, "u32", U, lanewise(function))
@@ -369,7 +382,6 @@ ref("v_mbcnt_lo_u32_b32", "u32", U,
 for name, function in typed_items(
     {
         "v_mov_b32": lambda a: a,
-        "v_permlane64_b32": lambda a: a,
         "v_not_b32": lambda a: ~a,
         "v_bfrev_b32": lambda a: int(f"{a:032b}"[::-1], 2),
         "v_clz_i32_u32": lambda a: 32 - a.bit_length() if a else -1,
@@ -448,7 +460,7 @@ ref("v_mad_i32_i16", "i32", "i16 i16 u32", lanewise(lambda a, b, c: a * b + c))
 ref("v_mad_u64_u32", "u64 mask", "u32 u32 u64",
     lanewise(lambda a, b, c: (a * b + c, (a * b + c) >> 64)))  # fmt: skip
 ref("v_mad_i64_i32", "u64 mask", "i32 i32 u64",
-    lanewise(lambda a, b, c: (a * b + c, not -(2**63) <= a * b + signed(c, 64) < 2**63)))  # fmt: skip
+    lanewise(lambda a, b, c: (a * b + c, a * b + signed(c, 64) < 0)))  # fmt: skip
 for kind in ("u16", "i16"):
     two = f"{kind} {kind}"
     span = (0, 65535) if kind == "u16" else (-32768, 32767)

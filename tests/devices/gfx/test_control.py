@@ -124,8 +124,9 @@ def test_waves_stop_and_go_on_elsewhere() -> None:
         assert unchanged(first, last, "state", "pc", "s"), name
 
 
-def test_waits_and_hints_change_nothing() -> None:
-    names = of_kind("none", "fence", "sendmsg")
+def test_waits_hints_and_modes_change_nothing() -> None:
+    """What a mode changes, other instructions do (test_modes.py)."""
+    names = [*of_kind("none", "fence", "sendmsg"), "s_round_mode", "s_denorm_mode"]
     before = states(len(names), 1)
     after = run(program([one(name, simm16=3) for name in names]), before)
     for first, last in zip(before, after, strict=True):
@@ -172,6 +173,6 @@ def test_every_entry_of_the_table_is_executed() -> None:
     visited = {*REFERENCE, *SCALAR, *DIVISION, *TAKEN, *of_kind(*test_memory.KINDS)}
     visited |= {*test_memory.CROSSING, "v_swap_b32", "v_movreld_b32"}
     visited |= {*of_kind("saveexec", "wrexec", "smem", *STATES, "jump", "call", "getpc")}
-    visited |= {*of_kind("none", "fence", "sendmsg")}
+    visited |= {*of_kind("none", "fence", "sendmsg", "mode")}
     assert visited == set(table())
     assert len(visited) > 800

@@ -20,6 +20,7 @@ from tokitai_cli.devices.amdgpu.binary.objects import (
 from tokitai_cli.devices.amdgpu.inspection import evidence
 from tokitai_cli.devices.amdgpu.isa import assembly_text, facts
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.translate.mode import Mode
 from tokitai_cli.devices.amdgpu.translate.unit import Code, Memory, Registers, Word, unit
 
 # Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order.
@@ -96,7 +97,7 @@ def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
         # Compilers load whole groups of four dwords, of which one at least is an argument's.
         argument_bytes=descriptor.kernarg + 12,
         most_threads=told.max_flat_workgroup_size,
-        float_mode=descriptor.rsrc1 >> 12 & 255,
+        mode=Mode.of(descriptor.mode()),
     )
 
 

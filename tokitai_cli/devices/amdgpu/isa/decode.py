@@ -312,8 +312,12 @@ class _Reader:
         if bits == 64:
             return int.from_bytes(struct.pack("<d", value), "little")
         half = bits == 16
-        if self.name == "VOP3P" and not self.mixed:
+        if self.mixed:
+            half = bool(self.modifiers["op_sel_hi"] >> "ABC".index(slot.field) & 1)
+        elif self.name == "VOP3P":
             half = "f16" in name and (slot.field != "C" or name.startswith("v_pk"))
+            if half and "bf16" in name:
+                return int.from_bytes(struct.pack("<f", value), "little") >> 16
         return int.from_bytes(struct.pack("<e" if half else "<f", value), "little")
 
 

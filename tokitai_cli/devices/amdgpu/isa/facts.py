@@ -35,7 +35,7 @@ CONTRACTED = re.compile(
 DIVISION = re.compile(r"v_div_(scale|fmas|fixup)_f")
 ROUNDING = ("to nearest even", "up", "down", "to zero")
 SWITCHES = ("dx10_clamp", "ieee", "fp16_overflow", "wgp_mode")
-DENORMALS = ("flushed", "flushed on input", "flushed on output", "kept")
+DENORMALS = ("flushed", "flushed on output", "flushed on input", "kept")
 
 
 def instructions(code: CodeObject, kernel: Kernel) -> list[Instruction]:

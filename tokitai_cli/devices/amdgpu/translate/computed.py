@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
+from tokitai_cli.devices.amdgpu.translate.mode import SOURCE, USUAL, Mode
+from tokitai_cli.devices.amdgpu.translate.mode_flow import check
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
     Translated,
@@ -22,13 +24,16 @@ from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
 _VCC_LOW = Operand("vcc")
 
 
-def scalar_value(one: Instruction, entry: Entry) -> Translated:
+def scalar_value(one: Instruction, entry: Entry, mode: Mode = USUAL) -> Translated:
     """C++ of a scalar instruction with a value in its entry. Raises RefusedError."""
+    check(entry, mode, clamp=False)
     lines = []
     given = list(one.src)
     for name, kind, operand in zip("abc", entry.src, given, strict=False):
         made, pattern = operands.scalar_type(kind)
-        value = pattern.format(scalar(operand, width_of(kind)))
+        value = operands.flushed(
+            kind, pattern.format(scalar(operand, width_of(kind))), mode, SOURCE
+        )
         lines.append(f"const {made} {name} = {value};")
     if len(given) < len(entry.src):
         raise RefusedError("with fewer operands")
@@ -36,30 +41,33 @@ def scalar_value(one: Instruction, entry: Entry) -> Translated:
         kind = entry.dst[0]
         made, pattern = operands.scalar_type(kind)
         if "old" in entry.code:
-            lines.append(
-                f"const {made} old = {pattern.format(scalar(one.dst[0], width_of(kind)))};"
-            )
+            old = pattern.format(scalar(one.dst[0], width_of(kind)))
+            lines.append(f"const {made} old = {operands.flushed(kind, old, mode, SOURCE)};")
         lines.append(f"{made} d;")
-    code = entry.code
+    code = operands.code_of(entry, mode)
     if "scc" in code:
         lines.append(f"bool scc = w.scc != 0; {code} w.scc = scc;")
     else:
         lines.append(code)
     if entry.dst:
         width = width_of(entry.dst[0])
-        bits = operands.bits_of(entry.dst[0], "d")
+        bits = operands.rounded_bits(entry.dst[0], "d", mode)
         lines.append(set_scalar(one.dst[0], bits, width))
     return Translated("{ " + " ".join(lines) + " }")
 
 
 def vector_value(
-    one: Instruction, entry: Entry, lanes: Mapping[int, str] | None = None
+    one: Instruction, entry: Entry, mode: Mode = USUAL, lanes: Mapping[int, str] | None = None
 ) -> Translated:
-    """lanes: what stands for a vector register, by its number, where it was copied."""
+    """C++ of a vector instruction in a float mode. Raises RefusedError.
+
+    lanes: what stands for a vector register, by its number, where it was copied.
+    """
     clamp = bool(one.modifiers.get("clamp"))
     saturated = entry_of(f"{one.name}_clamp") if clamp else None
     if saturated is not None:
         entry, clamp = saturated, False
+    check(entry, mode, clamp)
     modifiers = one.modifiers
     picked, to = operands.picked(one, entry)
     given = list(picked)
@@ -80,7 +88,7 @@ def vector_value(
         arguments = [active, destination(to, entry.dst[0], clamp)]
     elif clamp:
         raise RefusedError("with clamp")
-    call = f"{entry.name}({', '.join([*arguments, *sources])})"
+    call = f"{entry.name}{mode.suffix}({', '.join([*arguments, *sources])})"
     masks = [index for index, kind in enumerate(entry.dst) if kind in ("mask", "exec")]
     if masks:
         if masks[0] >= len(one.dst):
@@ -89,7 +97,10 @@ def vector_value(
             call = set_scalar(one.dst[masks[0]], f"{call} & w.exec")
     else:
         call += ";"
-    return Translated(f"{before}{call}{' }' if before else ''}", {entry.name: _operation(entry)})
+    return Translated(
+        f"{before}{call}{' }' if before else ''}",
+        {f"{entry.name}{mode.suffix}": _operation(entry, mode)},
+    )
 
 
 # Text of an entry's operation, made once.
@@ -127,7 +138,7 @@ def _check_dpp(control: int) -> None:
         raise RefusedError(f"with dpp control {control:#x}")
 
 
-def dual(x: Instruction, y: Instruction) -> Translated:
+def dual(x: Instruction, y: Instruction, mode: Mode = USUAL) -> Translated:
     """Both halves of VOPD: they read before either writes."""
     written = x.dst[0].index
     copies: dict[int, str] = {}
@@ -138,7 +149,7 @@ def dual(x: Instruction, y: Instruction) -> Translated:
     first, second = entry_of(x.name), entry_of(y.name)
     if first is None or second is None:
         raise RefusedError(x.name if first is None else y.name)
-    done, also = vector_value(x, first), vector_value(y, second, copies)
+    done, also = vector_value(x, first, mode), vector_value(y, second, mode, copies)
     return Translated(
         f"{{ {before}{done.text} {also.text} }}", {**done.operations, **also.operations}
     )

@@ -94,6 +94,7 @@ def _jump(one: Instruction, entry: Entry) -> Translated:
 
 KINDS: dict[str, Writer] = {
     "none": _none,
+    "mode": _none,  # what it sets is known of each instruction (mode_flow.py)
     "end": _end,
     "barrier": _barrier,
     "branch": _branch,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate.mode import RESULT, SOURCE, USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry
 
 VCC, M0 = 106, 125
@@ -31,6 +33,8 @@ _TYPES = {
     "pair_bf16": ("u32", "{}", "{}"),
 }
 SOURCES = "abcm"
+_INLINE = ("int", "float")
+_LEAST_NORMAL = {"f32": "0x1p-126f", "mix": "0x1p-126f", "f16": "0x1p-14f", "f64": "0x1p-1022"}
 _SIGN = {16: 0x8000, 32: 0x80000000, 64: 1 << 63}
 
 
@@ -160,6 +164,8 @@ def _mixed(operand: Operand, text: str, modifiers: dict[str, object], at: int) -
     if not half:
         return f"MixWhole<decltype({text})>{{{text}, {signs}}}"
     shift = 16 * _bit(modifiers, "op_sel", at)
+    if shift and operand.kind in _INLINE:
+        raise RefusedError("with op_sel of an inline constant")
     return f"MixHalf<decltype({text})>{{{text}, {shift}, {signs}}}"
 
 
@@ -188,7 +194,7 @@ def destination(operand: Operand, kind: str, clamp: bool) -> str:
     return text
 
 
-def operation(entry: Entry) -> str:
+def operation(entry: Entry, mode: Mode = USUAL) -> str:
     """The function that does a vector operation in all lanes: a template of its operands' kinds."""
     vector = entry.dst[0] not in ("mask", "exec")
     names = [f"class T{index}" for index in range(len(entry.src))]
@@ -196,26 +202,50 @@ def operation(entry: Entry) -> str:
     head = ", ".join(["class To"] * vector + names)
     parameters = ", ".join(["const u32* active, To to"] * vector + given)
     masked = any(kind in ("mask", "exec") for kind in entry.dst)
-    body = _packed_body(entry) if entry.dst[0].startswith("pk_") else _body(entry, vector)
+    packed = entry.dst[0].startswith("pk_")
+    body = _packed_body(entry, mode) if packed else _body(entry, mode, vector)
     returned = ("u32", "  u32 made = 0;\n", "  return made;\n") if masked else ("void", "", "")
     start = f"template <{head}>\n" if head else ""
     return (
-        f"{start}TOKITAI_OP {returned[0]} {entry.name}({parameters}) {{\n{returned[1]}"
+        f"{start}TOKITAI_OP {returned[0]} {entry.name}{mode.suffix}({parameters}) {{\n{returned[1]}"
         f"  TOKITAI_LANES {{\n{body}  }}\n{returned[2]}}}\n"
     )
 
 
-def _body(entry: Entry, vector: bool) -> str:
+def code_of(entry: Entry, mode: Mode) -> str:
+    """C++ of an entry's values in a mode."""
+    if mode.ieee:
+        return entry.code
+    return re.sub(r"\b(least|greatest|middle_float)\(", r"\1<false>(", entry.code)
+
+
+def flushed(kind: str, value: str, mode: Mode, bit: int) -> str:
+    """A value of a type, its denormals flushed where the mode does so. bit: SOURCE or RESULT."""
+    if mode.denorm_of(kind) >> bit & 1:
+        return value
+    return f"normal({value}, {_LEAST_NORMAL[kind.removesuffix('_hi')]})"
+
+
+def rounded_bits(kind: str, value: str, mode: Mode) -> str:
+    """Bits of a result in a mode."""
+    value = flushed(kind, value, mode, RESULT)
+    if mode.fp16_overflow and kind.startswith("f16"):
+        return f"f16_saturated({value})"
+    return bits_of(kind, value)
+
+
+def _body(entry: Entry, mode: Mode, vector: bool) -> str:
     """What is done in each lane."""
-    lines = [_taken(entry, index) for index in range(len(entry.src))]
+    lines = [_taken(entry, mode, index) for index in range(len(entry.src))]
     kind = entry.dst[0]
-    made, pattern, bits = _TYPES.get(kind, ("", "", ""))
+    made, pattern, _ = _TYPES.get(kind, ("", "", ""))
     wide = width_of(kind) == 64
-    code = entry.code
+    code = code_of(entry, mode)
     if vector:
         if "old" in code:
-            lines.append(f"const {made} old = {pattern.format('to.bits(l)')};")
-        lines.append(f"{made} d;")
+            old = flushed(kind, pattern.format("to.bits(l)"), mode, SOURCE)
+            lines.append(f"const {made} old = {old};")
+        lines.append(f"{'double' if entry.approximate == '~' else made} d;")
     masked = len(entry.dst) > vector
     if masked:
         lines.append("bool e;")
@@ -223,27 +253,29 @@ def _body(entry: Entry, vector: bool) -> str:
         code = f"d = {code};" if vector else f"e = ({code}) != 0;"
     lines.append(code)
     if vector:
-        if entry.approximate == "~":
-            bits = f"near_{kind}({{}})"
-        lines.append(f"to.{'put_wide' if wide else 'put'}(l, active[l], {bits.format('d')});")
+        bits = rounded_bits(kind, "d", mode)
+        if entry.approximate in ("~", "~~~"):
+            bits = f"near_{kind}({flushed(kind, 'd', mode, RESULT)})"
+        lines.append(f"to.{'put_wide' if wide else 'put'}(l, active[l], {bits});")
     if masked:
         lines.append("made |= u32(e) << l;")
     return "".join(f"    {line}\n" for line in lines)
 
 
-def _taken(entry: Entry, index: int) -> str:
+def _taken(entry: Entry, mode: Mode, index: int) -> str:
     """Definition of a source's value in a lane."""
     kind, name = entry.src[index], SOURCES[index]
     if kind == "mix":
-        return f"const float {name} = {name}_.mixed(l);"
+        return f"const float {name} = {flushed(kind, f'{name}_.mixed(l)', mode, SOURCE)};"
     made, pattern, _ = _TYPES[kind]
     value = pattern.format(f"{name}_.{'wide' if width_of(kind) == 64 else 'bits'}(l)")
+    value = flushed(kind, value, mode, SOURCE)
     if entry.approximate == "~":
-        value = f"flushed({value}, {'0x1p-126f' if kind == 'f32' else '0x1p-14f'})"
+        value = f"flushed({value}, {_LEAST_NORMAL[kind]})"
     return f"const {made} {name} = {value};"
 
 
-def _packed_body(entry: Entry) -> str:
+def _packed_body(entry: Entry, mode: Mode) -> str:
     """Both halves, each for itself."""
     names = SOURCES[: len(entry.src)]
     lines = [f"const u32 {name}w = {name}_.bits(l);" for name in names]
@@ -256,10 +288,10 @@ def _packed_body(entry: Entry) -> str:
         kind = (entry.src[index] if name != "o" else entry.dst[0]).removeprefix("pk_")
         made, pattern, _ = _TYPES[kind]
         word = "oldw" if name == "o" else f"{name}w"
-        value = pattern.format(f"({word} >> half & 0xffff)")
+        value = flushed(kind, pattern.format(f"({word} >> half & 0xffff)"), mode, SOURCE)
         lines.append(f"  const {made} {'old' if name == 'o' else name} = {value};")
-    _, _, bits = _TYPES[entry.dst[0].removeprefix("pk_")]
-    lines.append(f"  both |= {bits.format(entry.code)} << half;")
+    bits = rounded_bits(entry.dst[0].removeprefix("pk_"), code_of(entry, mode), mode)
+    lines.append(f"  both |= {bits} << half;")
     lines += ["}", "to.put(l, active[l], both);"]
     return "".join(f"    {line}\n" for line in lines)
 
@@ -279,6 +311,8 @@ def picked(instruction: Instruction, entry: Entry) -> tuple[tuple[Operand, ...],
     sources = list(instruction.src)
     for at, (operand, kind) in enumerate(zip(instruction.src, entry.src, strict=False)):
         if picks >> at & 1:
+            if operand.kind in _INLINE:
+                raise RefusedError("with op_sel of an inline constant")
             if width_of(kind) != 16:
                 raise RefusedError("with op_sel of whole registers")
             sources[at] = msgspec.structs.replace(operand, half=1)

@@ -37,6 +37,8 @@ s_addk_i32          i32 : i16 : scc = __builtin_add_overflow(old, a, &d);
 s_mulk_i32          u32 : i16 : d = old * u32(a);
 s_cmpk_[eq/lg/gt/ge/lt/le]_{i32/u32} : {i32/u32} {i16/u16} : scc = a [==/!=/>/>=/</<=] b;
 s_version           none
+s_setreg_imm32_b32  mode
+s_[round/denorm]_mode mode
 s_waitcnt_[vscnt/vmcnt/expcnt/lgkmcnt] none
 s_mov_[b32/b64]     [u32/u64] : = : d = a;
 s_cmov_[b32/b64]    [u32/u64] : = : d = scc ? a : old;

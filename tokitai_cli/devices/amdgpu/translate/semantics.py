@@ -28,7 +28,8 @@ class Entry(msgspec.Struct, frozen=True):
     src: tuple[str, ...] = ()
     #: C++ of the values, or a word behind `kind`.
     code: str = ""
-    #: The hardware's result is known within 1 ulp ("~") or an absolute error ("~~") only.
+    #: The hardware's result is known within 1 ulp ("~"), an absolute error ("~~") or 2^29 ulp ("~~~")
+    #: only.
     approximate: str = ""
 
 

@@ -13,6 +13,8 @@ import msgspec
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate import control, lanes, memory_access
 from tokitai_cli.devices.amdgpu.translate.computed import dual, scalar_value, vector_value
+from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
+from tokitai_cli.devices.amdgpu.translate.mode_flow import after, modes
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated
 from tokitai_cli.devices.amdgpu.translate.regions import Regions
 from tokitai_cli.devices.amdgpu.translate.semantics import entry_of
@@ -31,12 +33,21 @@ class Body(msgspec.Struct, frozen=True):
     places: tuple[int, ...]
 
 
-def refused(instructions: Iterable[Instruction]) -> tuple[str, ...]:
-    """Instructions, or forms of them, that cannot be translated: names, in order."""
+def refused(
+    instructions: Sequence[Instruction], entries: Iterable[int] = (), mode: Mode = USUAL
+) -> tuple[str, ...]:
+    """Instructions, or forms of them, that cannot be translated: names, in order.
+
+    instructions: those that are reached from the addresses `entries` on. mode: the kernel's.
+    """
     found = set()
+    try:
+        met = modes(instructions, entries, mode)
+    except RefusedError as error:
+        met, found = {}, {str(error)}
     for instruction in instructions:
         try:
-            statement(instruction)
+            statement(instruction, met.get(instruction.address, mode))
         except RefusedError as error:
             found.add(str(error))
     return tuple(sorted(found))
@@ -82,19 +93,34 @@ def reached(
     return [found[at] for at in sorted(found)]
 
 
+def entries_of(
+    instructions: Sequence[Instruction], entry: int, functions: Iterable[int] = ()
+) -> set[int]:
+    """Addresses at which a wave may begin with the kernel's mode: its own and those of functions."""
+    calls = any(_kind(one) == "call" for one in instructions)
+    known = {one.address for one in instructions}
+    return {entry, *(known & {*called(instructions), *functions} if calls else ())}
+
+
 def translate(
-    instructions: Sequence[Instruction], name: str, entry: int, functions: Iterable[int] = ()
+    instructions: Sequence[Instruction],
+    name: str,
+    entry: int,
+    functions: Iterable[int] = (),
+    mode: Mode = USUAL,
 ) -> Body:
     """C++ functions of a kernel whose code begins at `entry`. Raises RefusedError.
 
-    instructions: those that are reached, in the order of their addresses.
+    instructions: those that are reached, in the order of their addresses. mode: the float mode at
+    the entry.
     """
     targets = {one.modifiers["target"] for one in instructions if "target" in one.modifiers}
     known = {one.address for one in instructions}
     if targets - known:
         raise RefusedError("a branch out of the kernel")
     calls = any(_kind(one) == "call" for one in instructions)
-    resumed = {entry, *(known & {*called(instructions), *functions} if calls else ())}
+    resumed = entries_of(instructions, entry, functions)
+    met = modes(instructions, resumed, mode)
     for one in instructions:
         if _kind(one) in {"barrier", "call"}:
             resumed.add(one.address + one.size)
@@ -107,7 +133,7 @@ def translate(
     # Behind a barrier, dropping what the block's caches hold is part of it and no order of itself.
     barred = {one.address + one.size for one in instructions if one.name == "s_barrier"}
     for one in instructions:
-        done = statement(one)
+        done = statement(one, met[one.address])
         made.update(done.operations)
         places += done.places
         if one.address in targets | resumed:
@@ -133,12 +159,12 @@ def _kind(instruction: Instruction) -> str:
     return entry.kind if entry else ""
 
 
-def statement(instruction: Instruction) -> Translated:
-    """Statements of an instruction. Raises RefusedError, which names it."""
+def statement(instruction: Instruction, mode: Mode = USUAL) -> Translated:
+    """Statements of an instruction in a float mode. Raises RefusedError, which names it."""
     try:
         if instruction.x is not None and instruction.y is not None:
-            return dual(instruction.x, instruction.y)
-        return _single(instruction)
+            return dual(instruction.x, instruction.y, mode)
+        return _single(instruction, mode)
     except RefusedError as error:
         said = str(error)
         name = instruction.name
@@ -147,10 +173,13 @@ def statement(instruction: Instruction) -> Translated:
         ) from None
 
 
-def _single(one: Instruction) -> Translated:
+def _single(one: Instruction, mode: Mode) -> Translated:
     entry = entry_of(one.name)
     if entry is None:
         raise RefusedError(one.name)
     if entry.kind == "value":
-        return vector_value(one, entry) if one.name.startswith("v_") else scalar_value(one, entry)
+        value = vector_value if one.name.startswith("v_") else scalar_value
+        return value(one, entry, mode)
+    if entry.kind == "mode":
+        after(one, mode)
     return _KINDS[entry.kind](one, entry)

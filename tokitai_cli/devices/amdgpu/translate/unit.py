@@ -10,8 +10,15 @@ import msgspec
 from tokitai_cli.core.errors import NotRunError
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate.memory_access import word_shift
+from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError
-from tokitai_cli.devices.amdgpu.translate.translation import Body, reached, refused, translate
+from tokitai_cli.devices.amdgpu.translate.translation import (
+    Body,
+    entries_of,
+    reached,
+    refused,
+    translate,
+)
 
 # Hidden arguments, by LLVM's name of their kind; others are not known and refused.
 _HIDDEN = {
@@ -39,10 +46,6 @@ _HIDDEN = {
         "zero",
     ),
 }
-
-
-# Of FLOAT_MODE: rounding to nearest even and denormals kept, in float32 and in float16 and float64.
-NEAREST_WITH_DENORMALS = 0xF0
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -96,8 +99,8 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
     argument_bytes: int
     #: That a block may have, 0 for no bound.
     most_threads: int = 0
-    #: Bits 12 to 19 of COMPUTE_PGM_RSRC1.
-    float_mode: int = NEAREST_WITH_DENORMALS
+    #: The float mode that it begins in.
+    mode: Mode = USUAL
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -137,16 +140,27 @@ def unit(
     )
 
 
+def lacks(
+    code: Sequence[Instruction],
+    entry: int,
+    functions: Iterable[int],
+    mode: Mode,
+    hidden: Iterable[str],
+) -> tuple[str, ...]:
+    """What keeps a kernel from being executed: instructions and hidden arguments, by their names.
+
+    code: what is reached from `entry`. hidden: LLVM's kinds of them.
+    """
+    names = refused(code, entries_of(code, entry, functions), mode)
+    return (*names, *(f"the argument {kind}" for kind in hidden if kind not in _HIDDEN))
+
+
 def _body(kernel: Code, code: Sequence[Instruction], index: int, functions: Sequence[int]) -> Body:
-    names = [*refused(code)]
-    if kernel.float_mode != NEAREST_WITH_DENORMALS:
-        names.append(f"the float mode {kernel.float_mode:#04x}")
-    hidden = [kind for kind, _, _ in kernel.hidden if kind not in _HIDDEN]
-    if names or hidden:
-        what = [*names, *(f"the argument {kind}" for kind in hidden)]
+    kinds = [kind for kind, _, _ in kernel.hidden]
+    if what := lacks(code, kernel.entry, functions, kernel.mode, kinds):
         raise NotRunError(f"kernel {kernel.name} needs what is not modelled: {', '.join(what)}")
     try:
-        return translate(code, str(index), kernel.entry, functions)
+        return translate(code, str(index), kernel.entry, functions, kernel.mode)
     except RefusedError as error:
         raise NotRunError(f"kernel {kernel.name} cannot be translated: {error}") from None
 

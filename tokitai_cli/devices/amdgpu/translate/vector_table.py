@@ -3,8 +3,9 @@
 `name  destinations : sources : C++`. Sources are a, b, c in their types and m, a fourth; `old` is
 what the first destination held; the C++ is the value of destination d, or statements that set d and
 e. mask: one bit of each lane. mix: f32, or f16 by op_sel. pk_: both halves of 16 bits, each for
-itself. iu8: bytes or nibbles, signed by neg_lo. ~: an approximation of the hardware within 1 ulp, or
-~~ within an absolute error. NAME_clamp is what NAME does with clamp, where that is no float.
+itself. iu8: bytes or nibbles, signed by neg_lo. ~: an approximation of the hardware within 1 ulp, of
+which the C++ is the exact value, ~~ within an absolute error, ~~~ within 2^29 ulp. NAME_clamp is
+what NAME does with clamp, where that is no float.
 A source = has the type of the destination. Functions are those of kernels/gfx/run/arithmetic.hpp.
 Other words name what lanes.py does by itself. [A/B] stands for an instruction with A in all such
 places and one with B, {C/D} likewise, and both for each of one with each of the other. The manual's
@@ -25,6 +26,7 @@ v_cvt_pk_rtz_f16_f32 u32 : f32 f32 : f16_towards_zero(a) | f16_towards_zero(b) <
 v_cndmask_{b32/b16} {u32/u16} : = = mask : c ? b : a
 v_[add/sub]_nc_{u32/u16/i16} {u32/u16/i16} : = = : a [+/-] b
 v_subrev_nc_u32     u32 : u32 u32 : b - a
+v_subrev_nc_u32_clamp u32 : u32 u32 : b < a ? 0u : b - a
 v_add_co_ci_u32     u32 mask : u32 u32 mask : d = a + b + c; e = c ? d <= a : d < a;
 v_sub_co_ci_u32     u32 mask : u32 u32 mask : d = a - b - c; e = c ? a <= b : a < b;
 v_subrev_co_ci_u32  u32 mask : u32 u32 mask : d = b - a - c; e = c ? b <= a : b < a;
@@ -62,16 +64,18 @@ v_sat_pk_u8_i16     u16 : u32 : saturated8(i16(a)) | saturated8(i16(a >> 16)) <<
 v_fract_{f32/f16/f64} {f32/f16/f64} : = : fraction(a, {0x1.fffffep-1f/0x1.ffcp-1f/0x1.fffffffffffffp-1})
 v_[trunc/ceil/floor]_{f32/f16/f64} {f32/f16/f64} : = : __builtin_[trunc/ceil/floor]{f/f/}(a)
 v_rndne_{f32/f16/f64} {f32/f16/f64} : = : __builtin_rint{f/f/}(a)
-v_[exp/log]_{f32/f16} ~{f32/f16} : = : __builtin_[exp2f/log2f](a)
-v_rcp_{f32/iflag_f32/f16} ~{f32/f32/f16} : = : 1 / a
-v_rsq_{f32/f16}     ~{f32/f16} : = : float(1 / __builtin_sqrt(double(a)))
-v_sqrt_{f32/f16}    ~{f32/f16} : = : __builtin_sqrtf(a)
+v_[exp/log]_{f32/f16} ~{f32/f16} : = : __builtin_[exp2/log2](double(a))
+v_rcp_{f32/iflag_f32/f16} ~{f32/f32/f16} : = : reciprocal{//_f16}(a)
+v_rsq_{f32/f16}     ~{f32/f16} : = : 1 / __builtin_sqrt(double(a))
+v_sqrt_{f32/f16}    ~{f32/f16} : = : __builtin_sqrt(double(a))
+v_[rcp/rsq]_f64     ~~~f64 : = : 1 / [a/__builtin_sqrt(a)]
+v_sqrt_f64          ~~~f64 : = : __builtin_sqrt(a)
 v_[sin/cos]_{f32/f16} ~~{f32/f16} : = : turned(a, [0/1])
 v_frexp_exp_{i32_f32/i16_f16/i32_f64} {i32/i16/i32} : {f32/f16/f64} : frexp_exponent(a)
 v_frexp_mant_{f32/f16/f64} {f32/f16/f64} : = : frexp_mantissa(a)
 v_[readfirstlane/readlane/writelane]_b32 [readfirstlane/readlane/writelane]
 v_[movrels/movreld]_b32 movrel
-v_permlane64_b32    u32 : u32 : a
+v_permlane64_b32    none
 v_pk_[add/mul]_f16  pk_f16 : pk_f16 pk_f16 : a [+/*] b
 v_pk_fma_f16        pk_f16 : pk_f16 pk_f16 pk_f16 : fma16(a, b, c)
 v_pk_[min/max]_f16  pk_f16 : pk_f16 pk_f16 : [least/greatest](a, b)
@@ -109,9 +113,9 @@ v_[minmax/maxmin]_{i32/u32} {i32/u32} : = = = : [high/low]([low/high](a, b), c)
 v_sad_u8            u32 : u32 u32 u32 : c + distance8(a, b)
 v_sad_u32           u32 : u32 u32 u32 : c + (a > b ? a - b : b - a)
 v_cvt_pk_u8_f32     u32 : f32 u32 u32 : packed8(a, b & 3, c)
-v_div_fixup_{f32/f16} {f32/f16} : = = = : div_fixup(a, b, c)
-v_div_fmas_f32      f32 : f32 f32 f32 mask : div_fmas(a, b, c, m)
-v_div_scale_f32     f32 mask : f32 f32 f32 : d = div_scale(a, b, c, e);
+v_div_fixup_{f32/f16/f64} {f32/f16/f64} : = = = : div_fixup(a, b, c)
+v_div_fmas_{f32/f64} {f32/f64} : = = = mask : div_fmas(a, b, c, m)
+v_div_scale_{f32/f64} {f32/f64} mask : = = = : d = div_scale(a, b, c, e);
 v_add3_u32          u32 : u32 u32 u32 : a + b + c
 v_lshl_or_b32       u32 : u32 u32 u32 : a << (b & 31) | c
 v_and_or_b32        u32 : u32 u32 u32 : (a & b) | c

@@ -1,0 +1,189 @@
+"""Every vector instruction with operands of every kind, from its encoding on."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.devices.gfx.machine import program, run
+from tests.devices.gfx.reference import REFERENCE
+from tests.devices.gfx.test_semantics import FROM, MASK_FROM, MASK_TO, TO, WIDTH, _Case
+from tokitai_cli.devices.amdgpu.isa.decode import decode
+from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.isa.opcode_table import rows
+from tokitai_cli.devices.amdgpu.translate import table as known
+from tokitai_cli.devices.amdgpu.translate.operands import RefusedError
+from tokitai_cli.devices.amdgpu.translate.translation import statement
+
+SCALAR, LITERAL = 40, 0x4A3C5B1D
+# Numbers in the encoding: a scalar register, 5, -3, 1.0, -4.0, the constant behind the instruction.
+KINDS = {"scalar": SCALAR, "5": 133, "-3": 195, "1.0": 242, "-4.0": 247, "literal": 255}
+# Of one program, and states of each.
+PART, TURNS = 700, 3
+PLAIN_FLOATS = {"f32", "u32", "i32", "iu8"}
+
+
+def halved(kind: str) -> bool:
+    return kind.startswith(("pk_", "pair_"))
+
+
+def constant(what: str, kind: str, half: bool) -> int | None:
+    """Bits of a constant as a source of a type; None where that is not said."""
+    width = 16 if half else WIDTH.get(kind.removesuffix("_hi"), 32)
+    if what == "literal":
+        if kind == "f64":
+            return LITERAL << 32
+        return None if width == 64 else LITERAL & 0xFFFF if width == 16 and not half else LITERAL
+    if "." not in what:
+        return int(what) & (1 << (32 if halved(kind) or kind == "mix" else width)) - 1
+    value = float(what)
+    whole = int.from_bytes(struct.pack("<f", value), "little")
+    if kind == "f64":
+        return int.from_bytes(struct.pack("<d", value), "little")
+    if "bf16" in kind:
+        return whole >> 16
+    if kind in ("f16", "pk_f16", "pair_f16") or (kind == "mix" and half):
+        return int.from_bytes(struct.pack("<e", value), "little")
+    return whole if kind in PLAIN_FLOATS or kind == "mix" else None
+
+
+class _Form(_Case):
+    """An instruction whose source `at` is of another kind, or picked by other halves."""
+
+    def __init__(self, name: str, number: int, at: int, what: str, selection: int) -> None:
+        super().__init__(name, number)
+        self.at, self.what, self.selection = at, what, selection
+
+    def encoded(self) -> bytes | None:
+        """Bytes of the instruction; None where its encoding does not have it."""
+        name = self.name.removesuffix("_clamp")
+        for encoding in ("VOP3", "VOP3P"):
+            for opcode, row in rows("gfx1100")[encoding].items():
+                if row.name == name:
+                    return self.of(encoding, opcode, [slot.field for slot in row.slots])
+        return None
+
+    def of(self, encoding: str, opcode: int, fields: list[str]) -> bytes:
+        layout = LAYOUTS[encoding]
+        put = {}
+        sources = [field for field in fields if field in "ABC"]
+        for at, field in enumerate(sources):
+            put[field] = MASK_FROM if self.src[at] == "mask" else 256 + FROM[at]
+        put["D"] = MASK_TO if self.dst[0] == "mask" else TO
+        if "S" in fields:
+            put["S"] = MASK_TO
+        put[sources[self.at]] = KINDS.get(self.what, put[sources[self.at]])
+        if self.name != self.name.removesuffix("_clamp"):
+            put["clamp"] = 1
+        if encoding == "VOP3":
+            if self.what == "high":
+                put["op_sel"] = 1 << self.at
+        else:
+            low, high = self.picks(self.at)
+            usual = sum(1 << at for at in range(3) if self.picks(at, usual=True)[1])
+            usual = usual & ~(1 << self.at) | high << self.at
+            put |= {"op_sel": low << self.at, "op_sel_hi": usual & 3, "op_sel_hi2": usual >> 2}
+            put["neg_lo"] = self.mixed.get("neg_lo", 0)
+        word = layout.encoded(opcode, put).to_bytes(8, "little")
+        return word + (LITERAL.to_bytes(4, "little") if self.what == "literal" else b"")
+
+    def picks(self, at: int, usual: bool = False) -> tuple[int, int]:
+        """op_sel and op_sel_hi of a source."""
+        if "mix" in self.src:
+            high = int(at == 0) if usual or self.what == "high" else self.selection
+            return int(self.what == "high" and at == self.at), high
+        if usual or self.what != "select":
+            return 0, 1
+        return self.selection & 1, self.selection >> 1
+
+    def kind(self, at: int) -> str:
+        if self.src[at] == "mix" and at == self.at:
+            return "f16" if self.picks(at)[1] else "f32"
+        return super().kind(at)
+
+    def bits(self, before: Any, at: int) -> Any:
+        bits = super().bits(before, at)
+        kind = self.src[at]
+        if at != self.at:
+            return bits
+        if self.what == "scalar":
+            low = np.uint64(before["s"][SCALAR])
+            wide = WIDTH.get(kind, 32) == 64
+            value: Any = low | np.uint64(before["s"][SCALAR + 1]) << np.uint64(32) if wide else low
+            bits = np.full(32, value, np.uint64)
+        elif self.what in KINDS:
+            half = self.picks(at)[1] == 1 if kind == "mix" else halved(kind)
+            value = constant(self.what, kind, half)
+            assert value is not None
+            bits = np.full(32, value, np.uint64)
+        if self.what == "high":
+            return bits >> np.uint64(16)
+        if halved(kind) and self.what == "select":
+            low, high = (bits >> np.uint64(16 * one) & 0xFFFF for one in self.picks(at))
+            return low | high << np.uint64(16)
+        return bits
+
+
+def forms() -> Iterator[tuple[str, int, str, int]]:
+    """Names with a source, what it is, and halves that are picked."""
+    for name in sorted(REFERENCE):
+        if not name.startswith(("v_fmamk", "v_fmaak")):
+            for at, kind in enumerate(REFERENCE[name][1].split()):
+                if kind != "mask":
+                    yield from ((name, at, *one) for one in of_source(name, at, kind))
+
+
+def of_source(name: str, at: int, kind: str) -> Iterator[tuple[str, int]]:
+    """What one source may be."""
+    exact = not known()[name].approximate
+    for selection in (0, 1) if kind == "mix" else (0,):
+        half = selection == 1 if kind == "mix" else halved(kind)
+        yield "scalar", selection
+        for what in KINDS if exact else ():
+            if what != "scalar" and constant(what, kind, half) is not None:
+                yield what, selection
+    if WIDTH.get(kind) == 16 or (kind == "mix" and at == 0):
+        yield "high", 1
+    if halved(kind):
+        yield from (("select", selection) for selection in range(4))
+
+
+@pytest.mark.parametrize(
+    "stride", [pytest.param(1, marks=pytest.mark.slow), 17], ids=["every form", "some forms"]
+)
+def test_operands_of_every_kind_are_read(stride: int) -> None:
+    cases, code = [], list[Instruction]()
+    for form in list(forms())[::stride]:
+        name, at, what, selection = form
+        one = _Form(name, len(code), at, what, selection)
+        data = one.encoded()
+        if data is None:
+            continue
+        (made,) = decode(data, 0, "gfx1100")
+        assert made.name == name.removesuffix("_clamp"), form
+        try:
+            statement(made)
+        except RefusedError as error:
+            pytest.fail(f"{form}: {error}")
+        cases.append(one)
+        code.append(made)
+    assert len(code) > 2000 // stride
+    told = []
+    for start in range(0, len(code), PART):
+        part = cases[start : start + PART]
+        for number, one in enumerate(part):
+            one.number = number
+        before = np.concatenate([one.states()[:TURNS] for one in part])
+        after = run(program(code[start : start + PART]), before)
+        for one, first, last in zip(
+            np.repeat(np.array(part, object), TURNS), before, after, strict=True
+        ):
+            told += [
+                f"{one.what} at {one.at}, {one.selection}: {x}" for x in one.faults(first, last)
+            ]
+    assert not told, f"{len(told)}\n" + "\n".join(told[:40])
