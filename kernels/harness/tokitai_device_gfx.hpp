@@ -32,6 +32,10 @@ void trapped(Wave& w, u32 at) {
   w.state = State::stopped;
   stop(*w.group->launch, "s_trap, as of a failed assertion", at);
 }
+void unmodelled(Wave& w, u32 at, const char* what) {
+  w.state = State::stopped;
+  stop(*w.group->launch, what, at);
+}
 void lost(Wave& w) {
   w.state = State::stopped;
   stop(*w.group->launch, "code goes on where none was translated", w.pc);

@@ -47,6 +47,7 @@ void report_unset(const Wave&, u32, u32, Matter) { found++; }
 void run_slowly(Wave&, const Region&) {}
 u64 code_at(const Wave&, u64 address) { return address; }
 void trapped(Wave& w, u32) { w.state = State::stopped; }
+void unmodelled(Wave& w, u32, const char*) { w.state = State::stopped; }
 void lost(Wave&) {}
 struct Held {
   u32 v[%(vectors)d][32], s[128], exec, scc, number, found, taken, state, pc, rest;

@@ -71,10 +71,15 @@ def instruction(name: str) -> Instruction:
     if kind == "cmpswap" and space == "ds":
         data = (*data, Operand("v", OTHER))
     src: tuple[Operand, ...] = (at,) if kind.startswith("load") else (at, *data)
-    if space != "ds":
+    if space == "buffer":
+        words = (Operand("s", 20, 4), Operand("int", 128))
+        src = (at, *words) if kind == "load" else (*data, at, *words)
+        modifiers["offen"] = True
+    elif space != "ds":
         src = (*src, Operand("s", 20, 2) if space == "global" else Operand("null"))
     returns = kind.startswith("load") or "rtn" in name or (space != "ds" and "atomic" in name)
-    return Instruction(0, 8, name, space.upper(), to if returns else (), src, modifiers)
+    encoding = "MUBUF" if space == "buffer" else space.upper()
+    return Instruction(0, 8, name, encoding, to if returns else (), src, modifiers)
 
 
 def place(name: str, lane: int) -> int:
@@ -135,7 +140,7 @@ def move(name: str, one: _Lane, at: int) -> None:
 
 def change(name: str, one: _Lane, at: int, returns: bool) -> None:
     """Atomic operations."""
-    word = re.fullmatch(r"(?:ds|global_atomic|flat_atomic)_([a-z]+)_(?:rtn_)?([uibf]\d+)", name)
+    word = re.fullmatch(r"(?:ds|(?:global|flat|buffer)_atomic)_([a-z]+)_(?:rtn_)?([uibf]\d+)", name)
     assert word
     dwords = int(word[2][1:]) // 32
     held, data = one.load(at, 4 * dwords), one.register(DATA, dwords)
@@ -158,6 +163,7 @@ def states(names: list[str]) -> Any:
     made["memory"] = random.integers(0, 256, made["memory"].shape)
     made["exec"] = random.integers(0, 2**32, len(made))
     made["exec"][::ROUNDS] = 0xFFFFFFFF
+    made["s"][:, 22], made["s"][:, 23] = MEMORY, 3 << 28  # of a buffer descriptor
     for state in made:
         name = names[state["case"]]
         for lane in range(32):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
@@ -47,24 +47,63 @@ def _address(one: Instruction, offset: int | None = None) -> str:
     return f"Uniform{{{base}}}" if first.kind == "null" else f"Based{{{base}, {row(first)}}}"
 
 
+def _is_buffer(one: Instruction) -> bool:
+    return one.encoding == "MUBUF"
+
+
+def _passing(one: Instruction, *flags: str) -> str:
+    """Template argument of an access past the caches of a block, as volatile ones of a program are."""
+    passes = _is_buffer(one) or _space(one) in ("Global", "Flat")
+    return ", true" if passes and not {*flags}.isdisjoint(one.modifiers) else ""
+
+
+def _described(one: Instruction, operands: Sequence[Operand]) -> str:
+    """Where each lane accesses the memory of a buffer descriptor: register, descriptor, offset."""
+    register, descriptor, offset = operands
+    modifiers = one.modifiers
+    if modifiers.get("tfe") or modifiers.get("lds"):
+        raise RefusedError("with tfe or into LDS")
+    both = [row(register)] if register.kind == "v" else []
+    if register.count == 2:
+        both.append(f"w.v[{register.index + 1}].lane")
+    index = both.pop(0) if modifiers.get("idxen") else "nullptr"
+    offsets = both.pop(0) if modifiers.get("offen") else "nullptr"
+    constant = modifiers.get("offset", 0)
+    return f"Described({_descriptor(descriptor)}, {offsets}, {index}, {scalar(offset, 32)}, {constant}u)"
+
+
+def _descriptor(operand: Operand) -> str:
+    if operand.kind not in ("s", "vcc"):
+        raise RefusedError(f"of a descriptor in {operand.kind}")
+    first = operand.index if operand.kind == "s" else operands.VCC + operand.index
+    return f"Descriptor(w.s + {first})"
+
+
 def _load(one: Instruction, entry: Entry) -> Translated:
     what, place = entry.code.split(",")
+    if _is_buffer(one):
+        kinds = f"{what}, {place}{_passing(one, 'glc')}"
+        to, address = row(one.dst[0]), _described(one, one.src)
+        call = f"load_described<{kinds}>(w, {one.address:#x}, {to}, {address});"
+        return Translated(call, places=(one.address,))
     if one.dst[0].half == 1 and place == "whole":
         raise RefusedError("into a high half")
-    kinds = f"{_space(one)}, {what}, {place}"
-    if one.modifiers.get("glc") and _space(one) in ("Global", "Flat"):
-        kinds += ", true"
+    kinds = f"{_space(one)}, {what}, {place}{_passing(one, 'glc')}"
     call = f"load<{kinds}>(w, {one.address:#x}, {row(one.dst[0])}, {_address(one)});"
     return Translated(call, places=(one.address,))
 
 
 def _store(one: Instruction, entry: Entry) -> Translated:
     size, shift = entry.code.split(",")
+    if _is_buffer(one):
+        data, *rest = one.src
+        kinds = f"{size}, {shift}{_passing(one, 'glc', 'dlc')}"
+        address = _described(one, rest)
+        call = f"store_described<{kinds}>(w, {one.address:#x}, {address}, V{{{row(data)}}});"
+        return Translated(call, places=(one.address,))
     data = one.src[1]
     shift = "16" if data.half == 1 else shift
-    kinds = f"{_space(one)}, {size}, {shift}"
-    if _space(one) in ("Global", "Flat") and not {"glc", "dlc"}.isdisjoint(one.modifiers):
-        kinds += ", true"
+    kinds = f"{_space(one)}, {size}, {shift}{_passing(one, 'glc', 'dlc')}"
     call = f"store<{kinds}>(w, {one.address:#x}, {_address(one)}, V{{{row(data)}}});"
     return Translated(call, places=(one.address,))
 
@@ -92,15 +131,17 @@ def _two(one: Instruction, entry: Entry) -> Translated:
 def _atomic(one: Instruction, entry: Entry) -> Translated:
     made = _c_type(entry.dst[0])
     code = f"(void)old; const {made} a = from_lane<{made}>(data, l); return {made}({entry.code});"
-    return _updated(one, made, f"*data = {row(one.src[1])}", code)
+    data = row(one.src[0 if _is_buffer(one) else 1])
+    return _updated(one, made, f"*data = {data}", code)
 
 
 def _cmpswap(one: Instruction, entry: Entry) -> Translated:
     made = _c_type(entry.dst[0])
     dwords = 2 if made == "u64" else 1
-    data = row(one.src[1])
+    data = row(one.src[0 if _is_buffer(one) else 1])
     # Of LDS the second operand is what is compared with, elsewhere the upper half of one.
-    compared = row(one.src[2]) if _space(one) == "Lds" else f"{data} + {32 * dwords}"
+    in_lds = one.encoding == "DS"
+    compared = row(one.src[2]) if in_lds else f"{data} + {32 * dwords}"
     code = f"return old == from_lane<{made}>(compared, l) ? from_lane<{made}>(data, l) : old;"
     return _updated(one, made, f"*data = {data}, *compared = {compared}", code)
 
@@ -108,6 +149,13 @@ def _cmpswap(one: Instruction, entry: Entry) -> Translated:
 def _updated(one: Instruction, made: str, operands: str, code: str) -> Translated:
     """An atomic operation on values of the C type `made`; `code` returns the new one of lane l."""
     to = row(one.dst[0]) if one.dst else "nullptr"
+    if _is_buffer(one):
+        data, *rest = one.src
+        call = (
+            f"{{ const u32 {operands}; atomic_described<{made}>(w, {one.address:#x}, {to}, "
+            f"{_described(one, rest)}, data, {data.count}, [=]({made} old, u32 l) {{ {code} }}); }}"
+        )
+        return Translated(call, places=(one.address,))
     call = (
         f"{{ const u32 {operands}; atomic<{_space(one)}, {made}>(w, {one.address:#x}, {to}, "
         f"{_address(one)}, [=]({made} old, u32 l) {{ {code} }}); }}"
@@ -120,7 +168,11 @@ def word_shift(instructions: Iterable[Instruction]) -> int:
     sizes = [
         int(match[1]) // 8
         for one in instructions
-        if (match := re.match(r"(?:global|flat)_(?:load|store|atomic)\w*_[a-z]+(\d+)$", one.name))
+        if (
+            match := re.match(
+                r"(?:global|flat|buffer)_(?:load|store|atomic)\w*_[a-z]+(\d+)$", one.name
+            )
+        )
     ]
     return min((*sizes, 4)).bit_length() - 1
 
@@ -134,11 +186,17 @@ def _smem(one: Instruction, entry: Entry) -> Translated:
     if to.kind not in ("s", "vcc"):
         raise RefusedError(f"into {to.kind}")
     first = to.index if to.kind == "s" else operands.VCC + to.index
-    address = f"{scalar(one.src[0], 64)} + u64(i64({one.modifiers.get('offset', 0)}))"
+    described = one.name.startswith("s_buffer_")
+    address = f"u64(i64({one.modifiers.get('offset', 0)}))"
+    if not described:
+        address = f"{scalar(one.src[0], 64)} + {address}"
     for further in one.src[1:]:
         if further.kind not in ("null", "int", "literal", "simm"):
             address += f" + {scalar(further, 32)}"
     call = f"load_scalars(w, {one.address:#x}, {first}, {address}, {entry.code});"
+    if described:
+        base = _descriptor(one.src[0])
+        call = f"load_scalars_described(w, {one.address:#x}, {first}, {base}, {address}, {entry.code});"
     return Translated(call, places=(one.address,))
 
 

@@ -93,6 +93,7 @@ s_cbranch_[vccz/vccnz] branch [!/]w.vcc_low()
 s_cbranch_[execz/execnz] branch [!/]w.exec
 s_trap              trap
 s_load_b[32/64/128/256/512] smem [1/2/4/8/16]
+s_buffer_load_b[32/64/128/256/512] smem [1/2/4/8/16]
 s_[dcache/gl1]_inv  none
 buffer_gl0_inv      fence w.group->fenced_interval = w.group->interval;
 buffer_gl1_inv      fence w.group->fenced = true;

@@ -168,6 +168,9 @@ _LOADS = {
 _WHOLE = ("u8", "i8", "u16", "i16", "b32", "b64", "b96", "b128")
 _STORES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
 _SPACES = {space: _SECTIONS[space.upper()] for space in ("global", "flat", "scratch", "ds")}
+_SPACES["buffer"] = _SECTIONS["MUBUF"]
+# Those with atomic operations that are named alike.
+_ATOMIC_SPACES = ("global", "flat", "buffer")
 # What an atomic operation leaves, of `old` and the operand a.
 ATOMICS = {
     "add": ("u32 u64 f32", "old + a"),
@@ -183,7 +186,7 @@ ATOMICS = {
 
 
 def _memory() -> Iterator[Entry]:
-    """Loads, stores and atomic operations of LDS, flat, scratch and global memory."""
+    """Loads, stores and atomic operations of LDS, flat, scratch, global and buffer memory."""
     for space, section in _SPACES.items():
         lds = space == "ds"
         halves = ("u8", "i8", "u16") if lds else ("u8", "i8", "b16")
@@ -217,14 +220,14 @@ def _atomics() -> Iterator[Entry]:
     for verb, (kinds, code) in ATOMICS.items():
         for kind in kinds.split():
             operand = (kind.replace("b", "u"),)
-            for space in ("global", "flat"):
+            for space in _ATOMIC_SPACES:
                 yield Entry(
                     f"{space}_atomic_{verb}_{kind}", _SPACES[space], "atomic", operand, code=code
                 )
             for rtn in ("", "rtn_"):
                 yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", operand, code=code)
     for size in ("32", "64"):
-        for space in ("global", "flat"):
+        for space in _ATOMIC_SPACES:
             held = (f"u{size}",)
             yield Entry(f"{space}_atomic_swap_b{size}", _SPACES[space], "atomic", held, code="a")
             yield Entry(f"{space}_atomic_cmpswap_b{size}", _SPACES[space], "cmpswap", held)

@@ -104,7 +104,9 @@ def touched(one: Instruction) -> Touched | None:
         return Touched(reads=reads, writes=frozenset(writes), last=True)
     if entry.kind == "getpc":
         return Touched(writes=frozenset(_halves(one.dst[0], 2)))
-    if one.name.startswith(("global_", "flat_", "scratch_", "ds_", "s_load_")):
+    if one.encoding == "MUBUF" and entry.kind != "fence":
+        return _described(one, entry)
+    if one.name.startswith(("global_", "flat_", "scratch_", "ds_", "s_load_", "s_buffer_")):
         return (
             _lanes(one, entry)
             if "perm" in entry.kind or entry.kind == "swizzle"
@@ -181,7 +183,7 @@ def _memory(one: Instruction, entry: Entry) -> Touched:
     """Loads, stores and atomic operations: addresses matter, and what is stored but in scratch."""
     scratch = one.name.startswith("scratch_")
     if entry.kind == "smem":
-        checks = [*_checked(one.src[0], 2, _ADDRESS)]
+        checks = [*_checked(one.src[0], one.src[0].count, _ADDRESS)]
         checks += [each for further in one.src[1:] for each in _checked(further, 1, _ADDRESS)]
         return _once(checks, {*_halves(one.dst[0], int(entry.code))})
     address, *further = one.src
@@ -204,6 +206,17 @@ def _memory(one: Instruction, entry: Entry) -> Touched:
         for operand in data:
             checks += _checked(operand, operand.count, matter, (1 << size) - 1 << shift)
     return _once(checks, writes, last=scratch or one.name.startswith("flat_"))
+
+
+def _described(one: Instruction, entry: Entry) -> Touched:
+    """Of a buffer: what is stored past its end does not matter, and is looked at when it runs."""
+    rest = one.src if entry.kind == "load" else one.src[1:]
+    checks = [each for operand in rest for each in _checked(operand, operand.count, _ADDRESS)]
+    parts = _BOTH
+    if entry.kind == "load":
+        parts = {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[entry.code.split(",")[1]]
+    writes = {half for to in one.dst for half in _halves(to, to.count, parts)}
+    return _once(checks, writes, last=entry.kind != "load")
 
 
 def _stored(one: Instruction, entry: Entry) -> tuple[int, int]:
