@@ -36,6 +36,7 @@ from tokitai_cli.oracles.case_request import Arrays, request, scalars
 from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
 from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
+from tokitai_cli.oracles.formula.precision import accumulator
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
@@ -138,7 +139,7 @@ def _block(case: Case, asked: FormulaCall) -> Block | None:
         np.unique(np.linspace(0, count - 1, most).astype(np.int64))
         for count, most in zip(plans[0].shape, _SAMPLED, strict=True)
     )
-    return Block(rows, columns, left, right, FORMATS[oracle.accumulate].countable)
+    return Block(rows, columns, left, right, accumulator(oracle.accumulate).countable)
 
 
 def _within(

@@ -69,7 +69,7 @@ inline bool is_speculative(const Found& found) {
 }
 
 inline bool is_warning(const Found& found) {
-  return found.fault == Fault::mixed_race || is_speculative(found);
+  return found.fault == Fault::mixed_race || found.fault == Fault::same_value || is_speculative(found);
 }
 
 inline void leave_out(const Found& found, u64 count) {
@@ -131,7 +131,8 @@ inline void append_words(Text& text, const Kept& kept) {
       append(text, "misaligned atomic operation on %u bytes", found.bytes);
       break;
     default:
-      append(text, "%s and %s by another %s: %s", does, found.other_writes ? "write" : "read",
+      append(text, "%s and %s%s by another %s: %s", does, found.other_writes ? "write" : "read",
+             found.fault == Fault::same_value ? " of the same value" : "",
              found.other_block ? "block, with no fence of the device's scope before both"
                                : "wave of the block, with no barrier between them",
              other ? other->text : "an instruction");
@@ -167,7 +168,7 @@ inline void tell_findings(char* told, size_t size) {
       append(text, "\toffset=%llu\tsize=%u", (unsigned long long)found.address, found.bytes);
     append(text, "\tthread=block (%u,%u,%u), thread (%u,%u,%u)", kept.block[0], kept.block[1], kept.block[2],
            kept.thread[0], kept.thread[1], kept.thread[2]);
-    if (found.fault == Fault::race || found.fault == Fault::mixed_race) {
+    if (found.fault == Fault::race || found.fault == Fault::mixed_race || found.fault == Fault::same_value) {
       append_place(text, *kept.kernel, found.other_at, "other_");
       u32 block[3] = {kept.block[0], kept.block[1], kept.block[2]};
       if (found.other_block) {

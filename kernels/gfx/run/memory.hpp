@@ -44,7 +44,7 @@ struct Group {
   Launch* launch;
 };
 
-enum class Fault : u32 { out_of_bounds, uninitialised, unset, race, mixed_race, misaligned };
+enum class Fault : u32 { out_of_bounds, uninitialised, unset, race, mixed_race, same_value, misaligned };
 
 // Of the unit that serves: an area that holds [address, address + bytes), or null; and what is found.
 const Area* area_at(const Wave& w, u64 address, u64 bytes);
@@ -68,20 +68,21 @@ enum class Does : u32 { read, write, update };
 
 struct Global {
   static constexpr bool threaded = true;
-  static void hold(Wave& w, const Found& found, Access mine, Access other, bool in_block) {
+  // same: what is stored is there already.
+  static void hold(Wave& w, const Found& found, Access mine, Access other, bool in_block, bool same) {
     const Other kind = unordered(other, mine, in_block);
     const bool atomic = mine.has(Access::atomic_flag);
     if (kind == Other::none || (kind == Other::atomic && atomic)) return;
     const bool several = other.block() == mine.block() && other.has(Access::blocks_flag | Access::atomic_blocks_flag);
     Found told = found;
-    told.fault = kind == Other::plain && !atomic ? Fault::race : Fault::mixed_race;
+    told.fault = kind != Other::plain || atomic ? Fault::mixed_race : same ? Fault::same_value : Fault::race;
     told.other_at = other.place() == Access::any_place ? 0 : w.group->entry + 4 * other.place();
     told.other_wave = other.wave();
     told.other_block = several ? ~0u : other.block() == mine.block() ? 0 : other.block() - w.group->first_number + 1;
     report(w, told);
   }
   static void use(Wave& w, const Area& area, u64 offset, u32 at, u32 lane, u64 address, u32 bytes, Does does,
-                  bool atomic) {
+                  bool atomic, bool same) {
     const Group& g = *w.group;
     if (g.fenced) return;
     u32 place = (at - g.entry) / 4;
@@ -95,12 +96,14 @@ struct Global {
     for (u64 word = offset >> area.shift; word <= (offset + bytes - 1) >> area.shift; word++) {
       WordUse& use = area.uses[word];
       const Access before = put_access(writes ? use.write : use.read, mine, g.first_number);
-      if (writes) hold(w, by_write, mine, before, in_block);
+      if (writes) hold(w, by_write, mine, before, in_block, same);
       const Access other = read_access(writes ? use.read : use.write, g.first_number);
-      hold(w, writes ? found : by_write, mine, other, in_block);
+      hold(w, writes ? found : by_write, mine, other, in_block, false);
     }
   }
-  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
+  // stored: what a store puts there.
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false,
+                   const u8* stored = nullptr) {
     const Area* area = w.recent(at);
     u64 offset = address - reinterpret_cast<u64>(area->begin);
     if (offset >= area->bytes || area->bytes - offset < bytes || (does != Does::read && !area->writable)) {
@@ -122,7 +125,10 @@ struct Global {
           }
       if (does != Does::read) memset(written, 1, bytes);
     }
-    if (area->uses) use(w, *area, offset, at, lane, address, bytes, does, atomic);
+    if (area->uses) {
+      const bool same = stored && memcmp(area->begin + offset, stored, bytes) == 0;
+      use(w, *area, offset, at, lane, address, bytes, does, atomic, same);
+    }
     return area->begin + offset;
   }
 };
@@ -130,13 +136,15 @@ struct Global {
 struct Lds {
   static constexpr bool threaded = false;
   static void conflict(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, bool writes, bool atomic,
-                       const LdsCell& cell, bool other_writes) {
+                       const LdsCell& cell, bool other_writes, bool same = false) {
     const bool mixed = atomic || (other_writes ? cell.write_atomic : cell.read_atomic);
-    report(w, {mixed ? Fault::mixed_race : Fault::race, at, lane, address, bytes, writes, "LDS",
+    const Fault fault = mixed ? Fault::mixed_race : same ? Fault::same_value : Fault::race;
+    report(w, {fault, at, lane, address, bytes, writes, "LDS",
                other_writes ? cell.write_at : cell.read_at, (other_writes ? cell.write : cell.read) & 255,
                other_writes});
   }
-  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false,
+                   const u8* stored = nullptr) {
     Group& g = *w.group;
     if (address >= g.lds_bytes || g.lds_bytes - address < bytes) {
       report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "LDS", 0, 0, false});
@@ -152,7 +160,8 @@ struct Lds {
         report(w, {Fault::uninitialised, at, lane, address, bytes, false, "LDS", 0, 0, false});
       const bool written_now = cell.write >> 8 == g.interval, read_now = cell.read >> 8 == g.interval;
       if (written_now && cell.write != stamp && cell.write_mask & mask && !(atomic && cell.write_atomic))
-        conflict(w, at, lane, address, bytes, writes, atomic, cell, true);
+        conflict(w, at, lane, address, bytes, writes, atomic, cell, true,
+                 stored && memcmp(g.lds + address, stored, bytes) == 0);
       if (writes) {
         if (read_now && (cell.read != stamp || cell.several_read) && cell.read_mask & mask &&
             !(atomic && cell.read_atomic))
@@ -177,7 +186,8 @@ struct Lds {
 
 struct Scratch {
   static constexpr bool threaded = false;
-  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool = false,
+                   const u8* = nullptr) {
     Group& g = *w.group;
     address = u32(address);
     if (address >= g.scratch_bytes || g.scratch_bytes - address < bytes) {
@@ -216,10 +226,11 @@ struct Scratch {
 
 struct Flat {
   static constexpr bool threaded = true;
-  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false) {
-    if (address >> 32 == lds_aperture) return Lds::touch(w, at, lane, u32(address), bytes, does, atomic);
+  static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false,
+                   const u8* stored = nullptr) {
+    if (address >> 32 == lds_aperture) return Lds::touch(w, at, lane, u32(address), bytes, does, atomic, stored);
     if (address >> 32 == scratch_aperture) return Scratch::touch(w, at, lane, address, bytes, does);
-    return Global::touch(w, at, lane, address, bytes, does, atomic);
+    return Global::touch(w, at, lane, address, bytes, does, atomic, stored);
   }
 };
 
@@ -339,20 +350,13 @@ inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
 }
 
 // `atomic`: past the caches of a block, as volatile and atomic accesses of a program are.
-template <class Space, bool atomic>
-inline u8* touch_as(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does) {
-  if constexpr (atomic)
-    return Space::touch(w, at, lane, address, bytes, does, true);
-  else
-    return Space::touch(w, at, lane, address, bytes, does);
-}
 template <class Space, class What, class Place, bool atomic = false, class Address>
 TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
   if constexpr (__is_same(Space, Global))
     if (load_at_once<What, Place>(w, at, d, address)) return;
   for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
     const u32 l = u32(__builtin_ctz(lanes));
-    const u8* from = touch_as<Space, atomic>(w, at, l, address.of(l), What::bytes, Does::read);
+    const u8* from = Space::touch(w, at, l, address.of(l), What::bytes, Does::read, atomic);
     put_loaded<What, Place>(d + l, from);
     if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
       Scratch::put_unset_loaded(w, from, d, l, What::bytes, __is_same(Place, upper) ? 16 : 0);
@@ -364,14 +368,13 @@ template <class Space, u32 bytes, u32 shift, bool atomic = false, class Address,
 TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
   for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
     const u32 l = u32(__builtin_ctz(lanes));
-    u8* to = touch_as<Space, atomic>(w, at, l, address.of(l), bytes, Does::write);
+    u32 words[bytes / 4 + 1];
+    for (u32 i = 0; i < bytes / 4; i++) words[i] = data.p[32 * i + l];
+    if constexpr (bytes < 4) words[0] = data.p[l] >> shift;
+    const auto* stored = reinterpret_cast<const u8*>(words);
+    u8* to = Space::touch(w, at, l, address.of(l), bytes, Does::write, atomic, stored);
     if (!to) continue;
-    if constexpr (bytes < 4) {
-      const u32 value = data.p[l] >> shift;
-      memcpy(to, &value, bytes);
-    } else {
-      for (u32 i = 0; i < bytes / 4; i++) memcpy(to + 4 * i, data.p + 32 * i + l, 4);
-    }
+    memcpy(to, stored, bytes);
     if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
       Scratch::keep_unset(w, at, to, data.p, l, bytes, shift);
   }

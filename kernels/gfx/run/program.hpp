@@ -1,7 +1,7 @@
 // What the unit of translated kernels tells the unit that runs them.
 #pragma once
 
-#include "buffers.hpp"
+#include "matrix.hpp"
 #include "tokitai_program.hpp"
 
 namespace tokitai::gfx {

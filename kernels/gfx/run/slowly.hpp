@@ -5,7 +5,7 @@
 
 namespace tokitai::gfx {
 
-constexpr u32 step_limit = 24;
+constexpr u32 step_limit = 40;
 
 struct Held {
   u32 value[32] = {}, unset[32] = {};  // of a scalar register the first

@@ -17,7 +17,7 @@ from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.translation import statement
 
-VECTORS, MEMORY = 16, 4096
+VECTORS, MEMORY = 32, 4096
 # A wave between two instructions, with the memory that `lds` and `s[20:21]` lead to.
 STATE = np.dtype(
     [

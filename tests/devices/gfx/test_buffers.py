@@ -1,4 +1,4 @@
-"""Buffer descriptors: what is in range, what a load past the end gives, and that a store does nothing."""
+"""Buffer descriptors: what is in range, and what loads and stores past the end do."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ class FormulaOracle(Strict, frozen=True, kw_only=True):
 
     formula: str
     precision: dict[PrecisionName, Annotated[float, Meta(ge=0, le=2**20)]] = {}
-    accumulate: Literal["float16", "bfloat16", "float32"] = "float32"
+    accumulate: Literal["float16", "bfloat16", "float32", "float32-truncated"] = "float32"
     sampled_from: Annotated[int, Meta(ge=1)] = 2**39
 
 

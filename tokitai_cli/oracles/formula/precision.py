@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.dtypes import FORMATS, FloatFormat
 
 SINGLE = FORMATS["float32"]
 U = SINGLE.unit_roundoff
@@ -59,6 +59,14 @@ ULPS: Mapping[str, float] = {
 }
 
 
+TRUNCATED = "-truncated"
+
+
+def accumulator(name: str) -> FloatFormat:
+    """The format of sums, of what a spec's `accumulate` says."""
+    return FORMATS[name.removesuffix(TRUNCATED)]
+
+
 class Precision(msgspec.Struct, frozen=True):
     """Permissions of one evaluation."""
 
@@ -66,7 +74,7 @@ class Precision(msgspec.Struct, frozen=True):
     rounds: int | None = None
     #: Errors of functions in ulp, by name, where they differ from `ULPS`.
     ulps: Mapping[str, float] = msgspec.field(default_factory=dict)
-    #: Dtype in which sums are kept.
+    #: Dtype in which sums are kept; with "-truncated", each sum may be cut instead of rounded.
     accumulate: str = "float32"
     #: Subnormal results may be flushed.
     flush_to_zero: bool = False
@@ -97,7 +105,9 @@ class Precision(msgspec.Struct, frozen=True):
         gamma_k = k u / (1 - k u) (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
         Lemma 3.1), or exp(lambda sqrt(k) u + k u^2 / (1 - u)) - 1 in its probabilistic form.
         """
-        u = FORMATS[self.accumulate].unit_roundoff
+        u = accumulator(self.accumulate).unit_roundoff
+        if self.accumulate.endswith(TRUNCATED):
+            u *= 2
         k = more + (additions if self.rounds is None else min(additions, self.rounds))
         if self.probable:
             return math.expm1(LAMBDA * math.sqrt(k) * u + k * u * u / (1 - u))
@@ -111,7 +121,7 @@ class Precision(msgspec.Struct, frozen=True):
     @property
     def top(self) -> float:
         """Least magnitude at which a partial sum becomes infinite."""
-        return math.inf if self.unlimited else FORMATS[self.accumulate].overflow
+        return math.inf if self.unlimited else accumulator(self.accumulate).overflow
 
     @property
     def ceiling(self) -> float:

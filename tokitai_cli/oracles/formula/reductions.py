@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula.parts import (
     Flags,
     Floats,
@@ -28,7 +27,7 @@ from tokitai_cli.oracles.formula.parts import (
     flags,
     largest_flag,
 )
-from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, current
+from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, accumulator, current
 
 # Of float64 sums and products, which are off themselves by at most n 2^-53 times the sum of magnitudes.
 OWN = 2.0**-53
@@ -50,7 +49,7 @@ def quantum(x: Floats) -> Floats:
 
 def sums_exactly(size: Floats, shared: Floats) -> NDArray[np.bool_]:
     """Where sums of multiples of `shared`, whose magnitudes add up to `size`, need no rounding."""
-    form = FORMATS[current().accumulate]
+    form = accumulator(current().accumulate)
     least = form.smallest_normal if current().flush_to_zero else 2 * form.half_smallest
     fits = (shared > 0) & (shared >= least) & (ROUNDING_SUMS not in current().forms)
     return np.asarray(fits & (size <= 2.0**form.precision * shared))

@@ -37,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True):
 def table() -> Mapping[str, Entry]:
     """Every entry by LLVM's name of the instruction."""
     entries = [*_read(vector_table.TABLE), *_read(scalar_table.TABLE), *_compares(), *_saves()]
-    entries += _memory()
+    entries += [*_memory(), *_matrices()]
     return {entry.name: entry for entry in entries}
 
 
@@ -206,6 +206,21 @@ def _memory() -> Iterator[Entry]:
         yield Entry(f"ds_{name}_b32", _SPACES["ds"], name)
     yield Entry("ds_swizzle_b32", _SPACES["ds"], "swizzle")
     yield from _atomics()
+
+
+def _matrices() -> Iterator[Entry]:
+    """Products of matrices: (accumulator, elements). Order and rounding of float sums are not stated."""
+    kinds = (
+        ("f32", "f16"),
+        ("f32", "bf16"),
+        ("f16", "f16"),
+        ("bf16", "bf16"),
+        ("i32", "iu8"),
+        ("i32", "iu4"),
+    )
+    for made, kind in kinds:
+        name, marks = f"v_wmma_{made}_16x16x16_{kind}", "" if made == "i32" else "~~"
+        yield Entry(name, _SECTIONS["VOP3P"], "wmma", code=f"{kind},{made}", approximate=marks)
 
 
 def _two_addresses() -> Iterator[Entry]:

@@ -166,6 +166,16 @@ def _lanes(one: Instruction, entry: Entry) -> Touched:
         )
     if entry.kind == "writelane":
         return Touched(reads=frozenset(reads), writes=frozenset(writes), always=True, last=True)
+    if entry.kind == "wmma":
+        reads = {at for operand in one.src for at in _halves(operand, operand.count)}
+        writes = {*_halves(one.dst[0], one.dst[0].count)}
+        if not entry.code.endswith("32"):  # the halves that are not written stay
+            reads |= writes
+        return Touched(
+            reads=frozenset(reads),
+            across=frozenset(at for at in reads if at < HALF_SCALAR),
+            writes=frozenset(writes),
+        )
     across = reads if entry.kind == "readlane" or one.modifiers.get("op_sel", 0) & 1 else set()
     if entry.kind == "permlane":
         reads |= writes

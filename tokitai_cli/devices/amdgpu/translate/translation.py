@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.translate import control, lanes, memory_access
+from tokitai_cli.devices.amdgpu.translate import control, lanes, matrix, memory_access
 from tokitai_cli.devices.amdgpu.translate.computed import dual, scalar_value, vector_value
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.mode_flow import after, modes
@@ -19,7 +19,7 @@ from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translat
 from tokitai_cli.devices.amdgpu.translate.regions import Regions
 from tokitai_cli.devices.amdgpu.translate.semantics import entry_of
 
-_KINDS = {**control.KINDS, **lanes.KINDS, **memory_access.KINDS}
+_KINDS = {**control.KINDS, **lanes.KINDS, **memory_access.KINDS, **matrix.KINDS}
 _STEERING = {"end", "barrier", "branch", "fence", "trap", "jump", "call"}
 
 

@@ -1,0 +1,42 @@
+"""C++ of products of matrices (kernels/gfx/run/matrix.hpp)."""
+
+from __future__ import annotations
+
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated, Writer, row
+from tokitai_cli.devices.amdgpu.translate.semantics import Entry
+
+_IN = {"f16": "InF16", "bf16": "InBf16", "iu8": "InInteger<8>", "iu4": "InInteger<4>"}
+_OUT = {"f32": "OutF32", "f16": "OutF16", "bf16": "OutBf16"}
+
+
+def _wmma(one: Instruction, entry: Entry) -> Translated:
+    kind, made = entry.code.split(",")
+    a, b, c = one.src
+    modifiers = one.modifiers
+    picks, signs = modifiers.get("op_sel", 0), modifiers.get("neg_lo", 0)
+    if modifiers.get("neg_hi") or (signs and made != "i32") or picks & 3:
+        raise RefusedError("with signs or halves of its matrices")
+    operands = f"{row(one.dst[0])}, {row(a)}, {row(b)}, {_added(c, made)}"
+    start = f"(w, {one.address:#x}, {operands}"
+    if made == "i32":
+        clamp = str(bool(modifiers.get("clamp"))).lower()
+        text = f"multiply_integers<{_IN[kind]}>{start}, {signs & 3}, {clamp});"
+    else:
+        if modifiers.get("clamp"):
+            raise RefusedError("with clamp")
+        half = f"<{16 * (picks >> 2)}>" if made != "f32" else ""
+        text = f"multiply_matrices<{_IN[kind]}, {_OUT[made]}{half}>{start});"
+    return Translated(text, places=(one.address,))
+
+
+def _added(c: Operand, made: str) -> str:
+    """What the products are added to: registers, or the bits of a constant."""
+    if c.kind == "v":
+        return f"{row(c)}, 0"
+    if c.kind not in ("int", "float") or (c.value and made not in ("f32", "i32")):
+        raise RefusedError(f"added to {c.kind}")
+    return f"nullptr, {c.value & 0xFFFFFFFF:#x}u"
+
+
+KINDS: dict[str, Writer] = {"wmma": _wmma}
