@@ -163,7 +163,7 @@ import numpy as np
 def told(params, inputs, scalars):
     x = inputs["x"]
     y = np.append(x[:-1] + x[-1], x[-1])
-    return {"y": {"reference": y.astype(np.float64), "error": 0.0 * y}}
+    return {"y": {"reference": y.astype(np.float64), "error": 0 * y.astype(np.float64)}}
 """
 
 

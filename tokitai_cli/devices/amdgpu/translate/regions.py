@@ -83,7 +83,7 @@ class Regions:
             f"constexpr u16 numbers_{name}[] = {{{', '.join(map(str, [*self._numbers, 0]))}}};\n"
             f"constexpr Step steps_{name}[] = {{\n{''.join(self._steps)}  {{}}}};\n"
             f"constexpr Region regions_{name}[] = {{\n{''.join(self._regions)}  {{}}}};\n"
-            f"__attribute__((cold, noinline)) static void step_{name}(Wave& w, u32 step) {{\n"
+            f"TOKITAI_COLD static void step_{name}(Wave& w, u32 step) {{\n"
             f"  switch (step) {{\n{''.join(self._cases)}  }}\n}}\n"
         )
 
