@@ -17,7 +17,6 @@ from tokitai_cli.core.model.evidence import (
     DeviceRecord,
     Evidence,
     FactRecord,
-    GroupRecord,
     InputRecord,
     LaunchRecord,
     LeftOutRecord,
@@ -41,7 +40,7 @@ from tokitai_cli.core.model.judged import (
 )
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.evidence import Outcome, Parts, assemble, mark_vacuous
+from tokitai_cli.evidence import Outcome, Parts, assemble, groups, mark_vacuous
 
 SPEC_TEXT = 'schema: tokitai/spec/v1\nop: gemm-bw\ntitle: "Backward of a product"\n'
 SPEC = hashlib.sha256(SPEC_TEXT.encode()).hexdigest()
@@ -270,20 +269,6 @@ def build(**changes: Any) -> BuildRecord:
     return BuildRecord(**(fields | changes))
 
 
-def group(**changes: Any) -> GroupRecord:
-    fields: dict[str, Any] = {
-        "variant": "grad-a",
-        "output": "grad_a",
-        "shape": {"m": 64, "n": 64, "k": 64},
-        "device": "cpu",
-        "kind": "zeros",
-        "status": "rejected",
-        "rejected_by": ["normal"],
-        "accepted_by": [],
-    }
-    return GroupRecord(**(fields | changes))
-
-
 def contract(text: str = "") -> ContractRecord:
     """What the spec says; `text` in place of each of its words."""
     limits = [
@@ -366,7 +351,7 @@ def parts(cases: Sequence[CaseRecord], **changes: Any) -> Parts:
         "oracles": {"gemm": "a" * 64},
         "builds": {BUILD: build()},
         "devices": {"cpu": device()},
-        "groups": [group(), group(kind="roll")] if any(one.outputs for one in cases) else [],
+        "groups": groups(cases),
         "non_claims": [
             NonClaimRecord(text="not a speed measurement", source="spec"),
             NonClaimRecord(text="not GPU evidence", source="variant grad-a"),
@@ -475,13 +460,8 @@ def _inconclusive() -> Parts:
         profile="constant",
         mutants=[MutantRecord(output="grad_a", kind="roll", status="accepted", detail="constant")],
     )
-    groups = [
-        group(),
-        group(
-            op="gemm-bw", kind="roll", status="accepted", rejected_by=[], accepted_by=["constant"]
-        ),
-    ]
-    return parts(mark_vacuous([constant], groups), groups=groups)
+    made = groups([constant])
+    return parts(mark_vacuous([constant], made), groups=made)
 
 
 def runs() -> dict[Verdict, Parts]:
@@ -510,7 +490,7 @@ def runs() -> dict[Verdict, Parts]:
         Verdict.NOT_RUN: parts(
             [not_judged(Verdict.NOT_RUN, Stage.PLAN, "needs 64 GiB, this machine has 8 GiB")]
         ),
-        Verdict.INTERNAL_ERROR: parts([case(outputs=[])]),
+        Verdict.INTERNAL_ERROR: parts([case(outputs=[], mutants=[])]),
         Verdict.VACUOUS: parts(
             [case(vacuous=True, reason="no wrong output can be told from the right one")]
         ),

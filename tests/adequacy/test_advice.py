@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.runs import run
 from tokitai_cli.adequacy import advice
+from tokitai_cli.adequacy.advice import edit
 from tokitai_cli.cli import app
+from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence.queries import not_covered
 from tokitai_cli.run.specs import load
@@ -274,3 +277,136 @@ def test_lists_keep_their_indentation(tmp_path: Path, indent: int) -> None:
     assert app.run(["advise", str(path), "--apply"]) == 0
     (line,) = (line for line in path.read_text().splitlines() if "another eps" in line)
     assert line.startswith(f"{' ' * (2 + indent)}- ")
+
+
+def _edited(text: str, *edits: advice.Edit) -> str:
+    return edit.edited(text, edits)
+
+
+ITEM = advice.Edit(("a", "list"), {"x": "p q, r"}, appended=True)
+KEY = advice.Edit(("a", "new"), {"y": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "made", "new"),
+    [
+        ("a:\n  list:\n    - 1  # one\n  b: 2\n", ITEM, '    - {x: "p q, r"}\n'),
+        ("a:\n  list:\n  - 1\n  # behind\n  b: 2\n", ITEM, '  - {x: "p q, r"}\n'),
+        ("a:\r\n  list:\r\n  -   k: 1\r\n      l: 2\r\n", ITEM, '  -   {x: "p q, r"}\r\n'),
+        ("a: {list: [1, 2]}\n", ITEM, ', {x: "p q, r"}'),
+        ("a: {list: [1,\n  2,  # two\n  ]}\n", ITEM, ', {x: "p q, r"}'),
+        ("a:\n  list: []  # none\n", ITEM, '{x: "p q, r"}'),
+        ("a:\n  list:  # none\n  b: 2\n", ITEM, ' [{x: "p q, r"}]'),
+        ("a:\n  b: 2\nc: 3\n", ITEM, '  list:\n    - {x: "p q, r"}\n'),
+        ("a: {b: 2}\n", ITEM, ', list: [{x: "p q, r"}]'),
+        ("c: 3", ITEM, '\na:\n  list:\n    - {x: "p q, r"}'),
+        ("\ufeffa:\n  list:\n  - |\n    text\n\n# end\n", ITEM, '  - {x: "p q, r"}\n'),
+        ("a:\n    b: >\n        text\n\n\nc: 3\n", KEY, "    new: {y: 1}\n"),
+        ("- 0\n- 1\n", advice.Edit((0,), 5, instead=True), None),
+    ],
+)
+def test_an_edit_adds_its_bytes_and_changes_no_other(
+    text: str, made: advice.Edit, new: str | None
+) -> None:
+    after = _edited(text, made)
+    if new is None:
+        assert after == "- 5\n- 1\n"
+        return
+    assert after.count(new) == 1
+    assert after.replace(new, "") == text
+    tree = yaml.safe_load(after)["a"]
+    assert tree["new"] == {"y": 1} if made is KEY else tree["list"][-1] == {"x": "p q, r"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b: &b [1]\na: {list: *b}\n",
+        "b: &b {list: [1]}\na: {<<: *b}\n",
+        "a: {list: 3}\n",
+        "a: 3\n",
+    ],
+)
+def test_what_stands_elsewhere_is_not_edited(text: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        _edited(text, ITEM)
+
+
+@pytest.mark.parametrize("front", ["", "\ufeff"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_file_keeps_its_ends_of_lines_its_mark_and_its_mode(
+    tmp_path: Path, front: str, newline: str
+) -> None:
+    path = written(tmp_path)
+    before = (front + SPEC.replace("\n", newline)).encode()
+    path.write_bytes(before)
+    path.chmod(0o640)
+    found = list(advice.advise(load(path)))
+    added = [one for one in found if one.edits and not any(edit.instead for edit in one.edits)]
+    assert advice.apply(load(path), added)[0]
+    after = path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o640
+    lines = [one for one in before.splitlines(keepends=True) if b"profiles: [ones" not in one]
+    left = iter(after.splitlines(keepends=True))
+    assert all(any(line == one for one in left) for line in lines)
+    assert after.count(b"\n") == after.count(newline.encode())
+
+
+def test_a_file_that_is_protected_is_not_written(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.chmod(0o444)
+    with pytest.raises(UsageError, match="protected against writing"):
+        advice.apply(load(path), advice.advise(load(path)))
+    assert path.read_text() == SPEC
+
+
+DEQUANT = """\
+schema: tokitai/spec/v1
+op: dequant-dot
+title: Product of 4-bit weights and a vector
+params:
+  rows: {default: 7}
+  cols: {default: 64, multiple_of: 8}
+variants:
+  main:
+    source: scale.hip
+    inputs:
+      codes: {dtype: uint32, shape: [rows, "cols // 8"]}
+      scale: {dtype: float16, shape: [rows]}
+      x: {dtype: float16, shape: [cols]}
+    outputs:
+      y: {dtype: float16, shape: [rows]}
+    launches:
+      - {kernel: dequant_dot, grid: [1], block: [64], args: [codes, scale, x, y, rows, cols]}
+    oracle: {formula: formula.py:dequant_dot}
+    checks:
+      - {metric: bound, why: roundings of a float32 kernel}
+profiles:
+  normal: {draw: normal, inputs: {codes: {kind: uniform, lo: 0, hi: "2 ** 32 - 1"}}}
+"""
+DEQUANT_FORMULA = """\
+import numpy as np
+
+
+def dequant_dot(params, inputs, scalars):
+    codes = ((inputs["codes"][:, :, None] >> (4 * np.arange(8))) & 15).reshape(params["rows"], -1)
+    weights = (codes.astype(np.float64) - 8) * inputs["scale"][:, None]
+    return {"y": weights @ inputs["x"]}
+"""
+
+
+def test_no_profile_is_proposed_on_which_an_output_overflows_in_its_dtype(tmp_path: Path) -> None:
+    """Products of large values are finite in float64 and not in the float16 that they are stored in."""
+    path = written(tmp_path, DEQUANT)
+    (tmp_path / "formula.py").write_text(DEQUANT_FORMULA)
+    (tmp_path / "scale.hip").write_text(
+        "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n"
+        "__global__ void dequant_dot(const unsigned* codes, const __half* scale, const __half* x,"
+        " __half* y, int rows, int cols) {}\n"
+    )
+    assert not [
+        edit
+        for one in advice.advise(load(path))
+        for edit in one.edits
+        if edit.path[0] == "profiles"
+    ]

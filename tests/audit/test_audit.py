@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import copy
 import hashlib
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -23,17 +25,20 @@ from tests import evidence_samples as samples
 from tests.spec_example import write_example
 from tokitai_cli import evidence as stage
 from tokitai_cli import report
-from tokitai_cli.audit import consistency
+from tokitai_cli.audit import consistency, origin, signature
 from tokitai_cli.audit.checking import check
 from tokitai_cli.audit.joined_claims import claims
+from tokitai_cli.audit.keys import private as private_key
 from tokitai_cli.audit.recheck import recheck
 from tokitai_cli.audit.run_diff import diff
 from tokitai_cli.audit.signature import attest
 from tokitai_cli.audit.unpack import unpack
 from tokitai_cli.cli.app import run
 from tokitai_cli.core.errors import EvidenceError, TokitaiError, UsageError
+from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.evidence.encoding import tree_digest
+from tokitai_cli.evidence.encoding import sealed, tree_digest
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "docs/examples/dropped_term/spec.yaml"
@@ -81,7 +86,9 @@ def test_files_of_earlier_versions_are_checked(path: Path) -> None:
 def test_a_run_checks_and_says_that_nothing_is_signed(real: Path) -> None:
     answer = check(str(real))
     assert answer.fine
-    assert "told by a signature alone" in answer.remarks[-1].text
+    assert "told by running it again alone: tokitai reproduce dropped-term.json" in (
+        answer.remarks[-1].text
+    )
 
 
 def _output(tree: Tree) -> Tree:
@@ -167,6 +174,18 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         "says another seed",
     ),
     "id": (lambda tree: tree["cases"][0].update(profile="large"), "does not name what it is"),
+    "no-thread": (
+        lambda tree: tree["cases"][0]["launches"][0].update(block=[0, 1, 1]),
+        "it launches product with no thread",
+    ),
+    "class": (
+        lambda tree: tree["devices"]["cpu"].update(device_class="amd-gpu"),
+        "the device cpu is of the class amd-gpu, and not host-simt",
+    ),
+    "build-of-another": (
+        lambda tree: next(iter(tree["builds"].values())).update(device="rocm"),
+        "a build is for the device rocm, which is not in it",
+    ),
 }
 
 
@@ -195,6 +214,129 @@ def test_wrong_outputs_of_some_cases_alone_are_not_missed_in_others(tmp_path: Pa
     run(["verify", "softmax", *shapes, *out])
     assert "other-constant" in (tmp_path / "softmax.json").read_text("utf-8")
     assert faults(tmp_path / "softmax.json") == ""
+
+
+def _as_amd_gpu(tree: Tree) -> Tree:
+    """The tree of a run on the cpu device, told as one on an AMD GPU in every word that names it."""
+    text = json.dumps(tree)
+    for old, new in (
+        ('"device": "cpu"', '"device": "rocm"'),
+        ("@cpu", "@rocm"),
+        ("--device cpu", "--device rocm"),
+        ("host-simt", "amd-gpu"),
+        ("x86_64", "gfx942"),
+    ):
+        text = text.replace(old, new)
+    made: Tree = json.loads(text)
+    made["devices"] = {"rocm": made["devices"]["cpu"] | {"name": "rocm"}}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("command", "compiler", "words"),
+    [
+        ([], "", "has the command of one for a device of class host-simt"),
+        (["hipcc", "--offload-arch=gfx942"], "", "has another compiler than makes one: g++"),
+        (["hipcc", "--offload-arch=gfx942"], "HIP version: 6.2", ""),
+        (
+            ["nvcc", "arch=compute_90,code=sm_90"],
+            "HIP version: 6.2",
+            "a device of class nvidia-gpu",
+        ),
+        (["hipcc"], "HIP version: 6.2", "has the command of one for no device that is known"),
+    ],
+)
+def test_a_run_is_of_the_device_that_its_build_is_for(
+    many: Path, command: list[str], compiler: str, words: str
+) -> None:
+    tree = _as_amd_gpu(json.loads(many.read_text("utf-8")))
+    for build in tree["builds"].values():
+        if command:
+            build["command"] = command
+        if compiler:
+            build["compiler"]["version"] = compiler
+    made = msgspec.convert(tree, Evidence)
+    told = [one.text for one in origin.remarks(made, same=False) if one.fault]
+    assert (words in "; ".join(told)) if words else told == []
+    orders = [one for one in origin.remarks(made, same=True) if "nobody chooses" in one.text]
+    assert len(orders) == len(made.cases)
+
+
+def test_every_device_has_marks() -> None:
+    """What a build for each class is told by; a recipe's command has them."""
+    assert {traits.device_class for traits in TRAITS.values()} == set(origin._MARKS)
+
+
+def _other_status(tree: Tree) -> None:
+    for group in tree["groups"]:
+        group["status"] = "not-known" if group["status"] == "rejected" else "rejected"
+
+
+def _no_group(tree: Tree) -> None:
+    del tree["groups"][0]
+
+
+def _new_group(tree: Tree) -> None:
+    tree["groups"].append(tree["groups"][0] | {"kind": "a-new-kind"})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_other_status, "is not-known in it, and rejected by its cases"),
+        (_no_group, "it does not say what became of the wrong output"),
+        (_new_group, "no case tried the wrong output a-new-kind"),
+    ],
+)
+def test_groups_of_wrong_outputs_are_those_of_the_cases(
+    many: Path, tmp_path: Path, change: Callable[[Tree], None], words: str
+) -> None:
+    assert words in faults(changed(many, tmp_path, change))
+
+
+def _believed(tree: Tree) -> None:
+    """A refuted run told as a verified one."""
+    tree.update(verdict="verified", counts={"verified": 1})
+    tree["cases"][0].update(verdict="verified")
+    for gate in tree["claims"]:
+        gate["opened"] = gate["opened"] or gate["name"] == "numerical-agreement"
+
+
+def test_what_check_refuses_comes_in_by_no_door(real: Path, tmp_path: Path) -> None:
+    path = str(changed(real, tmp_path, _believed))
+    assert run(["check", path]) == 1
+    for words in (
+        ["claims", path],
+        ["claims", path, "--require", "numerical-agreement"],
+        ["compare", path, path],
+        ["diff", path, str(real)],
+        ["diff", str(real), path],
+        ["report", path],
+        ["report", path, "--format", "intoto"],
+    ):
+        assert run(words) == 1, words
+    assert run(["report", str(real), "--out", str(tmp_path / "page.md")]) == 0
+
+
+@pytest.mark.parametrize("data", [b'{"schema": "tokitai/evidence/v2", "na', b"\xef\xbb\xbf{}", b""])
+def test_what_cannot_be_read_opens_no_claim(tmp_path: Path, data: bytes) -> None:
+    stage.write(samples.sample(Verdict.VERIFIED), tmp_path / "good.json")
+    (tmp_path / "list.json").write_text("[]", "utf-8")
+    (tmp_path / "older/1").mkdir(parents=True)
+    stage.write(samples.sample(Verdict.REFUTED), tmp_path / "older/1/good.json")
+    words = ["claims", str(tmp_path), "--require", "numerical-agreement"]
+    assert run(words) == 0
+    (tmp_path / "cut.json").write_bytes(data)
+    assert run(words) == 1
+    assert run(words[:2]) == 1
+
+
+def test_a_claim_is_what_its_records_open(tmp_path: Path) -> None:
+    """Not what the file says: a gate that it keeps shut is open where its records open it."""
+    made = samples.sample(Verdict.VERIFIED)
+    gates = [msgspec.structs.replace(one, opened=False) for one in made.claims]
+    stage.write(sealed(msgspec.structs.replace(made, claims=gates)), tmp_path / "a.json")
+    assert run(["claims", str(tmp_path), "--require", "numerical-agreement"]) == 0
 
 
 def _without_case(tree: Tree) -> None:
@@ -313,8 +455,6 @@ def test_keys_of_minisign_sign_and_verify(real: Path, tmp_path: Path) -> None:
 
 def test_the_envelope_is_that_of_dsse(real: Path, tmp_path: Path) -> None:
     """Verified by the words of the protocol, with openssl's own key format."""
-    import base64
-
     from cryptography.hazmat.primitives import serialization
 
     private, public = keys(tmp_path, "mine")
@@ -329,6 +469,35 @@ def test_the_envelope_is_that_of_dsse(real: Path, tmp_path: Path) -> None:
     statement = json.loads(body)
     assert statement["predicateType"].endswith("/test-result/v0.1")
     assert statement["predicate"]["result"] == "FAILED"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("_type", "https://example.org/Statement/v9", "is signed has the _type"),
+        ("predicateType", "https://example.org/x", "is signed has the predicateType"),
+        ("predicate", {"result": "FAILED"}, "says of the run what the evidence does not"),
+    ],
+)
+def test_the_whole_of_a_signed_statement_is_that_of_the_evidence(
+    real: Path, tmp_path: Path, key: str, value: object, words: str
+) -> None:
+    private, public = keys(tmp_path, "mine")
+    path = tmp_path / real.name
+    path.write_bytes(real.read_bytes())
+    assert attest(str(path), private, None).fine
+    envelope = path.with_name("dropped-term.dsse.json")
+    told = json.loads(envelope.read_text("utf-8"))
+    statement = json.loads(base64.b64decode(told["payload"])) | {key: value}
+    payload = json.dumps(statement).encode()
+    told["payload"] = base64.b64encode(payload).decode()
+    sign = private_key(Path(private)).sign
+    sig = sign(signature.pae(signature.PAYLOAD_TYPE, payload))
+    told["signatures"][0]["sig"] = base64.b64encode(sig).decode()
+    envelope.write_text(json.dumps(told), "utf-8")
+    found = stage.read(path)
+    remarks = signature.remarks(path, found, envelope, Path(public), same=True)
+    assert words in "; ".join(one.text for one in remarks)
 
 
 def test_what_does_not_fit_is_not_signed(real: Path, tmp_path: Path) -> None:
@@ -485,21 +654,22 @@ def test_unpacking_never_leaves_the_folder(real: Path, tmp_path: Path, name: str
     assert {one.name for one in tmp_path.iterdir()} <= {path.name, "deep"}
 
 
-def test_runs_are_compared(real: Path, tmp_path: Path) -> None:
-    assert diff(str(real), str(real)).fine
-
-    def other(tree: Tree) -> None:
-        tree["cases"][0].update(verdict="crashed")
-        tree["cases"][0]["outputs"][0]["metrics"]["max_ulp"] = 3.0
-        tree["claims"][0]["opened"] = True
-
-    answer = diff(str(real), str(changed(real, tmp_path, other)))
-    assert not answer.fine
-    told = {row for grid in answer.grids for row in map(tuple, grid.rows)}
-    key = stage.read(real).cases[0].key
-    assert (key, "verdict", "refuted", "crashed") in told
-    assert any(row[:2] == (key, "max_ulp of grad_a") for row in told)
-    assert ("numerical-agreement", "claim", "closed", "open") in told
+def test_runs_are_compared(tmp_path: Path) -> None:
+    assert diff(str(SAMPLE), str(SAMPLE)).fine
+    stage.write(samples.sample(Verdict.VERIFIED), tmp_path / "good.json")
+    stage.write(samples.sample(Verdict.UNEXPECTED_PASS), tmp_path / "pass.json")
+    worse = msgspec.structs.replace(samples.METRICS, max_ulp=0.75)
+    parts = samples.parts([samples.case(outputs=[samples.output(metrics=worse)])])
+    stage.write(stage.assemble(parts), tmp_path / "worse.json")
+    told: set[tuple[str, ...]] = set()
+    for name in ("pass", "worse"):
+        answer = diff(str(tmp_path / "good.json"), str(tmp_path / f"{name}.json"))
+        assert not answer.fine
+        told |= {tuple(row) for grid in answer.grids for row in grid.rows}
+    key = samples.case().key
+    assert (key, "verdict", "verified", "unexpected-pass") in told
+    assert (key, "max_ulp of grad_a", "0.5", "0.75") in told
+    assert ("numerical-agreement", "claim", "open", "closed") in told
 
 
 def test_claims_over_many_reports(real: Path, tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import evidence_samples as samples
 from tests.runs import evidence_in, tokitai
 from tests.spec_example import example, write_example
 from tokitai_cli import batch, judge, verify
@@ -22,9 +24,12 @@ from tokitai_cli.core.errors import Location, SpecError
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.events import CaseFinished
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.evidence import read
+from tokitai_cli.evidence import assemble, read
 from tokitai_cli.oracles import references
 from tokitai_cli.run import inventory
+from tokitai_cli.run.run_files import write_files
+from tokitai_cli.run.run_options import run_options
+from tokitai_cli.run.specs import load_op
 
 SPEC = example("spec.yaml")
 TOOL = [sys.executable, "-m", "tokitai_cli"]
@@ -621,21 +626,56 @@ def test_what_ends_a_run_keeps_the_evidence_of_its_finished_cases(
     assert [case["verdict"] for case in found["cases"]] == ["verified"] * 2
 
 
-def test_older_evidence_of_another_run_keeps_its_place_under_another_name(
+def test_older_evidence_of_another_run_is_kept_in_a_folder_of_its_own(
     tmp_path: Path, run: Run
 ) -> None:
     words = ["verify", str(late_spec(tmp_path, "ok")), "--device", "cpu"]
     assert "kept as" not in run(*words, "--n", "8,16").err
     assert "kept as" not in run(*words, "--n", "8,16,24").err  # all that there was, and more
     done = run(*words, "--build-only")
-    assert "late.json held another run (3 cases, verified): kept as late.older-1.json" in done.err
+    assert "late.json held another run (3 cases, verified): kept as older/1/late.json" in done.err
     assert evidence_in(Path("reports"), "late")["verdict"] == "built"
-    older = read(Path("reports/late.older-1.json"))
+    older = read(Path("reports/older/1/late.json"))
     assert len(older.cases) == 3
-    assert "n=24" in Path("reports/late.older-1.md").read_text(encoding="utf-8")
+    assert "n=24" in Path("reports/older/1/late.md").read_text(encoding="utf-8")
     assert "kept as" not in run(*words, "--n", "8").err  # a build alone is no loss
     Path("reports/late.json").write_text("{}")
-    assert "no evidence that can be read: kept as late.older-2.json" in run(*words, "--n", "8").err
+    assert "no evidence that can be read: kept as older/2/late.json" in run(*words, "--n", "8").err
+
+
+def test_saved_arrays_go_where_their_evidence_goes(tmp_path: Path, run: Run) -> None:
+    spec = late_spec(tmp_path, "ok")
+    words = ["verify", str(spec), "--device", "cpu", "--save-all-arrays"]
+    for sizes in ("8,16", "8", "8"):
+        run(*words, "--n", sizes)
+    reports = Path("reports")
+    assert sorted(path.name for path in reports.iterdir() if path.is_dir()) == [
+        "late.arrays",  # the third run's; those of the second, which it replaced, are gone
+        "older",
+    ]
+    for path in (reports / "late.json", reports / "older/1/late.json"):
+        (case, *_) = read(path).cases
+        assert all((path.parent / one.file).is_file() for one in case.saved_arrays)
+    assert app.run(["recheck", "reports/older/1/late.json"]) == 0
+
+
+def test_runs_into_one_folder_at_a_time_lose_nothing(tmp_path: Path, run: Run) -> None:
+    """Between looking at what is there and writing, no other run writes."""
+    made = samples.sample(Verdict.VERIFIED)
+    folder = tmp_path / "same"
+    folder.mkdir()
+
+    def write(number: int) -> None:
+        shape = {"m": number, "n": 64, "k": 64}
+        parts = samples.parts([samples.case(shape=shape)], rerun=f"{made.rerun} --m {number}")
+        given = run_options(load_op("gemm-bw"), out=str(folder), name="gemm-bw", format=["json"])
+        write_files(assemble(parts), folder, given)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(1, 33)))
+    kept = [read(path) for path in sorted(folder.rglob("*.json"))]
+    assert sorted(one.cases[0].shape["m"] for one in kept) == list(range(1, 33))
+    assert len(list(folder.glob("*.json"))) == 1
 
 
 def test_evidence_with_its_cases_beside_it_is_kept_whole(
@@ -644,8 +684,8 @@ def test_evidence_with_its_cases_beside_it_is_kept_whole(
     monkeypatch.setattr("tokitai_cli.evidence.files.MOST_CASES_INSIDE", 1)
     words = ["verify", str(late_spec(tmp_path, "ok")), "--device", "cpu"]
     run(*words, "--n", "8,16")
-    assert "(2 cases, verified): kept as late.older-1.json" in run(*words, "--n", "8").err
-    assert len(read(Path("reports/late.older-1.json")).cases) == 2
+    assert "(2 cases, verified): kept as older/1/late.json" in run(*words, "--n", "8").err
+    assert len(read(Path("reports/older/1/late.json")).cases) == 2
     assert not Path("reports/late.cases.jsonl").exists()
 
 

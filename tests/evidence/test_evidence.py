@@ -192,6 +192,23 @@ def test_gates_open_by_evidence_alone() -> None:
     assert not gate(half, "memory-safe")
 
 
+def test_agreement_needs_an_element_whose_right_value_is_finite() -> None:
+    none, some = samples.output(finite=0), samples.output(finite=3)
+    for cases, is_open, words in (
+        ([samples.case(outputs=[some]), samples.case("wide", outputs=[none])], True, "in 1 case"),
+        ([samples.case(outputs=[none])], False, "no case of grad-a has an element"),
+        ([samples.case(outputs=[some, samples.output(name="b", finite=0)])], True, "in 1 case"),
+        (
+            [samples.case(outputs=[some]), samples.case(variant="b", outputs=[none])],
+            False,
+            "no case of b has an element",
+        ),
+    ):
+        made = stage.assemble(samples.parts(cases))
+        (found,) = (one for one in made.claims if one.name == "numerical-agreement")
+        assert (found.opened, words in found.reason) == (is_open, True), found.reason
+
+
 def test_memory_gate_says_what_was_looked_at() -> None:
     evidence = stage.assemble(samples.parts([samples.case()]))
     reason = next(one.reason for one in evidence.claims if one.name == "memory-safe")

@@ -1188,6 +1188,15 @@ def test_every_repetition_is_judged_on_its_own() -> None:
     assert judgement.repeats.repetitions == 3
 
 
+@pytest.mark.parametrize(("top", "finite"), [(1.0, 32), (1e30, 1)])
+def test_elements_whose_right_value_is_finite_are_counted(top: float, finite: int) -> None:
+    values = ramp(4, 8) * top
+    with np.errstate(over="ignore"):
+        got = round_to(values, "float16")
+    judgement = judge_array(make_case(), exact_expectation(values), got, got)
+    assert judgement.outputs[0].finite == finite
+
+
 def test_schedules_are_recorded() -> None:
     values = ramp(4, 8)
     same, other = rounded(values), rounded(values)

@@ -13,13 +13,13 @@ from pathlib import Path, PurePath
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.audit import measured, planned
+from tokitai_cli.audit import measured, origin, planned
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.audit_answer import Remark
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.contract import ContractRecord
-from tokitai_cli.core.model.evidence import CaseRecord, Evidence, SourceRecord
+from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GroupRecord, SourceRecord
 from tokitai_cli.core.model.guesses import GUESS
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.options import flag
@@ -58,8 +58,10 @@ def remarks(found: Evidence, *, same: bool) -> list[Remark]:
     lacking = measured.lacking(queries.cases(found))
     told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
     told += _verdicts(found)
+    told += origin.remarks(found, same=same)
     told += _said(found, same=same)
     told += _spec(found)
+    told += _groups(found, same=same)
     return _first(told)
 
 
@@ -111,6 +113,9 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
         yield "it says inconclusive, though its record refutes it and names no guess that it hangs on"
     if fault := _rerun(case.rerun, case):
         yield fault
+    for launch in case.launches:
+        if min((*launch.grid, *launch.block), default=0) < 1:
+            yield f"it launches {launch.kernel} with no thread"
     name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
     if case.id != name:
         yield f"its id does not name what it is, {name}"
@@ -162,6 +167,43 @@ def _verdicts(found: Evidence) -> Iterator[Remark]:
     if found.verdict not in ends:
         text = f"it says {found.verdict}, and the worst of its cases is {least}"
         yield Remark(text, fault=True)
+
+
+def _groups(found: Evidence, *, same: bool) -> Iterator[Remark]:
+    """Groups of wrong outputs that are not those of the cases, whoever wrote the file."""
+    made = {_place(one): one for one in evidence.groups(found.cases, settled=True)}
+    stated = {_place(one): one for one in found.groups}
+    for place, one in stated.items():
+        mine = made.get(place)
+        if mine is None:
+            yield Remark(
+                f"no case tried {_group_words(one)}, which it says is {one.status}", fault=True
+            )
+        elif one.status != mine.status:
+            text = f"{_group_words(one)} is {one.status} in it, and {mine.status} by its cases"
+            yield Remark(text, fault=True)
+        elif _judges(one) != _judges(mine):
+            text = (
+                f"{_group_words(one)} is {one.status} in it by other cases than their records say"
+            )
+            yield Remark(text, fault=same)
+    for place in made.keys() - stated.keys():
+        yield Remark(f"it does not say what became of {_group_words(made[place])}", fault=True)
+
+
+def _judges(group: GroupRecord) -> tuple[list[str], list[str]]:
+    return sorted(group.rejected_by), sorted(group.accepted_by)
+
+
+def _place(group: GroupRecord) -> tuple[object, ...]:
+    shape = tuple(sorted(group.shape.items()))
+    return (group.variant, group.output, shape, group.device, group.kind, group.profile)
+
+
+def _group_words(group: GroupRecord) -> str:
+    profile = f" on {group.profile}" if group.profile else ""
+    place = f"{group.variant} at {shape_text(group.shape)} on {group.device}"
+    return f"the wrong output {group.kind} of {group.output} of {place}{profile}"
 
 
 def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.audit.opened import MOST_BYTES, opened
+from tokitai_cli import evidence
+from tokitai_cli.audit.door import sound
+from tokitai_cli.audit.opened import MOST_BYTES
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import EvidenceError, Location, UsageError, near
 from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
 from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA, Evidence
 from tokitai_cli.core.model.wording import plural
+from tokitai_cli.run.older import OLDER
 
 _MOST_FILES = 10_000
 
@@ -24,26 +27,28 @@ class _Head(msgspec.Struct):
 def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     """Gates over all evidence under folders; fine where those `required` are open in every file.
 
-    Raises UsageError where there is no evidence, or no such claim; EvidenceError for a file that
-    cannot be read.
+    A gate is computed again from the records of its report, whatever the report says. A file that
+    cannot be read, or that contradicts itself, is a fault, and opens nothing. Raises UsageError where
+    there is no evidence, or no such claim.
     """
-    runs = [(str(path), opened(path)) for path in _files(places)]
-    if not runs:
+    runs, lacking = _read(places)
+    if not runs and not lacking:
         raise UsageError("no evidence is there", hint="name folders with NAME.json of runs")
-    names = list(dict.fromkeys(gate.name for _, run in runs for gate in run.claims))
+    gates = {file: {gate.name: gate for gate in evidence.gates(run)} for file, run in runs}
+    names = list(dict.fromkeys(name for of_run in gates.values() for name in of_run))
     for name in required:
-        if name not in names:
+        if name not in names and runs:
             raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
-    summary, backing, lacking = [], [], []
+    summary, backing = [], []
     for name in names:
-        gates = [(file, run, _gate(run, name)) for file, run in runs]
-        opens = sum(opened for _, _, (opened, _) in gates)
-        state = "open" if opens == len(runs) else "closed"
-        summary.append((name, state, f"{opens} of {len(runs)}"))
-        backing += [
-            (name, file, run.verdict, "open" if is_open else "closed", why)
-            for file, run, (is_open, why) in gates
-        ]
+        opens = sum(gates[file][name].opened for file, _ in runs)
+        state = "open" if opens == len(runs) and not lacking else "closed"
+        summary.append((name, state, f"{opens} of {len(runs) + len(lacking)}"))
+        for file, run in runs:
+            gate = gates[file][name]
+            backing.append(
+                (name, file, run.verdict, "open" if gate.opened else "closed", gate.reason)
+            )
         if name in required and state == "closed":
             lacking.append(Remark(f"{name} is not open in every report", fault=True))
     grids = [
@@ -54,11 +59,15 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     return Answer(f"{plural(len(runs), 'report')}", not lacking, lacking, grids)
 
 
-def _gate(run: Evidence, name: str) -> tuple[bool, str]:
-    for gate in run.claims:
-        if gate.name == name:
-            return gate.opened, gate.reason
-    return False, "the report does not speak of it"
+def _read(places: Sequence[str]) -> tuple[list[tuple[str, Evidence]], list[Remark]]:
+    """Evidence that agrees with itself, by its file, and a fault for each file that does not."""
+    runs, faults = [], []
+    for path in _files(places):
+        try:
+            runs.append((str(path), sound(path)))
+        except EvidenceError as error:
+            faults.append(Remark(f"{path}: {error.message}", fault=True))
+    return runs, faults
 
 
 def _places(runs: Sequence[tuple[str, Evidence]]) -> list[tuple[str, ...]]:
@@ -75,13 +84,14 @@ def _places(runs: Sequence[tuple[str, Evidence]]) -> list[tuple[str, ...]]:
 
 
 def _files(places: Sequence[str]) -> Iterator[Path]:
-    """Evidence files, and those under folders; other JSON files are passed over."""
+    """Evidence files, and those under folders; other JSON files are passed over, and older runs."""
     count = 0
     for place in map(Path, places):
         if not place.exists():
             raise EvidenceError("is not there", where=Location(place))
         for path in sorted(place.rglob("*.json")) if place.is_dir() else [place]:
-            if place.is_dir() and not _is_evidence(path):
+            older = place.is_dir() and OLDER in path.relative_to(place).parts[:-1]
+            if older or (place.is_dir() and not _may_be_evidence(path)):
                 continue
             count += 1
             if count > _MOST_FILES:
@@ -89,10 +99,13 @@ def _files(places: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def _is_evidence(path: Path) -> bool:
+def _may_be_evidence(path: Path) -> bool:
+    """Whether it is evidence, or cannot be read, so that nobody knows; other JSON is passed over."""
     family = EVIDENCE_SCHEMA.rstrip("0123456789")
     try:
         head = msgspec.json.decode(storage.read_plain(path, MOST_BYTES), type=_Head)
-    except (OSError, ValueError, RecursionError):
+    except msgspec.ValidationError:  # JSON of another form
         return False
+    except (OSError, ValueError, RecursionError):
+        return True
     return head.schema.startswith(family)

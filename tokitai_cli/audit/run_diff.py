@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from tokitai_cli import devices
-from tokitai_cli.audit.opened import opened
+from tokitai_cli.audit.door import sound
 from tokitai_cli.core.model.audit_answer import Answer, Grid
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.wording import number, plural
@@ -18,7 +18,7 @@ Row = tuple[str, ...]
 
 def diff(first: str, second: str) -> Answer:
     """Compare two files; fine where nothing differs but times. Raises EvidenceError."""
-    one, other = opened(first), opened(second)
+    one, other = sound(first), sound(second)
     grids = differences(one, other)
     counted = sum(len(grid.rows) for grid in grids)
     text = f"{plural(counted, 'difference')}" if counted else "no difference but times"

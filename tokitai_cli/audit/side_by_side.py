@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.audit.opened import opened
+from tokitai_cli.audit.door import sound
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError, UsageError
 from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
@@ -56,7 +56,7 @@ def compare_variants(options: RunOptions, listener: Listener) -> tuple[Answer, R
 
 def compare_files(first: str, second: str) -> Answer:
     """Compare the cases of two files that have shape, profile, seed and device in common."""
-    files = [opened(first), opened(second)]
+    files = [sound(first), sound(second)]
     sides = [[(found, case) for case in queries.cases(found)] for found in files]
     return _answer(sides[0], sides[1], (first, second))
 

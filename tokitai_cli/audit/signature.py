@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tokitai_cli import evidence, report
-from tokitai_cli.audit import consistency, keys
+from tokitai_cli.audit import keys
+from tokitai_cli.audit.door import contradictions
 from tokitai_cli.audit.opened import MOST_BYTES, opened
 from tokitai_cli.core import storage
 from tokitai_cli.core.model.audit_answer import Answer, Remark
@@ -46,7 +47,7 @@ def attest(file: str, key: str, out: str | None) -> Answer:
     """Sign evidence that agrees with itself. Raises EvidenceError and UsageError."""
     path = Path(file)
     found = opened(path)
-    faults = [one for one in consistency.remarks(found, same=False) if one.fault]
+    faults = [one for one in contradictions(found) if one.fault]
     if faults:
         return Answer(f"{path.name}: does not fit, and is not signed", False, faults)
     statement = report.statement(found, path.name, storage.file_sha256(path))
@@ -71,9 +72,10 @@ def pae(kind: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
 
 
-def remarks(path: Path, found: Evidence, envelope: Path, key: Path) -> list[Remark]:
+def remarks(path: Path, found: Evidence, envelope: Path, key: Path, *, same: bool) -> list[Remark]:
     """What speaks against the signature of an evidence file; nothing where it holds.
 
+    same: this very tool has written it, so that every word of its statement can be made again.
     Raises UsageError for a key that cannot be used.
     """
     public = keys.public(key)
@@ -90,23 +92,31 @@ def remarks(path: Path, found: Evidence, envelope: Path, key: Path) -> list[Rema
         return [Remark(f"{envelope.name} signs no in-toto statement", fault=True)]
     if not any(_verifies(public, one, pae(PAYLOAD_TYPE, payload)) for one in signatures):
         return [Remark(f"no signature in {envelope.name} is that of the key", fault=True)]
-    return [Remark(text, fault=True) for text in _unlike(path, found, payload)]
+    return [Remark(text, fault=True) for text in _unlike(path, found, payload, same)]
 
 
-def _unlike(path: Path, found: Evidence, payload: bytes) -> list[str]:
+def _unlike(path: Path, found: Evidence, payload: bytes, same: bool) -> list[str]:
     """Whether the signed statement is that of this file."""
     try:
         told: Any = msgspec.json.decode(payload)
-        digests = [one["digest"].get("sha256") for one in told["subject"]]
-        result = told["predicate"]["result"]
+        digests = [one["digest"] for one in told["subject"]]
+        kinds = {name: told[name] for name in ("_type", "predicateType")}
+        predicate = told["predicate"]
+        result = predicate["result"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ["what is signed is no in-toto statement"]
     digest = storage.file_sha256(path)
-    if digest not in digests:
+    if {"sha256": digest} not in digests:
         return [f"what is signed is another file: {path.name} has the sha256 {digest}"]
     mine: Mapping[str, Any] = msgspec.json.decode(report.statement(found, path.name, digest))
     if mine["predicate"]["result"] != result:
         return [f"the statement says {result}, and the evidence {mine['predicate']['result']}"]
+    for name, kind in kinds.items():
+        if mine[name] != kind:
+            return [f"what is signed has the {name} {kind!r}, and not {mine[name]!r}"]
+    subjects = [one["digest"] for one in mine["subject"]]
+    if same and (mine["predicate"] != predicate or subjects != digests):
+        return ["the statement says of the run what the evidence does not"]
     return []
 
 

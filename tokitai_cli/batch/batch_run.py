@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence, report, spec
-from tokitai_cli.batch.index import clear_index, summarise
+from tokitai_cli.batch.index import Accept, clear_index, summarise
 from tokitai_cli.batch.joining import merge as merge_shards
 from tokitai_cli.batch.select.batch_options import BatchOptions, rerun_words, selection_words
 from tokitai_cli.batch.select.collected import BatchSpec, Collected
@@ -88,12 +88,18 @@ def merge(
     *,
     formats: Sequence[str],
     report_options: report.ReportOptions,
+    accept: Accept,
 ) -> tuple[BatchIndex, tuple[Path, ...]]:
     """Join the shards of one batch into `out`; returns the index and its files.
 
+    accept: raises for evidence of the shards that contradicts itself, which stands at the path.
+
     Raises UsageError where they are not alike or not whole, StorageError where they cannot be read.
     """
-    return merge_shards(folders, out, formats=formats, report_options=report_options), _files(out)
+    index = merge_shards(
+        folders, out, formats=formats, report_options=report_options, accept=accept
+    )
+    return index, _files(out)
 
 
 def _files(out: Path) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli import report
-from tokitai_cli.batch.index import summarise
+from tokitai_cli.batch.index import Accept, summarise
 from tokitai_cli.batch.store import Store, holds_batch
 from tokitai_cli.core.errors import Location, StorageError, UsageError
 from tokitai_cli.core.model.batch_record import BatchEnded, BatchIndex, Begun, SpecEntry
@@ -44,12 +44,14 @@ def merge(
     *,
     formats: Sequence[str] = ("md",),
     report_options: report.ReportOptions = report.PLAIN,
+    accept: Accept | None = None,
 ) -> BatchIndex:
     """Join the shards in `folders` into `out`, as if one batch had run them, and sum it up.
 
     Raises UsageError, which names the difference, where they are not all the shards of one batch,
     each run to its end by the same tool with like devices and compilers, or where `out` holds something
-    else than an earlier merge of them; StorageError where a folder cannot be read or written.
+    else than an earlier merge of them; StorageError where a folder cannot be read or written; and what
+    `accept` raises for evidence that was made of them.
     """
     with contextlib.ExitStack() as stack:
         shards = [_read(stack.enter_context(Store.read(one))) for one in folders]
@@ -61,7 +63,7 @@ def merge(
             joined.begin(start, {}, {})
             joined.copy([shard.store for shard in shards], [entry.name for entry in start.specs])
             joined.end(_ended(shards))
-        return summarise(joined, formats=formats, report_options=report_options)
+        return summarise(joined, formats=formats, report_options=report_options, accept=accept)
 
 
 def check_alike(shards: Sequence[Shard]) -> list[Shard]:

@@ -70,6 +70,12 @@ class InadmissibleError(TokitaiError):
     exit_code = 3
 
 
+class UnfitError(EvidenceError):
+    """Evidence that can be read and contradicts itself: nothing is made of it."""
+
+    exit_code = 1
+
+
 class BuildError(TokitaiError):
     """No compiler, or the compiler failed. `log` is the full output, `first_errors` its first lines."""
 

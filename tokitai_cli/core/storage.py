@@ -19,12 +19,19 @@ _CHUNK = 1 << 20
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
-def write(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> None:
+def write(
+    path: Path,
+    data: bytes | Iterable[bytes],
+    *,
+    durable: bool = True,
+    mode: int | None = None,
+) -> None:
     """Write `path` so that it holds either what it held or all of `data`.
 
     Data may come in pieces, of which only one is held at a time. durable: it is on disk when this
-    returns. The temporary file beside it has a name that nobody can foresee, and only a plain file
-    is ever replaced: no link, device or pipe. Raises OSError.
+    returns. mode: its permissions, those of a new file where it is None. The temporary file beside it
+    has a name that nobody can foresee, and only a plain file is ever replaced: no link, device or pipe.
+    Raises OSError.
     """
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -33,6 +40,8 @@ def write(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) ->
     descriptor = os.open(temporary, _FLAGS, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             file.writelines([data] if isinstance(data, bytes) else data)
             if durable:
                 file.flush()

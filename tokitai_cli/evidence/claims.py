@@ -69,13 +69,26 @@ def _numerical_agreement(evidence: Evidence) -> GateRecord:
     obstacle = _not_all(evidence)
     if not obstacle and evidence.verdict is not Verdict.VERIFIED:
         obstacle = f"the run is {evidence.verdict}: {evidence.reason}"
-    count = len(_verified(case for case in evidence.cases if not case.vacuous))
+    ran = _verified(evidence.cases)
+    finite = [case for case in ran if _has_numbers(case)]
+    for variant in dict.fromkeys(case.variant for case in ran):
+        if not obstacle and not any(case.variant == variant for case in finite):
+            obstacle = f"no case of {variant} has an element whose right value is finite"
+    count = len([case for case in finite if not case.vacuous])
     return _gate(
         "numerical-agreement",
         obstacle,
         f"every check of every output passed in {plural(count, 'case')}",
         "a run in which every case is verified and the checks reject every applicable wrong output",
     )
+
+
+def _has_numbers(case: CaseRecord) -> bool:
+    """Whether some element's right value is finite: NaN and infinities alone agree with no number.
+
+    Older evidence does not say; what it claimed by its time's rule stands.
+    """
+    return any(one.finite is None or one.finite for one in case.outputs if one.elements)
 
 
 def _bitwise_reproducible(evidence: Evidence) -> GateRecord:
@@ -311,7 +324,7 @@ def tried_values(cases: Sequence[CaseRecord]) -> str:
         values = sorted({case.shape[name] for case in cases if name in case.shape})
         residues = [
             f"modulo {block}: {_few(sorted({value % block for value in values}))}"
-            for block in sorted(blocks - {1})
+            for block in sorted(block for block in blocks if block > 1)
         ]
         told = f" (residues {'; '.join(residues)})" if residues else ""
         parts.append(f"{name} = {_few(values)}{told}")

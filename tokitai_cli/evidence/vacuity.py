@@ -33,12 +33,15 @@ _VACUOUS = (
 )
 
 
-def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
+def groups(cases: Sequence[CaseRecord], *, settled: bool = False) -> list[GroupRecord]:
     """Say what became of each mutant kind in each group, in the order of the cases.
 
     Only cases that passed count: what a refuted case rejects proves nothing of the checks elsewhere.
-    A group without such a case has no record.
+    A group without such a case has no record. settled: `settle` has judged the cases already, so that
+    those count too whose checks passed and that it found inconclusive.
     """
+    if settled:
+        cases = [_unsettled(case) for case in cases]
     gathered: dict[tuple[Key, str], _Members] = {}
     for case in cases:
         if case.verdict is not Verdict.VERIFIED:
@@ -51,6 +54,14 @@ def groups(cases: Sequence[CaseRecord]) -> list[GroupRecord]:
         group = _group(members)
         made += [group, *_accepted_by_profile(members, group)]
     return [*made, *_of_changes(cases)]
+
+
+def _unsettled(case: CaseRecord) -> CaseRecord:
+    """A case as it was in front of `settle`, which makes none inconclusive whose outputs failed."""
+    passed = bool(case.outputs) and all(output.passed for output in case.outputs)
+    if case.verdict is Verdict.INCONCLUSIVE and case.stage is Stage.COMPARE and passed:
+        return msgspec.structs.replace(case, verdict=Verdict.VERIFIED)
+    return case
 
 
 def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:

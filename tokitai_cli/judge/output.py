@@ -20,7 +20,7 @@ from tokitai_cli.core.model.judged import (
     StructureRecord,
 )
 from tokitai_cli.core.model.metrics import METRICS
-from tokitai_cli.core.numerics import bits_of, digests
+from tokitai_cli.core.numerics import MUST_BE_FINITE, bits_of, digests
 from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
 from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck, checks_for
 from tokitai_cli.judge.checks.tally import BoundTally, Summary
@@ -124,7 +124,11 @@ def judged_by_checks(
         said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
         failures = [*failures, Failure(STEP_NUMBERS, said)]
     record = msgspec.structs.replace(
-        judged.record, passed=not failures, unjudged=_unjudged(reference, summary), lean=leans
+        judged.record,
+        passed=not failures,
+        unjudged=_unjudged(reference, summary),
+        lean=leans,
+        finite=_finite(reference),
     )
     if expectation.own:
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
@@ -172,6 +176,14 @@ def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:
 
 def _count(mask: NDArray[np.bool_] | None) -> int:
     return 0 if mask is None else int(np.count_nonzero(mask))
+
+
+def _finite(reference: Target) -> int:
+    """Elements that must be finite in the output's dtype."""
+    return sum(
+        chunk.reference.size if chunk.classes is None else _count(chunk.classes == MUST_BE_FINITE)
+        for chunk in reference.chunks()
+    )
 
 
 def _choices(expectation: Expectation) -> int:

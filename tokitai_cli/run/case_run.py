@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,8 +41,8 @@ class RunContext(msgspec.Struct, frozen=True):
     sources: Mapping[str, str]
     #: Name -> identity.
     oracles: Mapping[str, str]
-    #: Where those of failing cases are kept, None where they are not.
-    arrays: Path | None = None
+    #: Makes the folder where those of failing cases are kept, None where they are not.
+    arrays: Callable[[], Path] | None = None
     #: Of the others too.
     all_arrays: bool = False
     #: The outputs of the first repetition are asked for.
@@ -286,7 +286,7 @@ class _Attempt:
             return record
         try:
             saved, debug = save_arrays(
-                self._subject.arrays, self._case, self._device, ready, result
+                self._subject.arrays(), self._case, self._device, ready, result
             )
         except OSError as error:  # the verdict stands without them
             reason = f"{record.reason}; its arrays are not saved: {error.strerror or error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -31,6 +32,7 @@ from tokitai_cli.run.agreement import agreement
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, stopped
 from tokitai_cli.run.device_session import Built, device_record
 from tokitai_cli.run.evidence_builder import EvidenceBuilder, choose
+from tokitai_cli.run.older import arrays_folder
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_files import choose_folder, write_files
 from tokitai_cli.run.run_options import RunOptions
@@ -137,6 +139,7 @@ class Run:
         names = tuple(device.name for device, probe in chosen if probe.available)
         listener(RunPlanned(len(self._planned.cases), names, len(self._planned.left_out)))
         self._total = 0
+        self._arrays = functools.cache(lambda: arrays_folder(self._folder, options.name))
         self.cases = self._planned.cases
 
     @property
@@ -147,9 +150,7 @@ class Run:
             options,
             sources={digest: source.path for digest, source in chosen.sources.items()},
             oracles=chosen.oracles,
-            arrays=self._folder / f"{options.name}.arrays"
-            if options.save_arrays or options.save_all_arrays
-            else None,
+            arrays=self._arrays if options.save_arrays or options.save_all_arrays else None,
             all_arrays=options.save_all_arrays,
             with_outputs=options.device == "all",
         )

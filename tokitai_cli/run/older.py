@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import itertools
+import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from tokitai_cli import evidence, report
+from tokitai_cli import report
 from tokitai_cli.core.errors import EvidenceError, Location
 from tokitai_cli.core.model.evidence import CasesFileRecord, Evidence
 from tokitai_cli.core.model.verdict import UNSETTLED, Verdict
 
+# Folder of runs that others took the place of, each in a folder of its own.
+OLDER = "older"
+
 # Reading more would cost a run more than it is worth; such a file is kept.
 _MOST_BYTES = 256 << 20
+
+
+class _Array(msgspec.Struct):
+    file: str
 
 
 class _Case(msgspec.Struct):
     id: str
     device: str
     verdict: Verdict
+    saved_arrays: list[_Array] = []
 
 
 class _Older(msgspec.Struct):
@@ -32,25 +43,56 @@ class _Older(msgspec.Struct):
 
 
 def keep_older(found: Evidence, path: Path) -> str:
-    """Give the evidence at `path` another name, unless `found` is to replace it; returns a note.
+    """Move the evidence at `path` away, unless `found` is to replace it; returns a note.
 
     It is replaced where it is of the same spec, and where every case that it has a result of has one
-    in `found` too. What is no evidence is kept. Raises EvidenceError where it cannot be renamed.
+    in `found` too; its saved arrays go with it. Else it keeps its name, its reports and its arrays in
+    a folder of its own below `older`, which no verb looks into by itself. What is no evidence is kept.
+    Raises EvidenceError where it cannot be moved.
     """
     if not path.is_file():
         return ""
     older = _read(path)
     if older is not None and _replaces(found, older):
+        for arrays in _arrays(older, path, found):
+            shutil.rmtree(arrays, ignore_errors=True)
         return ""
-    taken = (path.with_name(f"{path.stem}.older-{number}.json") for number in itertools.count(1))
-    kept = next(place for place in taken if not place.exists())
     try:
-        _move(path, kept)
+        kept = _new_folder(path.parent / OLDER)
+        _move(path, kept, [] if older is None else _arrays(older, path, found))
     except OSError as error:
-        message = f"cannot be kept under another name: {error.strerror or error}"
+        message = f"cannot be kept in another folder: {error.strerror or error}"
         raise EvidenceError(message, where=Location(path)) from error
     held = "no evidence that can be read" if older is None else _words(older)
-    return f"{path} held {held}: kept as {kept.name}"
+    return f"{path} held {held}: kept as {OLDER}/{kept.name}/{path.name}"
+
+
+def arrays_folder(folder: Path, name: str) -> Path:
+    """A new folder for the arrays of the run `name`: those of an earlier one are not written over.
+
+    Raises OSError where none can be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        made = folder / (f"{name}.arrays" if number == 1 else f"{name}.arrays-{number}")
+        try:
+            made.mkdir()
+        except FileExistsError:
+            continue
+        return made
+    raise AssertionError  # count has no end
+
+
+def _new_folder(place: Path) -> Path:
+    place.mkdir(exist_ok=True)
+    for number in itertools.count(1):
+        made = place / str(number)
+        try:
+            made.mkdir()
+        except FileExistsError:
+            continue
+        return made
+    raise AssertionError  # count has no end
 
 
 def _read(path: Path) -> _Older | None:
@@ -83,21 +125,22 @@ def _words(older: _Older) -> str:
     return f"another run ({cases}, {older.verdict})"
 
 
-def _move(path: Path, kept: Path) -> None:
-    """Rename evidence with the files beside it; the cases of a large one are named in it."""
-    beside = path.with_name(f"{path.stem}.cases.jsonl")
-    if beside.is_file():
-        try:
-            evidence.write(evidence.read(path), kept)
-        except EvidenceError:
-            beside.rename(kept.with_name(f"{kept.stem}.cases.jsonl"))
-            path.rename(kept)
-        else:
-            path.unlink()
-            beside.unlink()
-    else:
-        path.rename(kept)
-    for kind in report.EVIDENCE_FORMATS:
-        other = path.with_name(report.file_name(path.stem, kind))
-        if other.is_file():
-            other.rename(kept.with_name(report.file_name(kept.stem, kind)))
+def _arrays(older: _Older, path: Path, found: Evidence) -> list[Path]:
+    """Folders beside `path` that hold arrays of the older run alone; none that a link leads to."""
+    mine = {one.file.partition("/")[0] for case in found.cases for one in case.saved_arrays}
+    names = {one.file.partition("/")[0] for case in older.cases for one in case.saved_arrays} - mine
+    form = re.compile(rf"{re.escape(path.stem)}\.arrays(-\d+)?")
+    places = [path.with_name(name) for name in sorted(names) if form.fullmatch(name)]
+    return [place for place in places if place.is_dir() and not place.is_symlink()]
+
+
+def _move(path: Path, kept: Path, arrays: Sequence[Path]) -> None:
+    """Move evidence into a folder, with all that lies beside it and belongs to it, under their names."""
+    beside = [path.with_name(f"{path.stem}.cases.jsonl"), path.with_name(f"{path.stem}.dsse.json")]
+    beside += [
+        path.with_name(report.file_name(path.stem, kind)) for kind in report.EVIDENCE_FORMATS
+    ]
+    for place in (*beside, *arrays):
+        if place != path and place.exists():
+            place.rename(kept / place.name)
+    path.rename(kept / path.name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -57,17 +59,31 @@ def write_files(
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Write NAME.json and one file per further format; returns their paths, JSON first, and notes.
 
-    Older files that hold what this run does not are kept under another name, and a note says so. What
+    Older files that hold what this run does not are kept in another folder, and a note says so. Of runs
+    into one folder each waits until the others have written, so that all are kept. What
     cannot be written to `folder` (the disk is full, a folder has the file's name) goes to a new
     temporary folder, and the note says so: evidence of a long run is not given up.
     """
     try:
-        note = keep_older(found, folder / f"{options.name}.json")
-        return _write_all(found, folder, options), (note,) if note else ()
+        with _held(folder):
+            note = keep_older(found, folder / f"{options.name}.json")
+            return _write_all(found, folder, options), (note,) if note else ()
     except EvidenceError as error:
         elsewhere = Path(tempfile.mkdtemp(prefix="tokitai-reports-"))
         files = _write_all(found, elsewhere, options)
         return files, (f"{error.where} {error.message}: the evidence goes to {elsewhere}",)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep other runs from writing into the folder meanwhile, where its file system can."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path, ...]:
@@ -82,13 +98,6 @@ def _write_all(found: Evidence, folder: Path, options: RunOptions) -> tuple[Path
             evidence.write_file(other, text, durable=False)  # it can be made again from the JSON
             files.append(other)
     return tuple(files)
-
-
-def render_file(
-    path: Path, kind: str, report_options: report.ReportOptions = report.PLAIN
-) -> bytes:
-    """An evidence file in another format. Raises EvidenceError and UsageError."""
-    return report.render(evidence.read(path), kind, report_options)
 
 
 def write_reports(out: str | None, files: Mapping[str, bytes]) -> None:

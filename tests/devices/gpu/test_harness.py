@@ -32,7 +32,7 @@ def on_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ) -> Evidence:
         given = {f"TOKITAI_STAND_IN_{name}": value for name, value in (variables or {}).items()}
         monkeypatch.setitem(registry._DEVICES, "rocm", StandIn(given))
-        return run(spec, tmp_path / "out", device="rocm", **options)
+        return run(spec, tmp_path / "out", stand_in=True, device="rocm", **options)
 
     return verify
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import stat
 from collections.abc import Iterable, Iterator
+
+import yaml
 
 from tokitai_cli import spec
 from tokitai_cli.adequacy.advice.edit import Advice, edited
@@ -26,7 +30,7 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
     """Write the spec's file with all edits that leave it a spec: how many, and why others do not.
 
     Raises UsageError for a spec that ships with the tool or has changed meanwhile, StorageError where
-    the file cannot be written.
+    the file cannot be written; UsageError too where it is protected against writing.
     """
     if (loaded.path.stem, loaded.path) in spec.builtin():
         hint = "copy it, with its kernel, and name the copy"
@@ -38,18 +42,27 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
         try:
             new = edited(text, one.edits)
             _require_whole(loaded, new)
-        except (TokitaiError, LookupError, TypeError, ValueError) as error:
+        except (TokitaiError, LookupError, TypeError, ValueError, yaml.YAMLError) as error:
             refused.append(f"{one.text}: left out, since the spec would not be one: {error}")
             continue
         text, done = new, done + 1
     if done:
-        if spec.file_bytes(loaded) != storage.read_plain(loaded.path):
-            raise UsageError(f"{loaded.path} has changed meanwhile", hint="run it again")
-        try:
-            storage.write(loaded.path, text.encode())
-        except OSError as error:
-            raise StorageError(f"{loaded.path} cannot be written: {error.strerror}") from None
+        _write(loaded, text)
     return done, refused
+
+
+def _write(loaded: LoadedSpec, text: str) -> None:
+    """Write the text in place of the spec's, with the mark of byte order and the mode that it had."""
+    data, path = spec.file_bytes(loaded), loaded.path
+    if data != storage.read_plain(path):
+        raise UsageError(f"{path} has changed meanwhile", hint="run it again")
+    if not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
+        raise UsageError(f"{path} is protected against writing", hint=f"chmod u+w {path}")
+    front = data[: len(data) - len(loaded.text.encode())]
+    try:
+        storage.write(path, front + text.encode(), mode=stat.S_IMODE(path.stat().st_mode))
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _require_whole(loaded: LoadedSpec, text: str) -> None:

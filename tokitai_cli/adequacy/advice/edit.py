@@ -1,18 +1,24 @@
-"""Lines for a spec, and a spec's text with them: comments, order and all other lines stay."""
+"""Lines for a spec, and a spec's text with them: every byte that they do not touch stays.
+
+Places are those that PyYAML's marks tell of the parsed text, so that nothing is written anew.
+"""
 
 from __future__ import annotations
 
-import difflib
-import io
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import yaml
 
 from tokitai_cli.spec import dotted
 
 Path = tuple[str | int, ...]
+
+_SPECIAL = re.compile(r"[,:#{}\[\]*&!%|>'\"`@?-]")
+_MERGE = "<<"
+_NULL = "tag:yaml.org,2002:null"
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -49,103 +55,145 @@ class Advice(msgspec.Struct, frozen=True):
         return [one.line for one in self.edits]
 
 
-def _library() -> Any:
-    from ruamel.yaml import YAML  # takes a twentieth of a second
+class _Dumper(yaml.SafeDumper):
+    """YAML on one line, with quotes around text that has a meaning in YAML somewhere."""
 
-    found = YAML()
-    found.preserve_quotes = True
-    found.width = 1 << 16
-    return found
+    def ignore_aliases(self, data: Any) -> bool:
+        """Every value is written out."""
+        return True
+
+
+def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if _SPECIAL.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text_node)
 
 
 def _flow(value: Any) -> str:
     """YAML on one line."""
-    stream = io.StringIO()
-    library = _library()
-    library.dump(_as_flow(value), stream)
-    return stream.getvalue().removesuffix("\n").removesuffix("\n...")
-
-
-def _as_flow(value: Any) -> Any:
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
-
-    if isinstance(value, str) and re.search(r"[,:#{}\[\]*&!%|>'\"`@?-]", value):
-        return DoubleQuotedScalarString(value)
-    found: Any
-    if isinstance(value, dict):
-        found = CommentedMap({key: _as_flow(one) for key, one in value.items()})
-    elif isinstance(value, list):
-        found = CommentedSeq([_as_flow(one) for one in value])
-    else:
-        return value
-    found.fa.set_flow_style()
-    return found
+    text: str = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=True,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text of a spec with the edits; lines that they do not touch stay byte for byte."""
-    library = _library()
-    lists = [str(one.path[-1]) for one in edits if one.appended]
-    for key in (*lists, r"[\w.-]+"):
-        pattern = rf"^( *){key}:[ ]*(?:#.*)?\n(?:\s*#.*\n)*\1( *)- "
-        if nested := re.search(pattern, text, re.MULTILINE):
-            break
-    offset = len(nested[2]) if nested else 2
-    library.indent(mapping=2, sequence=offset + 2, offset=offset)
-    tree = library.load(text)
-    before = _dumped(library, tree)
-    for one in edits:
-        _set(tree, one)
-    return _merged(text, before, _dumped(library, tree))
-
-
-def _dumped(library: Any, tree: Any) -> str:
-    stream = io.StringIO()
-    library.dump(tree, stream)
-    return stream.getvalue()
-
-
-def _set(tree: Any, edit: Edit) -> None:
-    place = tree
-    for step, after in zip(edit.path, (*edit.path[1:], None), strict=True):
-        last = after is None
-        if last and not edit.appended:
-            place[step] = _as_flow(edit.value)
-            return
-        if isinstance(place, dict) and (step not in place or place[step] is None):
-            place[step] = [] if last else {}
-        place = place[step]
-    place.append(_as_flow(edit.value))
-    _move_comment(place)
-
-
-def _move_comment(items: Any) -> None:
-    """What stands behind the last item of a list, above the next key, stays behind the last one."""
-    comments = getattr(getattr(items, "ca", None), "items", {})
-    last = len(items) - 1
-    inner: Any = items[last - 1] if last else None
-    held = getattr(getattr(inner, "ca", None), "items", {})
-    if last - 1 in comments and any(
-        c and "\n\n" in getattr(c, "value", "") for c in comments[last - 1]
-    ):
-        comments[last] = comments.pop(last - 1)
-    elif held and not inner.fa.flow_style():
-        key = list(inner)[-1]
-        if key in held and held[key][2] is not None and held[key][2].value.startswith("\n"):
-            comments[last] = [held[key][2], None, None, None]
-            del held[key]
-
-
-def _merged(text: str, before: str, after: str) -> str:
-    """`text` with what changed from `before` to `after`, both of them as the library writes it.
-
-    The library's text where its lines are not those of `text` one by one.
+    """The text of a spec with the edits. Raises LookupError, TypeError and ValueError for a place that
+    cannot be edited.
     """
-    ours, old, new = (one.splitlines(keepends=True) for one in (text, before, after))
-    if len(ours) != len(old):
-        return after
-    found: list[str] = []
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        found += ours[i:j] if kind == "equal" else new[k:m]
-    return "".join(found)
+    for one in edits:
+        text = _with(text, one)
+    return text
+
+
+def _with(text: str, edit: Edit) -> str:
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    for at, step in enumerate(edit.path):
+        rest = edit.path[at + 1 :]
+        inner = _child(node, step)
+        if inner is None:
+            return _with_key(text, node, edit.path[at:], edit)
+        if not node.start_mark.index <= inner.start_mark.index <= _end(node):
+            raise ValueError(f"{dotted(edit.path[: at + 1])} is an alias")
+        if inner.tag == _NULL and (rest or edit.appended):
+            return _replaced(text, inner, _flow(_nested(rest, edit)))
+        node = inner
+    return _with_item(text, node, edit.value) if edit.appended else _replaced(
+        text, node, _flow(edit.value)
+    )  # fmt: skip
+
+
+def _nested(rest: Path, edit: Edit) -> Any:
+    """The value of a key that is not there: with the further steps to the edit's place."""
+    made = [edit.value] if edit.appended else edit.value
+    for step in reversed(rest):
+        if not isinstance(step, str):
+            raise LookupError(f"{dotted(edit.path)} is not there")
+        made = {step: made}
+    return made
+
+
+def _child(node: Any, step: str | int) -> Any:
+    """The node at a step, None where a mapping has no such key."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+        return node.value[step]
+    if not isinstance(node, yaml.MappingNode) or not isinstance(step, str):
+        raise TypeError(f"there is no {step} in what is no collection")
+    found = next((value for key, value in node.value if key.value == step), None)
+    if found is None and any(key.value == _MERGE for key, _ in node.value):
+        raise ValueError(f"{step} may be merged from elsewhere")
+    return found
+
+
+def _end(node: Any) -> int:
+    """Where the text of a node ends: the marks of blocks are those of what comes behind them."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)
+
+
+def _replaced(text: str, node: Any, value: str) -> str:
+    start, end = node.start_mark.index, _end(node)
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        end = start + len(text[start:end].rstrip())
+    space = "" if start and text[start - 1].isspace() else " "
+    return text[:start] + space * (start == end or not start) + value + text[end:]
+
+
+def _with_key(text: str, node: Any, steps: Path, edit: Edit) -> str:
+    """A mapping with the first of the steps as a key, and the others within it."""
+    if node.flow_style:
+        made = {steps[0]: _nested(steps[1:], edit)}
+        return _in_flow(text, node, _flow(made)[1:-1])
+    indent = " " * node.value[0][0].start_mark.column
+    return _behind(text, node, [indent + one for one in _block(steps, edit)])
+
+
+def _block(steps: Path, edit: Edit) -> list[str]:
+    """Lines of a key, with what it leads to."""
+    if len(steps) > 1:
+        return [f"{steps[0]}:", *(f"  {one}" for one in _block(steps[1:], edit))]
+    if edit.appended:
+        return [f"{steps[0]}:", f"  - {_flow(edit.value)}"]
+    return [f"{_flow(steps[0])}: {_flow(edit.value)}"]
+
+
+def _with_item(text: str, node: Any, value: Any) -> str:
+    if not isinstance(node, yaml.SequenceNode):
+        raise TypeError("there is no list to add to")
+    if node.flow_style:
+        return _in_flow(text, node, _flow([value])[1:-1])
+    start = node.start_mark
+    behind = text[start.index + 1 : node.value[0].start_mark.index]
+    gap = behind if behind and not behind.strip(" ") else " "
+    return _behind(text, node, [f"{' ' * start.column}-{gap}{_flow(value)}"])
+
+
+def _in_flow(text: str, node: Any, words: str) -> str:
+    """Behind the last value between braces or brackets, or as their first."""
+    if not node.value:
+        at = node.start_mark.index + 1
+        return text[:at] + words + text[at:]
+    at = _end(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1])
+    return f"{text[:at]}, {words}{text[at:]}"
+
+
+def _behind(text: str, node: Any, lines: Sequence[str]) -> str:
+    """Lines behind the last line of a block, with the ends that the lines of the text have."""
+    end = _end(node)
+    while end > node.start_mark.index and text[end - 1] in "\r\n":  # a block scalar is the last
+        end -= 1
+    newline = re.compile(r"\r\n|\n|\r").search(text, end) or re.search(r"\r\n|\n|\r", text)
+    ending = newline[0] if newline else "\n"
+    at = newline.end() if newline and newline.start() >= end else len(text)
+    front = "" if text[:at].endswith(("\n", "\r")) else ending
+    tail = "" if front else ending
+    return text[:at] + front + ending.join(lines) + tail + text[at:]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tokitai_cli import judge
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
@@ -67,22 +69,31 @@ def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
     """Outputs that are mostly no numbers, of a profile without NaN and infinities of its own."""
     if any(one.nonfinite for one in ready.records):
         return
+    for name, share in _open_shares(case, ready):
+        if share > NON_FINITE:
+            said = f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be, on the profile "
+            yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
+
+
+def _open_shares(case: Case, ready: Prepared) -> Iterator[tuple[str, float]]:
+    """Of each output, how much of it is no number in its dtype, or has no bound that says what it is."""
+    written = {**case.variant.outputs, **case.variant.inout}
     for name, told in ready.expectations.items():
-        written = {**case.variant.outputs, **case.variant.inout}
         if told.reference.size and not written[name].non_finite:
-            share = 1 - _numbers(told, written[name].dtype) / told.reference.size
-            if share > NON_FINITE:
-                said = (
-                    f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be,"
-                    " on the profile "
-                )
-                yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
+            yield name, 1 - _numbers(told, written[name].dtype) / told.reference.size
+
+
+def _overflows(case: Case, ready: Prepared) -> bool:
+    """Whether finite inputs give an output that is not: such a profile is never proposed."""
+    drawn = any(one.nonfinite for one in ready.records)
+    return not drawn and any(share for _, share in _open_shares(case, ready))
 
 
 def _numbers(told: Expectation, dtype: str) -> int:
     """Elements of an output that are numbers in its dtype, and whose bound says what they are."""
     values = told.reference
-    finite = np.isfinite(round_to(values, dtype) if dtype in FORMATS else values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(round_to(values, dtype) if dtype in FORMATS else values)
     for mask in (told.may_be_nan, told.unbounded):
         finite = finite if mask is None else finite & ~mask
     return int(np.count_nonzero(finite))
@@ -156,7 +167,7 @@ def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advi
     for key in sorted(missing - loaded.spec.profiles.keys()):
         told = _with_profile(loaded, name, key, _candidate(loaded, name, key))
         every = list(judged(cases_of(told, name, (key,)), {}))
-        if every and not any(True for case, ready, _ in every for _ in _not_finite(case, ready)):
+        if every and not any(_overflows(case, ready) for case, ready, _ in every):
             yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
 
 
@@ -176,7 +187,7 @@ def _told_by_candidates(
         profile = _candidate(loaded, name, key) if known is None else known
         spec = _with_profile(loaded, name, key, profile)
         for case, ready, judgement in judged(cases_of(spec, name, (key,)), {}):
-            if known is None and any(_not_finite(case, ready)):
+            if known is None and _overflows(case, ready):
                 continue
             found[key] = {
                 (one.output, words) for one in _wrong(judgement) for words in one.rejected

@@ -2,9 +2,10 @@
 
 from tokitai_cli.batch.index.case_rows import worst_element
 from tokitai_cli.batch.index.index_files import clear_index, is_index, render_index_file
-from tokitai_cli.batch.index.summary import render_folder, summarise
+from tokitai_cli.batch.index.summary import Accept, render_folder, summarise
 
 __all__ = [
+    "Accept",
     "clear_index",
     "is_index",
     "render_folder",

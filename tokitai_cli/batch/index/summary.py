@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tokitai_cli import evidence, report
@@ -27,12 +27,16 @@ from tokitai_cli.core.model.verdict import Verdict, worst
 from tokitai_cli.evidence import queries
 from tokitai_cli.run.agreement import Agreements
 
+# Takes evidence and the place where it will stand, or raises an error.
+Accept = Callable[[Evidence, Path], None]
+
 
 def summarise(
     store: Store,
     *,
     formats: Sequence[str] = ("md",),
     report_options: report.ReportOptions = report.PLAIN,
+    accept: Accept | None = None,
 ) -> BatchIndex:
     """Write the evidence of each spec and the index of the batch in `store`; returns the index.
 
@@ -43,12 +47,13 @@ def summarise(
     are in memory at a time.
 
     Raises StorageError where the batch misses something or is damaged, SpecError where a spec in
-    it cannot be read by this version, EvidenceError where nothing can be written.
+    it cannot be read by this version, EvidenceError where nothing can be written; and what `accept`
+    raises for evidence that is not to be written.
     """
     path = store.path
     earlier = evidence_files(path / INDEX)
     make_folder(path / EVIDENCE)
-    summary = _Summary(store, path / EVIDENCE, formats, report_options)
+    summary = _Summary(store, path / EVIDENCE, formats, report_options, accept)
     index = summary.index()
     evidence.write_file(path / CASES, summary.rows.lines())
     told = evidence.index_without_folders(index)
@@ -99,8 +104,10 @@ class _Summary:
         evidence: Path | None,
         formats: Sequence[str],
         report_options: report.ReportOptions = report.PLAIN,
+        accept: Accept | None = None,
     ) -> None:
         self._report_options = report_options
+        self._accept = accept
         self.rows = case_rows.Rows()
         self._evidence = evidence
         self._formats = [kind for kind in formats if kind != "json"]
@@ -153,6 +160,8 @@ class _Summary:
 
     def _write(self, found: Evidence, folder: Path) -> list[str]:
         """Files of the evidence as paths from the index, JSON last."""
+        if self._accept is not None:
+            self._accept(found, folder / f"{found.name}.json")
         files = []
         for kind in self._formats:
             files.append(report.file_name(found.name, kind))

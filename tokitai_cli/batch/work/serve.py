@@ -192,8 +192,14 @@ def subject_of(setup: Setup, place: SpecPlace, loaded: LoadedSpec, gpu: int = 0)
         name=loaded.spec.op,
         called=place.called,
     )
-    arrays = Path(setup.arrays) / options.name if setup.arrays else None
-    return RunContext(options, place.sources, place.oracles, arrays, setup.all_arrays)
+    arrays = Path(setup.arrays) / options.name
+    return RunContext(
+        options,
+        place.sources,
+        place.oracles,
+        (lambda: arrays) if setup.arrays else None,
+        setup.all_arrays,
+    )
 
 
 def device_identity(probe: Probe) -> str:

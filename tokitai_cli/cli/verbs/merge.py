@@ -24,6 +24,7 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 def _merge(folders: list[str], **given: Any) -> int:
     """Join the shards of one batch into one index; refuses runs that are not alike."""
     from tokitai_cli import batch
+    from tokitai_cli.audit.door import require_sound
     from tokitai_cli.run.run_options import checked, report_options_of
 
     given, front = typer_options.split("merge", given)
@@ -33,6 +34,7 @@ def _merge(folders: list[str], **given: Any) -> int:
         Path(given["out"]),
         formats=given["format"],
         report_options=report_options_of(given),
+        accept=require_sound,
     )
     show_index(index, files, to_json=front["json"])
     return index.verdict.exit_code

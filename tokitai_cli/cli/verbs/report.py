@@ -21,8 +21,9 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 def _report(file: str, **given: Any) -> None:
     """Render a report again, from JSON or a batch's folder alone."""
-    from tokitai_cli import batch
-    from tokitai_cli.run.run_files import render_file, write_reports
+    from tokitai_cli import batch, report
+    from tokitai_cli.audit.door import sound
+    from tokitai_cli.run.run_files import write_reports
     from tokitai_cli.run.run_options import checked, report_options_of
 
     given = checked("report", given)
@@ -31,9 +32,12 @@ def _report(file: str, **given: Any) -> None:
     of_batch = folder or batch.is_index(path)
     for kind in kinds:
         check_format(kind, of=INDEX_FORMATS if of_batch else EVIDENCE_FORMATS)
-    of_index = batch.render_folder if folder else batch.render_index_file
-    read = of_index if of_batch else render_file
-    made = {kind: read(path, kind, report_options) for kind in kinds}
+    if of_batch:
+        of_index = batch.render_folder if folder else batch.render_index_file
+        made = {kind: of_index(path, kind, report_options) for kind in kinds}
+    else:
+        found = sound(path)
+        made = {kind: report.render(found, kind, report_options) for kind in kinds}
     if given["out"] is None and len(made) == 1:
         sys.stdout.buffer.writelines(made.values())
     else:

@@ -210,6 +210,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     own_bound: BoundRecord | None = None
     sample: SampleRecord | None = None
     lean: LeanRecord | None = None
+    #: Elements whose expected value is finite in the output's dtype; None in older evidence.
+    finite: int | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from tokitai_cli.core.errors import (
 )
 from tokitai_cli.core.fills import fills_of
 from tokitai_cli.core.model.case import BufferPlan, Case, GuardDamage, InputDamage, Role, RunResult
+from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.wording import visible
 from tokitai_cli.core.process import Captured, Child, signal_name
@@ -95,6 +96,12 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def _schedules(self) -> bool:
+        """Whether the orders that were asked for are obeyed: a GPU chooses its own."""
+        traits = TRAITS.get(self.hello.device)
+        return traits is not None and traits.schedules
 
     @property
     def hello(self) -> Hello:
@@ -180,7 +187,7 @@ class Server:
             inputs_changed=_changed(layout, answer),
             log=log.text,
             log_bytes=log.total_bytes,
-            schedules=frames.schedule_names(seeds),
+            schedules=frames.schedule_names(seeds) if self._schedules else (),
             kept=self._memory.kept(layout),
         )
 
