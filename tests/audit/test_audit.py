@@ -30,12 +30,14 @@ from tokitai_cli.audit.checking import check
 from tokitai_cli.audit.joined_claims import claims
 from tokitai_cli.audit.keys import private as private_key
 from tokitai_cli.audit.recheck import recheck
+from tokitai_cli.audit.reproduce import reproduce
 from tokitai_cli.audit.run_diff import diff
 from tokitai_cli.audit.signature import attest
 from tokitai_cli.audit.unpack import unpack
 from tokitai_cli.cli.app import run
 from tokitai_cli.core.errors import EvidenceError, TokitaiError, UsageError
 from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.core.model.events import silent
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence.encoding import sealed, tree_digest
@@ -588,6 +590,52 @@ def test_the_same_cases_run_again(real: Path, tmp_path: Path) -> None:
     assert run(["reproduce", str(changed(real, tmp_path, other)), str(SPEC), *words]) == 1
     assert run(["reproduce", str(real), "softmax", *words]) == 2
     assert run(["reproduce", str(real), *words]) == 2
+
+
+def test_the_file_alone_is_run_again_where_that_is_asked_for(
+    real: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "alone" / real.name
+    path.parent.mkdir()
+    path.write_bytes(real.read_bytes())
+    assert run(["reproduce", str(path), "-q"]) == 2  # nothing of a file is run by itself
+    assert "--run-authors-code" in capsys.readouterr().err
+    assert run(["reproduce", str(path), "--run-authors-code", "-q"]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1 case came out the same; bits equal in 1" in said
+    assert "here: cpu (host-simt), " in said
+    made = json.loads((tmp_path / "reports/dropped-term-reproduced.json").read_text("utf-8"))
+    assert made["rerun"] == ("tokitai reproduce dropped-term.json --run-authors-code --device cpu")
+
+    def without_text(tree: Tree) -> None:
+        next(iter(tree["specs"].values()))["text"] = None
+
+    gone = changed(real, tmp_path, without_text)
+    assert run(["reproduce", str(gone), "--run-authors-code", "-q"]) == 2
+
+
+def test_another_device_confirms_its_own_verdicts_alone(many: Path, tmp_path: Path) -> None:
+    """Evidence that names a GPU, run again on the cpu device: told, with an exit code of its own."""
+    tree = _as_amd_gpu(json.loads(many.read_text("utf-8")))
+    tree["digest"] = tree_digest(tree)
+    path = tmp_path / "gpu.json"
+    path.write_text(json.dumps(tree), "utf-8")
+    given: dict[str, Any] = {"device": "cpu", "out": str(tmp_path / "out")}
+    answer, _ = reproduce(str(path), "layernorm", silent, given)
+    assert answer.fine, answer.remarks
+    assert answer.exit_code == 9
+    assert answer.text == (
+        "4 of 4 cases have the same verdict and inputs on cpu; this does not confirm rocm; "
+        "bits equal in 4"
+    )
+    for case in tree["cases"]:
+        case["inputs"][0]["sha256"] = "0" * 64
+    tree["digest"] = tree_digest(tree)
+    path.write_text(json.dumps(tree), "utf-8")
+    answer, _ = reproduce(str(path), "layernorm", silent, given)
+    assert answer.exit_code == 1
+    assert answer.text.startswith("0 of 4 cases have")
 
 
 def test_a_recorded_command_or_flag_is_never_run(real: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -107,6 +108,42 @@ def test_files_that_a_source_asks_for_are_read_within_limits(new_path: Path) -> 
     assert verdict(path) == (Verdict.VERIFIED, False)
     assert verdict(path) == (Verdict.VERIFIED, True)
     (path.parent / "none.h").touch()
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+@pytest.mark.parametrize(
+    ("ask", "flags", "cached"),
+    [
+        ('#define HAS(x) __has_include(x)\n#if HAS("tune.h")', "[]", False),
+        ("#if HAS(tune.h)", "['-DHAS(x)=__has_include(<x>)', -I.]", False),
+        ("#if HAS", "['-DHAS=__has_include(<tune.h>)', -I.]", True),
+    ],
+)
+def test_files_that_a_macro_asks_for_are_asked_for_anew(
+    new_path: Path, ask: str, flags: str, cached: bool
+) -> None:
+    """Whether the file is there decides, and no list of what was read can name it."""
+    head = f"{ask}\n#define SIGN -\n#else\n#define SIGN +\n#endif\n"
+    path = spec_with(new_path / "mine", flags, "a[i] SIGN b[i]", head)
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    assert verdict(path) == (Verdict.VERIFIED, cached)
+    (path.parent / "tune.h").touch()
+    assert verdict(path) == (Verdict.REFUTED, False)
+
+
+def test_headers_behind_the_systems_are_the_users_own(new_path: Path) -> None:
+    header = new_path / "h" / "op.h"
+    header.parent.mkdir()
+    header.write_text("#define SIGN +\n")
+    os.utime(header, (1700000000, 1700000000))
+    head = "#include <op.h>\n"
+    path = spec_with(new_path / "mine", "[-idirafter../h]", "a[i] SIGN b[i]", head)
+    assert verdict(path) == (Verdict.VERIFIED, False)
+    found = run(path, path.parent / "out", shapes={"n": 100})
+    (build,) = found.builds.values()
+    assert list(build.header_texts.values()) == ["#define SIGN +\n"], build.headers
+    header.write_text("#define SIGN -\n")  # of the same size and time
+    os.utime(header, (1700000000, 1700000000))
     assert verdict(path) == (Verdict.REFUTED, False)
 
 

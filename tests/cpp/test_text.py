@@ -80,6 +80,27 @@ def test_names_in_quotes_are_told_in_their_order() -> None:
     assert source_text.probed(text) == {"b.h", "c.h"}
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "unseen"),
+    [
+        (b'__has_include /* a */ ("x.h")', {"x.h"}, False),
+        (b"__has_include \\\n(<x.h>)", {"x.h"}, False),
+        (b'__has_inc\\\r\nlude("x.h")', {"x.h"}, False),
+        (b'#ifdef __has_include\n#if __has_include("x.h")', {"x.h"}, False),
+        (b'#if defined(__has_include) && __has_include("x.h")', {"x.h"}, False),
+        (b"#if __has_builtin(x) || __has_cpp_attribute(y) || __has_feature(z)", set(), False),
+        (b"#define HAS(x) __has_include(x)", set(), True),
+        (b"#define HAS(x) __has_include(<x>)", {"x"}, True),
+        (b"#if __has_include(NAME)", set(), True),
+        (b"#define JOIN __has_ ## include", set(), True),
+        (b'#if __has_include("x.h") || __has_embed(NAME)', {"x.h"}, True),
+    ],
+)
+def test_files_that_a_text_asks_for(text: bytes, names: set[str], unseen: bool) -> None:
+    assert source_text.probed(text) == names
+    assert source_text.probes_unseen(text) == unseen
+
+
 def test_only_files_of_some_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_bytes(b"int a;")
     os.mkfifo(tmp_path / "pipe.h")

@@ -13,7 +13,7 @@ from tokitai_cli.build.cache_store import Location
 from tokitai_cli.build.inputs import Digests, Manifest
 from tokitai_cli.core import process
 from tokitai_cli.core.model.evidence import BuildRecord
-from tokitai_cli.core.storage import data_sha256, encode, file_sha256, write
+from tokitai_cli.core.storage import data_sha256, encode, file_sha256, read_plain, write
 
 ARTIFACT = "child"
 HARNESS = "harness.cpp"
@@ -66,7 +66,7 @@ def read_entry(store: Location, key: str) -> Found:
     """Read and check one entry; raises DamagedError, OSError or msgspec.DecodeError."""
     folder = store.part("artifacts") / key
     try:
-        entry = msgspec.json.decode((folder / _RECORD).read_bytes(), type=Entry)
+        entry = msgspec.json.decode(read_plain(folder / _RECORD), type=Entry)
         path = folder / ARTIFACT
         if entry.key != key or entry != entry.sealed():
             raise DamagedError("its record was changed")
@@ -109,12 +109,12 @@ def publish(
 def manifest(store: Location, first_key: str, key: str) -> Manifest:
     """What a published artifact was built from. Raises OSError or msgspec.DecodeError."""
     path = store.part("manifests") / first_key / f"{key}.json"
-    return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    return msgspec.json.decode(read_plain(path), type=Manifest)
 
 
 def artifact_key(first_key: str, used: Manifest) -> str:
     """Key of an artifact: everything of the first key, and every header."""
-    return data_sha256([first_key, used.headers])
+    return data_sha256([first_key, used.headers, *filter(None, [used.made])])
 
 
 def throw_away(store: Location, key: str) -> None:

@@ -20,6 +20,8 @@ from tokitai_cli.cpp.source.source_files import SYSTEM
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.extract import Taken
 
+# Ends of names of what a build makes: executables, objects, assembler's text.
+_MADE = ("", ".o", ".s", ".co")
 _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 
 
@@ -51,15 +53,19 @@ def shadows(headers: Iterable[Path], folders: Sequence[Path]) -> list[str]:
     return sorted(found)
 
 
-def probed(files: Iterable[Path], folders: Sequence[Path]) -> tuple[set[str], set[str]]:
+def probed(
+    files: Iterable[Path], folders: Sequence[Path], macros: bytes = b""
+) -> tuple[set[str], set[str]]:
     """Files that `files` ask for by `__has_include`: those that are there, those that are not.
 
-    No depfile names them where they are not included, yet they decide what is compiled.
+    No depfile names them where they are not included, yet they decide what is compiled. macros: of the
+    command, which any of the files may use.
     """
     present: set[str] = set()
     absent: set[str] = set()
+    by_macro = source_text.probed(macros)
     for file in files:
-        for name in source_text.probed(source_text.read(file) or b""):
+        for name in source_text.probed(source_text.read(file) or b"") | by_macro:
             for folder in (file.parent, *folders):
                 place = folder / name
                 (present if place.exists() else absent).add(str(place))
@@ -103,9 +109,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: State of folders whose sources were looked through for functions that the kernels' own source
     #: lacks.
     beside: dict[str, str] = {}
+    #: Digest of what was made, where a file may ask which others are there without saying their names:
+    #: nothing tells then whether the artifact still fits, and it is built again. Else empty.
+    made: str = ""
 
     def holds(self, digests: Digests) -> bool:
         """Whether every header is as it was and nothing shadows one."""
+        if self.made:
+            return False
         stamps = self.stamps
         for path, want in self.headers.items():
             known = stamps.get(path)
@@ -133,6 +144,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             absent=sorted({*self.absent, *other.absent}),
             stamps={**self.stamps, **other.stamps},
             beside={**self.beside, **other.beside},
+            made=self.made + other.made,
         )
 
 
@@ -171,7 +183,11 @@ def manifest_of(
     ours = [path for path in (source, *read) if path not in foreign and not is_machine_code(path)]
     if not any("--MD" in word for word in command):
         _refuse_assembled(ours)
-    present, absent = probed(ours, includes)
+    macros = " ".join(word for word in command if word.startswith("-D")).encode()
+    present, absent = probed(ours, includes, macros)
+    late = flags.last_folders(command)
+    behind = [path for path in read if any(path.is_relative_to(one) for one in late)]
+    absent |= set(shadows(behind, [*(one for one in includes if one not in late), *SYSTEM, *late]))
     absent |= {str(one / name) for one in libraries for name in wanted if not (one / name).exists()}
     for name in taken.optional if taken else ():
         places = (one / name for one in (*includes, *SYSTEM))
@@ -183,7 +199,21 @@ def manifest_of(
         absent=sorted({*shadows(read, includes), *absent}),
         stamps={str(path): stamp(str(path)) for path in foreign},
         beside={str(one): _state(str(one), digests) for one in (taken.beside if taken else ())},
+        made=_digest_of_made(folder) if _asks_unseen(ours, macros) else "",
     )
+
+
+def _asks_unseen(files: Iterable[Path], macros: bytes) -> bool:
+    """Whether files, or macros of a command, ask which files are there without saying their names."""
+    return any(
+        map(source_text.probes_unseen, (macros, *(source_text.read(one) or b"" for one in files)))
+    )
+
+
+def _digest_of_made(folder: Path) -> str:
+    """Digest of what the commands of a build left in its folder."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in _MADE)
+    return sha256("\n".join(file_sha256(path) for path in files).encode())
 
 
 def _refuse_assembled(files: Iterable[Path]) -> None:

@@ -32,6 +32,7 @@ _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "serv
 _PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
 _UNSEEN_COPIES = "not judged: whether vectors copied as a whole are aligned, since a union has some"
 _TRIVIAL = re.compile("deleted|trivial")
+_ASKS = "built anew in every run: a macro asks by __has_include which files are there"
 _OTHER_BRANCH = "not judged: lines that AMD's compiler takes and the host cannot build"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
 _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
@@ -129,7 +130,7 @@ def make(job: Job, folder: Path) -> Made:
     for name in (*depfiles, *staged, _OBJECT, _SERVER):
         (folder / name).unlink(missing_ok=True)
     whole = manifest if server is None else manifest.merged(server)
-    notes = [note] if note else []
+    notes = [*filter(None, [note, _ASKS if whole.made else ""])]
     return Made(
         commands,
         printed,

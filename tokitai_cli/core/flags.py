@@ -18,6 +18,7 @@ MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserv
 _FORM = r"-[^\s{}]+"
 _MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")
+_LAST = "-idirafter"  # behind the system's
 _WITH_PATH = r"(?P<option>-include|-I|-isystem|-iquote|-idirafter|-L)(?P<path>[^=-].*)"
 # -f flags by which a compiler reads or writes a further file, or loads code of others.
 _FILES = (
@@ -79,10 +80,19 @@ def resolved(flags: Iterable[str], folder: Path) -> tuple[str, ...]:
 
 def include_folders(command: Sequence[str]) -> list[Path]:
     """Folders of a compiler's command that an #include is looked for in, in its order."""
+    return [*_folders(command, _INCLUDE), *last_folders(command)]
+
+
+def last_folders(command: Sequence[str]) -> list[Path]:
+    """Of these, those that are looked into behind the system's own."""
+    return _folders(command, (_LAST,))
+
+
+def _folders(command: Sequence[str], options: Sequence[str]) -> list[Path]:
     folders: list[Path] = []
     words = iter(command)
     for word in words:
-        option = next((one for one in _INCLUDE if word.startswith(one)), None)
+        option = next((one for one in options if word.startswith(one)), None)
         if option is not None:
             folders.append(Path(word[len(option) :] or next(words, ".")))
     return folders

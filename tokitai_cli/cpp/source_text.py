@@ -31,6 +31,19 @@ _INCLUDED = re.compile(
 )
 _PROBED = re.compile(rb'__has_(?:include(?:_next)?|embed)\s*\(\s*(["<])([^">\n]+)[">]')
 
+# What is, or may become, one of those words; those that ask for no file left out.
+_PROBES = re.compile(
+    rb"__has_(?!\w*(?:attribute|builtin|feature|extension|keyword|warning|constexpr_builtin)\b)"
+)
+# Within a macro with parameters, which may be the name.
+_OF_MACRO = re.compile(rb"(?:#[ \t]*define[ \t]+|-D)\w+\([^\n]*__has_(?:include|embed)")
+# Whether the compiler has such a word at all.
+_KNOWN = re.compile(
+    rb"(?:\bdefined\s*\(?\s*|#[ \t]*ifn?def[ \t]+)__has_(?:include(?:_next)?|embed)\b"
+)
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+
 _ASSEMBLED = re.compile(rb'\.incbin\b|["\s]\.include\b')
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -82,8 +95,20 @@ def quoted(data: bytes) -> list[str]:
 
 
 def probed(data: bytes) -> set[str]:
-    """Names of files that the text asks for by `__has_include` and its like."""
-    return {os.fsdecode(match[2]) for match in _PROBED.finditer(data)}
+    """Names of files that the text asks for by `__has_include` and its like, where it says them."""
+    return {os.fsdecode(match[2]) for match in _PROBED.finditer(spliced(data))}
+
+
+def probes_unseen(data: bytes) -> bool:
+    """Whether the text may ask for files whose names it does not say: by macros, or by tokens joined."""
+    text = _KNOWN.sub(b" ", spliced(data))
+    of_macros = _OF_MACRO.search(text) is not None
+    return of_macros or len(_PROBES.findall(text)) > len(_PROBED.findall(text))
+
+
+def spliced(data: bytes) -> bytes:
+    """Text as the preprocessor sees it: lines joined, and comments within them blank."""
+    return _COMMENT.sub(b" ", _SPLICE.sub(b"", data))
 
 
 def assembled_line(data: bytes) -> int:

@@ -20,7 +20,7 @@ _Found = TypeVar("_Found", Evidence, BatchIndex)
 _ROOTS = ("/home/", "/Users/")
 # Behind a flag such as -I, or where a path begins.
 _BEGINS = r"(?:(?<=-[IL])|(?<![\w.~-]))"
-_ENDS = r"(?=[/\s'\":,;)]|$)"
+_ENDS = r"(?=[/\s'\":,;)=]|$)"
 # Texts of the user's own files, whose digests stand beside them: only their names change.
 _VERBATIM = ("specs", "sources", "header_texts")
 _ABSOLUTE = re.compile(r'"rerun":"(?:[^"\\]|\\.)*[ \']/')

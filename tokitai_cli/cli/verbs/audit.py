@@ -114,14 +114,15 @@ def reproduce(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _reproduce(file: str, op: str, **given: Any) -> int:
-    """Run the cases of evidence again here, on a local spec of the same digest; say what differs."""
+    """Run the cases of evidence again here, on a spec of the same digest; say what differs."""
     from tokitai_cli.audit.reproduce import reproduce
     from tokitai_cli.cli import terminal
 
     given, front = typer_options.split("reproduce", given)
     collect_garbage()
     with terminal.Progress(quiet=front["quiet"]) as progress:
-        answer, outcome = reproduce(file, op or None, progress, given)
+        authors = front["run_authors_code"]
+        answer, outcome = reproduce(file, op or None, progress, given, authors_code=authors)
     terminal.show_answer(answer, outcome.files)
     if outcome.ended_by is not None:
         raise outcome.ended_by

@@ -27,12 +27,14 @@ class Answer(msgspec.Struct, frozen=True):
 
     #: In one line.
     text: str
-    #: Exit code 0, else 1.
+    #: Exit code `code`, else 1.
     fine: bool
     remarks: list[Remark] = []
     grids: list[Grid] = []
+    #: Exit code where all is well; another than 0 says that it is well of less than was meant.
+    code: int = 0
 
     @property
     def exit_code(self) -> int:
-        """0 where all is well, 1 where it is not."""
-        return 0 if self.fine else 1
+        """`code` where all is well, 1 where it is not."""
+        return self.code if self.fine else 1

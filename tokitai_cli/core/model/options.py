@@ -267,6 +267,12 @@ TABLE: tuple[Option, ...] = (
     _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
     _flag("json", "Print the evidence JSON on stdout.", verbs=_SINGLE_RUN, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
+    _flag(
+        "run_authors_code",
+        "Run the spec, kernel and oracle that the file holds, with your rights.",
+        verbs=("reproduce",),
+        front=True,
+    ),
     _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
     _flag("save_all_arrays", "Keep them of every case, for `recheck`.", verbs=_ANY),
     _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
