@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from tokitai_cli import judge
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
@@ -71,8 +69,9 @@ def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
         return
     for name, share in _open_shares(case, ready):
         if share > NON_FINITE:
-            said = f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be, on the profile "
-            yield Advice(f"{said}{case.profile}, whose inputs are finite: draw them otherwise")
+            said = f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be,"
+            where = f"on the profile {case.profile}, whose inputs are finite"
+            yield Advice(f"{said} {where}: draw them otherwise")
 
 
 def _open_shares(case: Case, ready: Prepared) -> Iterator[tuple[str, float]]:
