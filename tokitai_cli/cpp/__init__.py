@@ -1,1 +1,1 @@
-"""What is read of C++: kernels of a source, what they reach, how they use their arrays."""
+"""Programs in C++ for GPUs as a compiler's front end reads them: preprocessed, parsed, modelled."""

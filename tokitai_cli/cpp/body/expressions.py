@@ -1,0 +1,445 @@
+"""Values of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from tree_sitter import Node
+
+from tokitai_cli.cpp.body.outer import outer_place, outer_value
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient, remainder, variable
+from tokitai_cli.cpp.body.values import (
+    Cell,
+    Closure,
+    Condition,
+    Function,
+    Guard,
+    Pointer,
+    Record,
+    Value,
+    lanes,
+)
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved, size_of
+from tokitai_cli.cpp.tree import child, first, name_of, named, text_of
+
+_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+_LARGEST_SHIFT = 62
+_MOST_DIGITS = 40
+_MAY_BE_ELEMENTS = frozenset(
+    {"identifier", "subscript_expression", "pointer_expression", "field_expression"}
+    | {"parenthesized_expression"}
+)
+_SHOWN = 60  # letters of an expression that is named after itself
+
+
+def read_other(walk: Walk, node: Node) -> Value:
+    """An expression that nothing is known of: what stands in it may go anywhere."""
+    for one in named(node):
+        if one.type.endswith(("expression", "identifier", "literal", "list")):
+            walk.escape(walk.evaluate(one), node.type)
+    return _itself(walk, node)
+
+
+def _itself(walk: Walk, node: Node) -> Value:
+    short = node.end_byte - node.start_byte < _SHOWN
+    return variable(text_of(node)) if short else walk.fresh("?")
+
+
+def _inner(walk: Walk, node: Node) -> Value:
+    inner = named(node)
+    return walk.evaluate(inner[0]) if inner else None
+
+
+def _number(walk: Walk, node: Node) -> Value:
+    text = text_of(node).replace("'", "")
+    text = text.rstrip("uUlL") if text[:2] in {"0x", "0X"} else text.rstrip("uUlLzZ")
+    if len(text) > _MOST_DIGITS:
+        return walk.fresh("number")
+    if len(text) > 1 and text[0] == "0" and text.isdigit():
+        text = f"0o{text[1:]}"
+    try:
+        return constant(int(text, 0))
+    except ValueError:
+        return variable(text)
+
+
+def _truth(walk: Walk, node: Node) -> Value:
+    del walk
+    return constant(int(node.type == "true"))
+
+
+def _name(walk: Walk, node: Node) -> Value:
+    name = text_of(node)
+    place = walk.find(name) or outer_place(walk, name)
+    return walk.load(place, node) if place is not None else outer_value(walk, name)
+
+
+def _qualified(walk: Walk, node: Node) -> Value:
+    name = name_of(node)
+    if name.arguments is not None:
+        return Function(name.last, name.arguments)
+    place = outer_place(walk, name.last)
+    if place is not None:
+        return walk.load(place, node)
+    known = name.last in walk.program.by_name
+    return outer_value(walk, name.last) if known else _itself(walk, node)
+
+
+def _this(walk: Walk, node: Node) -> Value:
+    del node
+    place = walk.find("*this")
+    return walk.load(place) if place is not None else None
+
+
+def _loaded(walk: Walk, node: Node) -> Value:
+    if node.type == "subscript_expression" and (array := child(node, "argument")) is not None:
+        whole = walk.evaluate(array) if array.type in {"identifier", "field_expression"} else None
+        if isinstance(whole, Record) and whole.type in walk.program.structs:
+            told = walk.call(node, "operator[]")
+            return told.value if told.place is None else walk.load(told.place, node)
+    place = walk.place(node)
+    if place is not None:
+        return walk.load(place, node)
+    if node.type == "field_expression":
+        return walk.member(walk.evaluate(child(node, "argument")), text_of(child(node, "field")))
+    for one in (child(node, "argument"), *named(child(node, "indices"))):
+        walk.evaluate(one)
+    return _itself(walk, node)
+
+
+def _pointer(walk: Walk, node: Node) -> Value:
+    inner = child(node, "argument")
+    if text_of(node)[0] != "&" or inner is None:
+        return _loaded(walk, node)
+    place = walk.place(inner)
+    if isinstance(place, Pointer):
+        return Pointer(place.array, place.offset, place.unit)
+    if place is not None:
+        return place
+    return (
+        walk.evaluate(inner)
+        if inner.type in {"identifier", "qualified_identifier"}
+        else walk.fresh("&")
+    )
+
+
+def _unary(walk: Walk, node: Node) -> Value:
+    value, sign = walk.evaluate(child(node, "argument")), text_of(child(node, "operator"))
+    if sign == "!" and isinstance(value, Condition):
+        return Condition(value.fails, value.holds, f"!({value.text})")
+    if sign == "!" and isinstance(value, Pointer):
+        return Condition((), (), f"!{value.array}")
+    if sign == "-":
+        return -walk.number(value)
+    return value if sign == "+" else walk.named(f"{sign}({walk.number(value)})")
+
+
+def _cast(walk: Walk, node: Node) -> Value:
+    told = walk.type_text(child(node, "type"))
+    return cast(walk, walk.evaluate(child(node, "value")), told)
+
+
+def cast(walk: Walk, value: Value, told: str) -> Value:
+    """A value as another type: a pointer to wider elements takes larger steps."""
+    if not isinstance(value, Pointer):
+        return value
+    if "*" not in told and "&" not in told:
+        walk.escape(value, "is cast to an integer")
+        return value
+    inner = told.partition("(")[0].rstrip("*& ")
+    own = walk.facts.arrays.get(value.array, "")
+    if resolved(walk.program, inner) == own:
+        return Pointer(value.array, value.offset, 1)
+    new, old = size_of(walk.program, inner), size_of(walk.program, own)
+    unit = Fraction(new, old) if new and old else None
+    return Pointer(
+        value.array, value.offset, int(unit) if unit is not None and unit == int(unit) else unit
+    )
+
+
+def _binary(walk: Walk, node: Node) -> Value:
+    sign, left = text_of(child(node, "operator")), walk.evaluate(child(node, "left"))
+    mark = len(walk.guards)
+    if isinstance(left, Condition) and sign in {"&&", "||"}:
+        walk.guards += left.holds if sign == "&&" else left.fails
+    right = walk.evaluate(child(node, "right"))
+    del walk.guards[mark:]
+    return combined(walk, sign, left, right)
+
+
+def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
+    """Two values and an operator between them."""
+    if sign in {"&&", "||"}:
+        one, two = _condition(walk, left), _condition(walk, right)
+        text = f"({one.text} {sign} {two.text})"
+        if sign == "&&":
+            return Condition(one.holds + two.holds, (), text)
+        return Condition((), one.fails + two.fails, text)
+    if sign in {"+", "-"} and isinstance(left, Pointer) and not isinstance(right, Pointer):
+        steps = walk.number(right)
+        return walk.moved(left, steps if sign == "+" else -steps)
+    if sign == "+" and isinstance(right, Pointer):
+        return walk.moved(right, walk.number(left))
+    if isinstance(left, Pointer) or isinstance(right, Pointer):
+        return _compared_pointers(walk, sign, left, right)
+    return _arithmetic(walk, sign, walk.number(left), walk.number(right))
+
+
+def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Value:
+    same = isinstance(left, Pointer) and isinstance(right, Pointer) and left.array == right.array
+    if sign == "-" and same and isinstance(left, Pointer) and isinstance(right, Pointer):
+        return left.offset - right.offset
+    if sign in _OPPOSITE:
+        return Condition((), (), "?")
+    for one in (left, right):
+        walk.escape(one, f"stands beside {sign}")
+    return walk.fresh("?")
+
+
+def _condition(walk: Walk, value: Value) -> Condition:
+    if isinstance(value, Condition):
+        return value
+    number = walk.number(value)
+    return Condition(
+        (Guard(number, "!=", constant(0)),), (Guard(number, "==", constant(0)),), str(number)
+    )
+
+
+def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
+    if sign in _OPPOSITE:
+        text = f"{left} {sign} {right}"
+        return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)
+    if sign == "+":
+        return walk.number(left + right)
+    if sign == "-":
+        return walk.number(left - right)
+    if sign == "*":
+        small = len(left.terms) * len(right.terms) <= 4 * 64
+        return walk.number(left * right) if small else walk.fresh("product")
+    if sign in {"/", "%"} and right:
+        return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
+    number = right.number
+    if sign in {"<<", ">>"} and number is not None and 0 <= number <= _LARGEST_SHIFT:
+        power = constant(1 << number)
+        return walk.number(left * power if sign == "<<" else quotient(left, power))
+    if sign == "&" and number and number > 0 and (number + 1) & number == 0:
+        return walk.number(remainder(left, constant(number + 1)))
+    return walk.named(f"({left}) {sign} ({right})")
+
+
+def _conditional(walk: Walk, node: Node) -> Value:
+    test = walk.evaluate(child(node, "condition"))
+    mark = len(walk.guards)
+    if isinstance(test, Condition):
+        walk.guards += test.holds
+    yes = walk.evaluate(child(node, "consequence"))
+    del walk.guards[mark:]
+    if isinstance(test, Condition):
+        walk.guards += test.fails
+    no = walk.evaluate(child(node, "alternative"))
+    del walk.guards[mark:]
+    return either(walk, yes, no, test.text if isinstance(test, Condition) else "")
+
+
+def either(walk: Walk, one: Value, other: Value, test: str = "") -> Value:
+    """One of two values, by a condition whose text is `test`."""
+    if one == other:
+        return one
+    if isinstance(one, Pointer) and isinstance(other, Pointer) and one.array == other.array:
+        return Pointer(one.array, walk.fresh("either"), one.unit, one.rows)
+    if isinstance(one, Pointer) or isinstance(other, Pointer):
+        for value in (one, other):
+            walk.escape(value, "is one of two pointers")
+        return None
+    if isinstance(one, Record) and isinstance(other, Record):
+        names = dict.fromkeys([name for name, _ in one.fields + other.fields])
+        both = ((name, walk.member(one, name), walk.member(other, name)) for name in names)
+        if one.path != other.path:
+            walk.escape(one, "is one of two structs")
+            walk.escape(other, "is one of two structs")
+        return Record(
+            one.path, one.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
+        )
+    if test and isinstance(one, Polynomial) and isinstance(other, Polynomial):
+        return walk.named(f"{test} ? {one} : {other}", "either")
+    return walk.fresh("either")
+
+
+def join(walk: Walk, one: Mapping[int, Value], other: Mapping[int, Value], test: str = "") -> None:
+    """What variables hold where two ways meet."""
+    walk.store = {**one, **other}
+    for key, value in one.items():
+        if key in other and other[key] != value:
+            walk.store[key] = either(walk, value, other[key], test)
+
+
+def _assignment(walk: Walk, node: Node) -> Value:
+    left, right = child(node, "left"), child(node, "right")
+    sign = text_of(child(node, "operator")) or "="
+    value = initial(walk, right)
+    place = walk.place(left) if left is not None else None
+    if place is None:
+        walk.escape(value, "is stored where the reader does not follow")
+        for one in named(left):
+            walk.evaluate(one)
+        return value
+    if sign != "=":
+        old = None if isinstance(place, Pointer) else walk.load(place, left)
+        value = combined(walk, sign[:-1], old, value)
+    elif isinstance(place, Pointer):
+        walk.escape(value, "is stored in an array")
+    walk.save(place, value, "write" if sign == "=" else "update", left)
+    return place if isinstance(place, Pointer) else value
+
+
+def _step(walk: Walk, node: Node) -> Value:
+    """`++i` and `i--`."""
+    inner = child(node, "argument")
+    place = walk.place(inner) if inner is not None else None
+    if isinstance(place, Pointer):
+        walk.touch(place, "update", node)
+        return walk.fresh("?")
+    if place is None:
+        return walk.fresh("?")
+    up = constant(1 if "++" in text_of(child(node, "operator")) else -1)
+    old = walk.load(place)
+    new = combined(walk, "+", old, up)
+    walk.save(place, new, "write", node)
+    return new if text_of(node)[0] in "+-" else old
+
+
+def _comma(walk: Walk, node: Node) -> Value:
+    values = [walk.evaluate(one) for one in named(node)]
+    return values[-1] if values else None
+
+
+def _lambda(walk: Walk, node: Node) -> Value:
+    return Closure(node, tuple(dict(scope) for scope in walk.scopes))
+
+
+def _listed(walk: Walk, node: Node) -> Value:
+    return initial(walk, node)
+
+
+def _literal(walk: Walk, node: Node) -> Value:
+    return initial(walk, child(node, "value"), walk.type_text(child(node, "type")))
+
+
+def _sizeof(walk: Walk, node: Node) -> Value:
+    told = walk.type_text(child(node, "type"))
+    if not told and (inner := child(node, "value")) is not None:
+        told = text_of(inner).strip("() ")  # sizeof(T) may be read as sizeof of an expression
+        told = walk.types.get(told, told)
+    size = size_of(walk.program, told) if told else None
+    return constant(size) if size else _itself(walk, node)
+
+
+def _constant(walk: Walk, node: Node) -> Value:
+    return _itself(walk, node)
+
+
+def _call(walk: Walk, node: Node) -> Value:
+    told = walk.call(node)
+    return told.value if told.place is None else walk.load(told.place, node)
+
+
+def initial(walk: Walk, node: Node | None, told: str = "") -> Value:
+    """The value of an initialiser of that type, a list's too."""
+    if node is None or node.type not in {"initializer_list", "argument_list"}:
+        return walk.evaluate(node)
+    parts = named(node)
+    if parts and parts[0].type == "initializer_pair":
+        return _designated(walk, parts, told)
+    if _has_constructor(walk, told):
+        return made(walk, [hand_over(walk, one, "goes to a constructor") for one in parts], told)
+    return made(walk, [initial(walk, one) for one in parts], told)
+
+
+def _has_constructor(walk: Walk, told: str) -> bool:
+    """Whether an object of that type may take references to what it is made of."""
+    kind = resolved(walk.program, told)
+    struct = walk.program.structs.get(kind)
+    if struct is not None:
+        return kind in struct.methods or bool(struct.bases)
+    return bool(kind) and kind not in SIZES and kind not in {"auto", "dim3"} and "*" not in kind
+
+
+def hand_over(walk: Walk, node: Node, why: str) -> Value:
+    """The value of what goes where the walk does not follow, as a copy or as a reference."""
+    if node.type in _MAY_BE_ELEMENTS:
+        place = walk.place(node)
+        if isinstance(place, Pointer) and not place.rows:
+            walk.escape(place, why)
+            return walk.fresh("?")
+        if isinstance(place, Cell) and isinstance(walk.load(place), Pointer):
+            walk.escape(walk.load(place), why)
+    value = walk.evaluate(node)
+    walk.escape(value, why)
+    return value
+
+
+def _designated(walk: Walk, parts: list[Node], told: str) -> Value:
+    pairs = tuple(
+        (text_of(first(one, "field_identifier")), initial(walk, child(one, "value")))
+        for one in parts if one.type == "initializer_pair"
+    )  # fmt: skip
+    return Record("", resolved(walk.program, told), pairs)
+
+
+def made(walk: Walk, values: list[Value], told: str) -> Value:
+    """An object of that type of values between its braces or parentheses."""
+    kind = resolved(walk.program, told)
+    if kind in VECTORS or kind == "dim3":
+        rest = [constant(1)] * (3 - len(values)) if kind == "dim3" else []
+        return Record("", kind, lanes([*values, *rest]))
+    struct = walk.program.structs.get(kind)
+    if struct is not None:
+        own = kind in struct.methods
+        if struct.fields and not own and not struct.bases:
+            return Record(
+                "", kind, tuple(zip((one.name for one in struct.fields), values, strict=False))
+            )
+        for one in values:
+            walk.escape(one, "goes to a constructor")
+        return Record(str(walk.fresh("object")), kind)
+    if len(values) == 1 and (bare(told) in SIZES or not told or told in {"auto", "const auto"}):
+        return values[0]
+    if not values:
+        return constant(0)
+    for one in values:
+        walk.escape(one, "goes to a constructor" if len(values) == 1 else "is one of a list")
+    return values[0] if len(values) == 1 else walk.fresh("list")
+
+
+EXPRESSIONS: Mapping[str, Callable[[Walk, Node], Value]] = {
+    "": read_other,
+    "parenthesized_expression": _inner,
+    "number_literal": _number,
+    "true": _truth,
+    "false": _truth,
+    "identifier": _name,
+    "template_function": _qualified,
+    "qualified_identifier": _qualified,
+    "this": _this,
+    "subscript_expression": _loaded,
+    "field_expression": _loaded,
+    "pointer_expression": _pointer,
+    "unary_expression": _unary,
+    "cast_expression": _cast,
+    "binary_expression": _binary,
+    "conditional_expression": _conditional,
+    "assignment_expression": _assignment,
+    "update_expression": _step,
+    "comma_expression": _comma,
+    "lambda_expression": _lambda,
+    "initializer_list": _listed,
+    "argument_list": _listed,
+    "compound_literal_expression": _literal,
+    "sizeof_expression": _sizeof,
+    "call_expression": _call,
+    **dict.fromkeys(
+        ("char_literal", "string_literal", "null", "nullptr", "concatenated_string"), _constant
+    ),
+}

@@ -1,0 +1,109 @@
+"""Functions that no program defines: what they do with the arrays that are handed to them."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from tokitai_cli.cpp.body.expressions import combined
+from tokitai_cli.cpp.body.polynomial import constant
+from tokitai_cli.cpp.body.values import Record, Value, lanes
+from tokitai_cli.cpp.body.walk import Returned, Walk
+from tokitai_cli.cpp.structs import VECTORS
+
+_READS = frozenset(
+    [
+        "__ldg",
+        "__ldcs",
+        "__ldca",
+        "__ldcg",
+        "__ldcv",
+        "__ldlu",
+        "__builtin_nontemporal_load",
+        "__hip_atomic_load",
+    ]
+)
+_WRITES = frozenset(["__stcs", "__stcg", "__stwb", "__stwt", "__hip_atomic_store"])
+_COPIES = frozenset(["memcpy", "__builtin_memcpy", "__pipeline_memcpy_async", "memmove"])
+_SWAPS = frozenset({"swap"})
+# Functions of C and C++ that take numbers by value, single precision's `f` and long's `l` left out.
+_BY_VALUE = frozenset(
+    """
+    abs fabs sqrt rsqrt cbrt rcbrt exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan
+    sinh cosh tanh asinh acosh atanh atan2 sinpi cospi pow fmod remainder fma fdim fmin fmax min max
+    floor ceil round rint nearbyint trunc lround lrint llround llrint erf erfc erfinv erfcinv erfcx
+    lgamma tgamma j0 j1 jn y0 y1 yn hypot rhypot norm3d normcdf normcdfinv copysign nextafter ldexp
+    scalbn ilogb logb isnan isinf isfinite signbit clamp assert printf umin umax llmin llmax ullmin
+    ullmax llabs labs saturate popcount clz ffs mul24 mulhi forward move as_const
+    """.split()  # noqa: SIM905 - as a list it is three pages
+)
+_FORWARDS = frozenset({"forward", "move", "as_const"})
+
+
+def by_value(name: str) -> bool:
+    """Whether a function takes its arguments by value, so that an element that it gets is only read."""
+    last = name.rpartition("::")[2]
+    if (last.startswith("__") and last not in _COPIES) or last.startswith("make_"):
+        return True
+    return bool({last, last[:-1]} & _BY_VALUE)
+
+
+def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned | None:
+    """What a function of the language or its libraries gives; None for one that is not known."""
+    last = name.rpartition("::")[2]
+    if last in VECTORS or last == "dim3" or last.removeprefix("make_") in VECTORS:
+        values = [walk.evaluate(one) for one in given]
+        rest = [constant(1)] * (3 - len(values)) if last == "dim3" else []
+        return Returned(Record("", last.removeprefix("make_"), lanes([*values, *rest])))
+    if last.startswith(("atomic", "__hip_atomic")) or last in _READS | _WRITES:
+        return Returned(_element(walk, last, given, node))
+    if last in _COPIES and len(given) > 1:
+        for one, kind in zip(given, ("write", "read"), strict=False):
+            _touch(walk, one, kind, node)
+        return Returned(walk.fresh(last))
+    if last in _SWAPS and len(given) == 2:
+        return Returned(_swap(walk, given, node))
+    return _by_value(walk, name, last, given) if by_value(name) else None
+
+
+def _by_value(walk: Walk, name: str, last: str, given: list[Node]) -> Returned:
+    """A function of numbers; a pointer that it is given goes where the walk does not follow."""
+    values = [walk.evaluate(one) for one in given]
+    if last in _FORWARDS and len(values) == 1:
+        return Returned(values[0], walk.place(given[0]))
+    if last in {"__mul24", "__umul24"} and len(values) == 2:
+        return Returned(combined(walk, "*", *values))
+    for value in values:
+        walk.escape(value, f"is handed to {name}")
+    if last in {"min", "max"} and len(values) == 2:
+        told = ", ".join(sorted(str(walk.number(one)) for one in values))
+        return Returned(walk.named(f"{last}({told})", last))
+    return Returned(result_of(walk, name, values))
+
+
+def result_of(walk: Walk, name: str, values: list[Value]) -> Value:
+    """A call's result by its text, a fresh one where that says nothing."""
+    shown = ", ".join(str(one) for one in map(walk.number, values))
+    return walk.named(f"{name}({shown})", name) if "#" not in shown else walk.fresh(name)
+
+
+def _touch(walk: Walk, given: Node, kind: str, node: Node) -> Value:
+    pointer = walk.moved(walk.evaluate(given), constant(0))
+    return walk.touch(pointer, kind, node) if pointer is not None else walk.fresh("?")
+
+
+def _element(walk: Walk, name: str, given: list[Node], node: Node) -> Value:
+    """Atomics, and loads and stores by cache."""
+    for one in given[1:]:
+        walk.escape(walk.evaluate(one), f"is handed to {name}")
+    loads = name in _READS or "load" in name.lower()
+    stores = name in _WRITES or "store" in name.lower()
+    kind = "read" if loads else "write" if stores else "update"
+    return _touch(walk, given[0], kind, node) if given else walk.fresh(name)
+
+
+def _swap(walk: Walk, given: list[Node], node: Node) -> Value:
+    places = [walk.place(one) for one in given]
+    values = [None if one is None else walk.load(one, node) for one in places]
+    for place, value in zip(places, reversed(values), strict=True):
+        walk.save(place, value, "write", node)
+    return None

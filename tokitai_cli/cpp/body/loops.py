@@ -1,0 +1,211 @@
+"""Loops: one dry pass finds what changes by a constant step, all else that changes is unknown.
+
+A variable that steps is `start + step * trip`; the first one that does, the loop's counter, keeps a name
+of its own, and the others are counted by it. Guards do the bounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from tokitai_cli.cpp.body.expressions import join
+from tokitai_cli.cpp.body.polynomial import Polynomial, quotient
+from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.tree import child, declarator_of, named, text_of
+from tokitai_cli.cpp.tree import walk as nodes_of
+
+_CHANGES = {"assignment_expression", "update_expression"}
+
+
+class _Counter(NamedTuple):
+    here: Polynomial
+    start: Polynomial
+    step: Polynomial
+
+
+def loop(walk: Walk, node: Node) -> None:
+    """Read a loop of any kind."""
+    walk.scopes.append({})
+    start = child(node, "initializer")
+    if start is not None and start.type.endswith(("declaration", "statement")):
+        walk.execute(start)
+    elif start is not None:
+        walk.evaluate(start)
+    if node.type == "for_range_loop":
+        _range(walk, node)
+    before = dict(walk.store)
+    names = {place.number: name for scope in walk.scopes for name, place in scope.items()
+             if isinstance(place, Cell)}  # fmt: skip
+    marks, after = _dry(walk, node, before, names)
+    entry, counter = _entry(walk, node, before, marks, after, names)
+    walk.store = {**before, **entry}
+    outer, walk.breaks = walk.breaks, []
+    mark = len(walk.guards)
+    backwards = counter is not None and (counter.step.number or 0) < 0
+    if counter is not None and backwards:
+        walk.guards.append(Guard(counter.here, "<=", counter.start))
+    _once(walk, node)
+    del walk.guards[mark:]
+    breaks, walk.breaks = walk.breaks, outer
+    for key, value in entry.items():
+        kept = not isinstance(value, Polynomial)
+        walk.store[key] = value if kept else walk.fresh(names.get(key, "v"))
+    for end in breaks:
+        join(walk, walk.store, end)
+    walk.scopes.pop()
+
+
+def _range(walk: Walk, node: Node) -> None:
+    """for (auto x : list): the element is unknown, and what is in the list may be written."""
+    whole = child(node, "right")
+    walk.escape(walk.evaluate(whole), "is gone through")
+    walk.declare(text_of(declarator_of(child(node, "declarator")).name), walk.fresh("element"))
+
+
+def _dry(
+    walk: Walk, node: Node, before: dict[int, Value], names: dict[int, str]
+) -> tuple[dict[int, Value], dict[int, Value]]:
+    """Marks for the variables that the loop changes, and what they hold after one pass."""
+    changed = _assigned(walk, node)
+    for _ in range(4):
+        marks = {
+            key: _unknown(walk, names.get(key, "v"), before.get(key)) for key in sorted(changed)
+        }
+        walk.store = {**before, **marks}
+        walk.dry += 1
+        outer, walk.breaks = walk.breaks, []
+        try:
+            _once(walk, node)
+            for end in walk.breaks:
+                join(walk, walk.store, _kept(end, walk.store, changed))
+        finally:
+            walk.dry -= 1
+            walk.breaks = outer
+        put = {**before, **marks}
+        more = {key for key in before if walk.store.get(key) != put.get(key)} - changed
+        if not more:
+            break
+        changed |= more
+    return marks, walk.store
+
+
+def _kept(end: dict[int, Value], other: dict[int, Value], changed: set[int]) -> dict[int, Value]:
+    """What the loop ends with, but for numbers: of these the last pass says how they step."""
+    return {
+        key: value for key, value in end.items()
+        if isinstance(value, Pointer) and key in changed
+        and not (isinstance(old := other.get(key), Pointer) and old.array == value.array)
+    }  # fmt: skip
+
+
+def _assigned(walk: Walk, node: Node) -> set[int]:
+    found: set[int] = set()
+    for one in nodes_of(node):
+        whole = child(one, "left") or child(one, "argument") if one.type in _CHANGES else None
+        while whole is not None and whole.type in {"field_expression", "parenthesized_expression"}:
+            whole = named(whole)[0] if named(whole) else None
+        place = (
+            walk.find(text_of(whole)) if whole is not None and whole.type == "identifier" else None
+        )
+        if isinstance(place, Cell):
+            found.add(place.number)
+    return found
+
+
+def _unknown(walk: Walk, hint: str, old: Value) -> Value:
+    if isinstance(old, Pointer):
+        return Pointer(old.array, walk.fresh(hint), old.unit, old.rows)
+    if isinstance(old, Record):
+        fields = tuple((name, _unknown(walk, name, value)) for name, value in old.fields)
+        return Record(old.path or hint, old.type, fields)
+    return walk.fresh(hint)
+
+
+def _entry(
+    walk: Walk,
+    node: Node,
+    before: dict[int, Value],
+    marks: dict[int, Value],
+    after: dict[int, Value],
+    names: dict[int, str],
+) -> tuple[dict[int, Value], _Counter | None]:
+    """What the changed variables hold when a pass begins."""
+    varying = {name for value in marks.values() for name in _names(value)}
+    condition = child(node, "condition")
+    asked = (
+        {text_of(one) for one in nodes_of(condition) if one.type == "identifier"}
+        if condition
+        else set()
+    )
+    entry: dict[int, Value] = {}
+    counter: _Counter | None = None
+    for key in sorted(marks, key=lambda key: (names.get(key) not in asked, key)):
+        mark, end, start = marks[key], after.get(key), before.get(key)
+        if isinstance(mark, Pointer) and (not isinstance(end, Pointer) or end.array != mark.array):
+            for value in (mark, end, start):
+                walk.escape(value, "changes its array in a loop")
+            entry[key] = None
+            continue
+        step = _step(mark, end, varying)
+        if step is None:
+            entry[key] = mark
+        elif counter is None and isinstance(start, Polynomial) and isinstance(mark, Polynomial):
+            counter = _Counter(mark, start, step)
+            entry[key] = mark
+        else:
+            entry[key] = _counted(walk, start, step, counter) or mark
+    return entry, counter
+
+
+def _names(value: Value) -> set[str]:
+    if isinstance(value, Pointer):
+        return value.offset.names()
+    return value.names() if isinstance(value, Polynomial) else set()
+
+
+def _step(mark: Value, end: Value, varying: set[str]) -> Polynomial | None:
+    """What one pass adds, where that is the same in each."""
+    if isinstance(mark, Pointer) and isinstance(end, Pointer):
+        mark, end = mark.offset, end.offset
+    if not isinstance(mark, Polynomial) or not isinstance(end, Polynomial):
+        return None
+    step = end - mark
+    return step if step and not step.names() & varying else None
+
+
+def _counted(
+    walk: Walk, start: Value, step: Polynomial, counter: _Counter | None
+) -> Polynomial | Pointer | None:
+    trips = walk.fresh("trip")
+    if counter is not None and counter.step:
+        trips = quotient(counter.here - counter.start, counter.step)
+    if isinstance(start, Pointer):
+        return Pointer(start.array, start.offset + step * trips, start.unit, start.rows)
+    return start + step * trips if isinstance(start, Polynomial) else None
+
+
+def _once(walk: Walk, node: Node) -> None:
+    """One pass of the loop."""
+    mark = len(walk.guards)
+    condition = child(node, "condition")
+    if condition is not None and node.type != "do_statement":
+        inner = child(condition, "value") or condition
+        test = walk.evaluate(inner) if inner.type != "declaration" else None
+        if isinstance(test, Condition):
+            walk.guards += test.holds
+    body = child(node, "body")
+    outer, walk.continues = walk.continues, []
+    goes_on = walk.execute(body) if body is not None else True
+    ends, walk.continues = walk.continues, outer
+    if not goes_on and ends:
+        walk.store = ends.pop()
+    for end in ends:
+        join(walk, walk.store, end)
+    del walk.guards[mark:]
+    if (update := child(node, "update")) is not None:
+        walk.evaluate(update)
+    if node.type == "do_statement":
+        walk.evaluate(condition)

@@ -1,0 +1,193 @@
+"""Whole numbers as polynomials over names, so that indices that mean the same are equal.
+
+`3 + w * y` is {(): 3, (w, y): 1}. A floor division is an atom of its own, a `Quotient`, and `a % b` is
+`a - (a / b) * b`: so `(i / w) * w + i % w` is `i` by arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MOST_TERMS = 64  # beyond which a polynomial is of no use to anybody
+
+
+class Quotient:
+    """A floor division of polynomials that does not come out even, as an atom."""
+
+    __slots__ = ("dividend", "divisor", "text")
+
+    def __init__(self, dividend: Polynomial, divisor: Polynomial) -> None:
+        self.dividend, self.divisor = dividend, divisor
+        over = str(divisor)
+        simple = len(divisor.terms) == 1 and "*" not in over and " " not in over
+        self.text = f"({dividend}) / {over if simple else f'({over})'}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quotient) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Atom = str | Quotient
+Monomial = tuple[Atom, ...]
+
+
+class Polynomial:
+    """A sum of products of atoms with whole coefficients; frozen, none of them 0."""
+
+    __slots__ = ("_hash", "_text", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms: dict[Monomial, int] = {key: count for key, count in terms.items() if count}
+        self._hash: int | None = None
+        self._text: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        found = dict(self.terms)
+        for key, count in other.terms.items():
+            found[key] = found.get(key, 0) + count
+        return Polynomial(found)
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial({key: -count for key, count in self.terms.items()})
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + -other
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        found: dict[Monomial, int] = {}
+        for key, count in self.terms.items():
+            for more, times in other.terms.items():
+                joined = tuple(sorted(key + more, key=str))
+                found[joined] = found.get(joined, 0) + count * times
+        return Polynomial(found)
+
+    def atoms(self) -> set[Atom]:
+        """All atoms, those within quotients not."""
+        return {atom for key in self.terms for atom in key}
+
+    def names(self) -> set[str]:
+        """All names, those within quotients too."""
+        found: set[str] = set()
+        for atom in self.atoms():
+            if isinstance(atom, Quotient):
+                found |= atom.dividend.names() | atom.divisor.names()
+            else:
+                found.add(atom)
+        return found
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is; None where it has names."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    def linear(self, atom: Atom) -> tuple[Polynomial, Polynomial] | None:
+        """(a, b) of `a * atom + b`; None where the atom has a higher power."""
+        factor: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        for key, count in self.terms.items():
+            if atom not in key:
+                rest[key] = count
+                continue
+            left = list(key)
+            left.remove(atom)
+            if atom in left:
+                return None
+            factor[tuple(left)] = count
+        return Polynomial(factor), Polynomial(rest)
+
+    def over(self, divisor: Polynomial) -> Polynomial | None:
+        """The exact quotient; None where the division does not come out even."""
+        if len(divisor.terms) != 1:
+            return self._over_sum(divisor)
+        ((atoms, number),) = divisor.terms.items()
+        found: dict[Monomial, int] = {}
+        for key, count in self.terms.items():
+            left = list(key)
+            for atom in atoms:
+                if atom not in left:
+                    return None
+                left.remove(atom)
+            if count % number:
+                return None
+            found[tuple(left)] = count // number
+        return Polynomial(found)
+
+    def _over_sum(self, divisor: Polynomial) -> Polynomial | None:
+        if self == divisor:
+            return constant(1)
+        rest, found = self, constant(0)
+        leading = _leading(divisor)
+        for _ in range(6 if divisor else 0):
+            if not rest:
+                return found
+            step = _leading(rest).over(leading)
+            if step is None:
+                return None
+            found, rest = found + step, rest - step * divisor
+        return None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            out = ""
+            for key, count in sorted(self.terms.items(), key=_order):
+                number = [str(abs(count))] if abs(count) != 1 or not key else []
+                term = "*".join([*number, *map(str, key)])
+                sign = " - " if count < 0 else " + "
+                out += sign + term if out else ("-" if count < 0 else "") + term
+            self._text = out or "0"
+        return self._text
+
+    __repr__ = __str__
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    return -len(term[0]), [str(atom) for atom in term[0]]
+
+
+def _leading(whole: Polynomial) -> Polynomial:
+    key = max(whole.terms, key=lambda one: (len(one), [str(atom) for atom in one]))
+    return Polynomial({key: whole.terms[key]})
+
+
+def constant(number: int) -> Polynomial:
+    """A number."""
+    return Polynomial({(): number})
+
+
+def variable(name: str) -> Polynomial:
+    """A name."""
+    return Polynomial({(name,): 1})
+
+
+def quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+    """`dividend / divisor`, rounded down: exact, a number, or an atom. The divisor is not 0."""
+    exact = dividend.over(divisor)
+    if exact is not None:
+        return exact
+    above, below = dividend.number, divisor.number
+    if above is not None and below:
+        return constant(above // below)
+    return Polynomial({(Quotient(dividend, divisor),): 1})
+
+
+def remainder(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+    """`dividend % divisor` by the quotient."""
+    return dividend - quotient(dividend, divisor) * divisor

@@ -1,0 +1,278 @@
+"""The state of a walk over a function's body: scopes, values of variables, guards, and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+from tree_sitter import Node
+
+from tokitai_cli.cpp.body.polynomial import MOST_TERMS, Polynomial, constant, variable
+from tokitai_cli.cpp.body.values import (
+    Access,
+    Cell,
+    Condition,
+    Facts,
+    Guard,
+    Place,
+    Pointer,
+    Record,
+    Value,
+    fields_of,
+)
+from tokitai_cli.cpp.declarations import Declaration, Parameter
+from tokitai_cli.cpp.program import Program
+from tokitai_cli.cpp.structs import VECTORS, layout, resolved
+from tokitai_cli.cpp.tree import parsed_expression, text_of
+
+BUDGET = 120_000  # nodes that are evaluated of one function
+_LONGEST = 160  # letters of a name that stands for an expression
+
+
+class BudgetError(Exception):
+    """A body that takes too long to read."""
+
+
+class Returned(msgspec.Struct):
+    """What a call gives: a value, and the place behind a reference."""
+
+    value: Value = None
+    place: Place | None = None
+    #: What variables hold there.
+    store: Mapping[int, Value] = {}
+
+
+class Readers(NamedTuple):
+    """What reads nodes, by their types ("" for all others); they call each other through the walk."""
+
+    expressions: Mapping[str, Callable[[Walk, Node], Value]]
+    #: Each says whether control goes on behind the statement.
+    statements: Mapping[str, Callable[[Walk, Node], bool]]
+    place: Callable[[Walk, Node], Place | None]
+    #: The last argument is the name of the operator where a class's own is called.
+    call: Callable[[Walk, Node, str], Returned]
+
+
+class Walk:
+    """A walk over one function.
+
+    scopes: places of names, the innermost last.
+    store: what cells hold. guards: comparisons that hold here. dry: how many loops are only tried.
+    returns: what the function in hand has returned; None in the function that the walk is of.
+    by_reference: whether it returns a reference. breaks, continues: what variables hold where
+    the loop in hand is left, and where its next pass begins.
+    types: what names of templates' parameters stand for.
+    """
+
+    def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
+        self.program, self._readers = program, readers
+        self.facts = Facts([], {}, [], {}, frozenset())
+        self.scopes: list[dict[str, Place]] = [{}]
+        self.store: dict[int, Value] = {}
+        self.guards: list[Guard] = []
+        self.dry = 0
+        self.calls: list[tuple[int, int]] = []
+        self.returns: list[Returned] | None = None
+        self.by_reference = False
+        self.breaks: list[dict[int, Value]] = []
+        self.continues: list[dict[int, Value]] = []
+        self.types: dict[str, str] = {}
+        self.constants: dict[str, Value] = {}
+        self.globals: dict[str, Place] = {}
+        self._fresh = 0
+        self._budget = budget
+
+    # Reading nodes
+
+    def evaluate(self, node: Node | None) -> Value:
+        """The value of an expression."""
+        self._budget -= 1
+        if self._budget < 0:
+            raise BudgetError
+        if node is None:
+            return None
+        table = self._readers.expressions
+        return (table.get(node.type) or table[""])(self, node)
+
+    def execute(self, node: Node) -> bool:
+        """Read a statement; whether control goes on behind it."""
+        table = self._readers.statements
+        return (table.get(node.type) or table[""])(self, node)
+
+    def place(self, node: Node) -> Place | None:
+        """The variable or element that an expression names; None where it names none that is known."""
+        return self._readers.place(self, node)
+
+    def call(self, node: Node, operator: str = "") -> Returned:
+        """What a call gives."""
+        return self._readers.call(self, node, operator)
+
+    # Names
+
+    def fresh(self, hint: str) -> Polynomial:
+        """A number that nothing is known of."""
+        self._fresh += 1
+        return variable(f"{hint}#{self._fresh}")
+
+    def named(self, text: str, hint: str = "?") -> Polynomial:
+        """A number by the text of its expression, a fresh one where that is long."""
+        return variable(text) if len(text) <= _LONGEST else self.fresh(hint)
+
+    def number(self, value: Value) -> Polynomial:
+        """A value as a number."""
+        if isinstance(value, Polynomial):
+            return value if len(value.terms) <= MOST_TERMS else self.fresh("sum")
+        return self.named(value.text) if isinstance(value, Condition) else self.fresh("?")
+
+    def new_cell(self, value: Value) -> Cell:
+        """A variable without a name."""
+        self._fresh += 1
+        self.store[self._fresh] = value
+        return Cell(self._fresh)
+
+    def declare(self, name: str, value: Value) -> None:
+        """A new variable in the innermost scope."""
+        self.scopes[-1][name] = self.new_cell(value)
+
+    def find(self, name: str) -> Place | None:
+        """Where a name is, the innermost first."""
+        found = (scope[name] for scope in reversed(self.scopes) if name in scope)
+        return next(found, None) or self.globals.get(name)
+
+    def add_parameter(self, one: Parameter) -> None:
+        """Declare a parameter of the function that the walk is of."""
+        kind = resolved(self.program, one.type)
+        self.declare(one.name, self.outer(one.name, kind, one))
+
+    def outer(self, name: str, kind: str, one: Parameter) -> Value:
+        """The value of a parameter, or of a variable of the program's, before anything is known."""
+        if one.pointers or one.extents or kind.endswith("*"):
+            self.facts.arrays[name] = kind.rstrip("*").strip()
+            rows = self.row_sizes(one.extents[1:]) if one.extents else ()
+            return Pointer(name, constant(0), 1, rows)
+        if kind in self.program.structs:
+            for path, field in layout(self.program, kind) or ():
+                if field.pointers or field.extents:
+                    self.facts.arrays[f"{name}.{path}"] = resolved(self.program, field.type, kind)
+            return Record(name, kind)
+        return Record(name, kind) if kind in VECTORS else variable(name)
+
+    def row_sizes(self, inner: tuple[str, ...]) -> tuple[Polynomial, ...]:
+        """Elements in one step of each index of an array with these inner extents; none without."""
+        sizes = [constant(1)]
+        for extent in reversed(inner):
+            sizes.insert(0, sizes[0] * self._extent(extent))
+        return tuple(sizes) if inner else ()
+
+    def _extent(self, text: str) -> Polynomial:
+        if text.isdigit():
+            return constant(int(text))
+        node = parsed_expression(text) if text else None
+        return self.number(self.evaluate(node)) if node is not None else self.fresh("extent")
+
+    # Places
+
+    def load(self, place: Place, node: Node | None = None) -> Value:
+        """What stands at a place; of an array's element it is an access."""
+        if isinstance(place, Pointer):
+            if place.rows:  # a row, which is a pointer to its first element
+                return Pointer(place.array, place.offset, place.unit, place.rows[1:])
+            return self.touch(place, "read", node)
+        value = self.store.get(place.number)
+        for name in place.path:
+            value = self.member(value, name)
+        return value
+
+    def member(self, value: Value, name: str) -> Value:
+        """A field of a struct or vector."""
+        if isinstance(value, Record):
+            known = fields_of(value)
+            if name in known:
+                return known[name]
+            path = f"{value.path}.{name}"
+            struct = self.program.structs.get(value.type)
+            every = layout(self.program, value.type) if struct is not None else None
+            mine = next((one for place, one in every or () if place == name), None)
+            if path in self.facts.arrays:
+                rows = self.row_sizes(mine.extents[1:]) if mine and mine.extents else ()
+                return Pointer(path, constant(0), 1, rows)
+            inner = (
+                next((one for one in struct.fields if one.name == name), None) if struct else None
+            )
+            kind = resolved(self.program, inner.type, value.type) if inner is not None else ""
+            if kind in self.program.structs or kind in VECTORS:
+                return Record(path, kind)
+            return self.named(path, name)
+        return self.named(f"{value}.{name}", name) if isinstance(value, Polynomial) else None
+
+    def save(self, place: Place | None, value: Value, kind: str, node: Node | None) -> None:
+        """Put a value at a place; into an array's element it is an access of that kind."""
+        if isinstance(place, Pointer):
+            self.touch(place, kind, node)
+        elif place is not None:
+            self.store[place.number] = self._put(
+                self.store.get(place.number), place.path, value, place.number
+            )
+
+    def _put(self, old: Value, path: tuple[str, ...], value: Value, number: int) -> Value:
+        if not path:
+            return value
+        record = old if isinstance(old, Record) else Record(f"?{number}")
+        inner = self._put(self.member(record, path[0]), path[1:], value, number)
+        rest = tuple(one for one in record.fields if one[0] != path[0])
+        return Record(record.path, record.type, (*rest, (path[0], inner)))
+
+    def touch(self, place: Pointer, kind: str, node: Node | None) -> Value:
+        """Note an access to an array's element; its value is a name for it."""
+        if place.array in self.facts.arrays and not self.dry:
+            origin = self.program.unit.origin(node.start_byte) if node is not None else None
+            file, line = (origin.file, origin.line) if origin is not None else ("", 0)
+            self.facts.accesses.append(
+                Access(place.array, place.offset, kind, tuple(self.guards), file, line, place.unit)
+            )
+        kind_of = self.facts.arrays.get(place.array, "")
+        if kind_of in VECTORS or kind_of in self.program.structs:
+            return Record(f"{place.array}[{place.offset}]"[:_LONGEST], kind_of)
+        return self.named(f"{place.array}[{place.offset}]", place.array)
+
+    def moved(self, value: Value, by: Polynomial) -> Pointer | None:
+        """A pointer so many steps on; None for what is no pointer."""
+        if not isinstance(value, Pointer):
+            return None
+        if value.unit is None or value.unit != int(value.unit):
+            return Pointer(value.array, self.fresh("?"), None)
+        step = value.rows[0] if value.rows else constant(int(value.unit))
+        offset = value.offset + by * step
+        if len(offset.terms) > MOST_TERMS:
+            return Pointer(value.array, self.fresh("sum"), value.unit, value.rows)
+        return Pointer(value.array, offset, value.unit, value.rows)
+
+    def escape(self, value: Value, why: str) -> None:
+        """A value that goes where the walk does not follow: what it leads to may be read or written."""
+        if isinstance(value, Cell):  # what is behind the address may change too
+            inner = self.load(value)
+            self.escape(inner, why)
+            self.save(value, inner if isinstance(inner, Record) else self.fresh("?"), "write", None)
+        if self.dry:
+            return
+        parts = [one for _, one in value.fields] if isinstance(value, Record) else [value]
+        for one in parts:
+            if isinstance(one, Pointer) and one.array in self.facts.arrays:
+                self.facts.escapes.setdefault(one.array, why)
+        if isinstance(value, Record) and value.path:
+            known = fields_of(value)
+            for array in self.facts.arrays:
+                front, _, field = array.partition(".")
+                if front == value.path and field not in known:
+                    self.facts.escapes.setdefault(array, why)
+
+    def bind_function(self, function: Declaration) -> None:
+        """Declare the parameters of the function that the walk is of."""
+        for one in function.parameters:
+            self.add_parameter(one)
+
+    def type_text(self, node: Node | None) -> str:
+        """A type as it is written, arguments of templates put in."""
+        told = text_of(node)
+        return self.types.get(told, told)

@@ -1,0 +1,159 @@
+"""What a program declares: data, as `program.Program` finds it in the tree."""
+
+from __future__ import annotations
+
+import msgspec
+from tree_sitter import Node
+
+from tokitai_cli.cpp.tree import child, declarator_of, first, named, text_of
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a function or template, or a field of a struct."""
+
+    name: str
+    #: As it is written, without pointers, reference and extents; `type` or a type for a template's.
+    type: str
+    pointers: int = 0
+    reference: bool = False
+    #: Extents between brackets as text, the outermost first; "" for `[]`.
+    extents: tuple[str, ...] = ()
+    #: Its default, as text; empty where it has none.
+    default: str = ""
+    const: bool = False
+    #: Whether it stands for any number of parameters.
+    pack: bool = False
+    node: Node | None = None
+
+
+class Declaration(msgspec.Struct):
+    """One declaration of a program at namespace scope."""
+
+    #: kernel, function, prototype, variable, type, forward, enumerator, alias, instance, using.
+    kind: str
+    name: str
+    #: Namespaces that it stands in; "" for one without a name.
+    scope: tuple[str, ...]
+    node: Node
+    #: The node with `template <...>` in front of it.
+    outer: Node
+    template: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    #: Template arguments of explicit instantiations, of a kernel.
+    instances: list[tuple[str, ...]] = []
+
+    @property
+    def body(self) -> Node | None:
+        """The braces of a function."""
+        return child(self.node, "body")
+
+    @property
+    def space(self) -> tuple[str, ...]:
+        """Its namespaces that have a name."""
+        return tuple(one for one in self.scope if one)
+
+    @property
+    def qualified(self) -> str:
+        """Its name with its namespaces."""
+        return "::".join((*self.space, self.name))
+
+
+class Struct(msgspec.Struct):
+    """A class, struct or union with its members."""
+
+    name: str
+    declaration: Declaration
+    bases: tuple[str, ...] = ()
+    fields: list[Parameter] = []
+    aliases: dict[str, str] = {}
+    #: Functions with a body, by name; `operator()`, `operator[]`; constructors under the class's own.
+    methods: dict[str, list[Declaration]] = {}
+
+
+def parameters_of(function: Node) -> tuple[Parameter, ...]:
+    """Parameters of a function's definition or declaration, or of a lambda expression."""
+    declarator = first(child(function, "declarator"), "function_declarator")
+    listed = child(
+        declarator if declarator is not None else child(function, "declarator"), "parameters"
+    )
+    if listed is None and function.type == "lambda_expression":
+        listed = first(child(function, "declarator"), "parameter_list")
+    return listed_parameters(listed)
+
+
+def listed_parameters(listed: Node | None) -> tuple[Parameter, ...]:
+    """Parameters in a pair of parentheses; `(void)` has none."""
+    found = [parameter(one) for one in named(listed) if one.type.endswith("parameter_declaration")]
+    plain = [one for one in found if one.name or one.type != "void" or one.pointers]
+    return tuple(plain)
+
+
+def parameter(node: Node) -> Parameter:
+    """One parameter as its node declares it."""
+    told = declarator_of(child(node, "declarator"))
+    front = text_of(node).partition("*")[0].split()
+    return Parameter(
+        text_of(told.name),
+        text_of(child(node, "type")),
+        told.pointers,
+        told.reference,
+        tuple(text_of(one) for one in told.extents),
+        text_of(child(node, "default_value")),
+        "const" in front,
+        node.type.startswith("variadic"),
+        node,
+    )
+
+
+def template_parameters(template: Node) -> tuple[Parameter, ...]:
+    """Parameters of `template <...>`: `type` is "type" for types, else that of the value."""
+    found = []
+    for one in named(child(template, "parameters")):
+        is_type = (
+            "type_parameter" in one.type or one.type == "template_template_parameter_declaration"
+        )
+        name = child(one, "name") or declarator_of(child(one, "declarator")).name
+        if name is None:
+            last = one.named_children[-1] if one.named_children else None
+            name = (
+                last
+                if last is not None and last.type in {"type_identifier", "identifier"}
+                else None
+            )
+        default = child(one, "default_value") or child(one, "default_type")
+        own = text_of(child(one, "type"))
+        unnamed = name is not None and name == child(one, "type")
+        found.append(
+            Parameter(
+                "" if unnamed else text_of(name),
+                "type" if is_type else own,
+                default=text_of(default),
+                pack="variadic" in one.type,
+                node=one,
+            )
+        )
+    return tuple(found)
+
+
+def returns_reference(function: Node) -> bool:
+    """Whether a function or lambda gives a reference, to which a call can assign."""
+    declarator = child(function, "declarator")
+    while declarator is not None and declarator.type == "pointer_declarator":
+        declarator = child(declarator, "declarator")
+    if declarator is not None and declarator.type == "reference_declarator":
+        return True
+    trailing = first(declarator, "trailing_return_type")
+    told = text_of(trailing) or text_of(child(function, "type"))
+    return told.endswith("&") or told.startswith("decltype(auto)")
+
+
+def marks_of(function: Node) -> frozenset[str]:
+    """Words in front of a function's name: `__global__`, `static`, `inline`."""
+    declarator = child(function, "declarator")
+    end = declarator.start_byte if declarator is not None else function.end_byte
+    front = [one for one in function.children if one.start_byte < end]
+    words = {one.type for one in front}
+    for one in front:
+        if one.type in {"storage_class_specifier", "type_qualifier"}:
+            words |= {inner.type for inner in one.children} | {text_of(one)}
+    return frozenset(words)

@@ -1,0 +1,153 @@
+"""Conditions, includes and definitions by pcpp; what is not there is passed over and named."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pcpp import Action, OutputDirective
+
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.expansion import Expansion
+
+_DEEPEST = 64  # includes within each other
+_FOREIGN = ("hip/",)  # folders of the tool's own headers
+_HAS_INCLUDE = {"__has_include", "__has_include_next"}
+
+
+class Preprocessor(Expansion):
+    """A preprocessor that reads on where a compiler would stop."""
+
+    def __init__(self, folders: Sequence[Path], defines: Mapping[str, str]) -> None:
+        self.files: list[Path] = []
+        self.missing: list[tuple[str, int, str]] = []
+        self.undecided: set[str] = set()
+        self.defined: set[str] = set()
+        self._read: dict[str, str | None] = {}
+        self._values: dict[tuple[str, ...], Any] = {}
+        super().__init__()
+        for folder in folders:
+            self.add_path(str(folder))
+        for name, value in defines.items():
+            self.define(f"{name} {value}")
+        self.defined.clear()
+
+    def tokens(self, source: Path, text: str | None) -> Iterator[Any]:
+        """All tokens of a source, macros put in."""
+        if text is None:
+            text = self._text_of(str(source))
+        self.files.insert(0, source)
+        self.parse((text or "").replace("\ufeff", " ", 1), str(source))
+        while (token := self.token()) is not None:
+            if token.type not in self.t_LINECONT and token.value:
+                yield token
+
+    def _text_of(self, path: str) -> str | None:
+        """A file's text, None for what is no plain file or too large; each is read once."""
+        if path not in self._read:
+            data = source_text.read(path) if len(self._read) < source_text.MAX_FILES else None
+            self._read[path] = None if data is None else data.decode("utf-8", "replace")
+        return self._read[path]
+
+    # What pcpp asks: its names.
+
+    def on_error(self, file: str, line: int, msg: str) -> None:
+        """Note what a compiler would refuse."""
+        self.problems.append((file, line, msg))
+
+    def on_file_open(self, is_system_include: bool, includepath: str) -> io.StringIO:
+        """Open a header; raises OSError where there is none."""
+        text = self._text_of(includepath) if self.include_depth < _DEEPEST else None
+        if text is None:
+            raise OSError(includepath)
+        if Path(includepath) not in self.files:
+            self.files.append(Path(includepath))
+        return io.StringIO(text)
+
+    def on_include_not_found(
+        self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
+    ) -> None:
+        """Pass over a header that is not there."""
+        at = self.lastdirective
+        named = f"<{includepath}>" if is_system_include else f'"{includepath}"'
+        self.missing.append((at.source, at.lineno, named))
+        raise OutputDirective(Action.IgnoreAndRemove)
+
+    def on_unknown_macro_in_defined_expr(self, tok: Any) -> bool:
+        """A name that nobody defines is none."""
+        self.undecided.add(tok.value)
+        return False
+
+    def on_unknown_macro_in_expr(self, ident: str) -> int:
+        """A name that nobody defines is 0, as for a compiler."""
+        self.undecided.add(ident)
+        return 0
+
+    def on_unknown_macro_function_in_expr(self, ident: str) -> Any:
+        """`__has_builtin(x)` and its like are 0."""
+        self.undecided.add(ident)
+        return lambda *_: 0
+
+    def on_directive_unknown(
+        self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
+    ) -> bool:
+        """#error is noted, #pragma and the others are dropped."""
+        if directive.value == "error":
+            told = "".join(token.value for token in toks)
+            self.problems.append((directive.source, directive.lineno, f"#error {told}"))
+        return True
+
+    def on_comment(self, tok: Any) -> bool:
+        """Comments stay: what stands behind a parameter is of use."""
+        return True
+
+    def macro_prescan(self, macro: Any) -> None:
+        """Nothing: the expansion here works on a definition as it is written."""
+
+    def define(self, tokens: Any) -> None:
+        """Define a macro; comments within a definition are no part of it."""
+        if not isinstance(tokens, str):
+            dropped = {*self.t_COMMENT, *self.t_LINECONT}
+            tokens = [token for token in tokens if token.type not in dropped]
+            if tokens and tokens[0].value in self.KEPT:
+                return  # a word of the language: the kernels hang on it
+            if tokens:
+                self.defined.add(tokens[0].value)
+        if tokens:
+            super().define(tokens)
+
+    def undef(self, tokens: Any) -> None:
+        """Forget a macro; one that the program itself decides about is no open question."""
+        if tokens and not isinstance(tokens, str):
+            self.defined.add(tokens[0].value)
+            super().undef(tokens)
+
+    def evalexpr(self, tokens: Any) -> Any:
+        """Value of a condition; `__has_include` is answered by the files."""
+        tokens = self._answered([token for token in tokens if token.type not in self.t_COMMENT])
+        key = tuple(token.value for token in tokens)
+        if key and all(re.fullmatch(r"[\s\d()!&|<>=+*-]*", one) for one in key):
+            if key not in self._values:
+                self._values[key] = super().evalexpr(tokens)
+            return self._values[key]
+        return super().evalexpr(tokens)
+
+    def _answered(self, tokens: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            at += 1
+            if token.value not in _HAS_INCLUDE:
+                found.append(token)
+                continue
+            end = next((i for i in range(at, len(tokens)) if tokens[i].value == ")"), len(tokens))
+            name = "".join(one.value for one in tokens[at:end]).strip(" (")
+            at = end + 1
+            here = [*self.temp_path, *self.path] if name[:1] == '"' else self.path
+            there = any(self._text_of(f"{folder}/{name[1:-1]}") is not None for folder in here)
+            found += self.tokenize("1" if there else "0")
+        return found

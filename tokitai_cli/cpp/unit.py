@@ -1,0 +1,84 @@
+"""A translation unit: what a compiler would read of a source once its preprocessor has run."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tokitai_cli.cpp.preprocessor import Preprocessor
+
+
+class Origin(NamedTuple):
+    """Where a part of a unit was written."""
+
+    file: str
+    line: int
+    #: The outermost macro that made it; empty for text that stands there as it is.
+    macro: str
+
+
+class Unit(msgspec.Struct):
+    """A preprocessed source. Offsets are those of `text` in bytes."""
+
+    text: bytes
+    #: Offsets at which the origin changes, rising.
+    starts: list[int]
+    origins: list[Origin]
+    #: Files that were read, the source first.
+    files: list[Path]
+    #: Includes that lead to no file: file, line, and the name with its quotes or brackets.
+    missing: list[tuple[str, int, str]]
+    #: Names that conditions ask for and that neither the program nor the command line defines.
+    undecided: frozenset[str]
+    #: What a compiler would refuse: file, line, and why.
+    problems: list[tuple[str, int, str]]
+    #: Definitions that stand at the end.
+    macros: frozenset[str]
+
+    def origin(self, offset: int) -> Origin:
+        """Where the byte at `offset` was written."""
+        at = bisect.bisect_right(self.starts, offset) - 1
+        return self.origins[max(at, 0)] if self.origins else Origin("", 0, "")
+
+
+def preprocess(
+    source: Path,
+    folders: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    text: str | None = None,
+) -> Unit:
+    """Preprocess a source.
+
+    folders: of headers, as -I names them. defines: macros of the command line and of the compiler. text:
+    in place of the file's own. A file that cannot be read, and an include that leads nowhere, are passed
+    over and named.
+    """
+    reader = Preprocessor(folders, defines or {})
+    parts, starts, origins = [], list[int](), list[Origin]()
+    size, last = 0, None
+    for token in reader.tokens(source, text):
+        origin = Origin(
+            getattr(token, "source", "") or "", token.lineno, getattr(token, "macro", "")
+        )
+        if origin != last:
+            starts.append(size)
+            origins.append(origin)
+            last = origin
+        data = str(token.value).encode()
+        parts.append(data)
+        size += len(data)
+    undecided = frozenset(reader.undecided - reader.defined)
+    return Unit(
+        b"".join(parts),
+        starts,
+        origins,
+        reader.files,
+        reader.missing,
+        undecided,
+        reader.problems,
+        frozenset(reader.macros),
+    )
