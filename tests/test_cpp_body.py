@@ -75,7 +75,7 @@ UNSURE = {
     ),
     "assembly": ('asm volatile("st.f32 [%0], 0f;" :: "l"(a)); b[0] = 1;', "unknown write"),
     "goto": ("int i = 0; again: a[i] = 1; if (++i < n) goto again;", "unknown unknown"),
-    "an integer of a pointer": ("size_t p = (size_t)a; *(float*)(p + 4) = 1; b[0] = 1;", "unknown write"),
+    "an integer": ("size_t p = (size_t)a; *(float*)(p + 4) = 1; b[0] = 1;", "unknown write"),
     "an address in a struct of a library": ("View<float> v(a, n); b[0] = v[0];", "unknown write"),
     "a pointer that is stored": ("ptrs[0] = a; b[0] = 1;", "unknown write"),
     "a part that cannot be read": ("a[0] = 1; b[0] = 2; $ @ a ; int q = 3;", "unknown unknown"),

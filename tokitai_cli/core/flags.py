@@ -123,6 +123,18 @@ def macros(command: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if re.fullmatch(MACRO, name)))
 
 
+def definitions(command: Iterable[str]) -> dict[str, str]:
+    """Macros that a compiler's command defines, with their values; one without a value is 1."""
+    found: dict[str, str] = {}
+    for word in command:
+        name, mark, value = word[2:].partition("=")
+        if word.startswith("-D"):
+            found[name] = value if mark else "1"
+        elif word.startswith("-U"):
+            found.pop(name, None)
+    return found
+
+
 def of_code(given: Iterable[str]) -> tuple[str, ...]:
     """Flags that decide how code is made: all but macros and what headers and libraries are found by."""
     return tuple(flag for flag in given if not re.match(r"-(?:[DUILl]|i|Wl,)", flag))

@@ -74,10 +74,11 @@ def _field(walk: Walk, node: Node) -> Place | None:
     if any(one.type == "->" for one in node.children):
         place = walk.find("*this") if whole.type == "this" else None
         value = walk.evaluate(whole) if place is None else None
-        if isinstance(value, Cell):
-            place = value
-        if isinstance(place, Cell):
-            return Cell(place.number, (*place.path, name))
-        return value if isinstance(value, Pointer) else None
-    place = walk.place(whole)
-    return Cell(place.number, (*place.path, name)) if isinstance(place, Cell) else place
+        place = value if isinstance(value, Cell | Pointer) else place
+    else:
+        place = walk.place(whole)
+    if isinstance(place, Cell):
+        return Cell(place.number, (*place.path, name))
+    if isinstance(place, Pointer) and not place.rows:
+        return Pointer(place.array, place.offset, place.unit, (), (*place.path, name))
+    return None

@@ -22,6 +22,8 @@ class Pointer(msgspec.Struct, frozen=True):
     unit: int | Fraction | None = 1
     #: Elements in one step of each index to come, where it is to rows; none for a plain pointer.
     rows: tuple[Polynomial, ...] = ()
+    #: Fields within the element, as a place.
+    path: tuple[str, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True):

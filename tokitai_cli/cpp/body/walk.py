@@ -148,15 +148,20 @@ class Walk:
     def outer(self, name: str, kind: str, one: Parameter) -> Value:
         """The value of a parameter, or of a variable of the program's, before anything is known."""
         if one.pointers or one.extents or kind.endswith("*"):
-            self.facts.arrays[name] = kind.rstrip("*").strip()
+            self.facts.arrays[name] = kind = kind.rstrip("*").strip()
+            self._add_fields(name, kind)
             rows = self.row_sizes(one.extents[1:]) if one.extents else ()
             return Pointer(name, constant(0), 1, rows)
         if kind in self.program.structs:
-            for path, field in layout(self.program, kind) or ():
-                if field.pointers or field.extents:
-                    self.facts.arrays[f"{name}.{path}"] = resolved(self.program, field.type, kind)
+            self._add_fields(name, kind)
             return Record(name, kind)
         return Record(name, kind) if kind in VECTORS else variable(name)
+
+    def _add_fields(self, name: str, kind: str) -> None:
+        """Arrays that a struct has, or leads to; those of several structs of an array are one."""
+        for path, field in layout(self.program, kind) or ():
+            if field.pointers or field.extents:
+                self.facts.arrays[f"{name}.{path}"] = resolved(self.program, field.type, kind)
 
     def row_sizes(self, inner: tuple[str, ...]) -> tuple[Polynomial, ...]:
         """Elements in one step of each index of an array with these inner extents; none without."""
@@ -177,8 +182,11 @@ class Walk:
         """What stands at a place; of an array's element it is an access."""
         if isinstance(place, Pointer):
             if place.rows:  # a row, which is a pointer to its first element
-                return Pointer(place.array, place.offset, place.unit, place.rows[1:])
-            return self.touch(place, "read", node)
+                return Pointer(place.array, place.offset, place.unit, place.rows)
+            value = self.touch(place, "read", node)
+            for name in place.path:
+                value = self.member(value, name)
+            return value
         value = self.store.get(place.number)
         for name in place.path:
             value = self.member(value, name)
@@ -191,12 +199,13 @@ class Walk:
             if name in known:
                 return known[name]
             path = f"{value.path}.{name}"
+            array = _array_of(path)
             struct = self.program.structs.get(value.type)
             every = layout(self.program, value.type) if struct is not None else None
             mine = next((one for place, one in every or () if place == name), None)
-            if path in self.facts.arrays:
+            if array in self.facts.arrays:
                 rows = self.row_sizes(mine.extents[1:]) if mine and mine.extents else ()
-                return Pointer(path, constant(0), 1, rows)
+                return Pointer(array, constant(0), 1, rows)
             inner = (
                 next((one for one in struct.fields if one.name == name), None) if struct else None
             )
@@ -259,7 +268,10 @@ class Walk:
         parts = [one for _, one in value.fields] if isinstance(value, Record) else [value]
         for one in parts:
             if isinstance(one, Pointer) and one.array in self.facts.arrays:
-                self.facts.escapes.setdefault(one.array, why)
+                front = f"{one.array}."
+                for array in self.facts.arrays:
+                    if array == one.array or array.startswith(front):
+                        self.facts.escapes.setdefault(array, why)
         if isinstance(value, Record) and value.path:
             known = fields_of(value)
             for array in self.facts.arrays:
@@ -276,3 +288,9 @@ class Walk:
         """A type as it is written, arguments of templates put in."""
         told = text_of(node)
         return self.types.get(told, told)
+
+
+def _array_of(path: str) -> str:
+    """A field's path without the indices of the structs that have it: `h[i].x` is `h.x`."""
+    front, opened, rest = path.partition("[")
+    return front + rest.rpartition("]")[2] if opened else path

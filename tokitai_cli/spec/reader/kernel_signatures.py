@@ -5,7 +5,6 @@ What a macro, a template or a header that is not there may decide is left to the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from tokitai_cli.cpp.source.signatures import (
     kernels_of,
     may_declare,
 )
-from tokitai_cli.cpp.source.uses import role_of
 from tokitai_cli.devices.amdgpu.binary import bundles, objects
 from tokitai_cli.devices.amdgpu.binary.parameters import parameters as parameters_of
 from tokitai_cli.spec.reader.document import Document, KeyPath, keys_of
@@ -57,13 +55,15 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
         key = (source, *words)
         if key not in programs:
             programs[key] = program_of(source, flags.include_folders(words))
-        told = _check(document, ("variants", name), variant, programs[key])
+        told = _check(document, ("variants", name), variant, programs[key], words)
         said |= dict.fromkeys(told.notes)
         read |= told.read_back
     return Signatures(tuple(said), read)
 
 
-def _check(document: Document, path: KeyPath, variant: Variant, program: Program) -> Signatures:
+def _check(
+    document: Document, path: KeyPath, variant: Variant, program: Program, words: Sequence[str]
+) -> Signatures:
     kernels = kernels_of(program)
     fitted = {}
     for index, launch in enumerate(variant.launches):
@@ -71,7 +71,7 @@ def _check(document: Document, path: KeyPath, variant: Variant, program: Program
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
     bound = _bound(variant, fitted, program)
     _check_written(document, path, variant, bound)
-    read = _read_back(variant, fitted, kernels, program)
+    read = _read_back(variant, fitted, program.source, words, program)
     return Signatures(tuple(_remarks(path, variant, bound)), {str(path[-1]): read})
 
 
@@ -159,21 +159,27 @@ def _last(launch: Launch) -> str:
 def _read_back(
     variant: Variant,
     fitted: dict[int, tuple[Parameter, ...]],
-    kernels: Sequence[Kernel],
+    source: Path,
+    words: Sequence[str],
     program: Program,
 ) -> frozenset[str]:
-    """Workspaces that some kernel reads, so that they are no outputs alone."""
+    """Workspaces that some kernel reads for certain, so that they are no outputs alone."""
+    if not variant.workspaces or not variant.own_oracle:
+        return frozenset()
+    from tokitai_cli.spec.read_back import Reads  # a parser that other specs do without
+
+    front = [Path(one[2:]) for one in words if one.startswith("-I") and Path(one[2:]).is_file()]
+    front += flags.included(words)
+    reads = Reads(source, flags.include_folders(words), front, flags.definitions(words))
     found = set()
     for index, launch in enumerate(variant.launches):
-        body = "\n".join(one.body for one in kernels if one.name == _last(launch))
-        for argument, known in zip(launch.args, fitted[index], strict=False):
-            reads = argument in variant.workspaces and known.name
-            if reads and role_of(known, body) != "outputs":
+        name, count = _last(launch), len(launch.args)
+        for at, (argument, known) in enumerate(zip(launch.args, fitted[index], strict=False)):
+            if argument in variant.workspaces and reads.certain(name, count, at):
                 found.add(str(argument))
             for one in places(program, variant.structs.get(str(argument), {}), known.type):
-                if one.value in variant.workspaces and one.field is not None:
-                    text = re.sub(rf"(?:->|\.)\s*(?={one.field.name}\b)", " ", body)
-                    found |= {str(one.value)} if role_of(one.field, text) != "outputs" else set()
+                if one.value in variant.workspaces and reads.certain(name, count, at, one.at):
+                    found.add(str(one.value))
     return frozenset(found)
 
 

@@ -1,0 +1,76 @@
+"""Whether kernels read an array, for a verdict: what is not certain counts as not read."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.body.reader import read, roles
+from tokitai_cli.cpp.declarations import Declaration
+from tokitai_cli.cpp.policy import device_pass, host_pass, open_names
+from tokitai_cli.cpp.program import Program
+from tokitai_cli.cpp.unit import Unit, preprocess
+
+_CUDA = {".cu", ".cuh"}
+_READS = {"read", "update"}
+
+
+class Reads:
+    """What the kernels of a source read, under all conditions that a compiler may read it with."""
+
+    def __init__(
+        self,
+        source: Path,
+        folders: Sequence[Path],
+        front: Iterable[Path] = (),
+        defines: Mapping[str, str] | None = None,
+    ) -> None:
+        """folders: of headers. front: headers that are taken in first. defines: of the command line."""
+        self._source, self._folders = source, folders
+        self._front = "".join(f'#include "{path}"\n' for path in front)
+        self._defines = defines or {}
+        self._known: dict[tuple[int, int], Mapping[str, str]] = {}
+
+    def certain(self, kernel: str, given: int, index: int, path: str = "") -> bool:
+        """Whether a kernel reads an array that it is passed.
+
+        kernel: its name without namespaces. given: how many arguments it gets. index: of the argument.
+        path: of the field that holds the array, as `.inner.x`. Of several kernels that may be meant each
+        has to.
+        """
+        place = re.sub(r"\[\d+\]", "", path)
+        for program in self._programs:
+            found = [one for one in program.kernels if one.name == kernel]
+            meant = [one for one in found if len(one.parameters) >= given]
+            if not meant:
+                return False
+            for one in meant:
+                array = f"{one.parameters[index].name}{place}"
+                if self._roles(program, one).get(array) not in _READS:
+                    return False
+        return True
+
+    @functools.cached_property
+    def _programs(self) -> list[Program]:
+        """The source as each compiler reads it, and with all that another one may define."""
+        cuda = self._source.suffix in _CUDA
+        macros = [host_pass(cuda, self._defines), device_pass(cuda, self._defines)]
+        units = [self._unit(given) for given in macros]
+        more = {name: "1" for unit in units for name in open_names(unit.undecided)}
+        if more:
+            units.append(self._unit(macros[0] | more))
+        different = {unit.text: unit for unit in units}
+        return [Program(unit) for unit in different.values()]
+
+    def _unit(self, macros: Mapping[str, str]) -> Unit:
+        text = (source_text.read(self._source) or b"").decode("utf-8", "replace")
+        return preprocess(self._source, self._folders, macros, self._front + text)
+
+    def _roles(self, program: Program, kernel: Declaration) -> Mapping[str, str]:
+        key = id(program), kernel.node.start_byte
+        if key not in self._known:
+            self._known[key] = roles(read(program, kernel))
+        return self._known[key]
