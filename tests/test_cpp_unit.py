@@ -31,6 +31,9 @@ EXPANDED = {
     "what nobody defines": ("#if VERSION >= 9\nyes\n#elif defined(OTHER)\n#else\nno\n#endif", "no"),
     "a header asked for": ('#if __has_include("nothing.h")\nyes\n#else\nno\n#endif', "no"),
     "a compiler's question": ("#if __has_builtin(__f)\nyes\n#else\nno\n#endif", "no"),
+    "arguments on lines of their own": ("#define F(x, y) x - y\nF(\n  a(1, 2),\n  b)", "a(1, 2) - b"),
+    "a call behind a line's end": ("#define F(x) <x>\nF\n(a)", "<a>"),
+    "no macro in strings and numbers": ('#define f 9\n1.5f "f" R"(f)" f', '1.5f "f" R"(f)" 9'),
     "a table": ("#define ROWS X(1) X(2)\n#define X(n) {n},\nROWS", "{1}, {2},"),
 }  # fmt: skip
 
@@ -62,6 +65,15 @@ def test_every_part_knows_its_place_and_its_macro(tmp_path: Path) -> None:
     assert [one[1:] for one in unit.missing] == [(1, "<none.h>")]
     assert [path.name for path in unit.files] == ["a.cu", "own.h"]
     assert unit.text.count(b"of_header") == 1
+
+
+def test_kernels_that_conditions_leave_out_are_named() -> None:
+    text = (
+        "#if 0\n__global__ void __launch_bounds__(8)\nleft(float* a)\n{ }\n"
+        "__global__ void declared(float* a);\n#else\n__global__ void taken(float* a) { }\n#endif\n"
+    )
+    unit = preprocess(Path("a.cu"), text=text)
+    assert [one[1:] for one in unit.dark] == [(2, "left")]
 
 
 def test_includes_end(tmp_path: Path) -> None:

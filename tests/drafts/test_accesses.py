@@ -42,7 +42,7 @@ def test_elements_that_functions_load_and_store_are_read(tmp_path: Path) -> None
     assert "out_: {dtype: float32, shape: [N, C]}" in outputs
     assert "mean: {dtype: float32, shape: [N]}" in outputs
     assert "inout" not in text
-    assert 'grid: ["((((N * 32) + 256-1) // 256))"]' in text
+    assert 'grid: ["(((N * 32) + 256-1) // 256)"]' in text
     assert "block: [256]" in text
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pcpp
 
+from tokitai_cli.cpp.lexing import WHOLE, Lexer
+
 _NONE: frozenset[str] = frozenset()
 _MOST = 4_000_000  # tokens that macros may make of one unit
 
@@ -27,6 +29,7 @@ class Expansion(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         self.problems: list[tuple[str, int, str]] = []
         self._made = 0
         super().__init__()
+        self.lexical = Lexer(type(self.tokenize("a")[0]), self.tokenize, self.macros)
 
     def expand_macros(self, tokens: list[Any], expanding_from: Any = ()) -> list[Any]:
         """Put macros into a list of tokens, in place."""
@@ -76,7 +79,10 @@ class Expansion(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         """Arguments of a call, taken off `waiting` (its next token last); None where it is no call."""
         blank = {*self.t_WS, *self.t_COMMENT}
         at = len(waiting) - 1
-        while at >= 0 and waiting[at].type in blank:
+        while at >= 0 and waiting[at].type in {*blank, WHOLE}:
+            if waiting[at].type == WHOLE:
+                at = self._refine(waiting, at)
+                continue
             at -= 1
         if at < 0 or waiting[at].value != "(":
             return None
@@ -103,9 +109,11 @@ class Expansion(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         self, waiting: list[Any], opened: int, macro: Any
     ) -> tuple[list[list[Any]] | None, int]:
         """Tokens of each argument of the call that opens at `opened`, and where it closes."""
-        dropped = {*self.t_COMMENT, *self.t_LINECONT}
+        dropped = {*self.t_COMMENT, self.t_LINECONT}
         depth, lists, at = 1, [list[Any]()], opened - 1
         while at >= 0:
+            if waiting[at].type == WHOLE:
+                at = self._refine(waiting, at)
             token = waiting[at]
             depth += (token.value == "(") - (token.value == ")")
             if depth == 0:
@@ -119,6 +127,12 @@ class Expansion(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
             else:
                 lists[-1].append(token)
         return None, at
+
+    def _refine(self, waiting: list[Any], at: int) -> int:
+        """Take a line apart that stands as one token at `at`; where its first part stands."""
+        parts = self.lexical.refined(waiting[at])
+        waiting[at : at + 1] = parts[::-1]
+        return at + len(parts) - 1
 
     def _substituted(self, macro: Any, given: dict[str, list[Any]] | None) -> list[Any]:
         """The macro's text with its arguments put in: `#` makes a string, `##` one token of two."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ class Preprocessor(Expansion):
 
     def __init__(self, folders: Sequence[Path], defines: Mapping[str, str]) -> None:
         self.files: list[Path] = []
+        self.dark: list[tuple[str, int, str]] = []
         self.missing: list[tuple[str, int, str]] = []
         self.undecided: set[str] = set()
         self.defined: set[str] = set()
@@ -31,6 +33,7 @@ class Preprocessor(Expansion):
         super().__init__()
         for folder in folders:
             self.add_path(str(folder))
+        self.rewrite_paths: list[Any] = []  # places are absolute, wherever the tool runs
         for name, value in defines.items():
             self.define(f"{name} {value}")
         self.defined.clear()
@@ -42,7 +45,7 @@ class Preprocessor(Expansion):
         self.files.insert(0, source)
         self.parse((text or "").replace("\ufeff", " ", 1), str(source))
         while (token := self.token()) is not None:
-            if token.type not in self.t_LINECONT and token.value:
+            if token.type != self.t_LINECONT and token.value:
                 yield token
 
     def _text_of(self, path: str) -> str | None:
@@ -53,6 +56,33 @@ class Preprocessor(Expansion):
         return self._read[path]
 
     # What pcpp asks: its names.
+
+    def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
+        """Tokens of each line; kernels in lines that conditions leave out are noted."""
+        cut: list[Any] = []
+        for line in self.lexical.lines(input, abssource):
+            before = list(line) if cut or any("__global__" in one.value for one in line) else []
+            yield line
+            if not before or len(line) == len(before):  # pcpp takes the tokens of such a line away
+                cut = []
+                continue
+            cut += before
+            if any("{" in one.value or ";" in one.value for one in before):
+                self._note_dark(cut)
+                cut = []
+
+    def _note_dark(self, cut: list[Any]) -> None:
+        """A definition of a kernel that conditions leave out."""
+        tokens = [part for one in cut for part in self.lexical.refined(one)]
+        at = next((i for i, one in enumerate(tokens) if one.value == "__global__"), None)
+        if at is None:
+            return
+        words = [one for one in tokens[at:] if one.type not in {"CPP_WS", *self.t_COMMENT}]
+        text = "".join(one.value for one in words)
+        called = (one.value for one, after in itertools.pairwise(words) if after.value == "("
+                  and one.type == self.t_ID and one.value not in self.KEPT)  # fmt: skip
+        if "{" in text.partition(";")[0]:
+            self.dark.append((tokens[at].source, tokens[at].lineno, next(called, "")))
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Note what a compiler would refuse."""
@@ -110,7 +140,7 @@ class Preprocessor(Expansion):
     def define(self, tokens: Any) -> None:
         """Define a macro; comments within a definition are no part of it."""
         if not isinstance(tokens, str):
-            dropped = {*self.t_COMMENT, *self.t_LINECONT}
+            dropped = {*self.t_COMMENT, self.t_LINECONT}
             tokens = [token for token in tokens if token.type not in dropped]
             if tokens and tokens[0].value in self.KEPT:
                 return  # a word of the language: the kernels hang on it

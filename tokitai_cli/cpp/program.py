@@ -48,6 +48,8 @@ class Program:
         self.structs: dict[str, Struct] = {}
         self.aliases: dict[str, str] = {}
         self.unread: list[Node] = []
+        if self.root.type == "ERROR":
+            self.unread.append(self.root)
         self._collect(self.root, ((), None, ()))
         for one in self.declarations:
             self.by_name.setdefault(one.name, []).append(one)
@@ -58,6 +60,22 @@ class Program:
     def kernels(self) -> list[Declaration]:
         """Functions with `__global__` and a body."""
         return [one for one in self.declarations if one.kind == "kernel"]
+
+    def unlisted(self) -> list[tuple[Node, str]]:
+        """Definitions of kernels that the parser could not read: where, and a name if there is one."""
+        found = []
+        known = {one.node.start_byte for one in self.declarations}
+        for error in self.unread:
+            for node in walk(error):
+                mark = next((one for one in node.children if one.type == "__global__"), None)
+                if mark is None or node.start_byte in known:
+                    continue
+                text = self.unit.text[mark.end_byte :].split(b";", 1)[0]
+                declarator = next((one for one in walk(node) if one.type == "function_declarator"
+                                   and one.start_byte > mark.start_byte), None)  # fmt: skip
+                if b"{" in text:
+                    found.append((mark, name_of(declarator_of(declarator).name).last))
+        return found
 
     def functions(self, name: str, count: int | None = None) -> list[Declaration]:
         """Functions of that name with a body that can be called with `count` arguments."""

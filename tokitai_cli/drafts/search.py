@@ -13,7 +13,7 @@ import msgspec
 from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.cpp import source_text
-from tokitai_cli.cpp.source.extract import program as program_of
+from tokitai_cli.cpp.source.expanded import expanded_program
 from tokitai_cli.cpp.source.headers import Headers
 from tokitai_cli.cpp.source.listing import FoundKernel, Unread
 from tokitai_cli.cpp.source.signatures import unlisted
@@ -78,7 +78,7 @@ def drafts_of(
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
     try:
-        program = program_of(file.resolve(), folders, defines or {})
+        program = expanded_program(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
         found = drafts(program, place, folders, like, room)
     except TokitaiError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
@@ -25,6 +26,10 @@ from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved, size_of
 from tokitai_cli.cpp.tree import child, first, name_of, named, text_of
 
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 _LARGEST_SHIFT = 62
 _MOST_DIGITS = 40
 _MAY_BE_ELEMENTS = frozenset(
@@ -229,8 +234,24 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     return walk.named(f"({left}) {sign} ({right})")
 
 
+def decided(guards: tuple[Guard, ...]) -> bool | None:
+    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
+    found = []
+    for left, sign, right in guards:
+        one, other = left.number, right.number
+        if one is None or other is None or sign not in _SIGNS:
+            return None
+        found.append(_SIGNS[sign](one, other))
+    return all(found) if found else None
+
+
 def _conditional(walk: Walk, node: Node) -> Value:
     test = walk.evaluate(child(node, "condition"))
+    known = decided(test.holds) if isinstance(test, Condition) else None
+    if known is None and isinstance(test, Polynomial) and test.number is not None:
+        known = test.number != 0
+    if known is not None:
+        return walk.evaluate(child(node, "consequence" if known else "alternative"))
     mark = len(walk.guards)
     if isinstance(test, Condition):
         walk.guards += test.holds

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.expressions import initial, join, made
+from tokitai_cli.cpp.body.expressions import decided, initial, join, made
 from tokitai_cli.cpp.body.loops import loop
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value
@@ -25,10 +24,6 @@ from tokitai_cli.cpp.tree import (
     walk as nodes_of,
 )
 
-_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 _ELEMENTS = {"subscript_expression", "pointer_expression", "field_expression"}
 _PLACES = {
     *_ELEMENTS,
@@ -281,17 +276,6 @@ def _taken(walk: Walk, node: Node, holds: bool) -> bool:
     branch = child(node, "consequence" if holds else "alternative")
     parts = named(branch) if branch is not None and branch.type == "else_clause" else [branch]
     return all(walk.execute(one) for one in parts if one is not None)
-
-
-def decided(guards: tuple[Guard, ...]) -> bool | None:
-    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
-    found = []
-    for left, sign, right in guards:
-        one, other = left.number, right.number
-        if one is None or other is None or sign not in _SIGNS:
-            return None
-        found.append(_SIGNS[sign](one, other))
-    return all(found) if found else None
 
 
 def _switch(walk: Walk, node: Node) -> bool:

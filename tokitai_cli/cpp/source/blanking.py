@@ -76,7 +76,7 @@ class Macro(msgspec.Struct, frozen=True):
         return None
 
 
-class SourceText(msgspec.Struct, frozen=True):
+class SourceText(msgspec.Struct):
     """One file's text and what was found in it. `parsed` has its length."""
 
     plain: str  # comments blanked, literals hollow
@@ -85,10 +85,12 @@ class SourceText(msgspec.Struct, frozen=True):
     marks: list[Mark]
     calls: list[tuple[int, int]]  # of macros that stand as declarations of their own
     lines: list[int]  # offsets at which lines start
+    numbers: list[int] = []  # of these lines in the file, where they are not counted from 1
 
     def line(self, offset: int) -> int:
         """Line of an offset, counted from 1."""
-        return bisect.bisect_right(self.lines, offset)
+        at = bisect.bisect_right(self.lines, offset)
+        return self.numbers[max(at, 1) - 1] if self.numbers else at
 
 
 def blank_qualifiers(text: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.blanking import Macro, SourceText, macros_of, source_text, words_in
-from tokitai_cli.cpp.source.conditions import decided
 from tokitai_cli.cpp.source.joined import definers
 from tokitai_cli.cpp.source.pieces import Piece, pieces_of
 from tokitai_cli.cpp.source.reachable import host_names, reached
@@ -67,30 +67,27 @@ class Program(msgspec.Struct):
     texts: dict[Path, SourceText]
     pieces: dict[Path, list[Piece]]
     macros: dict[str, Macro]
-    #: Branches of the preprocessor that are left out, where they are: file, first line and text.
-    dark: list[tuple[Path, int, str]] = []
     #: Macros of the command line.
     defines: Mapping[str, str] = {}
     #: Other sources that define device functions of it.
     joined: tuple[Path, ...] = ()
     #: Folders that were looked through for such.
     beside: tuple[Path, ...] = ()
+    #: Where macros are put in and branches decided, the sources' own trees, the program's first.
+    trees: Sequence[Tree] = ()
 
 
-def program(
-    source: Path, folders: Sequence[Path], defines: Mapping[str, str] | None = None
-) -> Program:
+def program(source: Path, folders: Sequence[Path]) -> Program:
     """Read `source` and what it includes of the user's, from its folder and the include `folders`.
 
-    And sources beside these that define device functions which they declare. defines: macros of the
-    command line; where they are given (or none are, by {}), branches of the preprocessor that are not
-    taken are left out.
+    And sources beside these that define device functions which they declare. Macros and all branches
+    stay.
     """
-    found = _read([source], folders, defines)
+    found = _read([source], folders)
     own = frozenset(found.files)
     more, beside = definers(found.pieces, found.files)
     while more:
-        found = _read([source, *found.joined, *more], folders, defines)
+        found = _read([source, *found.joined, *more], folders)
         more, also = definers(found.pieces, found.files)
         beside |= also
     found.beside = tuple(sorted(beside))
@@ -101,20 +98,14 @@ def program(
     return found
 
 
-def _read(
-    roots: Sequence[Path], folders: Sequence[Path], defines: Mapping[str, str] | None
-) -> Program:
+def _read(roots: Sequence[Path], folders: Sequence[Path]) -> Program:
     files: dict[Path, UserFile] = {}
     for root in roots:
         files = {**files, **(user_files(root, folders) if root not in files else {})}
-    files, dark = (files, []) if defines is None else decided(files, roots, defines)
-    plain = [blank(one.text, quotes=True) for one in files.values()]
-    given = (f"#define {name} {value}" for name, value in (defines or {}).items() if value)
-    macros = macros_of(given) | macros_of(plain)
+    macros = macros_of(blank(one.text, quotes=True) for one in files.values())
     texts = {path: source_text(one.text, macros) for path, one in files.items()}
     pieces = {path: pieces_of(text) for path, text in texts.items()}
-    joined = tuple(roots[1:])
-    return Program(roots[0], files, texts, pieces, macros, dark, defines or {}, joined)
+    return Program(roots[0], files, texts, pieces, macros, {}, tuple(roots[1:]))
 
 
 def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Piece]], set[int]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.cpp.constants import constants_in
 from tokitai_cli.cpp.source.blanking import WORD, Macro, configurations, split
 from tokitai_cli.cpp.source.constants import constant, enumerators
 from tokitai_cli.cpp.source.extract import Program
@@ -185,7 +186,9 @@ def constants_of(program: Program) -> dict[str, str]:
         for name, macro in program.macros.items()
         if not macro.called and len(set(macro.bodies)) == 1 and re.search(r"\d", macro.bodies[0])
     }
-    for path, pieces in program.pieces.items():
+    for tree in program.trees:
+        found |= constants_in(tree)
+    for path, pieces in program.pieces.items() if not program.trees else ():
         for piece in pieces:
             text = program.texts[path].plain[piece.begin : piece.end]
             match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)

@@ -19,7 +19,6 @@ from tokitai_cli.cpp.source.extract import ALWAYS, Program
 from tokitai_cli.cpp.source.pieces import leaf
 from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import DROPPED, Types
-from tokitai_cli.cpp.source_text import blank
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -123,41 +122,17 @@ def kernels_of(program: Program) -> list[Kernel]:
 
 
 def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
-    """Places of `__global__` without a kernel that `kernels_of` lists: file, line, and why."""
-    own = [one for one in program.pieces.items() if one[0] not in program.joined]
-    for path, pieces in own:
-        source = program.texts[path]
-        known = [(one.begin, one.end) for one in pieces if one.kernel and one.names]
-        text = blank(program.files[path].text)
-        for match in re.finditer(r"\b__global__\b", text):
-            start = text.rfind("\n", 0, match.start()) + 1
-            while start > 1 and text[start - 2] == "\\":
-                start = text.rfind("\n", 0, start - 1) + 1
-            line = text.count("\n", 0, match.start()) + 1
-            directive = text[start:].lstrip().startswith("#")
-            if directive and "{" in re.split(r"(?<!\\)\n", text[match.end() :], maxsplit=1)[0]:
-                yield path, line, "kernels that this macro makes are not listed: write one out"
-            elif directive or any(begin <= match.start() < end for begin, end in known):
-                continue
-            elif "{" in (after := re.split(r";", text[match.end() :], maxsplit=1)[0]):
-                yield (
-                    path,
-                    source.line(match.start()),
-                    f"{_told(after)} could not be read to its end",
-                )
-    for path, first, text in program.dark:
-        plain = blank(text)
-        for match in re.finditer(r"\b__global__\b", plain):
-            if "{" in (after := plain[match.end() :].partition(";")[0]):
-                line = first + plain.count("\n", 0, match.start())
-                why = "stands in a branch of the preprocessor that is not taken: see -D"
-                yield path, line, f"{_told(after)} {why}"
+    """Kernels that `kernels_of` does not list: file, line, and why."""
+    for tree in program.trees[:1]:  # the others are joined sources, and have theirs
+        for node, name in tree.unlisted():
+            yield *tree.place(node), f"{_told(name)} could not be read to its end"
+        for file, line, name in tree.unit.dark:
+            why = "stands in a branch of the preprocessor that is not taken: see -D"
+            yield Path(file), line, f"{_told(name)} {why}"
 
 
-def _told(after: str) -> str:
-    """A kernel by the name that stands behind its `__global__`."""
-    name = re.search(r"(\w+)\s*\(", _LAUNCH_BOUNDS.sub("", after))
-    return f"the kernel {name[1]}" if name else "a kernel"
+def _told(name: str) -> str:
+    return f"the kernel {name}" if name else "a kernel"
 
 
 def may_declare(program: Program, name: str) -> bool:
