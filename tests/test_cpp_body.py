@@ -103,6 +103,7 @@ CERTAIN = {
     "mathematics": ("a[n] = fmaxf(b[n], 0.f) + __expf(b[n + 1]);", "write read"),
     "an index that is read": ("a[int(b[n])] = 1;", "write read"),
     "an inner array": ("float t[4][4]; t[0][1] = b[n]; a[n] = t[1][0];", "write read"),
+    "rows by pointers to them": ("float (*r)[8] = (float (*)[8])a; r[n][1] = b[n];", "write read"),
     "wider elements": ("reinterpret_cast<float4*>(a)[n] = *(const float4*)(b + 4 * n);", "write read"),
 }  # fmt: skip
 
@@ -126,6 +127,17 @@ def test_pointers_in_structs_and_variables_of_the_program_are_arrays() -> None:
     assert told == {"p.a": "write", "p.b": "read", "table": "read", "total": "update"}
     assert {one.array: str(one.offset) for one in found.accesses} == {
         "p.a": "3", "p.b": "p.n", "table": "11", "total": "0",
+    }  # fmt: skip
+
+
+def test_arrays_of_rows_are_one_array_and_pointers_to_pointers_are_none() -> None:
+    found = facts_of(
+        "__global__ void k(const float x[][8], float (*y)[8], float z[2][3][4], float4* v, int n) {\n"
+        "  y[n][1] = x[1][n]; z[0][n][2] += 1; v[n].x = 1;\n}"
+    )
+    assert roles(found) == {"x": "read", "y": "write", "z": "update", "v": "part"}
+    assert {one.array: str(one.offset) for one in found.accesses} == {
+        "x": "n + 8", "y": "8*n + 1", "z": "4*n + 2", "v": "n",
     }  # fmt: skip
 
 

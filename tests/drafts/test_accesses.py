@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.runs import tokitai
+from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.cpp.source.signatures import parameter_of
 from tokitai_cli.cpp.source.uses import role_of
+from tokitai_cli.drafts.search import drafts_of
 
 PROGRAM = """
 #include <hip/hip_runtime.h>
@@ -60,6 +62,29 @@ def test_elements_that_functions_load_and_store_are_read(tmp_path: Path) -> None
 )
 def test_a_test_for_null_reads_nothing(body: str, role: str) -> None:
     assert role_of(parameter_of("float* mean", "mean"), body) == role
+
+
+@pytest.mark.parametrize(
+    ("body", "role"),
+    [
+        ("float& to = mean[n]; to = inp[n];", "outputs"),
+        ("float& to = mean[n]; to += inp[n];", "inout"),
+        ("auto put = [&](int i) { float v = inp[i]; mean[i] = v; }; put(n);", "outputs"),
+        ("store(mean, n, inp[n]);", "outputs"),
+        ("mean[n] = inp[n]; unknown(mean);", "inout"),
+    ],
+)
+def test_what_is_written_by_references_and_functions_is_an_output(
+    body: str, role: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text(
+        "__device__ void store(float* p, int i, float v) { float* q = p; q += i; *q = v; }\n"
+        f"__global__ void k(const float* inp, float* mean, int n) {{ {body} }}\n"
+    )
+    found = drafts_of(source)
+    assert not isinstance(found, Unread)
+    assert f"    {role}:\n      mean:" in found[0][0].spec
 
 
 TILED = """

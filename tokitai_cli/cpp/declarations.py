@@ -25,6 +25,11 @@ class Parameter(msgspec.Struct, frozen=True):
     pack: bool = False
     node: Node | None = None
 
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """Extents of a row: behind a pointer to rows all, of an array all but the first."""
+        return self.extents if self.pointers else self.extents[1:]
+
 
 class Declaration(msgspec.Struct):
     """One declaration of a program at namespace scope."""
@@ -92,12 +97,13 @@ def parameter(node: Node) -> Parameter:
     """One parameter as its node declares it."""
     told = declarator_of(child(node, "declarator"))
     front = text_of(node).partition("*")[0].split()
+    extents = () if told.of_pointers else tuple(text_of(one) for one in told.extents)
     return Parameter(
         text_of(told.name),
         text_of(child(node, "type")),
-        told.pointers,
+        told.pointers + told.of_pointers,
         told.reference,
-        tuple(text_of(one) for one in told.extents),
+        extents,
         text_of(child(node, "default_value")),
         "const" in front,
         node.type.startswith("variadic"),

@@ -92,11 +92,12 @@ def _fields(struct: Struct, node: Node) -> None:
         if is_function(one):
             continue
         told = declarator_of(one)
-        extents = tuple(text_of(extent) for extent in told.extents)
+        extents = () if told.of_pointers else tuple(text_of(extent) for extent in told.extents)
         default = text_of(child(node, "default_value"))
+        pointers = told.pointers + told.of_pointers
         struct.fields.append(
-            Parameter(text_of(told.name), spelled, told.pointers, told.reference, extents,
-                      default, "const" in front)
+            Parameter(text_of(told.name), spelled, pointers, told.reference, extents, default,
+                      "const" in front)
         )  # fmt: skip
 
 

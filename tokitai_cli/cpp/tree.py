@@ -81,23 +81,27 @@ class Declarator(NamedTuple):
     reference: bool
     #: Extents between brackets, the outermost first; None for `[]`.
     extents: tuple[Node | None, ...]
+    #: Whether its elements are pointers, `*rows[3]`, and not `(*rows)[3]`.
+    of_pointers: bool = False
 
 
 def declarator_of(node: Node | None) -> Declarator:
     """Take a declarator apart."""
     pointers, reference, extents = 0, False, list[Node | None]()
+    of_pointers = False
     while node is not None and node.type not in _NAMES:
         pointers += node.type in _POINTERS
         reference = reference or node.type in _REFERENCES
         if node.type in {"array_declarator", "abstract_array_declarator"}:
             extents.insert(0, child(node, "size"))
+            of_pointers = of_pointers or pointers > 0
         inner = child(node, "declarator")
         if inner is None:
             parts = (one for one in reversed(named(node))
                      if one.type in _NAMES or one.type.endswith("declarator"))  # fmt: skip
             inner = next(parts, None)
         node = inner
-    return Declarator(node, pointers, reference, tuple(extents))
+    return Declarator(node, pointers, reference, tuple(extents), of_pointers)
 
 
 def is_function(declarator: Node | None) -> bool:

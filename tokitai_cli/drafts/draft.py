@@ -27,6 +27,7 @@ from tokitai_cli.drafts.arguments import qualified, template_arguments
 from tokitai_cli.drafts.launch_writer import Origin, Subject
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.like import LikeWriter, Model
+from tokitai_cli.drafts.reading import Reading, facts_of
 from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.drafts.writer import Writer
 
@@ -142,8 +143,9 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)
+    reading = Reading(facts_of(program, kernel, given), leaves.paths)
     subject = Subject(
-        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host
+        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading
     )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
     return Draft(kernel, instance, (), writer.spec(), writer.formula(), again)

@@ -17,6 +17,7 @@ from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR
 from tokitai_cli.drafts.leaves import Leaves
+from tokitai_cli.drafts.reading import Reading
 from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.spec.reader.plain import plain
 
@@ -74,6 +75,8 @@ class Subject(NamedTuple):
     reached: str
     #: Numbers that the host passes.
     host: Mapping[str, float]
+    #: What a walk over its body tells.
+    reading: Reading
 
 
 class LaunchWriter:

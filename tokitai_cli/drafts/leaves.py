@@ -32,10 +32,11 @@ class Leaves:
     """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
 
     args: names in the kernel's order. found: each array and number by a name of its own. places: how
-    the kernel's text says each of them. structs, lists: lines of the spec. rows: arrays with a row for
-    each pointer. reasons: what cannot be passed. variables: of the arrays found those that are variables
-    of the source, with extents and role. unsized: others that the kernel writes. unbound: those
-    that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
+    the kernel's text says each of them. paths: the same for a reader of trees,
+    `mesh.edges.next`; none of arrays of pointers and of tensors' accessors. structs, lists: lines of the
+    spec. rows: arrays with a row for each pointer. reasons: what cannot be passed. variables: of the arrays
+    found those that are variables of the source, with extents and role. unsized: others that the kernel
+    writes. unbound: those that the draft leaves out, and whether the kernel reads them. inner: what an element of an array
     holds: lanes of a vector, bytes of a struct. words: values that the launch passes. limits: of sizes
     that say how much of a struct's arrays is used. accessors: those of PyTorch's tensors. pointees:
     types of structs behind pointers that have pointers themselves, by parameter. held: what stands in
@@ -47,6 +48,7 @@ class Leaves:
         self.args: list[Parameter] = []
         self.found: list[Parameter] = []
         self.places: dict[str, str] = {}
+        self.paths: dict[str, str] = {}
         self.structs: list[str] = []
         self.lists: list[str] = []
         self.rows: set[str] = set()
@@ -85,6 +87,7 @@ class Leaves:
             )
             self.found.append(array)
             self.places[name] = re.escape(one.element.name)
+            self.paths[name] = one.element.name
             count = lanes(one.element.type)
             self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
 
@@ -103,7 +106,7 @@ class Leaves:
             place = rf"(?:{place}\s*->|{place}\s*\[\s*0\s*\]\s*\.|\(\s*\*\s*{place}\s*\)\s*\.)"
         if one.kind == "struct" or pointee:
             before = len(self.found)
-            told = self._struct(one.type, named.name, place, "" if pointee else r"\s*\.")
+            told = self._struct(one.type, named.name, place, one.name, "" if pointee else r"\s*\.")
             if told is None:
                 self._refuse(one)
             else:
@@ -119,7 +122,7 @@ class Leaves:
             if self._list(one, named.name, re.escape(one.name)) is None:
                 self._refuse(one)
         else:
-            self._leaf(one, named.name, re.escape(one.name))
+            self._leaf(one, named.name, re.escape(one.name), one.name)
 
     def join_sizes(self, body: str) -> None:
         """Make one of the accessors' sizes that the kernel's text indexes by one name."""
@@ -165,16 +168,20 @@ class Leaves:
     def _refuse(self, one: Parameter) -> None:
         self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
 
-    def _leaf(self, one: Parameter, name: str, place: str) -> str:
+    def _leaf(self, one: Parameter, name: str, place: str, path: str = "") -> str:
         self.found.append(msgspec.structs.replace(one, name=free(name)))
         self.places[free(name)] = place
+        if path:
+            self.paths[free(name)] = path
         if one.kind == "array" and (count := lanes(one.type)) > 1:
             self.inner[free(name)] = count
         elif one.kind == "structs" and (size := bytes_of(self._program, one)) is not None:
             self.inner[free(name)] = size[0]
         return free(name)
 
-    def _struct(self, type_name: str, name: str, place: str, dot: str = r"\s*\.") -> str | None:
+    def _struct(
+        self, type_name: str, name: str, place: str, path: str, dot: str = r"\s*\."
+    ) -> str | None:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
@@ -185,18 +192,18 @@ class Leaves:
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)
         for field, extent in fields:
             here = rf"{place}{dot}\s*{re.escape(field.name)}"
-            own = f"{name}_{field.name}"
+            own, inner = f"{name}_{field.name}", f"{path}.{field.name}"
             if not extent:
-                value = self._field(field, own, here)
+                value = self._field(field, own, here, inner)
                 if axes and _AXES.search(field.name):
                     self.limits[str(value)] = axes
             elif field.integer or not field.pointers:
-                one = "1" if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]")
+                one = "1" if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]", "")
                 self.words += extent if field.integer else extent - 1
                 value = one and f"[{', '.join([one] * extent)}]"
             elif extent <= _POINTERS:
                 each = [
-                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]")
+                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]", "")
                     for at in range(extent)
                 ]
                 value = None if None in each else f"[{', '.join(map(str, each))}]"
@@ -219,15 +226,15 @@ class Leaves:
         self.words += 1 + 2 * dims
         return accessor.fields
 
-    def _field(self, field: Parameter, name: str, place: str) -> str | None:
+    def _field(self, field: Parameter, name: str, place: str, path: str) -> str | None:
         """What fills a field of a struct; None where nothing can."""
         if field.kind == "struct":
-            return self._struct(field.type, name, place)
+            return self._struct(field.type, name, place, path)
         self.words += 1
         if field.kind == "scalar" and field.dtypes == ENUM:
             return "0"
         if field.kind in {"array", "scalar", "structs"}:
-            return self._leaf(field, name, place)
+            return self._leaf(field, name, place, path)
         return self._list(field, name, place)
 
     def _list(self, one: Parameter, name: str, place: str) -> str | None:

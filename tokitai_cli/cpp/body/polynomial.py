@@ -185,6 +185,13 @@ def quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
     above, below = dividend.number, divisor.number
     if above is not None and below:
         return constant(above // below)
+    inner = (
+        next(iter(dividend.terms))[0] if len(dividend.terms) == 1 and not dividend.number else ""
+    )
+    if isinstance(inner, Quotient) and dividend.terms == {
+        (inner,): 1
+    }:  # (a / b) / c is a / (b * c)
+        return quotient(inner.dividend, inner.divisor * divisor)
     return Polynomial({(Quotient(dividend, divisor),): 1})
 
 

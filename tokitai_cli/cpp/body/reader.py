@@ -12,16 +12,30 @@ from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.body.walk import BUDGET, BudgetError, Readers, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.tree import text_of
+from tokitai_cli.cpp.tree import parsed_expression, text_of
 from tokitai_cli.cpp.tree import walk as nodes_of
 
 _WORDS = {"identifier", "field_identifier"}
 READERS = Readers(EXPRESSIONS, STATEMENTS, place_of, call)
 
 
-def read(program: Program, kernel: Declaration, budget: int = BUDGET) -> Facts:
-    """Walk over a kernel's body. What cannot be read is said in the facts, never left out in silence."""
+def read(
+    program: Program,
+    kernel: Declaration,
+    budget: int = BUDGET,
+    given: Mapping[str, str] | None = None,
+) -> Facts:
+    """Walk over a kernel's body. What cannot be read is said in the facts, never left out in silence.
+
+    given: template arguments by the parameters' names.
+    """
     walk = Walk(program, READERS, budget)
+    for name, told in (given or {}).items():
+        node = parsed_expression(told)
+        if node is not None and node.type == "number_literal":
+            walk.declare(name, walk.evaluate(node))
+        else:
+            walk.types[name] = told
     for one in kernel.parameters:
         walk.add_parameter(one)
     body = kernel.body
@@ -41,7 +55,9 @@ def read(program: Program, kernel: Declaration, budget: int = BUDGET) -> Facts:
 
 
 def roles(facts: Facts) -> Mapping[str, str]:
-    """What a kernel does with each array: read, write, update, none, or unknown.
+    """What a kernel does with each array: read, write, part, update, none, or unknown.
+
+    part: it writes parts of elements, so that the others keep what they held.
 
     unknown where a pointer to it went where the walk does not follow, or a part was not read; but what
     is seen to be read and written is that, whatever else is done with it.
@@ -49,8 +65,8 @@ def roles(facts: Facts) -> Mapping[str, str]:
     found = {}
     for array in facts.arrays:
         kinds = {one.kind for one in facts.accesses if one.array == array}
-        both = "update" in kinds or {"read", "write"} <= kinds
-        role = "update" if both else next(iter(kinds), "none")
+        both = "update" in kinds or ("read" in kinds and len(kinds) > 1)
+        role = "update" if both else "part" if "part" in kinds else next(iter(kinds), "none")
         lost = array in facts.escapes or bool(facts.undecided)
         unseen = role == "none" and array.rpartition(".")[2] in facts.words
         found[array] = "unknown" if (lost or unseen) and not both else role

@@ -170,16 +170,18 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
         if place is not None and not (isinstance(place, Pointer) and place.rows):
             walk.scopes[-1][name] = place
             return
-    if own.extents:
-        _local_array(walk, name, value, tuple(text_of(one) for one in own.extents))
+    inner = tuple(text_of(one) for one in own.extents)
+    to_rows = bool(own.pointers and inner and not own.of_pointers)
+    if inner and not to_rows:
+        _local_array(walk, name, value, inner)
         return
     if value is not None:
         new = initial(walk, value, told + "*" * own.pointers)
         kind = resolved(walk.program, told)
         if isinstance(new, Record) and not new.type and kind in walk.program.structs:
             new = Record(new.path, kind, new.fields)
-        if isinstance(new, Pointer) and own.pointers:
-            new = Pointer(new.array, new.offset, new.unit, new.rows)
+        if isinstance(new, Pointer) and to_rows:
+            new = Pointer(new.array, new.offset, new.unit, walk.row_sizes(inner))
         walk.declare(name, new)
         return
     walk.declare(name, _uninitialised(walk, name, resolved(walk.program, told), own.pointers))

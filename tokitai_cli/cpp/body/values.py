@@ -82,7 +82,7 @@ class Access(NamedTuple):
 
     array: str
     offset: Polynomial
-    #: read, write, or update (which reads and writes).
+    #: read, write, part (of an element written), or update (which reads and writes).
     kind: str
     guards: tuple[Guard, ...]
     file: str

@@ -142,7 +142,7 @@ class Walk:
 
     def add_parameter(self, one: Parameter) -> None:
         """Declare a parameter of the function that the walk is of."""
-        kind = resolved(self.program, one.type)
+        kind = resolved(self.program, self.types.get(one.type, one.type))
         self.declare(one.name, self.outer(one.name, kind, one))
 
     def outer(self, name: str, kind: str, one: Parameter) -> Value:
@@ -150,7 +150,7 @@ class Walk:
         if one.pointers or one.extents or kind.endswith("*"):
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
-            rows = self.row_sizes(one.extents[1:]) if one.extents else ()
+            rows = self.row_sizes(one.inner)
             return Pointer(name, constant(0), 1, rows)
         if kind in self.program.structs:
             self._add_fields(name, kind)
@@ -204,7 +204,7 @@ class Walk:
             every = layout(self.program, value.type) if struct is not None else None
             mine = next((one for place, one in every or () if place == name), None)
             if array in self.facts.arrays:
-                rows = self.row_sizes(mine.extents[1:]) if mine and mine.extents else ()
+                rows = self.row_sizes(mine.inner) if mine else ()
                 return Pointer(array, constant(0), 1, rows)
             inner = (
                 next((one for one in struct.fields if one.name == name), None) if struct else None
@@ -218,7 +218,7 @@ class Walk:
     def save(self, place: Place | None, value: Value, kind: str, node: Node | None) -> None:
         """Put a value at a place; into an array's element it is an access of that kind."""
         if isinstance(place, Pointer):
-            self.touch(place, kind, node)
+            self.touch(place, "part" if place.path and kind == "write" else kind, node)
         elif place is not None:
             self.store[place.number] = self._put(
                 self.store.get(place.number), place.path, value, place.number

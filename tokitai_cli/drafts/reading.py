@@ -1,0 +1,75 @@
+"""What a walk over a kernel's body tells of its arrays, in a spec's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
+from tokitai_cli.cpp.body.reader import read, roles
+from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.shapes import shape_of
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.signatures import Kernel
+
+_ROLES = {"read": "inputs", "write": "outputs", "update": "inout", "part": "inout"}
+
+
+def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> Facts | None:
+    """What the kernel's body does; None where the program was read without trees.
+
+    arguments: of its template, by the parameters' names.
+    """
+    for tree in program.trees:
+        for one in tree.kernels:
+            same = one.name == kernel.name and len(one.parameters) == len(kernel.parameters)
+            if same and tree.place(one.outer) == (kernel.file, kernel.line):
+                return read(tree, one, given=arguments)
+    return None
+
+
+class Reading:
+    """Roles and shapes of a draft's arrays.
+
+    paths: how the kernel's text calls each array and number of the spec, `mesh.edges.next`.
+    """
+
+    def __init__(self, facts: Facts | None, paths: Mapping[str, str]) -> None:
+        self._facts = facts if facts is not None else Facts([], {}, [], {}, frozenset())
+        self._paths = paths
+        self._roles = roles(self._facts)
+
+    def role(self, name: str) -> str:
+        """inputs, outputs or inout; empty where the body does not tell it, or does not have it."""
+        return _ROLES.get(self._roles.get(self._paths.get(name, ""), ""), "")
+
+    def shape(self, name: str, sizes: Iterable[str]) -> list[str]:
+        """Extents in the sizes' names, the outermost first; empty where accesses do not tell them."""
+        array = self._paths.get(name)
+        if array is None or array in self._facts.escapes or self._facts.undecided:
+            return []
+        found = shape_of([one for one in self._facts.accesses if one.array == array])
+        if isinstance(found, str):
+            return []
+        names = {self._paths[one]: one for one in sizes if one in self._paths}
+        extents = [_text(one, names) for one in found]
+        return extents if all(extents) else []
+
+
+def _text(extent: Polynomial, names: Mapping[str, str]) -> str:
+    """An extent in the language of sizes; empty where it has names that the spec does not."""
+    parts = []
+    for key, count in sorted(extent.terms.items(), key=lambda one: -len(one[0])):
+        factors = [_atom(atom, names) for atom in key]
+        if not all(factors):
+            return ""
+        number = [str(abs(count))] if abs(count) != 1 or not key else []
+        parts.append(("-" if count < 0 else "+") + " " + " * ".join([*number, *factors]))
+    text = " ".join(parts).removeprefix("+ ")
+    return text if not text.startswith("-") else ""
+
+
+def _atom(atom: Atom, names: Mapping[str, str]) -> str:
+    if not isinstance(atom, Quotient):
+        return names.get(atom, "")
+    above, below = _text(atom.dividend, names), _text(atom.divisor, names)
+    return f"({above}) // ({below})" if above and below else ""
