@@ -296,10 +296,30 @@ def join(walk: Walk, one: Mapping[int, Value], other: Mapping[int, Value], test:
             walk.store[key] = either(walk, value, other[key], test)
 
 
+def _declared_rows(left: Node) -> tuple[str, tuple[str, ...]] | None:
+    """`float (*rows)[8] = ...`, which the grammar takes for an assignment: the name and the extents."""
+    inner: list[str] = []
+    node: Node | None = left
+    while node is not None and node.type == "subscript_expression":
+        inner.insert(0, text_of(child(node, "indices")).strip("[] "))
+        node = child(node, "argument")
+    kind = child(node, "function") if node is not None and node.type == "call_expression" else None
+    pointer = next(iter(named(child(node, "arguments"))), None) if kind is not None else None
+    if kind is None or kind.type != "primitive_type" or pointer is None or not inner:
+        return None
+    return text_of(child(pointer, "argument")), tuple(inner)
+
+
 def _assignment(walk: Walk, node: Node) -> Value:
     left, right = child(node, "left"), child(node, "right")
     sign = text_of(child(node, "operator")) or "="
     value = initial(walk, right)
+    if left is not None and (rows := _declared_rows(left)) is not None:
+        name, inner = rows
+        if isinstance(value, Pointer):
+            value = Pointer(value.array, value.offset, value.unit, walk.row_sizes(inner))
+        walk.declare(name, value)
+        return value
     place = walk.place(left) if left is not None else None
     if place is None:
         walk.escape(value, "is stored where the reader does not follow")
