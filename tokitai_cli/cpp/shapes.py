@@ -55,11 +55,12 @@ def _better(shape: list[Polynomial], best: list[Polynomial]) -> bool:
     return ((shape[0] - best[0]).number or 0) > 0
 
 
-def _rank(shape: list[Polynomial]) -> tuple[bool, int, int]:
-    """Extents in the kernel's own sizes go first, then more of them, then larger ones."""
+def _rank(shape: list[Polynomial]) -> tuple[bool, bool, int, int]:
+    """Own sizes of the kernel go first, then whole extents, then more of them, then larger ones."""
     names = {name for extent in shape for name in extent.names()}
     own = not any(name.startswith(_LAUNCH) or "#" in name for name in names)
-    return own, len(shape), shape[0].number or 0
+    whole = not any(isinstance(atom, Quotient) for extent in shape for atom in extent.atoms())
+    return own, whole, len(shape), shape[0].number or 0
 
 
 def is_moving(atom: Atom) -> bool:
@@ -185,6 +186,15 @@ def _nested(
     if any(extent and all(count < 0 for count in extent.terms.values()) for extent in shape):
         return "an extent is negative"
     shape[0] = _with_border(shape[0])
+    return _undivided(shape)
+
+
+def _undivided(shape: list[Polynomial]) -> list[Polynomial]:
+    """`[n]` for `[n / 4, 4]`: an array of n elements whose tail is no whole vector."""
+    first = next(iter(shape[0].terms), ())
+    atom = first[0] if len(first) == 1 and len(shape[0].terms) == 1 else None
+    if len(shape) > 1 and isinstance(atom, Quotient) and atom.divisor == shape[1]:
+        return [atom.dividend, *shape[2:]]
     return shape
 
 
@@ -229,8 +239,8 @@ def _whole_steps(coordinates: list[_Coordinate], left: Polynomial) -> tuple[Poly
     found = 0
     for stride in sorted(strides, key=lambda one: -max(map(len, one.terms), default=0)):
         key = next(iter(stride.terms)) if len(stride.terms) == 1 else None
-        count = left.terms.get(key, 0) if key else 0
-        if key and count and count % stride.terms[key] == 0:
+        count = left.terms.get(key, 0) if key is not None else 0
+        if key is not None and count and count % stride.terms[key] == 0:
             steps = count // stride.terms[key]
             left = left - stride * constant(steps)
             found = found or steps

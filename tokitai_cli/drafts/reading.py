@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read, roles
@@ -42,15 +42,18 @@ class Reading:
         """inputs, outputs or inout; empty where the body does not tell it, or does not have it."""
         return _ROLES.get(self._roles.get(self._paths.get(name, ""), ""), "")
 
-    def shape(self, name: str, sizes: Iterable[str]) -> list[str]:
-        """Extents in the sizes' names, the outermost first; empty where accesses do not tell them."""
+    def shape(self, name: str, sizes: Mapping[str, str]) -> list[str]:
+        """Extents, the outermost first; empty where accesses do not tell them.
+
+        sizes: how the spec says whole numbers of the kernel's, by their names.
+        """
         array = self._paths.get(name)
         if array is None or array in self._facts.escapes or self._facts.undecided:
             return []
         found = shape_of([one for one in self._facts.accesses if one.array == array])
         if isinstance(found, str):
             return []
-        names = {self._paths[one]: one for one in sizes if one in self._paths}
+        names = {self._paths[one]: said for one, said in sizes.items() if one in self._paths}
         extents = [_text(one, names) for one in found]
         return extents if all(extents) else []
 
@@ -60,6 +63,8 @@ def _text(extent: Polynomial, names: Mapping[str, str]) -> str:
     parts = []
     for key, count in sorted(extent.terms.items(), key=lambda one: -len(one[0])):
         factors = [_atom(atom, names) for atom in key]
+        if len(key) > 1 or abs(count) != 1:
+            factors = [f"({one})" if "//" in one else one for one in factors]
         if not all(factors):
             return ""
         number = [str(abs(count))] if abs(count) != 1 or not key else []
@@ -72,4 +77,8 @@ def _atom(atom: Atom, names: Mapping[str, str]) -> str:
     if not isinstance(atom, Quotient):
         return names.get(atom, "")
     above, below = _text(atom.dividend, names), _text(atom.divisor, names)
-    return f"({above}) // ({below})" if above and below else ""
+    return f"{_grouped(above)} // {_grouped(below)}" if above and below else ""
+
+
+def _grouped(text: str) -> str:
+    return f"({text})" if " " in text else text

@@ -61,6 +61,9 @@ class Writer(SuiteWriter):
             subject.constants,
             self.passed,
         )
+        said = {one.name: one.name for one in self.sizes}
+        said |= {name: f"({told})" for name, told in self.passed.items()}
+        self.text.by_tree = {one.name: self.reading.shape(one.name, said) for one in arrays}
         own = {one.name for one in self.parameters}
         named = {name: told for name, told in self.constants.items() if name not in own}
         self.values = Values(self.text.body, self.reached, named)

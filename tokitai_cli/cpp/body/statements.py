@@ -170,10 +170,10 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
         if place is not None and not (isinstance(place, Pointer) and place.rows):
             walk.scopes[-1][name] = place
             return
-    inner = tuple(text_of(one) for one in own.extents)
-    to_rows = bool(own.pointers and inner and not own.of_pointers)
-    if inner and not to_rows:
-        _local_array(walk, name, value, inner)
+    extents = tuple(text_of(one) for one in own.extents)
+    to_rows = bool(own.pointers and extents and not own.of_pointers)
+    if extents and not to_rows:
+        _local_array(walk, name, value, extents)
         return
     if value is not None:
         new = initial(walk, value, told + "*" * own.pointers)
@@ -181,7 +181,7 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
         if isinstance(new, Record) and not new.type and kind in walk.program.structs:
             new = Record(new.path, kind, new.fields)
         if isinstance(new, Pointer) and to_rows:
-            new = Pointer(new.array, new.offset, new.unit, walk.row_sizes(inner))
+            new = Pointer(new.array, new.offset, new.unit, walk.row_sizes(extents))
         walk.declare(name, new)
         return
     walk.declare(name, _uninitialised(walk, name, resolved(walk.program, told), own.pointers))

@@ -25,8 +25,9 @@ _TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
 class Shapes(Terms):
     """What the text of a kernel's body says of its arrays.
 
-    said: shapes that comments say; rows: sizes that only the host knows, by the array whose values are
-    below it, or which offsets of an array lead up to. axes: what blocks count along each axis.
+    said: shapes that comments say; by_tree: those that a walk over the kernel's tree tells; rows:
+    sizes that only the host knows, by the array whose values are below it, or which offsets of an
+    array lead up to. axes: what blocks count along each axis.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Shapes(Terms):
             and any(one.startswith(f"{name}[") for one in self.variables.values())
         }
         self.said: dict[str, list[str]] = {}
+        self.by_tree: dict[str, list[str]] = {}
         self.rows: dict[str, str] = {}
         self._used: dict[str, dict[Stride, set[str]]] = {}
         self._told: dict[str, list[str]] = {}
@@ -77,9 +79,14 @@ class Shapes(Terms):
         self.axes = {axis: told or name for axis, told in self.axes.items()}
 
     def shape(self, array: str) -> list[str]:
-        """Extents of the array, by a comment or its strides; empty where the text does not say."""
+        """Extents of the array, by a comment, the tree or its strides; empty where none tells them."""
         if array in self.said:
             return self.said[array]
+        by_text, by_tree = self._by_text(array), self.by_tree.get(array, [])
+        finer = len(by_tree) < len(by_text) and _all_factors(by_tree) == _all_factors(by_text)
+        return by_tree if by_tree and not finer else by_text
+
+    def _by_text(self, array: str) -> list[str]:
         chain = chain_of(self._used[array])
         numbers = any(self.value(one) for stride in chain for one in stride)
         loaded = (
@@ -281,6 +288,10 @@ def _compared_with(body: str, name: str) -> list[str]:
         rf"(?<![\w.]){word}\s*(?:\+\s*\w+\s*)?(?:<|>=|!=)\s*([\w\s*/()]+?)\s*(?:[;)&|?,{{]|$)", body
     )
     return told + re.findall(rf"(?<![\w*])([\w*]+)\s*(?:>|<=)\s*{word}(?!\w)", body)
+
+
+def _all_factors(extents: Sequence[str]) -> list[str]:
+    return sorted(part for one in extents for part in one.split(" * "))
 
 
 def _bare(index: str) -> str:
