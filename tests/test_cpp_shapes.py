@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests import spellings
-from tests.drafts.test_programs import drafts_of
 from tests.test_cpp_body import facts_of
 from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.listing import Unread
+from tokitai_cli.drafts.search import drafts_of
 
 FLAT = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
 XY = "int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y; "
