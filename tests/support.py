@@ -176,7 +176,7 @@ def settled(*judged: tuple[Case, Judgement]) -> list[CaseRecord]:
 
 def mutant_status(judgement: Judgement) -> dict[str, str]:
     """Return what became of each mutant kind of a case with one output."""
-    return {mutant.kind: mutant.status for mutant in judgement.mutants if not mutant.told}
+    return {mutant.kind: mutant.status for mutant in judgement.mutants if not mutant.shown_only}
 
 
 @dataclasses.dataclass(frozen=True)

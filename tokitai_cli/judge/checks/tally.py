@@ -223,14 +223,14 @@ class Summary(msgspec.Struct):
 
     def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
         """Take in one chunk of the reference; `skip` leaves elements out."""
-        told = chunk.shown_only
+        bounded = chunk.bounded
         reference = np.asarray(chunk.reference, dtype=np.float64)
         bound = chunk.bound_or_ulps
-        if chunk.classes is None and skip is None and told is None:
+        if chunk.classes is None and skip is None and bounded is None:
             self.finite += reference.size
         else:
             taken = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
-            finite = taken if told is None else taken & told
+            finite = taken if bounded is None else taken & bounded
             if chunk.classes is not None:
                 finite = finite & (chunk.classes == MUST_BE_FINITE)
             # An infinity of the reference itself is one value, and no other is right.

@@ -133,7 +133,7 @@ class Chunk:
         return None if self.target.may_be_nan is None else self.target.may_be_nan[self.where]
 
     @property
-    def told(self) -> NDArray[np.bool_] | None:
+    def bounded(self) -> NDArray[np.bool_] | None:
         """Where the oracle tells the value: the bound is one, and no NaN passes; None for everywhere."""
         masks = (self.target.may_be_nan, self.target.unbounded)
         given = [mask[self.where] for mask in masks if mask is not None]

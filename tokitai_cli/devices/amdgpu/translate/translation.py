@@ -147,7 +147,8 @@ def translate(
     dispatch = "".join(f"    case {at:#x}: goto L_{at:x};\n" for at in sorted(resumed))
     body = "\n".join(filter(None, [*lines, regions.end()]))
     text = (
-        f"{regions.text()}TOKITAI_CALLS static void run_{name}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
+        f"{regions.text()}TOKITAI_CALLS static void run_{name}(Wave& w) {{\n"
+        f"{'dispatch:' if calls else ''}\n"
         f"  switch (w.pc) {{\n{dispatch}"
         f"    default: return lost(w);\n  }}\n{body}\n  lost(w);\n}}\n"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import spellings
-from tests.test_cpp_body import facts_of
+from tests.cpp import spellings
+from tests.cpp.test_body import facts_of
 from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.listing import Unread

@@ -116,7 +116,7 @@ def test_few_references_and_inputs_that_are_not_random_say_nothing() -> None:
 
 
 def roundings(judgement: Judgement) -> dict[str, str]:
-    return {one.kind: one.status for one in judgement.mutants if one.told}
+    return {one.kind: one.status for one in judgement.mutants if one.shown_only}
 
 
 def test_other_roundings_are_among_the_wrong_outputs() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import spellings
+from tests.cpp import spellings
 from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.body.walk import BUDGET
