@@ -312,6 +312,10 @@ def test_a_failing_build_tells_the_first_error(bench: Bench, text: str, words: s
             "void g() { extern __shared__ int u[]; }",
             ["_ZN1a1b1c1tE", "u"],
         ),
+        (
+            "namespace a { namespace { void f() { extern __shared__ int w[]; } } }",
+            ["_ZN1a12_GLOBAL__N_11wE"],
+        ),
         ("namespace { int x; } namespace n { int y; } extern __shared__ int v[];", ["v"]),
         ('#include "other.hpp"\n#include "../none.hpp"\n', ["included"]),
         ('#include "k.hip"\nextern __shared__ int w[];\n', ["w"]),

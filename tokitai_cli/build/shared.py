@@ -22,6 +22,8 @@ _OF_CLASS = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int(?:8|16|32|64)_t)\b)"
 )
 
+_UNNAMED = "_GLOBAL__N_1"  # a namespace without a name
+
 
 # A declarator behind `__constant__`: what stands in front of an extent, an initial value or the end.
 _CONSTANT = re.compile(r"\b__constant__\b([^;={}()]*?)\b([A-Za-z_]\w*)\s*(?=[\[;={])")
@@ -42,7 +44,7 @@ def dynamic_shared_names(texts: Iterable[str]) -> list[str]:
     """Linker names of all `extern __shared__` arrays of the texts of a source and its headers, sorted.
 
     Mangled as the Itanium C++ ABI does for variables: the plain name in the global namespace, else
-    _ZN <length name>... E (section 5.1.2).
+    _ZN <length name>... E (section 5.1.2); compilers name a namespace without a name _GLOBAL__N_1.
     """
     found: set[str] = set()
     for text in texts:
@@ -62,7 +64,7 @@ def _names_in(plain: str) -> set[str]:
                 scopes.pop()
         elif token["space"] is not None:
             words = token["space"].replace("inline", " ").split("::")
-            scopes.append([word.strip() for word in words if word.strip()])
+            scopes.append([word.strip() for word in words if word.strip()] or [_UNNAMED])
         else:
             found.add(
                 _mangled(

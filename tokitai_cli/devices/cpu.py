@@ -126,7 +126,8 @@ class CpuDevice:
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
             raise BuildError("zig does not tell which libraries it links", hint=HINT)
         base = (*_words(driver, warp_size, options.arch), *watch.units)
-        told = ("-Wa,--MD,{assembled}",) if is_gcc(driver) else ()
+        # Dynamic shared memory has nothing to initialise, in a namespace without a name either.
+        told = ("-Wa,--MD,{assembled}", "-fno-extern-tls-init") if is_gcc(driver) else ()
         link = (*driver, "-O3", "-pthread", "{object}", "{server}", *flags, "-fno-lto", *watch.link)
         trace = () if is_zig else ("-Wl,--trace",)
         query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)

@@ -30,6 +30,7 @@ enum class Operation : unsigned char {
   reduction,
   poll,  // of a place that others are to change
   grid_barrier,
+  phase,  // of a cuda::barrier
 };
 
 // Where in the source an operation stands, as __builtin_FILE and __builtin_LINE tell it.
@@ -149,6 +150,7 @@ struct Block {
   bool in_kernel;
   u64 turns;
   void* history;  // of the watch
+  u64 number;         // of this OS thread's blocks, from 1 on
 };
 
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
@@ -435,6 +437,7 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
   block.progress = block.polls = 0;
   block.meetings_begun = 0;
   block.turns++;
+  block.number++;
   block.seeded = work.seed != natural_order && work.seed != reverse_order;
   block.random = mixed(work.seed ^ mixed(linear_index)) | 1;
   // One bit of the seed, so that a schedule is either way in all of its blocks.

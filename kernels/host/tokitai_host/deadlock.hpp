@@ -23,6 +23,7 @@ inline const char* operation_name(Operation operation) {
     case Operation::reduction: return "a reduction of a warp";
     case Operation::poll: return "a loop that looks for another thread's write";
     case Operation::grid_barrier: return "a barrier of the grid";
+    case Operation::phase: return "a cuda::barrier";
     default: return "nothing";
   }
 }
