@@ -15,7 +15,7 @@ from tokitai_cli.core.errors import Location, SpecError
 from tokitai_cli.core.model.case import BufferPlan, Case, Role
 from tokitai_cli.oracles.case_request import Arrays, request, scalars, shapes
 from tokitai_cli.oracles.formula import NoRuleError
-from tokitai_cli.oracles.formula.known import ReductionError
+from tokitai_cli.oracles.formula.known import MissingError, ReductionError
 from tokitai_cli.oracles.user.answer_parts import AnswerError
 from tokitai_cli.oracles.variants.answer import evaluated
 from tokitai_cli.oracles.variants.request import FormulaCall, request_of
@@ -34,11 +34,10 @@ def placed(case: Case, name: str, key: str = "oracle") -> Iterator[None]:
         raise _misfit(case, str(error), "", error.key) from None
     except AnswerError as error:
         raise _misfit(case, f"oracle {name}: {error}", error.hint, key) from None
+    except MissingError as error:
+        raise _misfit(case, f"oracle {name} reads {error.name}", f"add {error.name}", key) from None
     except NoRuleError as error:
         raise _misfit(case, f"oracle {name}: {error}", "write an oracle of your own", key) from None
-    except KeyError as error:
-        missing = error.args[0]
-        raise _misfit(case, f"oracle {name} reads {missing}", f"add {missing}", key) from None
     except (IndexError, TypeError, ValueError) as error:
         raise _misfit(case, f"shapes do not fit oracle {name}: {error}", "", key) from None
 

@@ -56,7 +56,7 @@ def product_4bit(params, inputs, scalars):
 
 def quantise(params, inputs, scalars):
     """The largest magnitude of each block, and the nearest entry of a rising table for each element."""
-    blocks = inputs["a"].reshape(-1, 512).astype(np.float64)
+    blocks = inputs["a"].reshape(-1, 512)
     largest = np.abs(blocks).max(axis=1)
     scaled = blocks / largest[:, None]
     nearest = np.abs(scaled[:, :, None] - inputs["code"][None, None, :]).argmin(axis=2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokitai_cli.oracles.formula.known import NoRuleError
+from tokitai_cli.oracles.formula.known import Known, NoRuleError
 from tokitai_cli.oracles.formula.products import product
 from tokitai_cli.oracles.formula.relations import summed
 from tokitai_cli.oracles.formula.tracked import Tracked, track
@@ -22,7 +22,7 @@ def matmul(a: Tracked, b: Tracked) -> Tracked:
     if b.ndim == 1:
         return matmul(a, b.reshape(-1, 1))[..., 0]
     with np.errstate(all="ignore"):
-        return Tracked(product(a.parts, b.parts))
+        return Tracked(product(a.parts, b.parts), Known(product_of=(a.parts, b.parts)))
 
 
 def einsum(text: str, *operands: Any) -> Tracked:

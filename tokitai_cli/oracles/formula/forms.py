@@ -14,7 +14,7 @@ import numpy as np
 
 from tokitai_cli.oracles.formula import arithmetic, unary
 from tokitai_cli.oracles.formula.parts import Parts, elementwise, exactly, largest_flag
-from tokitai_cli.oracles.formula.precision import ROUNDING_SUMS, current
+from tokitai_cli.oracles.formula.precision import ROUNDING_SUMS, STEP, U, current
 from tokitai_cli.oracles.formula.tracked import Tracked
 
 Operands = tuple[Tracked, ...]
@@ -190,13 +190,42 @@ def _rounding_sums(name: str, operands: Operands) -> Iterator[Parts]:
     yield from ()
 
 
+def _in_any_order(name: str, operands: Operands) -> Iterator[Parts]:
+    """A chain of additions, as Python's sum() makes, in any order."""
+    if name != "add":
+        return
+    terms = _terms(operands)
+    if len(terms) > 2:
+        count = len(terms)
+        size = sum(np.maximum(np.abs(x.parts.lo), np.abs(x.parts.hi)) for x in terms)
+        off = size * (count * U / (1 - count * U)) + count * STEP
+        v = sum(x.parts.v for x in terms)
+        low, high = sum(x.parts.lo for x in terms), sum(x.parts.hi for x in terms)
+        yield Parts(np.asarray(v), np.asarray(low - off), np.asarray(high + off))
+
+
+def _terms(operands: Operands) -> list[Tracked]:
+    found: list[Tracked] = []
+    waiting = list(operands)
+    while waiting:
+        one = waiting.pop()
+        inner = _made(one, "add")
+        waiting += inner
+        found += [] if inner else [one]
+    return found
+
+
 WRITE = "write it as the kernel does"
 # What to do about a form, where it is not `WRITE`.
+ANY_ORDER = "additions in another order"
 HINTS: Mapping[str, str] = {
+    ANY_ORDER: (
+        "Python's sum() and a chain of + have the order that they are written in, .sum(axis=...) has any"
+    ),
     ROUNDING_SUMS: (
         "they count as exact here, as their terms share a power of two; `reduction: welford` says that "
         "means are updated number by number"
-    )
+    ),
 }
 # By the words that name them.
 FORMS: Mapping[str, Form] = {
@@ -205,5 +234,6 @@ FORMS: Mapping[str, Form] = {
     "(1 - t) a + t b as a + t (b - a), or the other way": _difference,
     "tanh by exponentials": _by_exponential,
     "sigmoids by tanh": _by_tanh,
+    ANY_ORDER: _in_any_order,
     ROUNDING_SUMS: _rounding_sums,
 }

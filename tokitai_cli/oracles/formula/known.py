@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tokitai_cli.oracles.formula.parts import Floats
+from tokitai_cli.oracles.formula.parts import Floats, Parts
 
 if TYPE_CHECKING:
     from tokitai_cli.oracles.formula.tracked import Tracked
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 class NoRuleError(TypeError):
     """A formula asks for what the error of a float32 kernel is not known of."""
+
+
+class MissingError(NoRuleError):
+    """A formula reads what its spec does not have. name: of that."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class ReductionError(NoRuleError):
@@ -44,6 +52,8 @@ class Known(NamedTuple):
     centred_at: Floats | None = None
     #: The array whose square this is.
     square_of: Tracked | None = None
+    #: The matrices whose product this is.
+    product_of: tuple[Parts, Parts] | None = None
 
 
 NOTHING_KNOWN = Known()

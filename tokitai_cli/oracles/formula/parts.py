@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.precision import NORMAL, OVERFLOW, STEP, U, current
+from tokitai_cli.oracles.formula.precision import NORMAL, OVERFLOW, current
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.uint8]
@@ -23,8 +23,8 @@ Flags = NDArray[np.uint8]
 NEVER, MAYBE, SURELY = 0, 1, 2
 # Float64 results are one rounding off themselves.
 OWN = 2.0**-52
-# One rounding, and what products of several lose of their sum.
-_ROUNDING = U * (1 + 2.0**-20)
+# What products of several roundings lose of their sum.
+_MORE = 1 + 2.0**-20
 # Elements of a block: its temporaries stay in the second-level cache.
 BLOCK = 1 << 15
 
@@ -85,7 +85,7 @@ def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = N
     result needed no rounding.
     """
     v, lo, hi, n = part
-    relative = OWN + extra * U
+    relative = OWN + extra * current().unit
     low, high = lo - relative * np.abs(lo), hi + relative * np.abs(hi)
     down, up = _lowered(low), -_lowered(-high)
     if not part.finite:  # infinity minus infinity above
@@ -100,7 +100,8 @@ def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = N
 
 def _lowered(low: Floats) -> Floats:
     """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
-    down: Floats = low - np.maximum(_ROUNDING * np.abs(low), STEP / 2)
+    unit, step = current().unit, current().step
+    down: Floats = low - np.maximum(unit * _MORE * np.abs(low), step / 2)
     down = np.where(low >= 0, np.maximum(down, 0.0), down)
     ceiling = current().ceiling
     if float(low.min(initial=0.0)) <= -ceiling:

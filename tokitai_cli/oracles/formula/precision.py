@@ -18,6 +18,7 @@ import msgspec
 from tokitai_cli.core.dtypes import FORMATS, FloatFormat
 
 SINGLE = FORMATS["float32"]
+DOUBLE = FORMATS["float64"]
 U = SINGLE.unit_roundoff
 # Smallest float32, which is also its ulp below the normal numbers.
 STEP = 2 * SINGLE.half_smallest
@@ -90,6 +91,8 @@ class Precision(msgspec.Struct, frozen=True):
     forms: tuple[str, ...] = ()
     #: Counts the arrays of a formula, and replaces some by what a kernel kept.
     tape: Any = None
+    #: Operations are done in float64, as C does where an operand is a double.
+    double: bool = False
     #: Nothing overflows, as if exponents had no end: what differs then is owed to an overflow.
     unlimited: bool = False
 
@@ -126,7 +129,17 @@ class Precision(msgspec.Struct, frozen=True):
     @property
     def ceiling(self) -> float:
         """Least magnitude at which the result of an operation becomes infinite."""
-        return math.inf if self.unlimited else TOP
+        return math.inf if self.unlimited or self.double else TOP
+
+    @property
+    def unit(self) -> float:
+        """Largest relative error of one rounding."""
+        return DOUBLE.unit_roundoff if self.double else U
+
+    @property
+    def step(self) -> float:
+        """Smallest number of the dtype of operations."""
+        return 2 * DOUBLE.half_smallest if self.double else STEP
 
 
 _CURRENT: contextvars.ContextVar[Precision] = contextvars.ContextVar(
@@ -148,3 +161,14 @@ def allowing(precision: Precision) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+@contextlib.contextmanager
+def in_double(asked: bool) -> Iterator[None]:
+    """Operations inside are done, and sums kept, in float64, if it is asked for."""
+    precision = current()
+    if not asked or precision.double:
+        yield
+        return
+    with allowing(msgspec.structs.replace(precision, double=True, accumulate="float64")):
+        yield

@@ -6,15 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula import arithmetic, reductions, welford
 from tokitai_cli.oracles.formula.double import Double
 from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
-from tokitai_cli.oracles.formula.parts import Flags, Parts, elementwise, exactly
-from tokitai_cli.oracles.formula.precision import STEP, TOP, U, current
+from tokitai_cli.oracles.formula.parts import Flags, Parts, elementwise, exactly, nearest, operated
+from tokitai_cli.oracles.formula.precision import STEP, TOP, U, allowing, current
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, axes_of, dropped, track
 
 # Of a float64 mean, relative to the mean of magnitudes, whatever the order of its additions.
@@ -98,6 +100,8 @@ def stored(x: Any, dtype: str = "float32", *, output: str = "") -> Any:
     if not isinstance(x, Tracked):
         plain = isinstance(x, np.ndarray) and dtype != "float32"
         return round_to(x.astype(np.float64), dtype).astype(x.dtype) if plain else x
+    if dtype == "float64" or (x.double and dtype == "float32"):
+        return _converted(x, dtype)
     v, lo, hi, n = x.parts
     if dtype != "float32":
         with np.errstate(all="ignore"):
@@ -112,8 +116,27 @@ def stored(x: Any, dtype: str = "float32", *, output: str = "") -> Any:
     return Tracked(Parts(v, lo, hi, n), Known(mean_of=x.known.mean_of))
 
 
+def _converted(x: Tracked, dtype: str) -> Tracked:
+    """x held in float64, which is exact, or rounded from that to float32."""
+    if dtype == "float64":
+        return Tracked(x.parts, x.known, double=True)
+    v, lo, hi, n = x.parts
+    points = (lo == hi) & (nearest(lo) == lo)
+    with np.errstate(all="ignore"):
+        return Tracked(operated(Parts(v, lo, hi, n), points))
+
+
+def accumulated(a: Tracked, axis: Any, keepdims: bool, dtype: str) -> Tracked:
+    """Sum whose partial sums are kept in `dtype`; one in float64 stays in that."""
+    if dtype not in FORMATS:
+        raise NoRuleError(f"a sum in {dtype} has no error rule: floats have")
+    with allowing(msgspec.structs.replace(current(), accumulate=dtype)):
+        total = summed(a, axis, keepdims)
+    return stored(total, dtype) if dtype != "float32" else total
+
+
 def loosen(x: Any, roundings: float) -> Any:
-    """Allow `roundings` further roundings of relative size u each.
+    """Allow `roundings` further roundings of relative size u each; of a sum, of each of its terms.
 
     An online softmax has 6 a tile (its exponential 4, a product and a difference 1 each), an approximate
     reciprocal as many as it is off by. What carries no interval is given back as it is.
@@ -126,13 +149,26 @@ def loosen(x: Any, roundings: float) -> Any:
     v, lo, hi, n = a.parts
     with np.errstate(all="ignore"):
         share = roundings * U * (1 + 2.0**-10)
-        far = np.maximum(np.abs(lo), np.abs(hi))
+        far = _magnitude(a)
         slack = np.where(np.isfinite(far), share * far + roundings * STEP, 0.0)
         low = np.where(lo >= 0, np.maximum(lo - slack, 0.0), lo - slack)
     known = a.known
     if known.least_sum is not None:
         known = known._replace(least_sum=(known.least_sum[0], known.least_sum[1] * (1 - 2 * share)))
     return Tracked(Parts(v, low, hi + slack, n), known)
+
+
+def _magnitude(a: Tracked) -> NDArray[np.float64]:
+    """What roundings are relative to: of a sum or product of matrices the magnitudes of its terms."""
+    far: NDArray[np.float64] = np.maximum(np.abs(a.parts.lo), np.abs(a.parts.hi))
+    if a.known.sum_of is not None:
+        array, axes = a.known.sum_of
+        terms = np.maximum(np.abs(array.parts.lo), np.abs(array.parts.hi))
+        far = np.maximum(far, terms.sum(axis=axes).reshape(far.shape))
+    if a.known.product_of is not None:
+        left, right = (np.maximum(np.abs(x.lo), np.abs(x.hi)) for x in a.known.product_of)
+        far = np.maximum(far, (left @ right).reshape(far.shape))
+    return far
 
 
 def subtracted(a: Tracked, b: Tracked) -> Tracked:

@@ -17,12 +17,14 @@ from tokitai_cli.oracles.formula import (
     comparisons,
     contraction,
     forms,
+    places,
     reductions,
     unary,
 )
 from tokitai_cli.oracles.formula.array_protocol import MOVES
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.parts import Rule, elementwise
+from tokitai_cli.oracles.formula.precision import in_double
 from tokitai_cli.oracles.formula.relations import (
     divided,
     exponential,
@@ -87,6 +89,9 @@ UFUNCS: Mapping[str, Ruled] = {
     "fmax": _blockwise(arithmetic.maximum),
     "minimum": _blockwise(arithmetic.minimum),
     "fmin": _blockwise(arithmetic.minimum),
+    "floor_divide": places.whole(np.floor_divide),
+    "remainder": places.whole(np.remainder),
+    "fmod": places.whole(np.fmod),
     "matmul": contraction.matmul,
     "greater": comparisons.compared(np.greater),
     "greater_equal": comparisons.compared(np.greater_equal),
@@ -160,10 +165,6 @@ def _sorted(a: Any, axis: int = -1, **kwargs: Any) -> Tracked:
     return tracked.moved(lambda array: np.sort(array, axis=axis))
 
 
-def _take_along(a: Any, index: Any, axis: int | None = -1) -> Tracked:
-    return track(a).moved(lambda array: np.take_along_axis(array, index, axis))
-
-
 def _chosen_where(condition: Any, *sides: Any) -> Tracked:
     if len(sides) != 2:
         raise NoRuleError("numpy.where with one argument gives an index; give all three")
@@ -218,7 +219,7 @@ FUNCTIONS: Mapping[str, Ruled] = {
     "pad": _pad,
     "round": lambda a, decimals=0, **_: _rounded(a, decimals),
     "around": lambda a, decimals=0, **_: _rounded(a, decimals),
-    "take_along_axis": _take_along,
+    "take_along_axis": places.taken,
     "tril": _tri(np.tril),
     "triu": _tri(np.triu),
     **{name: _joined(getattr(np, name)) for name in ("concatenate", "stack", "vstack", "hstack")},
@@ -264,7 +265,8 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     _refuse(name, kwargs)
     with np.errstate(all="ignore"):
         operands = tuple(track(x) for x in inputs)
-        return forms.either(name, operands, rule(*operands))
+        with in_double(any(operand.double for operand in operands)):
+            return forms.either(name, operands, rule(*operands))
 
 
 def method(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -295,8 +297,17 @@ def function(called: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     rule = FUNCTIONS.get(name)
     if rule is None:
         raise _missing(name, {**FUNCTIONS, **UFUNCS})
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), in_double(_holds_double((args, kwargs))):
         return rule(*args, **kwargs)
+
+
+def _holds_double(given: Any) -> bool:
+    """Whether an array among nested arguments is held in float64."""
+    if isinstance(given, Tracked):
+        return given.double
+    if isinstance(given, Mapping):
+        return any(map(_holds_double, given.values()))
+    return isinstance(given, (tuple, list)) and any(map(_holds_double, given))
 
 
 def decide(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

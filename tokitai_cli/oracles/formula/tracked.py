@@ -6,6 +6,7 @@ may turn.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +19,21 @@ from tokitai_cli.oracles.formula import arithmetic, reductions
 from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
 from tokitai_cli.oracles.formula.parts import Flags, Floats, Parts, exactly, nearest
-from tokitai_cli.oracles.formula.precision import current
+from tokitai_cli.oracles.formula.precision import current, in_double
 
 # Whole numbers up to here are float32.
 _WHOLE = 2.0**24
+
+
+def _as_held(method: Callable[..., Tracked]) -> Callable[..., Tracked]:
+    """A method whose operations are in float64 where the array is held in that."""
+
+    @functools.wraps(method)
+    def within(self: Tracked, *args: Any, **kwargs: Any) -> Tracked:
+        with in_double(self.double):
+            return method(self, *args, **kwargs)
+
+    return within
 
 
 class Tracked(Moving):
@@ -31,6 +43,7 @@ class Tracked(Moving):
     known: what intervals cannot say. choices: for an index that rounding may turn, which are possible:
     bool, one more axis at the end. made_of: the operation that gave it and its operands, where other
     forms of a formula are asked for. number: its place among the arrays of a formula, on a `Tape`.
+    double: it is held in float64, and so is what comes of it.
     """
 
     def __init__(
@@ -38,12 +51,15 @@ class Tracked(Moving):
         parts: Parts,
         known: Known = NOTHING_KNOWN,
         choices: NDArray[np.bool_] | None = None,
+        *,
+        double: bool = False,
     ) -> None:
         tape = current().tape
         self.number = -1 if tape is None else tape.next()
         self.parts = parts if tape is None else tape.taken(self.number, parts)
         self.known = known
         self.choices = choices
+        self.double = double or current().double
         self.made_of: tuple[str, tuple[Tracked, ...]] | None = None
 
     def plain(self) -> Floats:
@@ -55,15 +71,20 @@ class Tracked(Moving):
         v, lo, hi, n = self.parts
         flag = None if n is None else function(n)
         if self.parts.point:
-            return Tracked(exactly(function(v), flag))
-        return Tracked(Parts(function(v), function(lo), function(hi), flag))
+            return Tracked(exactly(function(v), flag), double=self.double)
+        return Tracked(Parts(function(v), function(lo), function(hi), flag), double=self.double)
 
     def __getitem__(self, key: Any) -> Tracked:
         found = certain_index(key)
         return self.moved(lambda array: np.asarray(array[found]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        where, new = certain_index(key), track(value).parts
+        from tokitai_cli.oracles.formula import relations
+
+        held = track(value)
+        if held.double and not self.double:
+            held = relations.stored(held)
+        where, new = certain_index(key), held.parts
         v = self.parts.v.copy()
         v[where] = new.v
         n = None if self.parts.n is None else self.parts.n.copy()
@@ -79,34 +100,53 @@ class Tracked(Moving):
 
     def copy(self) -> Tracked:
         """The same values in arrays of their own."""
-        return Tracked(self.parts, self.known)
+        return Tracked(self.parts, self.known, double=self.double)
 
     def astype(self, dtype: Any, **_: Any) -> Tracked:
-        """Round to a narrower float (or not), or cut to a whole number as a cast in C does."""
+        """Round to a narrower float (or not), or cut to a whole number as a cast in C does.
+
+        To float32 what is held in float64 is rounded. NoRuleError for float64, which `stored` says, and
+        for what is no number.
+        """
         from tokitai_cli.oracles.formula import relations
 
         wanted = np.dtype(dtype)
         if wanted.kind in "iu":
             return _through(np.trunc, self)
-        if wanted in (np.float64, np.float32):
-            return self
-        rounded: Tracked = relations.stored(self, wanted.name)
-        return rounded
+        if wanted == np.float64 and not self.double:
+            raise NoRuleError(
+                "astype(float64) of a tracked array has no effect that is known: leave it out, or write"
+                ' stored(x, "float64") where the kernel computes in double'
+            )
+        if wanted.kind == "f" or wanted.name in FORMATS:
+            rounded: Tracked = relations.stored(self, wanted.name)
+            return rounded
+        raise NoRuleError(f"astype({wanted.name}) of a tracked array has no rule")
 
-    def sum(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
-        """Sum in any order, or of as many additions as the spec's tree has."""
+    @_as_held
+    def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Tracked:
+        """Sum in any order, or of as many additions as the spec's tree has; dtype: of partial sums."""
         from tokitai_cli.oracles.formula import relations
 
-        return relations.summed(self, axis, keepdims)
+        if dtype is None:
+            return relations.summed(self, axis, keepdims)
+        return relations.accumulated(self, axis, keepdims, np.dtype(dtype).name)
 
-    def mean(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
-        """Sum over the number of elements."""
+    @_as_held
+    def mean(
+        self, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any
+    ) -> Tracked:
+        """Sum over the number of elements; dtype: of partial sums."""
         from tokitai_cli.oracles.formula import relations
 
         axes = axes_of(self, axis)
         count = math.prod(self.shape[i] for i in axes)
-        return relations.divided(relations.summed(self, axis, keepdims), track(float(count)))
+        total = self.sum(axis, keepdims, dtype)
+        if total.double and not self.double:
+            return _through(np.divide, total, float(count))
+        return relations.divided(total, track(float(count)))
 
+    @_as_held
     def var(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
         """Mean square distance from the mean, in a second pass."""
         from tokitai_cli.oracles.formula import relations
@@ -119,10 +159,12 @@ class Tracked(Moving):
             track(float(count - ddof)),
         )
 
+    @_as_held
     def std(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
         """Root of `var`."""
         return _through(np.sqrt, self.var(axis, keepdims, ddof))
 
+    @_as_held
     def max(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
         """Largest element."""
         axes = axes_of(self, axis)
@@ -130,11 +172,13 @@ class Tracked(Moving):
             part = reductions.largest(self.parts, axes)
         return dropped(Tracked(part, Known(largest_of=(self, axes))), axes, keepdims)
 
+    @_as_held
     def min(self, axis: Any = None, keepdims: bool = False, **_: Any) -> Tracked:
         """Smallest element."""
         negated = Tracked(arithmetic.negative(self.parts)).max(axis, keepdims)
         return Tracked(arithmetic.negative(negated.parts))
 
+    @_as_held
     def cumsum(self, axis: Any = None) -> Tracked:
         """Cumulative sums in any order of additions."""
         flat = self.ravel() if axis is None else self
@@ -339,7 +383,7 @@ def dropped(a: Tracked, axes: tuple[int, ...], keepdims: bool) -> Tracked:
     if keepdims or not axes:
         return a
     part = a.moved(lambda array: np.squeeze(array, axis=axes)).parts
-    return Tracked(part, Known(sum_of=a.known.sum_of))
+    return Tracked(part, Known(sum_of=a.known.sum_of), double=a.double)
 
 
 def certain_index(key: Any) -> Any:

@@ -78,7 +78,8 @@ class Monotone(msgspec.Struct, frozen=True):
 
     def _off(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         ulps = current().ulp(self.name)
-        relative, least = (2 * ulps + 1) * U + _NUMPYS, (ulps + 0.5) * STEP
+        relative = (2 * ulps + 1) * current().unit + _NUMPYS
+        least = (ulps + 0.5) * current().step
         down = low - (relative * np.abs(low) + least)
         up = high + (relative * np.abs(high) + least)
         ceiling = current().ceiling

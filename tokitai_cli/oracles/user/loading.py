@@ -84,7 +84,10 @@ def guarded(file: Path, function: Callable[..., Any], *args: Any) -> Any:
             lines.append(error.lineno)
         place = f"{file.name}:{lines[-1]}: " if lines else ""
         kind = type(error).__name__
-        if kind == "NoRuleError":  # the tool's own words to whoever wrote the formula
+        if kind in (
+            "NoRuleError",
+            "MissingError",
+        ):  # the tool's own words to whoever wrote the formula
             raise FaultError(f"{place}{error}") from error
         raise FaultError(f"{place}raised {kind}{f': {error}' if str(error) else ''}") from error
 

@@ -19,6 +19,7 @@ from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed
 from tokitai_cli.oracles.formula.double import Double, double
 from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
 from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, allowing
+from tokitai_cli.oracles.formula.relations import stored
 from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.variants import replay, row_blocks
@@ -177,7 +178,8 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
 
 def _told(value: Any, dtype: str) -> Bounds:
     """The bounds of a float output in front of its last rounding; float32 has none."""
-    told = bounds(track(value))
+    tracked = track(value)
+    told = bounds(stored(tracked) if tracked.double else tracked)
     return bracketed(told) if dtype == "float32" else told
 
 

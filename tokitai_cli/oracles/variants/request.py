@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.known import NoRuleError
+from tokitai_cli.oracles.formula.known import MissingError, NoRuleError
 from tokitai_cli.oracles.formula.precision import Precision
 
 Function = Callable[[dict[str, int], dict[str, Any], dict[str, Any]], Mapping[str, Any]]
@@ -49,6 +50,19 @@ def request_of(
     return msgspec.structs.replace(wanted, precision=precision)
 
 
+class _Given(dict[str, Any]):
+    """Params, inputs or scalars of a spec: what a formula asks for besides is an error of it."""
+
+    def __init__(self, kind: str, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._kind = kind
+
+    def __missing__(self, name: str) -> Any:
+        near = difflib.get_close_matches(str(name), self, 1)
+        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(self) or 'none'}"
+        raise MissingError(f"{self._kind}[{name!r}] is not in the spec: {known}", str(name))
+
+
 class FormulaCall(msgspec.Struct, frozen=True):
     """One case: what the function is called with."""
 
@@ -65,7 +79,9 @@ class FormulaCall(msgspec.Struct, frozen=True):
             for name, value in self.scalars.items()
         }
         with np.errstate(all="ignore"):  # inputs may be NaN or infinite: that is no warning
-            result = self.function(dict(self.params), inputs, scalars)
+            result = self.function(
+                _Given("params", self.params), _Given("inputs", inputs), _Given("scalars", scalars)
+            )
         if not isinstance(result, Mapping):
             raise NoRuleError(f"returned {type(result).__name__}, not a dict of outputs")
         return result
