@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import CheckRecord, ElementRecord, Number, OutputRecord
+from tokitai_cli.core.model.shapes import in_common
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import shape_text
 
@@ -54,6 +55,14 @@ class Smallest(msgspec.Struct, frozen=True):
     case: CaseRecord
     failing: int
     shapes: int
+    #: What those have in common and the others have not, in words; empty where nothing was found.
+    common: str = ""
+
+    @property
+    def words(self) -> str:
+        """How many shapes fail, and which."""
+        only = f", those where {self.common}" if self.common else ""
+        return f"{self.failing} of {self.shapes} shapes fail{only}"
 
 
 def measured(evidence: Evidence, case: CaseRecord) -> CaseRecord:
@@ -159,8 +168,17 @@ def smallest_failing(records: Iterable[CaseRecord]) -> list[Smallest]:
         if failing and len(shapes) > 1:
             smallest = min(failing, key=lambda case: math.prod(case.shape.values()))
             count = len({shape_text(case.shape) for case in failing})
-            found.append(Smallest(smallest, count, len(shapes)))
+            found.append(Smallest(smallest, count, len(shapes), _common(mine, failing)))
     return found
+
+
+def _common(cases: Sequence[CaseRecord], failing: Sequence[CaseRecord]) -> str:
+    """What the shapes at which it fails have in common and those at which it passes have not."""
+    wrong = {shape_text(case.shape): case.shape for case in failing}
+    right = {shape_text(case.shape): case.shape for case in cases if case.reads in FINE}
+    right = {text: shape for text, shape in right.items() if text not in wrong}
+    blocks = {extent for case in cases for launch in case.launches for extent in launch.block}
+    return in_common([*wrong.values()], [*right.values()], blocks)
 
 
 def magnitude(value: Number | None) -> float:

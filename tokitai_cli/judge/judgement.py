@@ -84,7 +84,7 @@ def judge(
     failures += [failure_of(one) for one in findings if one.severity == "error"]
     differing = [output.difference for output in judged if output.difference is not None]
     for change in differing if case.variant.deterministic else ():
-        text = f"{change.message}{_orders(result)}; the spec says deterministic"
+        text = f"{change.message}{_causes(result)}; the spec says deterministic"
         failures.append(Failure(STEP_REPEATS, text, "repeats", change.output))
         findings.append(_unstable(case, text))
     held = _properties(judged, result, properties)
@@ -193,14 +193,26 @@ def judge_another(
     )
 
 
-def _orders(result: RunResult) -> str:
-    """What other bits in another order mean; empty where the order is not known or was the same."""
-    if len(set(result.schedules)) < 2:
-        return ""
-    return (
-        "; the repetitions ran in other orders of blocks and threads, and the result depends on "
-        "them: a race, or atomics"
-    )
+def _causes(result: RunResult) -> str:
+    """What other bits mean: repetitions differ in what memory held before, and in their order."""
+    ordered, filled = len(set(result.schedules)) > 1, len(set(result.fills)) > 1
+    if ordered and filled:
+        return (
+            "; the repetitions began with other contents of memory and ran in other orders of blocks and"
+            " threads: the result depends on what was in memory before, or on the order (a race, or"
+            " atomics)"
+        )
+    if filled:
+        return (
+            "; the repetitions began with other contents of memory: the result depends on what was"
+            " there before, or on an order that the device chose"
+        )
+    if ordered:
+        return (
+            "; the repetitions ran in other orders of blocks and threads, and the result depends on "
+            "them: a race, or atomics"
+        )
+    return ""
 
 
 def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]) -> Judgement:

@@ -56,8 +56,7 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
         blocks += _detail(evidence, case, called)
     for smallest in queries.smallest_failing(cases):
         where = shape_text(smallest.case.shape)
-        of = f"{smallest.failing} of {smallest.shapes} shapes fail"
-        text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({of})"
+        text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({smallest.words})"
         blocks.append(Line(text, label="smallest shape that fails:"))
     more = len(told) - len(detailed)
     if more and not nothing_ran:
