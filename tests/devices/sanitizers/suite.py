@@ -3,8 +3,8 @@
 In front of each kernel stand its grid, block, bytes of dynamic shared memory where it has some, and
 `warns KIND` where its right form has a warning too. `// <- KIND` marks the line of a finding.
 
-`python -m tests.devices.sanitizers.suite FOLDER` writes a spec of each file into a folder, to be watched by any device;
-`python -m tests.devices.sanitizers.suite FOLDER EVIDENCE...` prints what was found, missed and told falsely.
+`python -m tests.devices.sanitizers.suite FOLDER` writes a spec of each file into a folder, to be watched by any
+device; with EVIDENCE... behind it prints what was found, missed and told falsely.
 """
 
 from __future__ import annotations
@@ -44,13 +44,17 @@ _VARIANT = """
     source: {file}.hip
     inputs:
       x: {{dtype: float32, shape: [n]}}
-    outputs:
-      y: {{dtype: float32, shape: [n]}}
+    inout:
+      y: {{dtype: float32, shape: [n], draw: {{kind: constant, value: 0}}}}
     workspaces:
       ws: {{dtype: float32, shape: [4 * n], scratch: what threads hand over}}
       flags: {{dtype: int32, shape: [n], init: zero, scratch: flags and counters}}
     launches:
-      - {{kernel: {name}<{wrong}>, grid: [{grid}], block: [{block}], shared: {shared}, args: [x, y, ws, flags, n]}}
+      - kernel: {name}<{wrong}>
+        grid: [{grid}]
+        block: [{block}]
+        shared: {shared}
+        args: [x, y, ws, flags, n]
     deterministic: false
     oracle: oracle.py:any
     checks: [{{metric: bound}}]"""
@@ -109,8 +113,8 @@ def write_spec(folder: Path, file: str) -> Path:
     )
     path = folder / f"{file}.yaml"
     path.write_text(
-        f"schema: tokitai/spec/v1\nop: watch-{file}\ntitle: {KINDS[file]}\nparams:\n  n: {{default: 64}}\n"
-        f"variants:{variants}\nprofiles:\n  normal: {{draw: normal}}\n",
+        f"schema: tokitai/spec/v1\nop: watch-{file}\ntitle: {KINDS[file]}\n"
+        f"params:\n  n: {{default: 64}}\nvariants:{variants}\nprofiles:\n  normal: {{draw: normal}}\n",
         encoding="utf-8",
     )
     return path
@@ -119,8 +123,8 @@ def write_spec(folder: Path, file: str) -> Path:
 class Tally(msgspec.Struct):
     """What became of a file's kernels.
 
-    false: right ones with a finding. lines: of the wrong ones, those of which a finding of the kind names the
-    line. words: of each kernel that did not go as it should.
+    false: right ones with a finding. lines: of the wrong ones, those of which a finding of the kind
+    names the line. words: of each kernel that did not go as it should.
     """
 
     wrong: int = 0
@@ -161,10 +165,7 @@ def tally(file: str, cases: Iterable[CaseRecord]) -> Tally:
 
 def table(tallies: dict[str, Tally]) -> str:
     """A Markdown table of what was found, missed and told falsely, by kind."""
-    rows = [
-        "| kind of fault | wrong | found | missed | right | false alarms |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = ["| kind of fault | wrong | found | missed | right | false alarms |", "|---" * 6 + "|"]
     whole = Tally()
     for file, one in tallies.items():
         rows.append(_row(KINDS[file], one))

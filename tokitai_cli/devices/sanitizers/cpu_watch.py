@@ -156,9 +156,8 @@ def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
         others = [first_program([(name, "PATH")]) for name in _OTHERS]
         drivers += [((str(one[0]),), one[1]) for one in others if one is not None]
         zig = pip_zig()
-        if (
-            zig is not None and not check.runtime
-        ):  # it has Clang's checks, and no runtimes of theirs
+        # It has Clang's checks, and no runtimes of theirs.
+        if zig is not None and not check.runtime:
             drivers.append(((str(zig), "c++"), ZIG))
     found_by = ((one, _usable(one[0], check) if check.flag else ()) for one in drivers)
     chosen, prefix = next(((one, words) for one, words in found_by if words is not None), _NONE)
@@ -256,6 +255,8 @@ class _WatchedCpu(CpuDevice):
             if self._check is ACCESSES:  # a read in front of a write to the same place is left out
                 kernels += ("-mllvm", "-tsan-instrument-read-before-write=1")
                 kernels += ("-mllvm", "-tsan-distinguish-volatile=1")
+            if self._compiled_by[1] == ZIG:  # it has checks of its own where nothing is optimised
+                kernels = ("-fno-sanitize=undefined", *kernels)
             words = msgspec.structs.replace(words, kernels=kernels)
         elif self._check is ACCESSES:
             copies = (f"-fno-builtin-{name}" for name in ("memcpy", "memmove", "memset"))

@@ -37,7 +37,7 @@ def read_log(text: str, tool: str) -> tuple[FindingRecord, ...]:
     return tuple(sorted(kept, key=_rank))
 
 
-# Causes stand in front of what may follow from them: values not there yet, and what they lead to.
+# Causes stand in front of what may follow: values that are not there yet, and what they lead to.
 _CAUSES = (
     *("deadlock", "barrier", "mask", "scoped-race", "race", "mixed-race", "missing-acquire"),
     *("same-value-race", "resident-blocks", "stale-flag"),

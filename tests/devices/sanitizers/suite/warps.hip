@@ -65,7 +65,7 @@ KERNEL in_step(const float* x, float* y, float* ws, int* flags, int n) {
   if (lane == 0) y[0] = box[0];
 }
 
-// 1 32
+// 1 32 warns amd-mask
 KERNEL across_a_branch(const float* x, float* y, float* ws, int* flags, int n) {
   float got;
   if (threadIdx.x < 16)
