@@ -395,8 +395,8 @@ def test_threads_that_never_come_to_a_barrier(child: Child, seed: int) -> None:
     assert message == (
         "divergent mask in kernel shuffle_without_partner, block (0,0,0): mask 0xffffffff of a "
         f"shuffle at {SOURCE}:{shuffle} names thread 3, which waits elsewhere; 31 of 32 (threads 0-2, "
-        f"4-31) wait in a shuffle at {SOURCE}:{shuffle} with mask 0xffffffff; 1 of 32 (threads 3) waits in "
-        f"__syncthreads at {SOURCE}:{barrier}"
+        f"4-31) wait in a shuffle at {SOURCE}:{shuffle} with mask 0xffffffff; 1 of 32 (threads 3) waits "
+        f"in __syncthreads at {SOURCE}:{barrier}"
     )
 
 
