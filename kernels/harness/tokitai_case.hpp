@@ -17,6 +17,7 @@ enum class Status : Word {
   device_lost,
   divergence,
   fault,
+  not_modelled,
 };
 
 constexpr Word opcode_run = 1;

@@ -34,11 +34,11 @@ void trapped(Wave& w, u32 at) {
 }
 void unmodelled(Wave& w, u32 at, const char* what) {
   w.state = State::stopped;
-  stop(*w.group->launch, what, at);
+  stop(*w.group->launch, what, at, true);
 }
 void lost(Wave& w) {
   w.state = State::stopped;
-  stop(*w.group->launch, "code goes on where none was translated", w.pc);
+  stop(*w.group->launch, "code goes on where none was translated", w.pc, true);
 }
 
 }  // namespace gfx
@@ -213,7 +213,7 @@ class Device : public Regions {
     add(arguments, code.argument_bytes ? code.argument_bytes : 1);
     add(packet, sizeof packet);
     if (gfx::run(made, threads_)) return true;
-    return request.fail(Status::runtime_error, "%s", made.why);
+    return request.fail(made.not_modelled ? Status::not_modelled : Status::runtime_error, "%s", made.why);
   }
 
   // A dispatch packet (HSA Platform System Architecture Specification 1.2, 2.9.6).

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from tokitai_cli.core.model.harness import HarnessRequest
 
 # Whose instructions are decoded and have the meanings of the RDNA3 manual.
-ARCHITECTURES = ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1151")
+ARCHITECTURES = (
+    *("gfx1100", "gfx1101", "gfx1102", "gfx1103"),
+    *("gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+)
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
 
 

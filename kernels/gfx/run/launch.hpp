@@ -31,6 +31,7 @@ struct Launch {
   // Of all OS threads.
   unsigned long long total, next, chunk;
   int stopped;
+  bool not_modelled;  // why it was stopped
   char why[512];
 };
 
@@ -53,8 +54,9 @@ struct Image {
   }
 };
 
-inline void stop(Launch& launch, const char* why, u32 at) {
+inline void stop(Launch& launch, const char* why, u32 at, bool not_modelled = false) {
   if (__atomic_exchange_n(&launch.stopped, 1, __ATOMIC_ACQ_REL)) return;
+  launch.not_modelled = not_modelled;
   snprintf(launch.why, sizeof launch.why, "kernel %s: %s at address 0x%x of the code object", launch.name, why,
            at);
 }

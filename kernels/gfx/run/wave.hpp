@@ -5,12 +5,10 @@
 
 #define TOKITAI_LANES _Pragma("GCC ivdep") for (int l = 0; l < 32; l++)
 #define TOKITAI_OP __attribute__((noinline)) inline
-// Functions of a call an instruction: of long ones, hardly executed ones, compilers need not make much.
+// Of long functions that are hardly executed compilers need not make much.
 #if defined(__clang__)
-#define TOKITAI_CALLS
 #define TOKITAI_COLD __attribute__((cold, noinline, optnone))
 #else
-#define TOKITAI_CALLS __attribute__((optimize("O1")))
 #define TOKITAI_COLD __attribute__((cold, noinline, optimize("O0")))
 #endif
 

@@ -25,8 +25,7 @@ from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.devices.amdgpu import gfx_compiler
 from tokitai_cli.devices.amdgpu.binary.objects import read_code_object
-from tokitai_cli.devices.amdgpu.isa.decode import decode
-from tokitai_cli.devices.amdgpu.translate import reached, refused
+from tokitai_cli.devices.amdgpu.lacks import Lacks
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "reports" / "generated" / "gfx.md"
@@ -126,10 +125,9 @@ def source_row(path: Path) -> tuple[str, int, int]:
     except BuildError as error:
         return f"| {name} | does not compile |  |  | {str(error).partition(' (')[0]} |", 0, 1
     code = read_code_object((made.path.parent / gfx_compiler.CODE_OBJECT).read_bytes())
-    lacks = {}
+    lacks, looked = {}, Lacks(code)
     for kernel in code.kernels:
-        every = list(decode(kernel.code, kernel.address, code.arch))
-        lacks[kernel.name] = refused(reached(every, kernel.address))
+        lacks[kernel.name] = looked.of(kernel)
     good = sum(not one for one in lacks.values())
     why = "; ".join(sorted({word for one in lacks.values() for word in one}))
     return f"| {name} | {good} of {len(lacks)} |  |  | {why} |", good, len(lacks)

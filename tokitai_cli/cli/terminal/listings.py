@@ -170,6 +170,10 @@ def show_machine_code(found: Inspection) -> None:
         (kernel,) = found.kernels
         blocks += [Line(kernel.demangled, STRONG)]
         blocks += [Line(fact.value, label=f"{fact.name}:", indent=2) for fact in kernel.facts]
+        if kernel.refused:
+            blocks.append(
+                Line(", ".join(kernel.refused), DOUBTFUL, label="cannot be executed:", indent=2)
+            )
         blocks += [Line(line, FAINT if line.startswith(";") else NORMAL) for line in kernel.listing]
     else:
         told = [{fact.name: fact.value for fact in one.facts} for one in found.kernels]

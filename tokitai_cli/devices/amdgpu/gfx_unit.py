@@ -18,14 +18,16 @@ from tokitai_cli.devices.amdgpu.binary.objects import (
     read_code_object,
 )
 from tokitai_cli.devices.amdgpu.inspection import evidence
-from tokitai_cli.devices.amdgpu.isa import assembly_text, facts
+from tokitai_cli.devices.amdgpu.isa import assembly_text, reach
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.lacks import Lacks
 from tokitai_cli.devices.amdgpu.translate.mode import Mode
 from tokitai_cli.devices.amdgpu.translate.unit import Code, Memory, Registers, Word, unit
 
 # Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order.
 _PASSED = ("buffer", "buffer", "scalar", "integer", "structure")
 _WRITABLE = 2
+_HINT = "docs/gfx.md lists what is executed"
 _FUNCTIONS = Fact(
     "device functions",
     "of tokitai, with the errors that docs/gfx.md states",
@@ -64,7 +66,13 @@ def _unit(
     found: Sequence[tuple[Kernel, tuple[Word, ...]]],
     symbols: Sequence[tuple[str, int, int]],
 ) -> tuple[str, tuple[Fact, ...]]:
-    kernels = [_code(code, kernel, words) for kernel, words in found]
+    looked = Lacks(code)
+    for kernel, _ in found:
+        if what := looked.of(kernel):
+            raise UntranslatedError(
+                f"kernel {kernel.title} needs what is not modelled: {', '.join(what)}", hint=_HINT
+            )
+    kernels = [_code(looked.code, kernel, words) for kernel, words in found]
     memory = Memory(
         tuple(
             (one.address, one.size, one.data, bool(one.flags & _WRITABLE))
@@ -76,18 +84,17 @@ def _unit(
     try:
         made = unit(kernels, memory, symbols, _places(code))
     except NotRunError as error:
-        raise UntranslatedError(str(error), hint="docs/gfx.md lists what is executed") from None
+        raise UntranslatedError(str(error), hint=_HINT) from None
     return made, tuple(evidence(code, (kernel for kernel, _ in found)))
 
 
-def _code(code: CodeObject, kernel: Kernel, words: tuple[Word, ...]) -> Code:
+def _code(code: reach.Code, kernel: Kernel, words: tuple[Word, ...]) -> Code:
     descriptor, told = kernel.descriptor, kernel.metadata
-    if descriptor.wave != 32:
-        raise UntranslatedError(f"kernel {kernel.title} has waves of {descriptor.wave} lanes")
     return Code(
         name=kernel.title,
         entry=kernel.address,
-        instructions=facts.instructions(code, kernel),
+        instructions=code.reached(kernel.address),
+        entries=frozenset(entry for entry, _ in code.functions(kernel.address)),
         words=words,
         hidden=tuple((one.value_kind, one.offset, one.size) for one in kernel.args if one.hidden),
         registers=_registers(descriptor.properties, descriptor.rsrc2),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli.core.errors import CodeError, Location
 from tokitai_cli.core.model.device import Fact
 from tokitai_cli.core.model.machine import Inspection, SeenKernel
 from tokitai_cli.devices.amdgpu.binary import bundles, objects
-from tokitai_cli.devices.amdgpu.isa import facts, opcode_table
+from tokitai_cli.devices.amdgpu.isa import facts, opcode_table, reach
 from tokitai_cli.devices.amdgpu.isa.assembly_text import text
 from tokitai_cli.devices.amdgpu.isa.decode import UNKNOWN, decode
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.translate import approximate, reached, refused
+from tokitai_cli.devices.amdgpu.lacks import Lacks
+from tokitai_cli.devices.amdgpu.translate import approximate
 
 
 def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
@@ -28,6 +29,7 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
         pairs = [_named(path, read, kernel)]
     names: Counter[str] = Counter()
     seen = []
+    looked = {id(one): Lacks(one) for one in read}
     for one, found in pairs:
         code = list(decode(found.code, found.address, arch))
         counted = facts.names(code)
@@ -35,8 +37,8 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
         lines = tuple(_listing(code, objects.lines(one.data))) if len(pairs) == 1 else ()
         seen.append(
             SeenKernel(
-                found.name, found.demangled, tuple(inventory(one, found)), len(code),
-                counted[UNKNOWN], refused(reached(code, found.address)), lines,
+                found.name, found.demangled, tuple(_inventory(one, found, code)), len(code),
+                counted[UNKNOWN], looked[id(one)].of(found), lines,
             )
         )  # fmt: skip
     targets = tuple(dict.fromkeys(one.target for one in bundles.code_objects(path)))
@@ -45,10 +47,18 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
 
 def inventory(code: objects.CodeObject, kernel: objects.Kernel) -> Iterator[Fact]:
     """Facts of a kernel; those of its instructions where the processor is known here."""
+    known = code.arch in opcode_table.ARCHES
+    return _inventory(code, kernel, facts.instructions(code, kernel) if known else None)
+
+
+def _inventory(
+    code: objects.CodeObject, kernel: objects.Kernel, held: Sequence[Instruction] | None
+) -> Iterator[Fact]:
     yield from facts.of_kernel(kernel)
-    if code.arch in opcode_table.ARCHES:
-        held = facts.instructions(code, kernel)
-        yield from facts.of_instructions(held, approximate(held))
+    if held is not None:
+        calls = any(one.name == reach.CALL for one in held)
+        reached = reach.Code(code).reached(kernel.address) if calls else held
+        yield from facts.of_instructions(held, approximate(reached))
 
 
 def evidence(code: objects.CodeObject, kernels: Iterable[objects.Kernel]) -> Iterator[Fact]:

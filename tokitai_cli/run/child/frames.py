@@ -22,7 +22,7 @@ _ARG_BUFFER, _ARG_BITS, _ARG_INTEGER, _ARG_STRUCT = 0, 1, 2, 3
 # Of blocks, warps and threads.
 _REVERSE = 2**64 - 1
 STATUS_OK, STATUS_ERROR, STATUS_ARGUMENT, STATUS_MEMORY = 0, 1, 2, 3
-STATUS_LOST, STATUS_BARRIER, STATUS_FAULT = 4, 5, 6
+STATUS_LOST, STATUS_BARRIER, STATUS_FAULT, STATUS_UNMODELLED = 4, 5, 6, 7
 
 
 class GarbageError(Exception):
@@ -153,7 +153,7 @@ def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) 
     if len(payload) < 24:
         raise GarbageError(f"its answer has {len(payload)} bytes")
     opcode, echoed, status = struct.unpack_from("<3Q", payload)
-    if opcode != _RUN or echoed != number or status > STATUS_FAULT:
+    if opcode != _RUN or echoed != number or status > STATUS_UNMODELLED:
         raise GarbageError(f"its answer begins with the words {opcode}, {echoed}, {status}")
     if status != STATUS_OK:
         return Answer(status, message=_message(payload, repetitions, buffers))

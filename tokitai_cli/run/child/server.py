@@ -274,6 +274,11 @@ class Server:
         message = answer.message or f"status {answer.status}"
         if answer.status == frames.STATUS_ARGUMENT:
             raise NotRunError(f"{case.id}: an argument does not fit the kernel: {message}")
+        if answer.status == frames.STATUS_UNMODELLED:
+            raise NotRunError(
+                f"{case.id} needs what is not modelled: {message}",
+                hint="docs/gfx.md lists what is executed",
+            )
         if answer.status == frames.STATUS_MEMORY:
             raise NotRunError(
                 f"{case.id} needs {size_text(layout.nbytes)} of memory: {message}",

@@ -23,6 +23,7 @@ _FOREIGN = re.compile(
 MACHINES = {
     0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
     0x4A: "gfx1151", 0x55: "gfx1152", 0x58: "gfx1153", 0x54: "gfx11-generic",
+    0x48: "gfx1200", 0x4E: "gfx1201", 0x59: "gfx12-generic",
 }  # fmt: skip
 
 

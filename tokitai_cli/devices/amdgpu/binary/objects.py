@@ -221,9 +221,19 @@ def _kernel(
     rsrc3, rsrc1, rsrc2, properties = struct.unpack_from("<IIIH", data, 44)
     descriptor = Descriptor(lds, scratch, kernarg, entry, rsrc1, rsrc2, rsrc3, properties)
     address, size = symbols[name]
+    size = size or _up_to_the_next(address, symbols, segments)
     if at + entry != address:
         raise CodeError(f"a damaged code object: {name!r} does not start where its code does")
     return Kernel(name, address, _read(segments, address, size), descriptor, told)
+
+
+def _up_to_the_next(
+    address: int, symbols: Mapping[str, tuple[int, int]], segments: tuple[Segment, ...]
+) -> int:
+    """Bytes of a symbol that says no size: up to the next one, or the end of its segment."""
+    ends = [one.address + one.size for one in segments if one.address <= address]
+    behind = [at for at, _ in symbols.values() if at > address]
+    return min((end for end in (*behind, *ends) if end > address), default=address) - address
 
 
 def _read(segments: tuple[Segment, ...], address: int, size: int) -> bytes:

@@ -34,22 +34,35 @@ def decode(code: bytes, address: int, arch: str) -> Iterator[Instruction]:
     An unknown one has no name, takes four bytes (fewer at the end) and says `word` in its modifiers.
     Raises CodeError for an `arch` that the table does not know.
     """
-    rows = opcode_table.rows(arch)
-    seen: dict[bytes, Instruction] = {}
+    decoder = Decoder(arch)
     position = 0
     while position < len(code):
+        one = decoder.at(code, position, address + position)
+        yield one
+        position += one.size
+
+
+class Decoder:
+    """Decodes instructions of a processor one by one; equal bytes once."""
+
+    def __init__(self, arch: str) -> None:
+        self._rows = opcode_table.rows(arch)
+        self._seen: dict[bytes, Instruction] = {}
+
+    def at(self, code: bytes, position: int, address: int) -> Instruction:
+        """The instruction at a place of `code`, which lies at `address`."""
+        seen = self._seen
         heads = (code[position : position + size] for size in (4, 8, 12))
         one = next((seen[head] for head in heads if head in seen), None)
         if one is None:
-            one = _Reader(code[position : position + 12], rows).instruction()
+            one = _Reader(code[position : position + 12], self._rows).instruction()
             if one.encoding != UNKNOWN:
                 seen[code[position : position + one.size]] = one
-        here = address + position
         modifiers = one.modifiers
         if "target" in modifiers:
-            modifiers = {**modifiers, "target": here + 4 + modifiers["target"]}
-        yield msgspec.structs.replace(one, address=here, modifiers=modifiers, **_halves(one, here))
-        position += one.size
+            modifiers = {**modifiers, "target": address + 4 + modifiers["target"]}
+        halves = _halves(one, address)
+        return msgspec.structs.replace(one, address=address, modifiers=modifiers, **halves)
 
 
 def _halves(one: Instruction, address: int) -> dict[str, Instruction]:

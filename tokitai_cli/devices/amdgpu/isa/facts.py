@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tokitai_cli.core.model.device import APPROXIMATE, WRITABLE, Fact
 from tokitai_cli.core.storage import sha256
 from tokitai_cli.devices.amdgpu.binary import elf
-from tokitai_cli.devices.amdgpu.binary.objects import EXECUTABLE, CodeObject, Kernel
+from tokitai_cli.devices.amdgpu.binary.objects import CodeObject, Kernel
 from tokitai_cli.devices.amdgpu.isa.decode import UNKNOWN, decode
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 
@@ -39,15 +39,8 @@ DENORMALS = ("flushed", "flushed on output", "flushed on input", "kept")
 
 
 def instructions(code: CodeObject, kernel: Kernel) -> list[Instruction]:
-    """The kernel's instructions; those of the whole code object, where it calls functions.
-
-    Raises CodeError for a processor that is not known.
-    """
-    own = list(decode(kernel.code, kernel.address, code.arch))
-    if not any(one.name == "s_swappc_b64" for one in own):
-        return own
-    loaded = [part for part in code.segments if part.flags & EXECUTABLE]
-    return [one for part in loaded for one in decode(part.data, part.address, code.arch)]
+    """The kernel's own instructions. Raises CodeError for a processor that is not known."""
+    return list(decode(kernel.code, kernel.address, code.arch))
 
 
 def names(code: Iterable[Instruction]) -> Counter[str]:

@@ -20,7 +20,7 @@ from tokitai_cli.core.errors import CodeError
 
 ARCHES = {
     **dict.fromkeys(("gfx1100", "gfx1101", "gfx1102", "gfx1103"), ("gfx11",)),
-    **dict.fromkeys(("gfx1150", "gfx1151"), ("gfx11", "gfx1151")),
+    **dict.fromkeys(("gfx1150", "gfx1151", "gfx1152", "gfx1153"), ("gfx11", "gfx1151")),
 }
 
 

@@ -2,7 +2,7 @@
 
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError
 from tokitai_cli.devices.amdgpu.translate.semantics import approximate, table
-from tokitai_cli.devices.amdgpu.translate.translation import reached, refused, translate
+from tokitai_cli.devices.amdgpu.translate.translation import refused, translate
 from tokitai_cli.devices.amdgpu.translate.unit import Code, Memory, Registers, Word, unit
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Registers",
     "Word",
     "approximate",
-    "reached",
     "refused",
     "table",
     "translate",

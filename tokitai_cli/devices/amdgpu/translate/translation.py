@@ -53,73 +53,20 @@ def refused(
     return tuple(sorted(found))
 
 
-def called(instructions: Sequence[Instruction]) -> set[int]:
-    """Addresses that code makes of its own place and a literal: those of functions among them."""
-    made = set()
-    for index, one in enumerate(instructions):
-        if one.name != "s_getpc_b64":
-            continue
-        for add in instructions[index + 1 : index + 5]:
-            literal = add.src[-1] if add.name == "s_add_u32" else None
-            if literal and literal.kind == "literal" and add.dst[0].index == one.dst[0].index:
-                offset = literal.value - (literal.value >> 31 << 32)
-                made.add(one.address + one.size + offset)
-    return made
-
-
-def reached(
-    instructions: Sequence[Instruction], entry: int, functions: Iterable[int] = ()
-) -> list[Instruction]:
-    """Those that a wave can come to from `entry`: behind the code, a compiler may put other bytes.
-
-    functions: further addresses that it may call, where it calls any.
-    """
-    by_address = {one.address: one for one in instructions}
-    found: dict[int, Instruction] = {}
-    waiting = [entry]
-    if any(_kind(one) == "call" for one in instructions):
-        waiting += [*called(instructions), *functions]
-    while waiting:
-        at = waiting.pop()
-        one = by_address.get(at)
-        if one is None or at in found:
-            continue
-        found[at] = one
-        kind = _kind(one)
-        if kind == "branch":
-            waiting.append(one.modifiers["target"])
-        if kind not in {"end", "trap", "jump"} and one.name != "s_branch":
-            waiting.append(at + one.size)
-    return [found[at] for at in sorted(found)]
-
-
-def entries_of(
-    instructions: Sequence[Instruction], entry: int, functions: Iterable[int] = ()
-) -> set[int]:
-    """Addresses at which a wave may begin with the kernel's mode: its own and those of functions."""
-    calls = any(_kind(one) == "call" for one in instructions)
-    known = {one.address for one in instructions}
-    return {entry, *(known & {*called(instructions), *functions} if calls else ())}
-
-
 def translate(
-    instructions: Sequence[Instruction],
-    name: str,
-    entry: int,
-    functions: Iterable[int] = (),
-    mode: Mode = USUAL,
+    instructions: Sequence[Instruction], name: str, entries: Iterable[int], mode: Mode = USUAL
 ) -> Body:
-    """C++ functions of a kernel whose code begins at `entry`. Raises RefusedError.
+    """C++ functions of a kernel, whose code and functions begin at `entries`. Raises RefusedError.
 
     instructions: those that are reached, in the order of their addresses. mode: the float mode at
-    the entry.
+    each of the entries.
     """
     targets = {one.modifiers["target"] for one in instructions if "target" in one.modifiers}
     known = {one.address for one in instructions}
     if targets - known:
         raise RefusedError("a branch out of the kernel")
     calls = any(_kind(one) == "call" for one in instructions)
-    resumed = entries_of(instructions, entry, functions)
+    resumed = {*entries} & known
     met = modes(instructions, resumed, mode)
     for one in instructions:
         if _kind(one) in {"barrier", "call"}:
@@ -147,8 +94,7 @@ def translate(
     dispatch = "".join(f"    case {at:#x}: goto L_{at:x};\n" for at in sorted(resumed))
     body = "\n".join(filter(None, [*lines, regions.end()]))
     text = (
-        f"{regions.text()}TOKITAI_CALLS static void run_{name}(Wave& w) {{\n"
-        f"{'dispatch:' if calls else ''}\n"
+        f"{regions.text()}static void run_{name}(Wave& w) {{\n{'dispatch:' if calls else ''}\n"
         f"  switch (w.pc) {{\n{dispatch}"
         f"    default: return lost(w);\n  }}\n{body}\n  lost(w);\n}}\n"
     )

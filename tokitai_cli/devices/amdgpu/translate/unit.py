@@ -12,16 +12,10 @@ from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate.memory_access import word_shift
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError
-from tokitai_cli.devices.amdgpu.translate.translation import (
-    Body,
-    entries_of,
-    reached,
-    refused,
-    translate,
-)
+from tokitai_cli.devices.amdgpu.translate.translation import Body, translate
 
 # Hidden arguments, by LLVM's name of their kind; others are not known and refused.
-_HIDDEN = {
+HIDDEN = {
     "hidden_block_count_x": "block_count_x",
     "hidden_block_count_y": "block_count_y",
     "hidden_block_count_z": "block_count_z",
@@ -86,8 +80,10 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: Address of its code.
     entry: int
-    #: Of it, in order, and of all functions where it calls any.
+    #: What is reached, with functions, in order.
     instructions: Sequence[Instruction]
+    #: Its own address and those of functions.
+    entries: frozenset[int]
     words: tuple[Word, ...]
     #: (kind, offset, size) of arguments that the runtime gives.
     hidden: tuple[tuple[str, int, int], ...]
@@ -118,18 +114,16 @@ def unit(
 ) -> str:
     """Text of the unit. symbols: (name, address, bytes). place: text, file and line of an instruction.
 
-    Raises NotRunError, which names every instruction that is not in the table.
+    Raises NotRunError for what `Lacks` (gfx/lacks.py) would name.
     """
     operations: dict[str, str] = {}
     parts: list[str] = []
     for index, kernel in enumerate(kernels):
-        functions = [addend for _, addend in memory.relocations]
-        code = reached(kernel.instructions, kernel.entry, functions)
-        body = _body(kernel, code, index, functions)
+        body = _body(kernel, index)
         operations.update(body.operations)
-        by_address = {one.address: one for one in code}
+        by_address = {one.address: one for one in kernel.instructions}
         told = ((at, *place(by_address[at])) for at in sorted(set(body.places)))
-        parts += [body.text, _tables(kernel, index, told, word_shift(code))]
+        parts += [body.text, _tables(kernel, index, told, word_shift(kernel.instructions))]
     names = "".join(sorted(operations.values()))
     entries = [(one.name, one.words, one.most_threads) for one in kernels]
     return (
@@ -140,27 +134,9 @@ def unit(
     )
 
 
-def lacks(
-    code: Sequence[Instruction],
-    entry: int,
-    functions: Iterable[int],
-    mode: Mode,
-    hidden: Iterable[str],
-) -> tuple[str, ...]:
-    """What keeps a kernel from being executed: instructions and hidden arguments, by their names.
-
-    code: what is reached from `entry`. hidden: LLVM's kinds of them.
-    """
-    names = refused(code, entries_of(code, entry, functions), mode)
-    return (*names, *(f"the argument {kind}" for kind in hidden if kind not in _HIDDEN))
-
-
-def _body(kernel: Code, code: Sequence[Instruction], index: int, functions: Sequence[int]) -> Body:
-    kinds = [kind for kind, _, _ in kernel.hidden]
-    if what := lacks(code, kernel.entry, functions, kernel.mode, kinds):
-        raise NotRunError(f"kernel {kernel.name} needs what is not modelled: {', '.join(what)}")
+def _body(kernel: Code, index: int) -> Body:
     try:
-        return translate(code, str(index), kernel.entry, functions, kernel.mode)
+        return translate(kernel.instructions, str(index), kernel.entries, kernel.mode)
     except RefusedError as error:
         raise NotRunError(f"kernel {kernel.name} cannot be translated: {error}") from None
 
@@ -175,7 +151,7 @@ def _tables(
         if word.size and not word.inside
     ]
     slots += [
-        f"{{Source::{_HIDDEN[kind]}, 0, {offset}, {size}}}" for kind, offset, size in kernel.hidden
+        f"{{Source::{HIDDEN[kind]}, 0, {offset}, {size}}}" for kind, offset, size in kernel.hidden
     ]
     told = [
         f"{{{at:#x}, {quoted(text)}, {quoted(file)}, {line}}}" for at, text, file, line in places
