@@ -133,6 +133,11 @@ def test_waits_hints_and_modes_change_nothing() -> None:
         assert unchanged(first, last), names[first["case"]]
 
 
+def test_a_message_to_the_host_ends_the_wave() -> None:
+    (after,) = run(program([one("s_sendmsg", simm16=1)]), states(1, 1))
+    assert after["state"] == STATES["trap"]
+
+
 def test_scalars_are_loaded() -> None:
     names = [name for name in of_kind("smem") if "buffer" not in name]
     code = [

@@ -12,8 +12,9 @@ from tokitai_cli.devices.amdgpu.translate.operands import (
 )
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry
 
-# Of s_sendmsg: the wave's vector registers may be given to others.
-_DEALLOC_VGPRS = 3
+# Of s_sendmsg: the host is to look at a buffer, as of a failed assertion or printf; the wave's vector
+# registers may be given to others.
+_INTERRUPT, _DEALLOC_VGPRS = 1, 3
 
 
 def _none(one: Instruction, entry: Entry) -> Translated:
@@ -55,6 +56,9 @@ def _fence(one: Instruction, entry: Entry) -> Translated:
 
 def _sendmsg(one: Instruction, entry: Entry) -> Translated:
     del entry
+    if one.modifiers.get("simm16", 0) & 0xFF == _INTERRUPT:
+        end = f'unmodelled(w, {one.address:#x}, "a message to the host")'
+        return Translated(f"return {end};", places=(one.address,))
     if one.modifiers.get("simm16") != _DEALLOC_VGPRS:
         raise RefusedError("of another message than dealloc_vgprs")
     return Translated(";")

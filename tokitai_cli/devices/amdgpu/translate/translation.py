@@ -20,7 +20,7 @@ from tokitai_cli.devices.amdgpu.translate.regions import Regions
 from tokitai_cli.devices.amdgpu.translate.semantics import entry_of
 
 _KINDS = {**control.KINDS, **lanes.KINDS, **memory_access.KINDS, **matrix.KINDS}
-_STEERING = {"end", "barrier", "branch", "fence", "trap", "jump", "call"}
+_STEERING = {"end", "barrier", "branch", "fence", "trap", "jump", "call", "sendmsg"}
 
 
 class Body(msgspec.Struct, frozen=True):
