@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tokitai_cli.core.errors import TokitaiError, UsageError
 from tokitai_cli.cpp.source.listing import Unread
+from tokitai_cli.devices.amdgpu.isa import triton
+from tokitai_cli.drafts.compiled import CompiledWriter, Given
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import Model
 from tokitai_cli.drafts.search import drafts_of, require_folders, write_new
+
+
+class Drafted(msgspec.Struct, frozen=True):
+    """What was drafted."""
+
+    #: Text of spec.yaml.
+    spec: str
+    #: Text of formula.py.
+    formula: str
+    #: Options of `verify` that run it without a GPU.
+    device: str
+    #: The kernel, as the spec names it.
+    instance: str
 
 
 def new(
@@ -19,12 +36,16 @@ def new(
     like: str,
     include: Sequence[Path],
     defines: Mapping[str, str],
-) -> tuple[Draft, list[Path], str]:
-    """Write the draft of a kernel into `folder`: what was drafted, the files, and the README's line.
+) -> tuple[Drafted, list[Path], str]:
+    """Write the draft of a kernel, of a source or compiled by Triton, into `folder`.
+
+    Returns what was drafted, the files, and the README's line.
 
     kernel: its name; empty where the source has one alone. A README that is there already is left as it
     is. Raises UsageError where the kernel is not clear or cannot be bound, or a file is there already.
     """
+    if triton.is_compiled(source):
+        return _of_machine_code(source, folder)
     if source.is_dir():
         hint = f"name a source; `tokitai find {source}` lists the kernels below it"
         raise UsageError(f"{source} is a folder", hint=hint)
@@ -43,8 +64,22 @@ def new(
             "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),
             hint="give it parameters that can be passed, or name another kernel",
         )
+    made = Drafted(draft.spec, draft.formula, "--suite quick --device cpu", draft.instance)
+    return _written(draft.kernel.name, made, folder)
+
+
+def _of_machine_code(source: Path, folder: Path) -> tuple[Drafted, list[Path], str]:
+    kernel = triton.read(source)
+    writer = CompiledWriter(kernel, folder.resolve(), Given())
+    made = Drafted(
+        writer.spec(), writer.formula(), f"--device gfx --arch {kernel.arch}", kernel.name
+    )
+    return _written(kernel.name, made, folder)
+
+
+def _written(name: str, draft: Drafted, folder: Path) -> tuple[Drafted, list[Path], str]:
     line = (
-        f"{draft.kernel.name}: `tokitai verify {folder / 'spec.yaml'} --suite quick --device cpu` "
+        f"{name}: `tokitai verify {folder / 'spec.yaml'} {draft.device}` "
         f"verifies it against formula.py."
     )
     texts = {folder / "spec.yaml": draft.spec, folder / "formula.py": draft.formula}

@@ -11,7 +11,13 @@ from tokitai_cli.cli.verbs.find import Defines, macros
 
 
 def new(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A source with the kernel.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A source with the kernel; an .hsaco or a folder of Triton's cache.",
+        ),
+    ],
     kernel: Annotated[
         str, typer.Option(metavar="NAME", help="Which kernel, where the source has several.")
     ] = "",
@@ -48,7 +54,5 @@ def new(
     typer.echo(f"{guesses} guess{'es' * (guesses != 1)} to check ({GUESS} ...)")
     typer.echo(f"{plural(text.count(GAP), 'gap')} to fill in ({GAP} ...)")
     at = out / "spec.yaml"
-    typer.echo(
-        f"next: tokitai verify {at if out.parts else './spec.yaml'} --suite quick --device cpu"
-    )
+    typer.echo(f"next: tokitai verify {at if out.parts else './spec.yaml'} {draft.device}")
     return 0
