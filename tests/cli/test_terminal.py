@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import subprocess
 import sys
@@ -247,6 +248,31 @@ def test_progress_is_plain_lines_off_a_terminal() -> None:
     assert lines[2] == "k.hip for cpu: built in 1.2 s"
     assert lines[3] == f"[1/2] refuted: {RECORD.id} on cpu"
     assert len(lines) == 5
+
+
+def _progress_of_many(cases: int, *, many: bool = False, runs: int = 1) -> list[str]:
+    """Lines off a terminal of runs whose events come a second apart."""
+    stream, seconds = io.StringIO(), itertools.count()
+    with terminal.Progress(stream, many=many, clock=lambda: float(next(seconds))) as progress:
+        for _ in range(runs):
+            progress(RunPlanned(cases, ("cpu",), 0))
+            progress(Note("auto took cpu"))
+            for position in range(1, cases + 1):
+                progress(CaseFinished(RECORD, position, cases))
+    return stream.getvalue().splitlines()
+
+
+def test_a_run_of_many_cases_says_a_line_in_ten_seconds_off_a_terminal() -> None:
+    lines = _progress_of_many(30)
+    assert lines == [
+        "30 cases on cpu",
+        "auto took cpu",
+        f"[10/30] refuted: {RECORD.id} on cpu, 10 not passed so far",
+        f"[20/30] refuted: {RECORD.id} on cpu, 20 not passed so far",
+        f"[30/30] refuted: {RECORD.id} on cpu, 30 not passed so far",
+    ]
+    assert len(_progress_of_many(19)) == 21
+    assert len(_progress_of_many(4, many=True, runs=5)) == 4
 
 
 def test_a_long_build_is_told_every_15_seconds_off_a_terminal() -> None:

@@ -127,3 +127,84 @@ def test_the_environment_is_that_of_the_call(
     ask(tmp_path, body)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert ask(tmp_path, body) == f"{tmp_path} None"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os.fork()\n" + RIGHT, "forks: it runs in one process"),
+        ("open('answer.json', 'w').write('{}')\nos._exit(0)", "left an answer.json of its own"),
+        (
+            'open("answer.json", "w").write(\'{"outputs": {"c": {"reference": "../x.npy"}}}\')\n'
+            "os._exit(0)",
+            "left an answer.json of its own",
+        ),
+        (
+            'open(\'answer.json\', \'w\').write(\'{"outputs": {"c": {"reference": "c.npy"}}}\')\n'
+            "open('c.npy', 'w').close()\nos._exit(0)",
+            "reference of c cannot be read",
+        ),
+    ],
+    ids=["forks", "empty", "elsewhere", "no-array"],
+)
+def test_an_answer_that_is_not_the_calls_own_is_refused(
+    tmp_path: Path, body: str, words: str
+) -> None:
+    with pytest.raises(OracleError, match=words):
+        ask(tmp_path, body)
+
+
+HIDDEN = {
+    "sys.path": "sys.path.insert(0, '{}')\nimport refs\n",
+    "importlib": (
+        "import importlib.util\nspec = importlib.util.spec_from_file_location('r', '{}/refs.py')\n"
+        "spec.loader.exec_module(importlib.util.module_from_spec(spec))\n"
+    ),
+    "runpy": "import runpy\nrunpy.run_path('{}/refs.py')\n",
+    "exec": "exec(compile(open('{}/refs.py').read(), '{}/refs.py', 'exec'))\n",
+}
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("way", HIDDEN)
+def test_code_that_the_digest_does_not_follow_is_refused(
+    tmp_path: Path, way: str, below: bool
+) -> None:
+    common = tmp_path / ("mine/lib" if below else "common")
+    common.mkdir(parents=True)
+    (common / "refs.py").write_text("one = 1\n")
+    head = HIDDEN[way].replace("{}", str(common))
+    with pytest.raises(
+        OracleError,
+        match=r"loaded (\.\./common|lib)/refs\.py in a way that hides it|find '__main__' module",
+    ):
+        ask(tmp_path / "mine", RIGHT, head=head)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("np.random.rand()", "takes random numbers of numpy.random without a seed"),
+        ("np.random.default_rng().random()", r"f\.py:3: takes random numbers of default_rng\(\)"),
+        ("np.random.default_rng(3).random()", ""),
+        ("np.random.RandomState(3).rand()", ""),
+    ],
+)
+def test_random_numbers_of_a_formula_are_named(tmp_path: Path, value: str, words: str) -> None:
+    path = write_example(tmp_path)
+    (tmp_path / "f.py").write_text(
+        f"import numpy as np\ndef f(params, inputs, scalars):\n    x = {value}\n"
+        "    return {'c': inputs['a'] + inputs['b'] + 0 * x}\n"
+    )
+    path.write_text(
+        path.read_text().replace("oracle: oracle.py:vector_add", "oracle: {formula: f.py:f}")
+    )
+    loaded = spec_stage.load(path)
+    assert loaded.spec.variants["main"].by_formula
+    case = plan.case_of(loaded, "main", {"n": 4}, "normal", 0)
+    arrays = {name: np.ones(4, np.float32) for name in ("a", "b")}
+    if words:
+        with pytest.raises(OracleError, match=words):
+            references.expect(case, arrays)
+    else:
+        references.expect(case, arrays)

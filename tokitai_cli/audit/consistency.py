@@ -170,25 +170,30 @@ def _verdicts(found: Evidence) -> Iterator[Remark]:
 
 
 def _groups(found: Evidence, *, same: bool) -> Iterator[Remark]:
-    """Groups of wrong outputs that are not those of the cases, whoever wrote the file."""
-    made = {_place(one): one for one in evidence.groups(found.cases, settled=True)}
+    """Groups of wrong outputs that are not those of the cases, whoever wrote the file.
+
+    A case that is inconclusive may have become so by its groups, or may have been so before and have no
+    part in them: its record does not say, and either is taken.
+    """
+    plain = {_place(one): one for one in evidence.groups(found.cases)}
+    whole = {_place(one): one for one in evidence.groups(found.cases, settled=True)}
     stated = {_place(one): one for one in found.groups}
     for place, one in stated.items():
-        mine = made.get(place)
-        if mine is None:
+        made = [of[place] for of in (plain, whole) if place in of]
+        if not made:
             yield Remark(
                 f"no case tried {_group_words(one)}, which it says is {one.status}", fault=True
             )
-        elif one.status != mine.status:
-            text = f"{_group_words(one)} is {one.status} in it, and {mine.status} by its cases"
+        elif one.status not in {mine.status for mine in made}:
+            text = f"{_group_words(one)} is {one.status} in it, and {made[0].status} by its cases"
             yield Remark(text, fault=True)
-        elif _judges(one) != _judges(mine):
+        elif _judges(one) not in map(_judges, made):
             text = (
                 f"{_group_words(one)} is {one.status} in it by other cases than their records say"
             )
             yield Remark(text, fault=same)
-    for place in made.keys() - stated.keys():
-        yield Remark(f"it does not say what became of {_group_words(made[place])}", fault=True)
+    for place in (place for place in plain if place not in stated):
+        yield Remark(f"it does not say what became of {_group_words(plain[place])}", fault=True)
 
 
 def _judges(group: GroupRecord) -> tuple[list[str], list[str]]:

@@ -70,6 +70,8 @@ def _device(name: str, device: DeviceRecord) -> Iterator[str]:
 
 def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
     """Contradictions between a build and the class of the device that it is for."""
+    if build.failed and not build.device:  # it failed in front of the compiler
+        return
     if device is None:
         yield f"a build is for the device {build.device}, which is not in it"
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from tokitai_cli.cli.terminal.progress import Progress
+from tokitai_cli.cli.terminal.progress import LINE_SECONDS, Progress
 from tokitai_cli.cli.terminal.run_summary import from_here, verdict_style
 from tokitai_cli.cli.terminal.streams import emit, styled
 from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Block, Column, Line, Table
@@ -18,8 +18,6 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import counts_text, plural
 from tokitai_cli.evidence.queries import FINE
 
-# Between lines that only count, where no line can change in place.
-_LINE_SECONDS = 10.0
 MOST_FAILURES = 10
 MOST_NOTES = 20
 
@@ -73,7 +71,7 @@ class BatchDisplay(Progress):
         line = Line(counted(event), FAINT)
         if self._live is not None:
             self._live.update(styled(line), refresh=True)
-        elif event.position == event.total or time.monotonic() - self._counted >= _LINE_SECONDS:
+        elif event.position == event.total or time.monotonic() - self._counted >= LINE_SECONDS:
             self._counted = time.monotonic()
             self._lasting(line)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 # Between lines that tell of a compiler at work where no line can change in place.
 _BUILD_LINE_SECONDS = 15
+# Runs of so many cases say at most a line in so many seconds where no line can change in place.
+MANY_CASES = 20
+LINE_SECONDS = 10.0
 
 
 class Progress:
@@ -39,11 +43,24 @@ class Progress:
     thread, since that would disturb the timing of kernels on the same cores.
     """
 
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        quiet: bool = False,
+        many: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`many`: several runs of few cases each are one of many. `clock`: seconds."""
         self._stream = sys.stderr if stream is None else stream
         self._silent = quiet
         self._live: Live | None = None
         self._build_lines = 0
+        self._many = many
+        self._clock = clock
+        self._line_at: float | None = None
+        self._failing = 0
+        self._noted: set[str] = set()
 
     def __enter__(self) -> Self:
         if not self._silent and is_terminal(self._stream):
@@ -86,7 +103,9 @@ class Progress:
         if isinstance(event, BuildStarted):
             self._build_lines = 0
         text, lasting, style = _words(event)
-        if self._live is None:
+        if self._live is None and self._is_of_many(event):
+            self._few(event, Line(text, style))
+        elif self._live is None:
             if isinstance(event, BuildRunning):
                 due = int(event.seconds // _BUILD_LINE_SECONDS)
                 if due == self._build_lines:
@@ -99,6 +118,29 @@ class Progress:
             self._live.console.print(styled(Line(text, style)))
         else:
             self._live.update(styled(Line(text, style)), refresh=True)
+
+    def _is_of_many(self, event: Event) -> bool:
+        """Whether the run is one of many cases; a note is said in any run."""
+        if isinstance(event, RunPlanned):
+            self._many = self._many or event.cases >= MANY_CASES
+        return self._many
+
+    def _few(self, event: Event, line: Line) -> None:
+        """Say a line of a run of many cases: each note once, and of all else one line in a while."""
+        if isinstance(event, CaseFinished):
+            self._failing += event.record.verdict not in FINE
+            failing = f", {self._failing} not passed so far" if self._failing else ""
+            line = Line(f"{line.text}{failing}", line.style)
+        if isinstance(event, Note):
+            due = event.text not in self._noted
+            self._noted.add(event.text)
+        else:
+            now = self._clock()
+            due = self._line_at is None or now - self._line_at >= LINE_SECONDS
+            self._line_at = now if due else self._line_at
+        if due:
+            emit([line], self._stream)
+            self._stream.flush()
 
 
 def _words(event: Event) -> tuple[str, bool, str]:

@@ -77,7 +77,7 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
             raise UsageError(f"--{option} is for one op, not for --all", hint=hint)
     given, front = typer_options.split("verify", given)
     collect_garbage()
-    with terminal.Progress(quiet=front["quiet"]) as progress:
+    with terminal.Progress(quiet=front["quiet"], many=True) as progress:
         outcomes = verify_all(progress, **given)
     terminal.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
     if outcomes[-1].ended_by is not None:

@@ -88,7 +88,7 @@ def _said(plan: BufferPlan, part: str) -> str:
 def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(file, allow_pickle=False)
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, EOFError) as failure:
         raise AnswerError(f"{_said(plan, part)} cannot be read: {failure}") from failure
     return array
 

@@ -84,7 +84,27 @@ def call(
     }
     (folder / fork_server.REQUEST).write_text(json.dumps(request), encoding="utf-8")
     ended, printed = _forked(folder, timeout)
-    return Called(read_answer(folder / ANSWER, dict), printed.strip(), ended)
+    answer = read_answer(folder / ANSWER, dict)
+    if answer is not None and not _is_formed(answer, asks):
+        answer, ended = None, f"left an {ANSWER} of its own; it is to return what it has to say"
+    return Called(answer, printed.strip(), ended)
+
+
+def _is_formed(answer: Mapping[str, Any], asks: str) -> bool:
+    """Whether an answer has the form of the tool's own, and names files of its folder alone."""
+    if isinstance(answer.get("failure"), str):
+        return True
+    try:
+        if asks == "draw":
+            files = [msgspec.convert(answer.get("array"), str)]
+        else:
+            outputs = msgspec.convert(answer.get("outputs"), dict[str, dict[str, str]])
+            files = [file for parts in outputs.values() for file in parts.values()]
+            if not all("reference" in parts for parts in outputs.values()):
+                return False
+    except msgspec.ValidationError:
+        return False
+    return all(file == Path(file).name and file.endswith(".npy") for file in files)
 
 
 def read_answer(path: Path, kind: type) -> Any:

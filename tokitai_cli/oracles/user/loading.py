@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 ANSWER = "answer.json"
+_CHANCE = "what it gives follows from its inputs alone"
 MOST_TOLD = 100_000  # characters of what it raised
 # Names of modules that were there before the file was run.
 _BEFORE = set[str]()
+# Folders of what is installed, and files whose code was run.
+_INSTALLED: list[str] = []
+_RUN: dict[str, None] = {}
+# Holds something until the function forks.
+_FORKS = [False]
 
 
 class FaultError(Exception):
@@ -50,6 +57,10 @@ def prepare(request: Mapping[str, Any]) -> None:
         )
 
     _BEFORE.update(sys.modules)
+    _INSTALLED.extend(installed)
+    sys.addaudithook(_see)
+    # Of two processes only one may answer: the other one ends where it begins.
+    os.register_at_fork(after_in_parent=_FORKS.clear, after_in_child=lambda: os._exit(0))
     sys.path_hooks.insert(0, finder)
     sys.path_importer_cache.pop(folder, None)
     sys.path.append(folder)
@@ -84,12 +95,47 @@ def guarded(file: Path, function: Callable[..., Any], *args: Any) -> Any:
             lines.append(error.lineno)
         place = f"{file.name}:{lines[-1]}: " if lines else ""
         kind = type(error).__name__
-        if kind in (
-            "NoRuleError",
-            "MissingError",
-        ):  # the tool's own words to whoever wrote the formula
+        if isinstance(error, FaultError):
+            raise FaultError(f"{place}{error}") from error
+        # The tool's own words to whoever wrote the formula.
+        if kind in ("NoRuleError", "MissingError"):
             raise FaultError(f"{place}{error}") from error
         raise FaultError(f"{place}raised {kind}{f': {error}' if str(error) else ''}") from error
+
+
+@contextlib.contextmanager
+def without_chance() -> Iterator[None]:
+    """Refuse random numbers that no seed decides. Raises FaultError."""
+    import numpy as np
+
+    seeded = list[object]()
+    kept = np.random.default_rng, np.random.seed
+
+    def default_rng(seed: Any = None) -> Any:
+        if seed is None:
+            raise FaultError(f"takes random numbers of default_rng() without a seed: {_CHANCE}")
+        return kept[0](seed)
+
+    def seed(*given: Any) -> None:
+        seeded.extend(given)
+        kept[1](*given)
+
+    before = _state()
+    np.random.default_rng, np.random.seed = default_rng, seed  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        np.random.default_rng, np.random.seed = kept
+    if _state() != before and not seeded:
+        raise FaultError(f"takes random numbers of numpy.random without a seed: {_CHANCE}")
+
+
+def _state() -> tuple[bytes, int]:
+    """State of numpy's global generator: its words, and the place in them."""
+    import numpy as np
+
+    state: Any = np.random.get_state(legacy=False)
+    return state["state"]["key"].tobytes(), int(state["state"]["pos"])
 
 
 def answer(request: Mapping[str, Any], folder: Path, work: Callable[[], dict[str, Any]]) -> bool:
@@ -97,6 +143,8 @@ def answer(request: Mapping[str, Any], folder: Path, work: Callable[[], dict[str
     try:
         found = work()
         _refuse_unknown(request)
+        if not _FORKS:
+            raise FaultError("forks: it runs in one process, and starts none of its own")
     except FaultError as fault:
         found = {"failure": str(fault)[:MOST_TOLD]}
     put(folder / ANSWER, found)
@@ -104,14 +152,40 @@ def answer(request: Mapping[str, Any], folder: Path, work: Callable[[], dict[str
 
 
 def _refuse_unknown(request: Mapping[str, Any]) -> None:
-    """No module beside the oracle may have been loaded in a way that its digest does not follow."""
-    start = str(Path(request["file"]).parent) + os.sep
-    for name in sys.modules.keys() - _BEFORE:
-        file = str(getattr(sys.modules[name], "__file__", None) or "")
-        if not file.startswith(start) or file in request["modules"]:
+    """No code of the user's may have been run in a way that the oracle's digest does not follow.
+
+    Looked at are the modules that are there, and each file whose code was run, in whatever way.
+    """
+    folder = str(Path(request["file"]).parent)
+    known = {os.path.realpath(file) for file in (request["file"], *request["modules"])}
+    loaded = {
+        str(getattr(sys.modules[name], "__file__", None) or ""): name
+        for name in sys.modules.keys() - _BEFORE
+    }
+    for file in dict.fromkeys([*_RUN, *loaded]):
+        if not file.startswith(os.sep) or os.path.realpath(file) in known:
             continue
-        if os.sep not in (base := file.removeprefix(start)):
-            raise FaultError(f"loaded {base} in a way that hides it; write `import {name}`")
+        if not _is_installed(file, folder):
+            where = os.path.relpath(file, folder)
+            name = loaded.get(file, Path(file).stem)
+            hint = f"write `import {name}`" if os.sep not in where else (
+                "modules lie beside it, or in packages there, and are imported by name"
+            )  # fmt: skip
+            raise FaultError(f"loaded {where} in a way that hides it; {hint}")
+
+
+def _is_installed(file: str, folder: str) -> bool:
+    """Whether a file is that of an installed package; the user's folder may hold such, or lie in one."""
+    inside = file.startswith(f"{folder}{os.sep}")
+    return any(
+        file.startswith(one) and (not inside or len(one) > len(folder) + 1) for one in _INSTALLED
+    )
+
+
+def _see(event: str, given: tuple[Any, ...]) -> None:
+    """Note the file of code that is run; text that was made at run time has none."""
+    if event == "exec" and isinstance(name := getattr(given[0], "co_filename", None), str):
+        _RUN[name] = None
 
 
 def put(path: Path, content: Any) -> None:

@@ -15,7 +15,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tokitai_cli.oracles.user.loading import FaultError, answer, guarded, inputs_of, load, put
+from tokitai_cli.oracles.user.loading import (
+    FaultError,
+    answer,
+    guarded,
+    inputs_of,
+    load,
+    put,
+    without_chance,
+)
 
 AGAIN = "again.json"
 WRONG = "wrong "
@@ -54,9 +62,10 @@ def main(request: Mapping[str, Any], folder: Path) -> None:
 
 def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     file = Path(request["file"])
-    function = load(file, request["function"])
     if request["formula"]:
-        return _by_formula(request, file, function, inputs)
+        with without_chance():
+            return _by_formula(request, file, load(file, request["function"]), inputs)
+    function = load(file, request["function"])
     told = {"reduction": request["reduction"]} if _takes_reduction(function) else {}
     result = guarded(file, lambda: function(request["params"], inputs, request["scalars"], **told))
     if not isinstance(result, Mapping):

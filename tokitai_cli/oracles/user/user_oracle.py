@@ -103,7 +103,7 @@ def _answer(
             }
         except AnswerError as error:
             raise _fault(case, str(error), hint=error.hint) from None
-        return parts, {plan.name: _zeroed(folder, plan) for plan in plans}
+        return parts, {plan.name: _said_again(folder, plan) for plan in plans}
 
 
 def require(case: Case) -> None:
@@ -156,6 +156,14 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
         raise _fault(case, f"returned nothing for {', '.join(missing)}", log)
     if unknown := sorted(given - wanted):
         raise _fault(case, f"returned {', '.join(unknown)}, which is no output", log)
+
+
+def _said_again(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
+    """What it said of zeroed slices; nothing where its files are not those that the tool writes."""
+    try:
+        return _zeroed(folder, plan)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _zeroed(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:
