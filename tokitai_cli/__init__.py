@@ -6,11 +6,12 @@ from tokitai_cli.core.version import __version__
 
 TYPE_CHECKING = False  # as that of `typing`, which every start of the tool would wait for
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Unpack
 
     from tokitai_cli.core.errors import SpecError, TokitaiError, UsageError
     from tokitai_cli.core.model.case import LoadedSpec
     from tokitai_cli.core.model.events import Listener
+    from tokitai_cli.core.model.keywords import VerifyOptions
     from tokitai_cli.run.loop import RunOutcome
 
 __all__ = ["SpecError", "TokitaiError", "UsageError", "__version__", "verify"]
@@ -26,7 +27,9 @@ def __getattr__(name: str) -> type[TokitaiError]:
     return error
 
 
-def verify(op: str | LoadedSpec, *, listener: Listener | None = None, **options: Any) -> RunOutcome:
+def verify(
+    op: str | LoadedSpec, *, listener: Listener | None = None, **options: Unpack[VerifyOptions]
+) -> RunOutcome:
     """Verify the kernels of `op` (a built-in name, the path of a spec file, or a loaded spec).
 
     `options` are those of the command line with underscores, plus `shapes`, which maps the op's

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from tests.spec_example import write_example
-from tokitai_cli import batch
+from tokitai_cli import batch, verify
 from tokitai_cli.batch.select.batch_options import rerun_words
 from tokitai_cli.cli import app
 from tokitai_cli.core.errors import UsageError
+from tokitai_cli.core.model.keywords import VerifyOptions
 from tokitai_cli.core.model.options import Kind, options_of
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.run.commands import rerun_case, rerun_run
@@ -121,3 +122,18 @@ def test_every_option_says_what_it_takes() -> None:
             assert option.help.endswith(".")
             several = option.kind in {Kind.NAMES, Kind.NUMBERS}
             assert isinstance(option.default_of(verb), tuple) == several
+
+
+def test_the_keywords_of_verify_are_its_options() -> None:
+    table = {name for name, one in options_of("verify").items() if not one.front}
+    assert set(VerifyOptions.__annotations__) == table | {"shapes"}
+
+
+def test_an_outcome_is_short_and_a_table_in_notebooks(tmp_path: Path) -> None:
+    outcome = verify(
+        str(write_example(tmp_path)), shapes={"n": 4}, device="cpu", out=tmp_path / "o"
+    )
+    assert repr(outcome).startswith("<vector-add: verified (3 verified); ")
+    shown = outcome._repr_html_()
+    assert shown.startswith("<p>&lt;vector-add: verified")
+    assert shown.count("<tr>") == 4

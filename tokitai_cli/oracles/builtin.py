@@ -99,6 +99,12 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     name = case.variant.oracle
     wanted = request_of(request(case), str(file))
     asked = FormulaCall(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    return expect_by(case, asked, wanted)
+
+
+def expect_by(case: Case, asked: FormulaCall, wanted: Request) -> dict[str, Expectation]:
+    """Say it by a formula that is called in this process. Raises as `expect`."""
+    name = case.variant.oracle
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     if (block := _block(case, asked)) is not None:
         asked, plans = _within(case, asked, block)

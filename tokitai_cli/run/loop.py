@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -26,8 +27,8 @@ from tokitai_cli.core.model.events import (
 from tokitai_cli.core.model.evidence import DeviceRecord, Evidence
 from tokitai_cli.core.model.judged import FindingRecord, RepeatRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.core.model.wording import error_line
-from tokitai_cli.evidence import Outcome
+from tokitai_cli.core.model.wording import counts_text, error_line
+from tokitai_cli.evidence import Outcome, queries
 from tokitai_cli.run.agreement import agreement
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, stopped
 from tokitai_cli.run.device_session import Built, device_record
@@ -49,6 +50,21 @@ class RunOutcome(msgspec.Struct, frozen=True):
     evidence: Evidence
     files: tuple[Path, ...]
     ended_by: BaseException | None = None
+
+    def __repr__(self) -> str:
+        found = self.evidence
+        place = f"; {self.files[0]}" if self.files else ""
+        return f"<{found.name}: {found.verdict} ({counts_text(found.counts)}){place}>"
+
+    def _repr_html_(self) -> str:
+        """The verdict and a row for each case, for notebooks."""
+        rows = [(one.key, one.reads, queries.headline(one)) for one in self.evidence.cases]
+        told = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>"
+            for row in rows
+        )
+        head = "<tr><th>case</th><th>verdict</th><th></th></tr>"
+        return f"<p>{html.escape(repr(self))}</p><table>{head}{told}</table>"
 
 
 class DevicePass(Protocol):

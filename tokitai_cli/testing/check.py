@@ -1,0 +1,280 @@
+"""A formula, inputs and arrays as a case of the tool, judged as a run of it is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tokitai_cli import evidence, judge
+from tokitai_cli.core.dtypes import DTYPES
+from tokitai_cli.core.errors import UsageError, near
+from tokitai_cli.core.fills import fills_of
+from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, LoadedSpec, Role, RunResult
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.settings import MIN_REPEAT
+from tokitai_cli.core.model.spec import (
+    Buffer,
+    Check,
+    FormulaOracle,
+    Launch,
+    Profile,
+    Reduction,
+    Spec,
+    Variant,
+)
+from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.judge.checks.target import Target
+from tokitai_cli.oracles.builtin import expect_by
+from tokitai_cli.oracles.case_request import request
+from tokitai_cli.oracles.formula import loosen
+from tokitai_cli.oracles.variants.request import FormulaCall, request_of
+from tokitai_cli.testing.arrays import as_arrays, as_numpy
+from tokitai_cli.testing.outcome import Bound, Match, MismatchError, VacuousError, mismatch
+
+Arrays = dict[str, NDArray[Any]]
+Accumulate = Literal["float16", "bfloat16", "float32"]
+# "any" order of additions, "none" for no sum, Welford's update, or additions on the longest path.
+Order = Literal["any", "none", "welford"] | int
+
+_VARIANT, _PROFILE = "tested", "given"
+# TF32 has 10 bits of a mantissa, and a product may cut off the others: 2^-10 is 2^14 roundings of 2^-24.
+_TF32_ROUNDINGS = 2.0**14
+
+
+class Allowed(TypedDict, total=False):
+    """What a comparison allows beside the formula, as keywords."""
+
+    #: dtype in which the kernel keeps its sums; float32 by itself.
+    accumulate: Accumulate
+    #: What is known of the order of additions; any order by itself.
+    reduction: Order
+    #: Errors of functions in ulp, by name, where they are not those of HIP and CUDA.
+    precision: Mapping[str, float]
+    #: Subnormal results may be flushed to zero.
+    flush_to_zero: bool
+    #: Inputs of float32 are cut to TF32 before they are used.
+    tf32: bool
+
+
+def assert_matches(
+    got: Any,
+    formula: Callable[..., Any],
+    inputs: Any,
+    *,
+    scalars: Mapping[str, float] | None = None,
+    params: Mapping[str, int] | None = None,
+    dtype: str | Mapping[str, str] | None = None,
+    **allowed: Unpack[Allowed],
+) -> Match:
+    """Assert that `got` is what a right kernel may give for the formula on these inputs.
+
+    got, inputs: an array, or arrays by name, of numpy, torch, cupy, jax. formula: plain numpy on them,
+    by their names, `formula(x, weight, eps)`, or as in specs, `formula(params, inputs, scalars)`; it
+    returns an array, or arrays by name. scalars: as the kernel gets them, floats in float32. dtype: of
+    the outputs, which `got` must have; its own where it is left out. allowed: see `Allowed`. The limit
+    is the derived bound (docs/bounds.md).
+
+    Raises MismatchError, an AssertionError with the worst elements; VacuousError where wrong arrays
+    would pass too; UsageError and SpecError where the formula or the arrays cannot be used.
+    """
+    arrays = as_arrays(got, "output")
+    dtypes = _dtypes_of(arrays, dtype)
+    outputs = {name: (dtypes[name], array.shape) for name, array in arrays.items()}
+    given = (scalars or {}, params or {})
+    case, expectations = _expected(formula, as_arrays(inputs, "x"), given, allowed, outputs)
+    judged = judge.judge(case, expectations, {}, _result(arrays))
+    if judged.verdict is Verdict.REFUTED:
+        text = mismatch(judged.reason, judged.outputs, judged.mutants, judged.changes)
+        raise MismatchError(text, judged.outputs)
+    if why := _vacuous(case, judged):
+        raise VacuousError(f"passing would mean nothing: {why}")
+    return Match(judged.outputs, judged.mutants, judged.changes)
+
+
+def bound(
+    formula: Callable[..., Any],
+    inputs: Any,
+    *,
+    scalars: Mapping[str, float] | None = None,
+    params: Mapping[str, int] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    **allowed: Unpack[Allowed],
+) -> Bound | dict[str, Bound]:
+    """The reference and the derived bound of each output: one, or by name as the formula returns them.
+
+    Arguments as those of `assert_matches`; dtype: of the outputs. Raises UsageError and SpecError.
+    """
+    given, arrays = (scalars or {}, params or {}), as_arrays(inputs, "x")
+    made = _called(formula, arrays, given)
+    dtypes = dict.fromkeys(made, dtype) if isinstance(dtype, str) else dict(dtype)
+    if set(dtypes) != set(made):
+        raise UsageError(
+            f"dtype names {', '.join(dtypes)}, and the formula returns {', '.join(made)}"
+        )
+    outputs = {name: (dtypes[name], np.shape(value)) for name, value in made.items()}
+    _, expectations = _expected(formula, arrays, given, allowed, outputs)
+    flushes = allowed.get("flush_to_zero", False)
+    found = {name: _bound_of(name, outputs[name], expectations[name], flushes) for name in outputs}
+    return found["output"] if [*found] == ["output"] else found
+
+
+def _bound_of(
+    name: str, output: tuple[str, tuple[int, ...]], told: Expectation, flush_to_zero: bool
+) -> Bound:
+    dtype, shape = output
+    target = Target(
+        name,
+        dtype,
+        shape,
+        told.reference.reshape(-1),
+        None if told.error is None else told.error.reshape(-1),
+        flush_to_zero=flush_to_zero,
+    )
+    parts = [chunk.bound for chunk in target.chunks()]
+    flat = [one for one in parts if one is not None]
+    limit = np.concatenate(flat) if flat else np.zeros(told.reference.size)
+    return Bound(told.reference, limit.reshape(shape))
+
+
+def _dtypes_of(arrays: Arrays, dtype: str | Mapping[str, str] | None) -> dict[str, str]:
+    """dtype of each output. Raises UsageError where the arrays have another one."""
+    found = {name: array.dtype.name for name, array in arrays.items()}
+    wanted = found if dtype is None else (
+        dict.fromkeys(found, dtype) if isinstance(dtype, str) else dict(dtype)
+    )  # fmt: skip
+    for name, one in wanted.items():
+        if one not in DTYPES:
+            raise UsageError(f"dtype {one} of {name} is none of a kernel's", hint=near(one, DTYPES))
+        if found.get(name) != one:
+            raise UsageError(
+                f"{name} has the dtype {found.get(name, 'of no array')}, and {one} is asked for",
+                hint="compare what the kernel stored, not a conversion of it",
+            )
+    return wanted
+
+
+def _expected(
+    formula: Callable[..., Any],
+    arrays: Arrays,
+    given: tuple[Mapping[str, float], Mapping[str, int]],
+    allowed: Allowed,
+    outputs: Mapping[str, tuple[str, tuple[int, ...]]],
+) -> tuple[Case, dict[str, Expectation]]:
+    scalars, params = given
+    case = _case(formula, arrays, dict(params), allowed, outputs)
+    cut = [name for name, array in arrays.items() if array.dtype == np.float32]
+    function = _as_in_specs(formula, cut if allowed.get("tf32", False) else ())
+    file = inspect.getsourcefile(inspect.unwrap(formula)) or ""
+    asked = FormulaCall(function, dict(params), arrays, _decoded(scalars))
+    return case, expect_by(case, asked, request_of(request(case), file))
+
+
+def _case(
+    formula: Callable[..., Any],
+    arrays: Arrays,
+    params: dict[str, int],
+    allowed: Allowed,
+    outputs: Mapping[str, tuple[str, tuple[int, ...]]],
+) -> Case:
+    name = getattr(formula, "__name__", "formula")
+    order = allowed.get("reduction", "any")
+    oracle = {
+        "formula": f"{name}.py:{name}",
+        "accumulate": allowed.get("accumulate", "float32"),
+        "precision": dict(allowed.get("precision", {})),
+    }
+    try:
+        given_oracle = msgspec.convert(oracle, FormulaOracle)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{error}") from error
+    variant = Variant(
+        source="",
+        given_oracle=given_oracle,
+        launches=[Launch(kernel=name, grid=[1], block=[1], args=[])],
+        checks=[Check(metric="bound")],
+        inputs={key: _buffer(array.dtype.name, array.shape) for key, array in arrays.items()},
+        outputs={key: _buffer(dtype, shape) for key, (dtype, shape) in outputs.items()},
+        reduction=Reduction(tree=str(order)) if isinstance(order, int) else order,
+        flush_to_zero=allowed.get("flush_to_zero", False),
+    )
+    spec = Spec(
+        schema="tokitai/spec/v1",
+        op=name,
+        title=name,
+        params={},
+        variants={_VARIANT: variant},
+        profiles={_PROFILE: Profile(draw="normal")},
+    )
+    plans = [
+        BufferPlan(key, Role.INPUT, array.dtype.name, array.shape) for key, array in arrays.items()
+    ]
+    plans += [BufferPlan(key, Role.OUTPUT, dtype, shape) for key, (dtype, shape) in outputs.items()]
+    loaded = LoadedSpec(spec=spec, path=Path(f"{name}.py"), text="", digest="")
+    return Case(loaded, _VARIANT, params, _PROFILE, 0, buffers=tuple(plans), launches=())
+
+
+def _buffer(dtype: str, shape: tuple[int, ...]) -> Buffer:
+    return Buffer(dtype=dtype, shape=[str(extent) for extent in shape])  # type: ignore[arg-type]
+
+
+def _result(arrays: Arrays) -> RunResult:
+    """The arrays as those of a run: nothing is known of further repetitions."""
+    fills = fills_of(MIN_REPEAT)
+    return RunResult(outputs=(arrays,) * len(fills), fills=fills, times_ns=(0,) * len(fills))
+
+
+def _vacuous(case: Case, judged: judge.Judgement) -> str:
+    """Why passing means nothing; empty where it does."""
+    record = CaseRecord(
+        id=case.id, op=case.loaded.spec.op, variant=_VARIANT, shape=dict(case.shape),
+        profile=_PROFILE, seed=0, device="", spec="", build="", verdict=judged.verdict,
+        stage=judged.stage, reason=judged.reason, inputs=[], launches=[], outputs=judged.outputs,
+        properties=[], mutants=judged.mutants, repeats=None, findings=[], replay_fraction=None,
+        known_bug="", rerun="", debug="", saved_arrays=[], changes=judged.changes,
+    )  # fmt: skip
+    (settled,) = evidence.mark_vacuous([record], evidence.groups([record]))
+    return "" if settled.reads is Verdict.VERIFIED else settled.reason
+
+
+def _decoded(scalars: Mapping[str, float]) -> dict[str, Any]:
+    """Scalars as a kernel gets them: floats have been rounded to float32."""
+    return {
+        name: float(np.float32(value)) if isinstance(value, float) else as_numpy(value, name).item()
+        for name, value in scalars.items()
+    }
+
+
+def _as_in_specs(formula: Callable[..., Any], cut: Collection[str] = ()) -> Callable[..., Any]:
+    """`function(params, inputs, scalars)` that returns outputs by name; `cut`: inputs cut to TF32."""
+    by_name = [*inspect.signature(formula).parameters][:3] != ["params", "inputs", "scalars"]
+
+    @functools.wraps(formula)
+    def function(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+        inputs = {
+            name: loosen(array, _TF32_ROUNDINGS) if name in cut else array
+            for name, array in inputs.items()
+        }
+        result = (
+            formula(**params, **inputs, **scalars) if by_name else formula(params, inputs, scalars)
+        )
+        return result if isinstance(result, Mapping) else {"output": result}
+
+    return function
+
+
+def _called(
+    formula: Callable[..., Any],
+    arrays: Arrays,
+    given: tuple[Mapping[str, float], Mapping[str, int]],
+) -> Mapping[str, Any]:
+    """What the formula gives for plain arrays: names and shapes of the outputs."""
+    scalars, params = given
+    asked = FormulaCall(_as_in_specs(formula), dict(params), arrays, _decoded(scalars))
+    return asked.in_double(lambda x: x)
