@@ -48,7 +48,14 @@ from tokitai_cli.core.model.spec import (
     Variant,
 )
 from tokitai_cli.core.model.verdict import Stage, Verdict
-from tokitai_cli.core.model.wording import error_line, visible, visible_block
+from tokitai_cli.core.model.wording import (
+    Placed,
+    error_line,
+    from_folder,
+    placed,
+    visible,
+    visible_block,
+)
 
 HOSTILE = "[bold red]x[/] \x1b[2J\x9b31m\x07 :smile: \u202e\r\nnext"
 RECORD = samples.refuted(reason=HOSTILE)
@@ -490,3 +497,74 @@ def test_a_run_of_empty_cases_alone_claims_no_check(capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out
     assert "nothing was compared" in out
     assert "every check" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "shown"),
+    [
+        ("./k.cu:3:15: error: x", "specs/one/spec.yaml", "specs/one/k.cu:3:15: error: x"),
+        (
+            "../lib/a.h:3: y (see ./b.h:4)",
+            "specs/one/s.yaml",
+            "specs/lib/a.h:3: y (see specs/one/b.h:4)",
+        ),
+        ("./k.cu:3: x", "spec.yaml", "./k.cu:3: x"),
+        ("./k.cu:3: x", "softmax", "./k.cu:3: x"),
+        ("/usr/x/../a.h:3: x; a/./b:3", "specs/s.yaml", "/usr/x/../a.h:3: x; a/./b:3"),
+        ("value ./5 of 3", "specs/s.yaml", "value ./5 of 3"),
+    ],
+)
+def test_places_are_named_from_where_the_command_runs(text: str, spec: str, shown: str) -> None:
+    assert from_folder(text, spec) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("a/k.cu:3:15: x: y", Placed("a/k.cu", 3, 15), "x: y"),
+        ("k.cu:3: x", Placed("k.cu", 3), "x"),
+        ("a/spec.yaml: no such key", Placed("a/spec.yaml"), "no such key"),
+        ("bound of y: 3 of 4", None, "bound of y: 3 of 4"),
+        ("y: 3 of 4", None, "y: 3 of 4"),
+        ("killed", None, "killed"),
+    ],
+)
+def test_the_place_that_a_text_begins_with(text: str, place: Placed | None, said: str) -> None:
+    assert placed(text) == (place, said)
+
+
+def test_github_is_told_each_cause_once_beside_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    built = [
+        samples.not_judged(Verdict.BUILD_FAILED, Stage.BUILD, reason, profile=profile)
+        for profile, reason in (
+            ("normal", "./k.cu:3:15: 50%, bad\nx"),
+            ("wide", "./k.cu:3:15: 50%, bad\nx"),
+            ("other", "../h.h:1: no"),
+        )
+    ]
+    found = stage.assemble(samples.parts([*built, samples.case(), samples.refuted(profile="r")]))
+    terminal.annotate_run(found, "specs/one/spec.yaml", {})
+    assert capsys.readouterr().out == ""
+    terminal.annotate_run(found, "specs/one/spec.yaml", {"GITHUB_ACTIONS": "true"})
+    lines = capsys.readouterr().out.splitlines()
+    case = built[0].id.replace(",", "%2C")
+    assert lines[0] == (
+        f"::error file=specs/one/k.cu,line=3,col=15,title=build-failed%3A {case}::"
+        "50%25, bad%0Ax (and 1 more case)"
+    )
+    assert lines[1].startswith("::error file=specs/h.h,line=1,title=build-failed%3A ")
+    assert lines[2].startswith("::error file=specs/one/spec.yaml,title=refuted%3A ")
+    assert len(lines) == 3
+
+
+def test_github_drops_what_is_beyond_ten(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [
+        samples.not_judged(Verdict.BUILD_FAILED, Stage.BUILD, f"./k.cu:{at}: x", profile=f"p{at}")
+        for at in range(1, 15)
+    ]
+    terminal.annotate_run(
+        stage.assemble(samples.parts(cases)), "s.yaml", {"GITHUB_ACTIONS": "true"}
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[-1] == "::error::5 more causes"

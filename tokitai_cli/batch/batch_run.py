@@ -133,6 +133,7 @@ def begun(options: BatchOptions, collected: Collected) -> Begun:
         left_out=collected.left_out,
         started=evidence.timestamp(os.environ),
         resumed=options.resume,
+        faults=[str(fault) for fault in collected.faults],
     )
 
 

@@ -24,6 +24,7 @@ from tokitai_cli.batch.store import Store, make_folder
 from tokitai_cli.core.model.batch_record import BatchIndex, CaseResult, Done, SpecEntry, SpecSummary
 from tokitai_cli.core.model.evidence import BuildRecord, DeviceRecord, Evidence
 from tokitai_cli.core.model.verdict import Verdict, worst
+from tokitai_cli.core.model.wording import plural
 from tokitai_cli.evidence import queries
 from tokitai_cli.run.agreement import Agreements
 
@@ -177,6 +178,9 @@ class _Summary:
         begun, ended = self._begun, self._end.ended
         counts = self.rows.counts()
         verdict, reason = self._end.verdict(self.rows.worst(), counts)
+        if begun.faults and verdict.rank > Verdict.NOT_RUN.rank:
+            unread = f"{plural(len(begun.faults), 'spec')} could not be used: {begun.faults[0]}"
+            verdict, reason = Verdict.NOT_RUN, f"{unread}; of the others {reason}"
         matrix, note = self.rows.matrix()
         notes = [] if ended is None else list(ended.notes)
         return BatchIndex(
@@ -206,6 +210,7 @@ class _Summary:
             ],
             cases_file=CASES,
             notes=[*notes, *filter(None, [note])],
+            faults=list(begun.faults),
             started=begun.started,
             finished="" if ended is None else ended.finished,
             seconds=0.0 if ended is None else ended.seconds,

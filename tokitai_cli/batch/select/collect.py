@@ -36,15 +36,16 @@ def collect(options: BatchOptions) -> Collected:
 
     Without a suite a spec's `quick` is taken, and where it has none its default shape. A name that
     no spec knows and a spec without a suite that was asked for are told in `skipped`. An entry's
-    `cases` and the specs are those of the whole batch, also in a shard. Raises UsageError for folders
-    that are not there, and one SpecError for the faults of all specs.
+    `cases` and the specs are those of the whole batch, also in a shard. What is wrong with a spec stands
+    in `faults`, and the others run. Raises UsageError for folders that are not there, and one SpecError
+    for the faults of all specs where no spec is left.
     """
     found = find(options.folders, options.out)
     collector = _Collector(options, _devices(options), matcher(options.keyword), found)
     for name, loaded in zip(names(found.specs), found.specs, strict=True):
         if not options.ops or loaded.spec.op in options.ops:
             collector.add(name, loaded)
-    if collector.faults:
+    if collector.faults and not collector.specs:
         raise gathered(collector.faults)
     cases = collector.cases
     if options.keyword and not cases:
@@ -55,6 +56,7 @@ def collect(options: BatchOptions) -> Collected:
         devices=tuple(collector.devices),
         left_out=collector.left_out,
         skipped=tuple(collector.skipped),
+        faults=tuple(collector.faults),
         setup=Setup(
             settings=options.settings,
             specs=[

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.batch_record import Done, Reply, Setup, SpecEntry, Task
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.evidence import SourceRecord
@@ -94,6 +95,8 @@ class Collected(msgspec.Struct, frozen=True):
     skipped: tuple[str, ...]
     #: What workers are told.
     setup: Setup
+    #: What is wrong with specs that are no part of the batch for it.
+    faults: tuple[SpecError, ...] = ()
 
 
 def shard(cases: Sequence[BatchCase], index: int, count: int) -> tuple[BatchCase, ...]:

@@ -1,5 +1,6 @@
 """The terminal: progress and errors on stderr, summaries and tables on stdout."""
 
+from tokitai_cli.cli.terminal.annotations import annotate_batch, annotate_run
 from tokitai_cli.cli.terminal.batch_display import (
     BatchDisplay,
     show_batch,
@@ -24,6 +25,8 @@ from tokitai_cli.cli.terminal.spec_view import show_scores, show_spec
 __all__ = [
     "BatchDisplay",
     "Progress",
+    "annotate_batch",
+    "annotate_run",
     "show_answer",
     "show_batch",
     "show_cache",

@@ -15,7 +15,7 @@ from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Block, Colum
 from tokitai_cli.core.model.batch_record import BatchIndex, BatchPlanned, BatchProgress, Failure
 from tokitai_cli.core.model.events import Event
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.wording import counts_text, plural
+from tokitai_cli.core.model.wording import counts_text, from_folder, plural
 from tokitai_cli.evidence.queries import FINE
 
 MOST_FAILURES = 10
@@ -126,6 +126,9 @@ def show_batch(index: BatchIndex, files: Sequence[Path], *, to_stderr: bool = Fa
 def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     """Blocks that tell how a batch ended."""
     blocks: list[Block] = []
+    for fault in index.faults:
+        blocks += [Line("a spec that could not be used", verdict_style(Verdict.NOT_RUN))]
+        blocks += [Line(fault, indent=2)]
     shown = _telling(index.failures)[:MOST_FAILURES]
     paths = {one.name: one.path for one in index.specs}
     for failure in shown:
@@ -154,7 +157,9 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     counts = counts_text(index.counts)
     headline = f"batch: {index.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(index.verdict)))
-    blocks.append(Line(index.reason, indent=2))
+    worst = next((one.case for one in index.failures if index.reason.startswith(one.case.id)), None)
+    reason = index.reason if worst is None else from_folder(index.reason, paths[worst.spec])
+    blocks.append(Line(reason, indent=2))
     blocks += [Line(str(path), label="index:", indent=2) for path in files]
     return blocks
 
@@ -172,7 +177,8 @@ def _failure(failure: Failure, path: str) -> list[Block]:
     case = failure.case
     blocks: list[Block] = [Line(f"{case.verdict}: {case.id}", verdict_style(case.verdict))]
     rerun = from_here(case.rerun, path) if case.rerun else ""
-    texts = [(f"{case.stage}:", case.reason), ("run it again:", rerun)]
+    texts = [(f"{case.stage}:", from_folder(case.reason, path)), ("run it again:", rerun)]
     blocks += [Line(text, label=label, indent=2) for label, text in texts if text]
-    blocks += [Line(text, FAINT, indent=4) for text in failure.log.splitlines()[-5:]]
+    log = from_folder(failure.log, path).splitlines()[-5:]
+    blocks += [Line(text, FAINT, indent=4) for text in log]
     return blocks

@@ -19,7 +19,7 @@ from tokitai_cli.cli.terminal.styled_blocks import (
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import CheckRecord, ElementRecord, Number, OutputRecord
 from tokitai_cli.core.model.verdict import Verdict, worst
-from tokitai_cli.core.model.wording import counts_text, number, plural, shape_text
+from tokitai_cli.core.model.wording import counts_text, from_folder, number, plural, shape_text
 from tokitai_cli.evidence import queries
 
 MOST_DETAILED = 3
@@ -69,7 +69,7 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     counts = counts_text(evidence.counts)
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
-    blocks.append(Line(queries.reason(evidence), indent=2))
+    blocks.append(Line(from_folder(queries.reason(evidence), called), indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
     left = queries.not_covered(evidence)
@@ -152,12 +152,12 @@ def from_here(rerun: str, path: str) -> str:
 
 def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
     yield Line(f"{case.verdict}: {case.id} on {case.device}", verdict_style(case.verdict))
-    yield Line(case.reason, indent=2)
+    yield Line(from_folder(case.reason, called), indent=2)
     for output in case.outputs:
         yield from _output(output, named=len(case.outputs) > 1)
     yield from _findings(case)
     if case.verdict is Verdict.BUILD_FAILED:
-        yield from _compiler(evidence, case)
+        yield from _compiler(evidence, case, called)
     if case.reproduced is not None:
         text = "the same" if case.reproduced else "not the same"
         yield Line(text, label="again in a fresh child:", indent=2)
@@ -169,11 +169,11 @@ def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block
         yield Line(array.file, label="saved:", indent=2)
 
 
-def _compiler(evidence: Evidence, case: CaseRecord) -> Iterator[Block]:
+def _compiler(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
     """The first errors of the compiler, and where the rest is."""
     build = evidence.builds.get(case.build)
     for text in build.failed[:MOST_ERROR_LINES] if build is not None else ():
-        yield Line(text, FAINT, indent=4)
+        yield Line(from_folder(text, called), FAINT, indent=4)
     if case.build in evidence.volatile.build_logs:
         yield Line(evidence.volatile.build_logs[case.build], label="full log:", indent=2)
 

@@ -12,7 +12,7 @@ import typer
 from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.cli.verbs.merge import show_index
-from tokitai_cli.core.errors import UsageError
+from tokitai_cli.core.errors import SpecError, UsageError
 from tokitai_cli.core.model.options import flag
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _batch(folders: list[str], **given: Any) -> int:
     show_index(outcome.index, outcome.files, to_json=front["json"])
     if outcome.interrupted is not None:
         raise outcome.interrupted
-    return outcome.index.verdict.exit_code
+    return outcome.index.exit_code
 
 
 def _list(collected: Collected, *, to_json: bool) -> int:
@@ -62,6 +62,10 @@ def _list(collected: Collected, *, to_json: bool) -> int:
     else:
         terminal.show_cases(ids)
     terminal.show_planned(collected.skipped, len(ids), collected.left_out)
+    if collected.faults:
+        for fault in collected.faults:
+            terminal.show_error(fault)
+        return SpecError.exit_code
     return 0 if ids else Verdict.NOT_RUN.exit_code
 
 

@@ -37,7 +37,7 @@ def _merge(folders: list[str], **given: Any) -> int:
         accept=require_sound,
     )
     show_index(index, files, to_json=front["json"])
-    return index.verdict.exit_code
+    return index.exit_code
 
 
 def show_index(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> None:
@@ -48,3 +48,5 @@ def show_index(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> 
     if to_json:
         sys.stdout.buffer.writelines(report.render_index(index, "json"))
     terminal.show_batch(index, files, to_stderr=to_json)
+    if not to_json:
+        terminal.annotate_batch(index)

@@ -58,6 +58,8 @@ def run_op(
         sys.stdout.write(evidence.to_json(outcome.evidence))
     spec = called(resolved.loaded)
     terminal.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
+    if not front["json"]:
+        terminal.annotate_run(outcome.evidence, spec)
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return outcome.evidence.verdict.exit_code

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tokitai_cli.core.model.verdict import Verdict
 
@@ -97,3 +101,33 @@ def number(value: Number | None, digits: int = 6) -> str:
 def shape_text(shape: Mapping[str, int]) -> str:
     """m=64,n=64, in the order that the shape was made in; a dash where there is no parameter."""
     return ",".join(f"{name}={value}" for name, value in shape.items()) or "-"
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A place in a file; line and column count from 1, and are 0 where they are not known."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+
+# In front of what a compiler, or the reader of a spec, says.
+_PLACE = re.compile(r"(?P<file>[^\s:]*[^\s:./][^\s:]*):(?:(?P<line>\d+):(?:(?P<column>\d+):)?)? ")
+_RELATIVE = re.compile(r"(?<![\w/.~-])\.\.?/[^\s:]+(?=:\d+)")
+
+
+def placed(text: str) -> tuple[Placed | None, str]:
+    """The place that a text begins with, None where it begins with none, and what is said of it."""
+    match = _PLACE.match(text)
+    if match is None or not (match["line"] or "." in match["file"]):
+        return None, text
+    place = Placed(match["file"], int(match["line"] or 0), int(match["column"] or 0))
+    return place, text[match.end() :]
+
+
+def from_folder(text: str, spec: str) -> str:
+    """`text` with the files that it names from the folder of the spec at the path `spec`, from here."""
+    folder = posixpath.dirname(spec)
+    if not folder:
+        return text
+    return _RELATIVE.sub(lambda file: posixpath.normpath(posixpath.join(folder, file[0])), text)

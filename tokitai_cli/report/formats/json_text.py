@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.wording import visible_block
+from tokitai_cli.core.model.wording import from_folder, placed, visible_block
 from tokitai_cli.report.outcomes import kind_of
 from tokitai_cli.report.raw import Raw
 
@@ -140,6 +140,9 @@ def _place(found: Evidence, case: CaseRecord) -> tuple[str, int]:
             file, _, line = place.rpartition(":")
             if posixpath.basename(file) == posixpath.basename(path) and line.isdigit():
                 return quote(path), int(line)
+    told, _ = placed(from_folder(case.reason, found.contract.path))
+    if case.verdict is Verdict.BUILD_FAILED and told is not None and told.line:
+        return quote(posixpath.normpath(told.file).lstrip("./")), told.line
     source = found.sources.get(kernel.source_sha256)
     text = source.text if source is not None and source.text else ""
     for name in kernel.kernels:

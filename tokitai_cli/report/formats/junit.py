@@ -86,9 +86,10 @@ def index(
     whole.seconds = found.seconds
     failures = {failure.case.id: failure for failure in found.failures}
     # What no case tells: that there was none, or that some never ran.
-    undetected = not found.counts or found.not_started > 0
+    undetected = (not found.counts and not found.faults) or found.not_started > 0
     if undetected:
         whole.add("error")
+    whole.add("error", len(found.faults))
 
     def suites() -> Iterator[_Suite]:
         if undetected:
@@ -96,9 +97,13 @@ def index(
             rerun = f"{found.rerun} --resume" if found.total else found.rerun
             test = _whole("the whole batch", found.verdict, message, rerun)
             yield _Suite(test.name, _Tally(tests=1, errors=1), [test])
+        if found.faults:
+            tests = [_whole(fault, Verdict.NOT_RUN, fault, found.rerun) for fault in found.faults]
+            count = len(tests)
+            yield _Suite("specs that could not be used", _Tally(tests=count, errors=count), tests)
         for name, mine in itertools.groupby(cases, key=lambda case: case.spec):
-            tests = (_of_index(case, failures.get(case.id)) for case in mine)
-            yield _Suite(name, tallies.get(name, _Tally()), tests)
+            rows = (_of_index(case, failures.get(case.id)) for case in mine)
+            yield _Suite(name, tallies.get(name, _Tally()), rows)
 
     yield from _written(report_options, "tokitai batch", whole, suites())
 
