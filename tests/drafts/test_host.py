@@ -111,7 +111,7 @@ int main() {
         ("fixed", ["grid: [8, 2]  # guess: the host has 32768, 2"]),
         ("tile", ['grid: ["(n + 32 * 8 - 1) // (32 * 8)"]  # guess: what the host',
                   "block: [32, 8]  # guess:"]),
-        ("indexed", ["where its strides say [rows, cols]"]),
+        ("indexed", ['shape: ["rows + 1", cols]']),
         ("plane", ["y: {dtype: float64, shape: ["]),
         ("divided", ["by: {kind: uniform, lo: 1, hi: n}"]),
         ("rows", ["start: {kind: offsets, end: n}"]),

@@ -36,6 +36,7 @@ _MAY_BE_ELEMENTS = frozenset(
     {"identifier", "subscript_expression", "pointer_expression", "field_expression"}
     | {"parenthesized_expression"}
 )
+_FUNCTIONS = {"identifier", "qualified_identifier", "template_function"}
 _SHOWN = 60  # letters of an expression that is named after itself
 
 
@@ -123,11 +124,7 @@ def _pointer(walk: Walk, node: Node) -> Value:
         return Pointer(place.array, place.offset, place.unit)
     if place is not None:
         return place
-    return (
-        walk.evaluate(inner)
-        if inner.type in {"identifier", "qualified_identifier"}
-        else walk.fresh("&")
-    )
+    return walk.evaluate(inner) if inner.type in _FUNCTIONS else walk.fresh("&")
 
 
 def _unary(walk: Walk, node: Node) -> Value:

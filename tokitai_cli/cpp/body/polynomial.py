@@ -113,6 +113,21 @@ class Polynomial:
             factor[tuple(left)] = count
         return Polynomial(factor), Polynomial(rest)
 
+    def with_values(self, values: Mapping[str, Polynomial]) -> Polynomial:
+        """The polynomial with values in place of names, those within quotients too."""
+        found = constant(0)
+        for key, count in self.terms.items():
+            term = constant(count)
+            for atom in key:
+                if isinstance(atom, Quotient):
+                    parts = (atom.dividend.with_values(values), atom.divisor.with_values(values))
+                    factor = quotient(*parts) if parts[1] else Polynomial({(atom,): 1})
+                else:
+                    factor = values.get(atom) or Polynomial({(atom,): 1})
+                term = term * factor
+            found = found + term
+        return found
+
     def over(self, divisor: Polynomial) -> Polynomial | None:
         """The exact quotient; None where the division does not come out even."""
         if len(divisor.terms) != 1:

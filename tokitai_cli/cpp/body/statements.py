@@ -9,7 +9,7 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.expressions import decided, initial, join, made
 from tokitai_cli.cpp.body.loops import loop
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
-from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Returned, Walk
 from tokitai_cli.cpp.structs import VECTORS, resolved
 from tokitai_cli.cpp.tree import (
@@ -173,7 +173,7 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
     extents = tuple(text_of(one) for one in own.extents)
     to_rows = bool(own.pointers and extents and not own.of_pointers)
     if extents and not to_rows:
-        _local_array(walk, name, value, extents)
+        _local_array(walk, name, value, extents, told)
         return
     if value is not None:
         new = initial(walk, value, told + "*" * own.pointers)
@@ -190,7 +190,9 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
 def _uninitialised(walk: Walk, name: str, kind: str, pointers: int) -> Value:
     if pointers:
         return Pointer(f"local {name}", constant(0))
-    if kind in walk.program.structs or kind in VECTORS or kind == "dim3":
+    if kind == "dim3":
+        return Record("", kind, lanes([constant(1)] * 3))
+    if kind in walk.program.structs or kind in VECTORS:
         return Record(str(walk.fresh(name)), kind)
     return walk.fresh(name)
 
@@ -214,10 +216,17 @@ def _called_constructor(walk: Walk, declarator: Node, told: str) -> None:
     walk.declare(name, made(walk, values, told) if values else walk.fresh(name))
 
 
-def _local_array(walk: Walk, name: str, value: Node | None, extents: tuple[str, ...]) -> None:
-    """An array of the function's own: not an argument, but what is put into it may be one."""
+def _local_array(
+    walk: Walk, name: str, value: Node | None, extents: tuple[str, ...], told: str
+) -> None:
+    """An array of the function's own: not an argument, but what is put into it may be one.
+
+    A list of addresses by `void*` is what the runtime takes a launch's arguments in, and changes none.
+    """
     for one in named(value):
-        walk.escape(initial(walk, one), f"is put into the array {name}")
+        new = initial(walk, one)
+        if not (isinstance(new, Cell) and told == "void"):
+            walk.escape(new, f"is put into the array {name}")
     walk.declare(name, Pointer(f"local {name}", constant(0), 1, walk.row_sizes(extents[1:])))
 
 

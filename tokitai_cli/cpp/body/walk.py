@@ -57,12 +57,11 @@ class Readers(NamedTuple):
 class Walk:
     """A walk over one function.
 
-    scopes: places of names, the innermost last.
-    store: what cells hold. guards: comparisons that hold here. dry: how many loops are only tried.
-    returns: what the function in hand has returned; None in the function that the walk is of.
-    by_reference: whether it returns a reference. breaks, continues: what variables hold where
-    the loop in hand is left, and where its next pass begins.
-    types: what names of templates' parameters stand for.
+    scopes: places of names, the innermost last. store: what cells hold. guards: comparisons that hold
+    here. dry: how many loops are only tried. returns: what the function in hand has returned; None in
+    the function that the walk is of. budget_left: nodes that may still be evaluated. by_reference:
+    whether it returns a reference. breaks, continues: what variables hold where the loop in hand is
+    left, and where its next pass begins. types: what names of templates' parameters stand for.
     """
 
     def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
@@ -81,14 +80,14 @@ class Walk:
         self.constants: dict[str, Value] = {}
         self.globals: dict[str, Place] = {}
         self._fresh = 0
-        self._budget = budget
+        self.budget_left = budget
 
     # Reading nodes
 
     def evaluate(self, node: Node | None) -> Value:
         """The value of an expression."""
-        self._budget -= 1
-        if self._budget < 0:
+        self.budget_left -= 1
+        if self.budget_left < 0:
             raise BudgetError
         if node is None:
             return None

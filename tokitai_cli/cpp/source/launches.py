@@ -12,6 +12,7 @@ from tokitai_cli.cpp.constants import constants_in
 from tokitai_cli.cpp.source.blanking import WORD, Macro, configurations, split
 from tokitai_cli.cpp.source.constants import constant, enumerators
 from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.followed import followed
 from tokitai_cli.cpp.source.macros import spread
 
 _BEFORE = 20_000  # letters in front of a launch that are read for its names
@@ -88,7 +89,7 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
                     begin=begin,
                 )
             )
-    return found
+    return followed(program, found, HostLaunch) if program.trees else found
 
 
 def resolved(text: str, names: Mapping[str, str]) -> str:
