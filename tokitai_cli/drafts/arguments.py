@@ -35,7 +35,7 @@ def template_arguments(
 
     And the names of the parameters whose arguments are guesses.
     """
-    return _Guesser(kernel, program).arguments(launch)
+    return _Guesser(kernel, program).arguments(launch) if kernel.template else ([], [])
 
 
 class _Guesser:

@@ -68,11 +68,17 @@ def drafts(
     origin = Origin(paths[0], paths[1:], flags, room)
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
+    by_name: dict[str, list[HostLaunch]] = {}
+    for one in launches:
+        by_name.setdefault(one.kernel, []).append(one)
+    named: dict[str, list[Kernel]] = {}
     for kernel in kernels:
-        mine = [one for one in launches if one.kernel == kernel.name]
+        named.setdefault(kernel.qualified, []).append(kernel)
+    for kernel in kernels:
+        mine = by_name.get(kernel.name, [])
         fitting = [one for one in mine if len(one.args) == len(kernel.parameters)] or mine
-        named = [one for one in kernels if one.qualified == kernel.qualified]
-        overloaded = any(one.parameters != kernel.parameters for one in named)
+        same = named[kernel.qualified]
+        overloaded = any(one.parameters != kernel.parameters for one in same)
         launch = fitting[0] if fitting else None
         asked = _Asked(program, kernel, launch, origin, like, overloaded, variables)
         try:
@@ -137,9 +143,12 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
         called = dict(zip(launch.template, arguments, strict=False))
         launch = _with_members(launch, members | _members(program, called))
     constants = constants_of(program) | given
-    body = spread(_put_in(kernel.body, members), returned(program) | program.macros)
+    body = spread(
+        _put_in(kernel.body, members), returned(program) | ({} if program.trees else program.macros)
+    )
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
-    source, reached = program.files[kernel.file].text, reached_text(program, kernel, heads=True)
+    source = program.files[kernel.file].text
+    reached = reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)

@@ -20,8 +20,8 @@ def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> 
     arguments: of its template, by the parameters' names.
     """
     for tree in program.trees:
-        for one in tree.kernels:
-            same = one.name == kernel.name and len(one.parameters) == len(kernel.parameters)
+        for one in tree.by_name.get(kernel.name, ()):
+            same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
             if same and tree.place(one.outer) == (kernel.file, kernel.line):
                 return read(tree, one, given=arguments)
     return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -44,6 +46,10 @@ _VOTES_OFF = "\n".join(f'#pragma push_macro("{name}")\n#undef {name}' for name i
 _VOTES_ON = "\n".join(f'#pragma pop_macro("{name}")' for name in _VOTES)
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
 class Taken(msgspec.Struct, frozen=True):
     """What a build takes of a program."""
 
@@ -75,6 +81,24 @@ class Program(msgspec.Struct):
     beside: tuple[Path, ...] = ()
     #: Where macros are put in and branches decided, the sources' own trees, the program's first.
     trees: Sequence[Tree] = ()
+    #: Of `remembered`.
+    memory: dict[tuple[object, ...], Any] = {}
+
+
+def remembered(ask: Callable[_P, _T]) -> Callable[_P, _T]:
+    """What `ask` gives of a program, its first argument, found once for each of its other arguments."""
+
+    @functools.wraps(ask)
+    def asked(*args: _P.args, **more: _P.kwargs) -> _T:
+        program, *rest = args
+        assert isinstance(program, Program)
+        key = (ask, *rest, *sorted(more.items()))
+        if key not in program.memory:
+            program.memory[key] = ask(*args, **more)
+        found: _T = program.memory[key]
+        return found
+
+    return asked
 
 
 def program(source: Path, folders: Sequence[Path]) -> Program:

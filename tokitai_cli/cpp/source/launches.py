@@ -11,7 +11,7 @@ import msgspec
 from tokitai_cli.cpp.constants import constants_in
 from tokitai_cli.cpp.source.blanking import WORD, Macro, configurations, split
 from tokitai_cli.cpp.source.constants import constant, enumerators
-from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.extract import Program, remembered
 from tokitai_cli.cpp.source.followed import followed
 from tokitai_cli.cpp.source.macros import spread
 
@@ -60,7 +60,7 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
     functions: those whose expressions stand in their place, as `variables.returned` has them.
     """
     found: list[HostLaunch] = []
-    macros = {**(functions or {}), **program.macros}
+    macros = {**(functions or {}), **({} if program.trees else program.macros)}
     constants = constants_of(program)
     for path in program.files:
         text = program.texts[path].plain
@@ -177,6 +177,7 @@ def _locals(before: str) -> dict[str, str]:
     return found
 
 
+@remembered
 def constants_of(program: Program) -> dict[str, str]:
     """Macros and constants with a value, as the program's text has it.
 
@@ -203,6 +204,7 @@ def constants_of(program: Program) -> dict[str, str]:
     return found | {name: str(number) for name, number in told.items() if number is not None}
 
 
+@remembered
 def enumerators_of(program: Program) -> dict[str, str]:
     """Enumerators with the texts of their values."""
     every = (one for pieces in program.pieces.values() for one in pieces if one.kind == "type")

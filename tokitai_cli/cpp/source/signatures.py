@@ -18,7 +18,7 @@ from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.extract import ALWAYS, Program
 from tokitai_cli.cpp.source.pieces import leaf
 from tokitai_cli.cpp.source.source_files import SYSTEM
-from tokitai_cli.cpp.source.types import DROPPED, Types
+from tokitai_cli.cpp.source.types import DROPPED, Types, known_types
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -92,7 +92,7 @@ class Kernel(msgspec.Struct, frozen=True):
 
 def kernels_of(program: Program) -> list[Kernel]:
     """All kernels of the program, in the order of its files and lines."""
-    types = Types(program)
+    types = known_types(program)
     found: list[Kernel] = []
     for path, pieces in program.pieces.items():
         source = program.texts[path]
@@ -163,7 +163,7 @@ def instantiated(
     guess: of an alias that has several meanings, by branches of the preprocessor, the last is taken.
     """
     bound = bound_types(kernel, arguments)
-    types = Types(program, guess=guess)
+    types = known_types(program, guess=guess)
     return tuple(_with(one, types, bound) for one in kernel.parameters)
 
 

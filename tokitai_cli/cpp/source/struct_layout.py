@@ -21,8 +21,8 @@ from tokitai_cli.cpp.source.types import (
     FUNCTOR,
     HEADERS,
     VECTOR,
-    Types,
     item_size,
+    known_types,
     lanes,
     of_header,
 )
@@ -58,12 +58,12 @@ def fields_of(
     head, _, given = of_header(name).removesuffix(">").partition("<")
     if told := HEADERS.get(head):
         put = dict(zip("TU", split(given), strict=False))
-        types = Types(program, guess=guess)
+        types = known_types(program, guess=guess)
         return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
     if (guess or "::" in name) and (accessor := accessor_of(name)) is not None:
         element, dims, index = accessor
         return [
-            (parameter_of(f"{element}* data_", "data_", Types(program)), 0),
+            (parameter_of(f"{element}* data_", "data_", known_types(program)), 0),
             *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
         ]
     return None
@@ -146,7 +146,7 @@ def _fields(
                 return None
             found += above or []
     types, constants, put = (
-        Types(program, guess=guess),
+        known_types(program, guess=guess),
         {**constants_of(program), **enumerators_of(program), **bound},
         dict(bound),
     )

@@ -172,3 +172,12 @@ class Types:
             if head.rpartition("::")[2] in self._classes or name in self._classes
             else "unknown"
         ), ()
+
+
+def known_types(program: Program, *, guess: bool = False) -> Types:
+    """The types of a program; read once."""
+    key = ("types", guess)
+    if key not in program.memory:
+        program.memory[key] = Types(program, guess=guess)
+    found: Types = program.memory[key]
+    return found

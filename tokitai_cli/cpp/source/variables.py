@@ -9,10 +9,10 @@ import msgspec
 
 from tokitai_cli.cpp.source.blanking import WORD, Macro, split, words_in
 from tokitai_cli.cpp.source.constants import constant
-from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.extract import Program, remembered
 from tokitai_cli.cpp.source.launches import arguments_at, constants_of, enumerators_of
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter, parameter_of
-from tokitai_cli.cpp.source.types import Types
+from tokitai_cli.cpp.source.types import known_types
 
 _STORED = re.compile(r"\b(?:static|inline)\b")
 _MARKS = {"__device__", "__constant__", "__managed__"}
@@ -39,7 +39,7 @@ class Variable(msgspec.Struct, frozen=True):
 
 def variables_of(program: Program) -> list[Variable]:
     """All of a program, those of a type that no text decides left out."""
-    types = Types(program, guess=True)
+    types = known_types(program, guess=True)
     names = constants_of(program) | enumerators_of(program)
     macros = returned(program) | program.macros
     found = []
@@ -73,6 +73,12 @@ def reached_text(program: Program, kernel: Kernel, heads: bool = False) -> str:
 
     heads: whether functions have what stands in front of their bodies too.
     """
+    return "\n".join(_closure(kernel.body, _bodies(program, heads)))
+
+
+@remembered
+def _bodies(program: Program, heads: bool) -> dict[str, list[str]]:
+    """Functions and shared arrays by name, as `reached_text` has them."""
     bodies: dict[str, list[str]] = {}
     for path, pieces in program.pieces.items():
         for piece in pieces:
@@ -81,9 +87,10 @@ def reached_text(program: Program, kernel: Kernel, heads: bool = False) -> str:
                 begin = piece.begin if is_shared or heads else piece.body
                 for name in piece.names:
                     bodies.setdefault(name, []).append(program.texts[path].plain[begin : piece.end])
-    return "\n".join(_closure(kernel.body, bodies))
+    return bodies
 
 
+@remembered
 def returned(program: Program) -> dict[str, Macro]:
     """Functions that do nothing but return an expression, as the macros that would stand for it."""
     found: dict[str, list[Macro]] = {}
