@@ -8,8 +8,6 @@ import pytest
 
 from tests.runs import tokitai
 from tokitai_cli.cpp.source.listing import Unread
-from tokitai_cli.cpp.source.signatures import parameter_of
-from tokitai_cli.cpp.source.uses import role_of
 from tokitai_cli.drafts.search import drafts_of
 
 PROGRAM = """
@@ -60,8 +58,15 @@ def test_elements_that_functions_load_and_store_are_read(tmp_path: Path) -> None
         ("if (mean[i] != 0) mean[i] = m;", "inout"),
     ],
 )
-def test_a_test_for_null_reads_nothing(body: str, role: str) -> None:
-    assert role_of(parameter_of("float* mean", "mean"), body) == role
+def test_a_test_for_null_reads_nothing(body: str, role: str, tmp_path: Path) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text(
+        f"__global__ void k(float* mean, float m, int i, bool far, float* y) {{ y[i] = m; {body} }}\n"
+    )
+    found = drafts_of(source)
+    assert not isinstance(found, Unread)
+    roles = found[0][0].spec.partition("    launches:")[0].partition(f"    {role}:\n")[2]
+    assert "      mean: {dtype" in roles.partition("    in")[0]
 
 
 @pytest.mark.parametrize(

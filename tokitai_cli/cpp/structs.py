@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -45,6 +46,12 @@ VECTORS = frozenset(
     name for name in SIZES if name[-1] in "1234" and name[:-1].removeprefix("u") in
     {"char", "short", "int", "float", "long", "longlong", "double"}
 ) | {"half2", "__half2"}  # fmt: skip
+
+
+#: Views of tensors that are passed by value: PyTorch's, and those of programs that took them from there.
+ACCESSOR = re.compile(
+    r"(?:Generic)?PackedTensorAccessor(?:32|64|)\s*<\s*(?P<element>[^,<>]+),\s*(?P<dimensions>\d+)\b.*>"
+)
 
 
 class _Types(Protocol):

@@ -124,7 +124,9 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
     leaves.join_sizes(kernel.body)
-    leaves.add_variables(variables, reached_text(program, kernel) if variables else "")
+    given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
+    reading = Reading(facts_of(program, kernel, given), leaves.paths)
+    leaves.add_variables(variables, reading.variable)
     reasons = leaves.reasons
     if kernel.open:
         reasons.append("its parameters could not all be read")
@@ -137,7 +139,6 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
         return Draft(kernel, instance, tuple(reasons), "", "", again)
     if any(one.kind == "struct" and hides_fields(program, one.type) for one in parameters):
         origin = origin._replace(flags=[*origin.flags, "-fno-access-control"])
-    given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     members = _members(program, given)
     if launch is not None:
         called = dict(zip(launch.template, arguments, strict=False))
@@ -152,7 +153,6 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)
-    reading = Reading(facts_of(program, kernel, given), leaves.paths)
     subject = Subject(
         plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -12,7 +12,6 @@ from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import accessor_of, bytes_of, fields_of, hides_fields
 from tokitai_cli.cpp.source.types import ENUM, lanes
-from tokitai_cli.cpp.source.uses import role_of, variable_role
 from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.spec.reader.rules import RESERVED
@@ -40,7 +39,6 @@ class Leaves:
     of an array holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
     limits: of sizes that say how much of a struct's arrays is used. accessors: those of PyTorch's
     tensors. pointees: types of structs behind pointers that have pointers themselves, by parameter.
-    held: what stands in each struct.
     """
 
     def __init__(self, program: Program) -> None:
@@ -61,17 +59,16 @@ class Leaves:
         self.limits: dict[str, int] = {}
         self.accessors: list[Accessor] = []
         self.pointees: dict[str, str] = {}
-        self.held: dict[str, list[Parameter]] = {}
 
-    def add_variables(self, known: Sequence[Variable], text: str) -> None:
+    def add_variables(self, known: Sequence[Variable], role_of: Callable[[Variable], str]) -> None:
         """Variables that a kernel reads by name, and those that it writes where it has no other output.
 
-        text: of the kernel and all that it reaches.
+        role_of: what the kernel does with one, empty for nothing.
         """
         taken = {one.name for one in (*self.args, *self.found)}
         written = any(one.pointers and not one.const for one in self.found)
         for one in known:
-            role, extents = variable_role(one, text), [n for n in one.extents if n is not None]
+            role, extents = role_of(one), [n for n in one.extents if n is not None]
             name = free(one.element.name)
             reads = role == "symbols"
             if not role:
@@ -105,7 +102,6 @@ class Leaves:
             self.pointees[one.name] = one.type
             place = rf"(?:{place}\s*->|{place}\s*\[\s*0\s*\]\s*\.|\(\s*\*\s*{place}\s*\)\s*\.)"
         if one.kind == "struct" or pointee:
-            before = len(self.found)
             told = self._struct(one.type, named.name, place, one.name, "" if pointee else r"\s*\.")
             if told is None:
                 self._refuse(one)
@@ -116,10 +112,8 @@ class Leaves:
                 )
                 guess = "  # guess: that the pointer leads to one struct" if several else ""
                 self.structs.append(f"      {named.name}: {told}{guess}")
-                if accessor_of(one.type) is None:
-                    self.held[one.name] = self.found[before:]
         elif one.kind in _REASONS:
-            if self._list(one, named.name, re.escape(one.name)) is None:
+            if self._list(one, named.name, re.escape(one.name), one.name) is None:
                 self._refuse(one)
         else:
             self._leaf(one, named.name, re.escape(one.name), one.name)
@@ -149,22 +143,6 @@ class Leaves:
             body = re.sub(rf"(?<![\w.]){place}(?!\w)", name, body)
         return body
 
-    def handed_on(self, plain: str, reached: str) -> dict[str, str]:
-        """Roles of arrays in structs that the kernel hands on whole, as what it reaches uses them.
-
-        plain: the kernel's text as `plain` gives it. reached: that of all that the kernel reaches.
-        """
-        found = {}
-        for struct, leaves in self.held.items():
-            if not re.search(rf"(?<![\w.]){re.escape(struct)}\b", plain):
-                continue
-            for one in leaves:
-                field = last_word(self.places.get(one.name, ""))
-                text = re.sub(rf"\w+\s*(?:->|\.)\s*{field}\b", one.name, reached) if field else ""
-                if one.pointers and (role := role_of(one, text)) != "inputs":
-                    found[one.name] = role
-        return found
-
     def _refuse(self, one: Parameter) -> None:
         self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
 
@@ -187,7 +165,7 @@ class Leaves:
             return None
         names = [field.name for field, _ in fields]
         if accessor_of(type_name) is not None and names == ["data_", "sizes_", "strides_"]:
-            return self._accessor(fields, name, place)
+            return self._accessor(fields, name, place, path)
         told = []
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)
         for field, extent in fields:
@@ -214,14 +192,16 @@ class Leaves:
             told.append(f"{field.name}: {value}")
         return f"{{{', '.join(told)}}}"
 
-    def _accessor(self, fields: list[tuple[Parameter, int]], name: str, place: str) -> str:
+    def _accessor(
+        self, fields: list[tuple[Parameter, int]], name: str, place: str, path: str
+    ) -> str:
         (data, _), (size, dims), _ = fields
         name = name.rstrip("_")
         sizes = [
             self._leaf(size, f"{name}_{at}", rf"{place}\s*\.\s*size\(\s*{at}\s*\)")
             for at in range(dims)
         ]
-        accessor = Accessor(place, self._leaf(data, f"{name}_data", place), sizes)
+        accessor = Accessor(place, self._leaf(data, f"{name}_data", place, path), sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
         return accessor.fields
@@ -235,13 +215,13 @@ class Leaves:
             return "0"
         if field.kind in {"array", "scalar", "structs"}:
             return self._leaf(field, name, place, path)
-        return self._list(field, name, place)
+        return self._list(field, name, place, path)
 
-    def _list(self, one: Parameter, name: str, place: str) -> str | None:
+    def _list(self, one: Parameter, name: str, place: str, path: str) -> str | None:
         """A list of pointers to the rows of an array of its own; None where it is no such list."""
         if one.kind != "pointers" or one.pointers != 2 or not one.dtypes:
             return None
-        rows = self._leaf(one, f"{name}_rows", place + r"\s*\[[^\]]*\]")
+        rows = self._leaf(one, f"{name}_rows", place + r"\s*\[[^\]]*\]", path)
         self.rows.add(rows)
         self.lists.append(f"      {name}: {rows}")
         return name

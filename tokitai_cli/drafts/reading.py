@@ -9,13 +9,20 @@ from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.extract import Program
-from tokitai_cli.cpp.source.signatures import Kernel
+from tokitai_cli.cpp.source.signatures import Kernel, Parameter
+from tokitai_cli.cpp.source.variables import Variable
 
-_ROLES = {"read": "inputs", "write": "outputs", "update": "inout", "part": "inout"}
+_ROLES = {
+    "none": "inputs",
+    "read": "inputs",
+    "write": "outputs",
+    "update": "inout",
+    "part": "inout",
+}
 
 
-def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> Facts | None:
-    """What the kernel's body does; None where the program was read without trees.
+def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> Facts:
+    """What the kernel's body does; nothing where the tree does not have it.
 
     arguments: of its template, by the parameters' names.
     """
@@ -24,7 +31,7 @@ def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> 
             same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
             if same and tree.place(one.outer) == (kernel.file, kernel.line):
                 return read(tree, one, given=arguments)
-    return None
+    return Facts([], {}, [], {}, frozenset())
 
 
 class Reading:
@@ -33,14 +40,22 @@ class Reading:
     paths: how the kernel's text calls each array and number of the spec, `mesh.edges.next`.
     """
 
-    def __init__(self, facts: Facts | None, paths: Mapping[str, str]) -> None:
-        self._facts = facts if facts is not None else Facts([], {}, [], {}, frozenset())
+    def __init__(self, facts: Facts, paths: Mapping[str, str]) -> None:
+        self._facts = facts
         self._paths = paths
         self._roles = roles(self._facts)
 
-    def role(self, name: str) -> str:
-        """inputs, outputs or inout; empty where the body does not tell it, or does not have it."""
-        return _ROLES.get(self._roles.get(self._paths.get(name, ""), ""), "")
+    def role(self, one: Parameter) -> str:
+        """inputs, outputs or inout; inout where the body does not decide it, but of what is const."""
+        told = self._roles.get(self._paths.get(one.name, ""), "unknown")
+        return _ROLES.get(told, "inputs" if one.const else "inout")
+
+    def variable(self, one: Variable) -> str:
+        """symbols, outputs or inout of a variable of the program; empty where the kernel has it not."""
+        told = self._roles.get(one.element.name, "")
+        if not told or one.constant:
+            return "symbols" if told else ""
+        return {"read": "symbols", "none": "symbols", "write": "outputs"}.get(told, "inout")
 
     def shape(self, name: str, sizes: Mapping[str, str]) -> list[str]:
         """Extents, the outermost first; empty where accesses do not tell them.

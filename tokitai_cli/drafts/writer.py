@@ -67,10 +67,7 @@ class Writer(SuiteWriter):
         own = {one.name for one in self.parameters}
         named = {name: told for name, told in self.constants.items() if name not in own}
         self.values = Values(self.text.body, self.reached, named)
-        self.roles = {one.name: self._role(one) for one in arrays}
-        for name, role in self.leaves.handed_on(self._plain, subject.reached).items():
-            if not self.reading.role(name):
-                self.roles[name] = "inout" if self.roles[name] == "inout" else role
+        self.roles = {one.name: self.reading.role(one) for one in arrays}
         self.roles |= {name: role for name, (_, _, role) in fixed.items()}
         if not {"outputs", "inout"} & {*self.roles.values()}:
             # At least one is written: a call or a macro hides it.
@@ -132,10 +129,6 @@ class Writer(SuiteWriter):
         lines += ["    non_claims:", *(f"      - {line}" for line in unbound)] if unbound else []
         lines += [*self._profiles(), *self._suites()]
         return "\n".join(lines) + "\n"
-
-    def _role(self, one: Parameter) -> str:
-        """By the walk over the body; by its text where that does not decide it."""
-        return self.reading.role(one.name) or role_of(one, self.text.body)
 
     def _read_comments(self, source: str) -> None:
         """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""

@@ -137,6 +137,10 @@ def _member(walk: Walk, whole: Node | None, name: str, given: list[Node]) -> Ret
     """A member function of the program's; None for another."""
     if whole is None:
         return None
+    held = walk.evaluate(whole) if name in {"size", "stride"} and walk.accessors else None
+    if isinstance(held, Pointer) and held.array in walk.accessors:
+        told = ", ".join(str(walk.number(walk.evaluate(one))) for one in given)
+        return Returned(walk.named(f"{held.array}.{name}({told})"))
     place = walk.find("*this") if whole.type == "this" else walk.place(whole)
     value = walk.load(place) if isinstance(place, Cell) else None
     if place is None:

@@ -23,7 +23,7 @@ from tokitai_cli.cpp.body.values import (
 )
 from tokitai_cli.cpp.declarations import Declaration, Parameter
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.structs import VECTORS, layout, resolved
+from tokitai_cli.cpp.structs import ACCESSOR, VECTORS, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
@@ -79,6 +79,7 @@ class Walk:
         self.types: dict[str, str] = {}
         self.constants: dict[str, Value] = {}
         self.globals: dict[str, Place] = {}
+        self.accessors: set[str] = set()
         self._fresh = 0
         self.budget_left = budget
 
@@ -146,15 +147,26 @@ class Walk:
 
     def outer(self, name: str, kind: str, one: Parameter) -> Value:
         """The value of a parameter, or of a variable of the program's, before anything is known."""
+        if not one.pointers and (accessor := ACCESSOR.fullmatch(kind)) is not None:
+            return self._accessor(name, accessor["element"], int(accessor["dimensions"]))
         if one.pointers or one.extents or kind.endswith("*"):
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
             rows = self.row_sizes(one.inner)
+            if one.pointers > 1 and not rows:  # each pointer leads to a row of its own
+                rows = (variable(f"({name} row)"), constant(1))
             return Pointer(name, constant(0), 1, rows)
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)
         return Record(name, kind) if kind in VECTORS else variable(name)
+
+    def _accessor(self, name: str, element: str, dimensions: int) -> Value:
+        """A tensor of PyTorch's by its accessor: `x[n][c]` is an element."""
+        self.facts.arrays[name] = resolved(self.program, self.types.get(element, element))
+        self.accessors.add(name)
+        strides = [variable(f"{name}.stride({axis})") for axis in range(dimensions - 1)]
+        return Pointer(name, constant(0), 1, (*strides, constant(1)))
 
     def _add_fields(self, name: str, kind: str) -> None:
         """Arrays that a struct has, or leads to; those of several structs of an array are one."""
