@@ -11,7 +11,7 @@ from tokitai_cli.cpp.indices.comments import known, shapes_in
 from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.values import Values
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.cpp.source.uses import reads_back, role_of
+from tokitai_cli.cpp.source.uses import reads_back
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.launch_writer import Subject, quoted
 from tokitai_cli.drafts.leaves import last_word

@@ -3,7 +3,7 @@
 In front of each kernel stand its grid, block, bytes of dynamic shared memory where it has some, and
 `warns KIND` where its right form has a warning too. `// <- KIND` marks the line of a finding.
 
-`python -m tests.devices.sanitizers.suite FOLDER` writes a spec of each file into a folder, to be watched by any
+`python -m tests.devices.sanitizers.suite FOLDER` writes a spec of each file into a folder, for any
 device; with EVIDENCE... behind it prints what was found, missed and told falsely.
 """
 

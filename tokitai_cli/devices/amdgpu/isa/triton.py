@@ -82,7 +82,7 @@ class TritonKernel(msgspec.Struct, frozen=True):
     #: Triton's version, empty where it does not say it.
     version: str = ""
     #: Whether names and dtypes are Triton's own, and no guesses by sizes.
-    told: bool = True
+    named: bool = True
 
 
 def is_compiled(path: Path) -> bool:
@@ -128,7 +128,7 @@ def read(path: Path) -> TritonKernel:
         arguments=told,
         scratch=(*sizes, *[0] * behind)[:behind],
         version=metadata.triton_version,
-        metadata=text.is_file(),
+        named=text.is_file(),
     )
 
 

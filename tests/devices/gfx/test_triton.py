@@ -20,7 +20,7 @@ from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
 
-KERNELS = Path(__file__).parent / "kernels" / "triton" / "kernels.py"
+KERNELS = Path(__file__).parents[2] / "kernels" / "triton" / "kernels.py"
 # What `build.py` beside them wrote.
 COMPILED = KERNELS.parent
 Formula = Callable[[Any, Any, Any], Any]
