@@ -11,7 +11,7 @@ import pytest
 from tests.runs import tokitai_here
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp.source.extract import program
+from tokitai_cli.cpp.source.expanded import expanded_program
 from tokitai_cli.drafts import search
 from tokitai_cli.drafts.trial.attempt import OnCpu
 from tokitai_cli.drafts.writer import Writer
@@ -64,20 +64,20 @@ def test_a_fault_in_one_kernel_leaves_the_others(
 def test_a_fault_in_one_file_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = program
+    whole = expanded_program
 
     def failing(file: Path, *more: Any) -> Any:
         if file.name == "two.cu":
             raise RecursionError("too deep")
         return whole(file, *more)
 
-    monkeypatch.setattr("tokitai_cli.drafts.search.program_of", failing)
+    monkeypatch.setattr("tokitai_cli.drafts.search.expanded_program", failing)
     folder = written(tmp_path, one=adds("first"), two=adds("second"), three=adds("third"))
     code, found = listed(folder)
     assert (code, [one["name"] for one in found["kernels"]]) == (70, ["first", "third"])
     (unread,) = found["unread"]
     assert unread["file"].endswith("two.cu")
-    assert unread["reason"].startswith("a fault of tokitai, RecursionError: too deep, in pipeline/")
+    assert unread["reason"].startswith("a fault of tokitai, RecursionError: too deep, in drafts/")
     told = tokitai_here("new", folder / "two.cu", "--out", tmp_path / "new")
     assert told.returncode == 70
     assert "a fault of tokitai, RecursionError" in told.stderr

@@ -122,7 +122,7 @@ def judged_by_checks(
     failures = _explained(judged.failures, reference, expectation, result)
     if leans is not None and nearest:
         said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
-        failures = [*failures, Failure(STEP_NUMBERS, said)]
+        failures = [*failures, Failure(STEP_NUMBERS, said, array=buffer.name)]
     record = msgspec.structs.replace(
         judged.record,
         passed=not failures,
@@ -163,7 +163,7 @@ def _explained(
         return failures
     words = explanation(reference, expectation, result.outputs)
     first = failures[0]
-    return [Failure(first.step, f"{first.text}{words}"), *failures[1:]]
+    return [msgspec.structs.replace(first, text=f"{first.text}{words}"), *failures[1:]]
 
 
 def _excused(buffer: BufferPlan, expectation: Expectation) -> Mask | None:
