@@ -349,7 +349,9 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
                    "--resume")  # fmt: skip
     assert done.returncode == 0, done.stderr
     index = json.loads((out / "index.json").read_text(encoding="utf-8"))
-    assert index["counts"] == {"verified": 160}
+    # Of some seeds the special values leave fewer than half of the elements to be judged.
+    assert sum(index["counts"].values()) == 160
+    assert set(index["counts"]) <= {"verified", "vacuous"}
     assert index["kept"] == len(before)
     after = done_ids(out)
     assert {name for name, kept in after.items() if kept} == before

@@ -78,7 +78,9 @@ def test_distance_of_integers(dtype: str, left: int, right: int, largest: float)
 def test_all_devices_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._DEVICES, "rocm", StandIn())
     chosen = ["whole-float16", "rounds", "unstable", "tail-float16"]
-    evidence = run(wrongs.spec_in(tmp_path), tmp_path, device="all", variant=chosen, repeat=2)
+    evidence = run(
+        wrongs.spec_in(tmp_path), tmp_path, device="all", variant=chosen, repeat=2, stand_in=True
+    )
     ran = {case.device for case in evidence.cases}
     assert {"rocm", "cpu"} <= ran
     assert set(evidence.devices) == {"rocm", "cuda", "gfx", "cpu"}
@@ -103,7 +105,7 @@ def test_a_batch_ends_with_the_same_table(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(registry._DEVICES, "rocm", StandIn())
     spec = wrongs.spec_in(tmp_path)
     chosen = ["whole-float16", "rounds", "unstable", "tail-float16"]
-    alone = run(spec, tmp_path, device="all", variant=chosen, repeat=2)
+    alone = run(spec, tmp_path, device="all", variant=chosen, repeat=2, stand_in=True)
     out = tmp_path / "out"
     options = batch.batch_options([str(spec)], device="all", variant=chosen, out=str(out))
     collected = batch.collect(options)
@@ -157,7 +159,7 @@ def test_devices_that_differ_are_measured(tmp_path: Path, monkeypatch: pytest.Mo
         "    launches: [{kernel: steps, grid: ['ceil_div(n, 64)'], block: [64], args: [x, y, n]}]\n"
         "profiles: {normal: {}}\n"
     )
-    evidence = run(tmp_path / "steps.yaml", tmp_path, device="all")
+    evidence = run(tmp_path / "steps.yaml", tmp_path, device="all", stand_in=True)
     assert evidence.verdict is Verdict.VERIFIED, evidence.reason
     (record,) = evidence.agreement
     assert (record.equal_cases, record.differing, record.largest) == (0, 1, 3.0)
