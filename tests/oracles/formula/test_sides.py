@@ -64,6 +64,15 @@ def test_ends_move_outward_by_one_rounding_and_keep_their_sign(
         assert part.lo[0] >= 0
 
 
+def test_an_end_beyond_float32_is_infinite_whatever_stands_beside_it() -> None:
+    v = np.array([np.nan, 2 * TOP, -2 * TOP, 1.0])
+    with np.errstate(all="ignore"):
+        part = rounded(Parts(v, v.copy(), v.copy()))
+    assert part.hi[1] == np.inf
+    assert part.lo[2] == -np.inf
+    assert np.isfinite(part.hi[3])
+
+
 @pytest.mark.parametrize(("function", "least"), [(erf, 6.0), (np.tanh, 20.0)])
 def test_one_less_a_saturated_function_is_not_exactly_zero(function: Any, least: float) -> None:
     for x in (least, 8.5, 30.0, 60.0):

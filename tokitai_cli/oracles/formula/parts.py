@@ -104,9 +104,11 @@ def _lowered(low: Floats) -> Floats:
     down: Floats = low - np.maximum(unit * _MORE * np.abs(low), step / 2)
     down = np.where(low >= 0, np.maximum(down, 0.0), down)
     ceiling = current().ceiling
-    if float(low.min(initial=0.0)) <= -ceiling:
-        current().applied_rules.add(OVERFLOW)
-        down = np.where(low <= -ceiling, -np.inf, down)
+    if not float(low.min(initial=0.0)) > -ceiling:  # NaN among them says nothing of the others
+        beyond = low <= -ceiling
+        if bool(beyond.any()):
+            current().applied_rules.add(OVERFLOW)
+            down = np.where(beyond, -np.inf, down)
     return down
 
 

@@ -83,7 +83,7 @@ class Monotone(msgspec.Struct, frozen=True):
         down = low - (relative * np.abs(low) + least)
         up = high + (relative * np.abs(high) + least)
         ceiling = current().ceiling
-        if float(up.max(initial=0.0)) >= ceiling:
+        if bool((up >= ceiling).any()):
             current().applied_rules.add(OVERFLOW)
         down = np.where(np.isfinite(low), np.minimum(down, ceiling), low)
         up = np.where(np.isfinite(high) & (up < ceiling), up, np.where(up >= ceiling, np.inf, high))
