@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.oracles.formula.test_oracle import spec_in
 from tests.support import exact_expectation, judge_array, make_case, make_result
 from tokitai_cli.core.model.case import Further
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge import judge
 from tokitai_cli.judge.judgement import Judgement
+from tokitai_cli.oracles import references
 from tokitai_cli.oracles.builtin import again, with_refined
 from tokitai_cli.oracles.formula import Precision
 from tokitai_cli.oracles.formula.forms import FORMS
@@ -22,6 +25,9 @@ from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.run.specs import load as load_op
+from tokitai_cli.spec.inputs import draw
+from tokitai_cli.spec.plan import Selection, plan
 
 F = np.float32
 RNG = np.random.default_rng(11)
@@ -174,3 +180,24 @@ def test_an_oracle_that_is_no_formula_has_no_such_words() -> None:
     judgement = judge_array(case, exact_expectation([[1.0, 2.0]]), np.array([[1.0, 2.0000002]], F))
     assert judgement.verdict is Verdict.REFUTED
     assert "ulp" not in judgement.reason
+
+
+def test_a_formula_in_its_own_process_is_asked_again_too(tmp_path: Path) -> None:
+    loaded = load_op(spec_in(tmp_path, "[{metric: bound}]"))
+    case = plan(loaded, Selection()).cases[0]
+    arrays = {name: drawn.array for name, drawn in draw(case).items()}
+    arrays["x"] = np.round(arrays["x"] * 8) / F(8)  # multiples of 1/8, whose sums are exact
+    want = references.expect(case, arrays)["y"]
+    assert want.error is not None
+    assert not want.error.any()
+    assert want.again is not None
+    answered = want.again(Further(forms=("sums that round at each addition",)))
+    assert answered is not None
+    reference, below, above = answered
+    assert (reference == want.reference).all()
+    assert (below > 0).all()
+    assert (above > 0).all()
+    stored = {"y": want.reference.astype(F) + F(1)}
+    kept = want.again(Further(outputs=stored, kept=True))
+    assert kept is not None
+    assert (kept[0] == stored["y"]).all()

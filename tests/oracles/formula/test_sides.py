@@ -14,6 +14,8 @@ from tokitai_cli.oracles.formula.bounds import bracketed
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.parts import Parts, rounded
 from tokitai_cli.oracles.formula.precision import STEP, TOP, U
+from tokitai_cli.oracles.formula.unary import exp as exp_rule
+from tokitai_cli.oracles.formula.unary import tanh as tanh_rule
 
 SIDES = ("error_below", "error_above")
 X = np.random.default_rng(3).standard_normal(4000).astype(np.float32)
@@ -62,6 +64,17 @@ def test_ends_move_outward_by_one_rounding_and_keep_their_sign(
     assert part.hi[0] >= up
     if low >= 0:
         assert part.lo[0] >= 0
+
+
+def test_beside_an_exact_argument_a_function_has_its_error() -> None:
+    near = track(np.array([0.0, 0.0, 1e-30], np.float32)) + np.array([0, 1, 1]) * track(1e-20)
+    told = bounds(np.exp(near))
+    assert (told.low[0], told.high[0]) == (1.0, 1.0)
+    assert (told.low[1:] < 1 - 4 * U).all()
+    about = Parts(np.zeros(1), np.zeros(1), np.full(1, 1e-30))
+    part = exp_rule(about)
+    assert part.lo[0] < 1 - 4 * U
+    assert tanh_rule(about).lo[0] == 0.0
 
 
 def test_an_end_beyond_float32_is_infinite_whatever_stands_beside_it() -> None:

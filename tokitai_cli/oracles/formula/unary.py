@@ -68,9 +68,12 @@ class Monotone(msgspec.Struct, frozen=True):
         low = v if a.point and inside[0] is a.v else self.function(inside[0])
         high = low if a.point else self.function(inside[1])
         down, up = self._off(low, high)
+        # Arguments beside an exact one have results within an error of its own, which is no error of 0
+        # or infinity: exp of what is just above 0 may come out below 1.
+        sole = inside[0] == inside[1]
         for x in self.exact:
-            down = np.where(inside[0] == x, low, down)
-            up = np.where(inside[1] == x, high, up)
+            down = np.where((inside[0] == x) & (sole | (low == 0) | np.isinf(low)), low, down)
+            up = np.where((inside[1] == x) & (sole | (high == 0) | np.isinf(high)), high, up)
         if self.flat < math.inf:
             down = np.where(a.lo >= self.flat, low - _TAIL, down)
             up = np.where(a.hi <= -self.flat, high + _TAIL, up)
