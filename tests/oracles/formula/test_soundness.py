@@ -55,6 +55,16 @@ def test_permitted_results_are_within_the_bounds(name: str) -> None:
         assert not (said := refused(FORMULAS[name], x, w, rng, times=3)), f"{kind}: {said}"
 
 
+def test_a_largest_of_nan_for_sure_and_of_nan_perhaps_is_the_other_number() -> None:
+    def formula(x: Any, w: Any) -> Any:
+        return np.maximum(np.log(x), np.maximum(x, w)).mean(axis=-1, keepdims=True)
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        w = rng.standard_normal((ROWS, COLUMNS)).astype(np.float32)
+        assert not (said := refused(formula, kinds(rng)["special"], w, rng, times=3)), said
+
+
 def _random_trees(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     w = rng.standard_normal((ROWS, COLUMNS)).astype(np.float32)

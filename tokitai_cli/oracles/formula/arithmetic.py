@@ -178,9 +178,10 @@ def maximum(a: Parts, b: Parts) -> Parts:
         return Parts(v, lo, hi)
     a_n, b_n = (np.uint8(0) if part.n is None else part.n for part in (a, b))
     a_sure, b_sure = a_n == 2, b_n == 2
-    lo = np.where(a_sure, b.lo, np.where(a_n > 0, np.minimum(lo, b.lo), lo))
+    # Ends of what is NaN for sure mean nothing, and may be NaN.
+    lo = np.where(a_sure, b.lo, np.where(a_n > 0, np.fmin(lo, b.lo), lo))
     hi = np.where(a_sure, b.hi, hi)
-    lo = np.where(b_sure, a.lo, np.where(b_n > 0, np.minimum(lo, a.lo), lo))
+    lo = np.where(b_sure, a.lo, np.where(b_n > 0, np.fmin(lo, a.lo), lo))
     hi = np.where(b_sure, a.hi, hi)
     n = np.where(a_sure & b_sure, 2, np.minimum(np.maximum(a_n, b_n), 1)).astype(np.uint8)
     return Parts(v, lo, hi, np.broadcast_to(n, v.shape))
