@@ -248,7 +248,7 @@ inline void order_read(unsigned thread, uintptr_t at, Scope scope, bool acquires
     take(released.wide, scope >= Scope::device, wide, Scope::device);
 }
 
-inline bool is_done(uint32_t block);  // a block (tokitai_accesses.hpp)
+inline bool is_done(uint32_t block);  // a block (tokitai_races.hpp)
 
 inline void tell(uintptr_t at, const Clock& clock, Scope scope, unsigned thread) {
   Released& released = order.released[at];

@@ -1,7 +1,7 @@
 // The functions that compilers call for -fsanitize=thread, and the C library's that copy memory.
 #pragma once
 
-#include "tokitai_accesses.hpp"
+#include "tokitai_blocks.hpp"
 
 namespace tokitai {
 

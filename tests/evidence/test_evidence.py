@@ -209,6 +209,20 @@ def test_agreement_needs_an_element_whose_right_value_is_finite() -> None:
         assert (found.opened, words in found.reason) == (is_open, True), found.reason
 
 
+def test_the_race_gate_needs_global_memory_too() -> None:
+    racecheck = [watched("memory", "memcheck"), watched("shared-races", "racecheck")]
+    whole = [watched("memory", "asan"), watched("races", "tsan")]
+    shared = samples.case(examined=racecheck)
+    alone = stage.assemble(samples.parts([shared]))
+    told = {one.name: one.reason for one in alone.claims}
+    assert "sees shared memory alone" in told["race-free-in-tested-schedules"]
+    assert "races in global memory not tested" in {one.text for one in alone.non_claims}
+    joined = stage.assemble(samples.parts([shared, samples.case(examined=whole)]))
+    assert gate(joined, "race-free-in-tested-schedules")
+    other = stage.assemble(samples.parts([shared, samples.case("uniform", examined=whole)]))
+    assert not gate(other, "race-free-in-tested-schedules")
+
+
 def test_memory_gate_says_what_was_looked_at() -> None:
     evidence = stage.assemble(samples.parts([samples.case()]))
     reason = next(one.reason for one in evidence.claims if one.name == "memory-safe")

@@ -173,7 +173,12 @@ def _race_free(evidence: Evidence) -> GateRecord:
     found = next((case for case in evidence.cases if case.findings), None)
     if not obstacle and found is not None:
         obstacle = f"{found.key}: {found.findings[0].message}"
-    if not obstacle and not _everywhere(ran, "races"):
+    if not obstacle and (shared := _watched_in_shared_memory_alone(ran)):
+        obstacle = (
+            f"{shared[0].key}: the race detector of {shared[0].device} sees shared memory alone, and no "
+            "case of the same name ran under the cpu device's watch, which sees global memory too"
+        )
+    elif not obstacle and not _everywhere(_of_own_watch(ran), "races"):
         obstacle = "no race detector watched the cases" + (
             "; races between waves of the machine code are findings of the device"
             if _as_machine_code(evidence, ran)
@@ -186,9 +191,25 @@ def _race_free(evidence: Evidence) -> GateRecord:
         obstacle,
         f"a race detector watched {plural(len(ran), 'case')} in "
         f"{plural(least or max(len(schedules), 1), 'schedule')}, without a finding",
-        "a run of every case under a race detector (tokitai sanitize on cpu, compute-sanitizer "
-        "racecheck), without a finding",
+        "a run of every case under a race detector of global and shared memory (tokitai sanitize on "
+        "cpu; compute-sanitizer racecheck beside it), without a finding",
     )
+
+
+def _of_own_watch(cases: Sequence[CaseRecord]) -> list[CaseRecord]:
+    """Cases but for those of which shared memory was watched, and the rest on another device."""
+    watched = {case.id for case in cases if _everywhere([case], "races")}
+    return [
+        case for case in cases if not (_everywhere([case], "shared-races") and case.id in watched)
+    ]
+
+
+def _watched_in_shared_memory_alone(cases: Sequence[CaseRecord]) -> list[CaseRecord]:
+    return [
+        case
+        for case in _of_own_watch(cases)
+        if _everywhere([case], "shared-races") and not _everywhere([case], "races")
+    ]
 
 
 def _on(evidence: Evidence, device_class: DeviceClass) -> list[CaseRecord]:
@@ -281,7 +302,8 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
         if not _examined(evidence, "races"):
             executed = _as_machine_code(evidence, ran)
             where = " within a wave, and between blocks behind a fence," if executed else ""
-            texts.append(f"races{where} not tested")
+            shared = _examined(evidence, "shared-races")
+            texts.append(f"races{' in global memory' if shared else where} not tested")
         found += [NonClaimRecord(text=text, source="tool") for text in texts]
     return found
 

@@ -10,7 +10,7 @@
 #define TOKITAI_ATOMIC_PASSED
 #define TOKITAI_POLLED(address, changed) ((void)0)
 #else
-#include "block.hpp"
+#include "waiting.hpp"
 #define TOKITAI_ATOMIC_HERE , const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define TOKITAI_ATOMIC_PASSED , file, line
 #define TOKITAI_POLLED(address, changed) tokitai::polled(address, changed, tokitai::Site{file, line})

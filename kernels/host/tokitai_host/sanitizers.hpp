@@ -1,5 +1,5 @@
 // What watches a harness: AddressSanitizer, or the tool's own watch of every access
-// (tokitai_accesses.hpp) or of every value (tokitai_values.hpp), which the build asks for by
+// (tokitai_tsan.hpp) or of every value (tokitai_values.hpp), which the build asks for by
 // TOKITAI_WATCH_ADDRESS, TOKITAI_WATCH_ACCESSES and TOKITAI_WATCH_VALUES in both units.
 #pragma once
 

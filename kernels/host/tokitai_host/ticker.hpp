@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "block.hpp"
+#include "waiting.hpp"
 #include "shared_layout.hpp"
 
 extern "C" const char __executable_start, etext;

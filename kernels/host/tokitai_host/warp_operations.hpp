@@ -14,7 +14,7 @@
 #include <tokitai_gfx/warp_operations.hpp>
 #else
 
-#include "block.hpp"
+#include "waiting.hpp"
 
 namespace tokitai {
 

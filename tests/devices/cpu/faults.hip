@@ -1,5 +1,6 @@
 // Kernels that go wrong, each in one way.
 #include <hip/hip_fp16.h>
+#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
 
 __global__ void null_write(int* out, size_t null, int block, int thread) {
@@ -65,6 +66,35 @@ __global__ void shuffles_of_two_sides(int* out, int apart) {
   else
     v = apart ? __any_sync(0xffffffffull, 1) : __shfl_xor_sync(0xffffffffull, 2, 1);  // line of the second side
   out[threadIdx.x] = v;
+}
+
+__device__ volatile int told = 0;
+
+// The first block waits for the second by loads that no compiler tells of.
+__global__ void waits_by_plain_loads(int* out) {
+  if (blockIdx.x == 1) {
+    out[1] = 2;
+    __threadfence();
+    told = 1;
+  } else {
+    while (told == 0) {
+    }
+    __threadfence();
+    out[0] = out[1] + 1;
+    told = 0;
+  }
+}
+
+// Every block waits for all others, three times.
+__global__ void meets(int* out) {
+  for (int turn = 0; turn < 3; turn++) {
+    if (threadIdx.x == 0 && turn == 0) out[blockIdx.x] = 1;
+    cooperative_groups::this_grid().sync();
+    int sum = 0;
+    for (unsigned b = 0; b < gridDim.x; b++) sum += out[b];
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+  }
 }
 
 __global__ void shuffle_of_no_lane(int* out) {

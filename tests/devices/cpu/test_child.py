@@ -27,6 +27,8 @@ SIGNATURES: dict[str, list[str]] = {
     "leaves": ["int32*", "int"],
     "barrier_in_branch": ["int32*", "int"],
     "shuffle_without_partner": ["int32*"],
+    "waits_by_plain_loads": ["int32*"],
+    "meets": ["int32*"],
     "shuffles_of_two_sides": ["int32*", "int"],
     "shuffle_of_no_lane": ["int32*"],
     "never_written": ["int32*", "int"],
@@ -408,6 +410,16 @@ def test_shuffles_of_one_mask_meet_across_a_branch_and_others_never_do(child: Ch
     assert message.startswith("divergent mask in kernel shuffles_of_two_sides, block (0,0,0)")
     assert f"16 of 32 (threads 0-15) wait in a shuffle at {SOURCE}:{first}" in message
     assert f"16 of 32 (threads 16-31) wait in a vote at {SOURCE}:{second}" in message
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_blocks_wait_for_others(child: Child, seed: int) -> None:
+    waited = child.run(
+        [out(64, np.int32)], call("waits_by_plain_loads", ("b", 0), grid=2, block=1), [(1, seed)]
+    )
+    assert waited.results[0][0][:2].tolist() == [3, 2]
+    met = child.run([out(64, np.int32)], call("meets", ("b", 0), grid=8, block=32), [(1, seed)])
+    assert met.results[0][0][:8].tolist() == [8**3] * 8
 
 
 def test_a_mask_without_a_lane_is_none_that_was_left_out(child: Child) -> None:

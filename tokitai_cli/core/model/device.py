@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 # What a tool can look at beside the numbers.
 SanitizerKind = Literal[
-    "memory", "races", "initialisation", "locals", "barriers", "undefined", "schedules", "coverage"
-]
+    "memory", "races", "shared-races", "initialisation", "locals", "barriers", "undefined",
+    "schedules", "coverage",
+]  # fmt: skip
 
 
 class DeviceClass(enum.StrEnum):

@@ -293,9 +293,10 @@ class ExaminationRecord(Record, frozen=True, kw_only=True):
     """Something that was looked at beside the numbers in a case, whether or not it found anything.
 
     kind: guards (bytes around the buffers), inputs (unchanged after the run), memory (each access
-    inside the kernel watched), races (each pair of accesses ordered or reported), initialisation
-    (reads of what nothing wrote), locals (values of variables that nothing set), barriers (who comes
-    to them), undefined (what C++ leaves undefined), schedules (equal outputs in several orders).
+    inside the kernel watched), races (each pair of accesses ordered or reported), shared-races (those
+    of shared memory), initialisation (reads of what nothing wrote), locals (values of variables that
+    nothing set), barriers (who comes to them), undefined (what C++ leaves undefined), schedules (equal
+    outputs in several orders).
     `tool` looked, `scope` says at what; schedules: in how many orders, 0 where the device chooses.
     """
 

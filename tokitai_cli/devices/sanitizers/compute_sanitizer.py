@@ -21,7 +21,7 @@ _NAME = TRAITS["cuda"].sanitizer
 # Tool, what it looks at, at what of it, options of the tool, options of the child.
 _TOOLS: tuple[tuple[str, SanitizerKind, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("memcheck", "memory", "every access to global, shared and local memory", (), ()),
-    ("racecheck", "races", "accesses to shared memory between barriers",
+    ("racecheck", "shared-races", "accesses to shared memory between barriers",
      ("--racecheck-report", "analysis"), ()),
     ("initcheck", "initialisation", "reads of global memory that nothing wrote", (),
      ("--keep-unwritten",)),

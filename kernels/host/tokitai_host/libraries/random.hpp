@@ -3,7 +3,7 @@
 // numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
 #pragma once
 
-#include "../block.hpp"
+#include "../waiting.hpp"
 #include "../numbers/half.hpp"
 
 namespace tokitai {
