@@ -24,6 +24,7 @@ from tokitai_cli.core.model.device import (
     Probe,
     Recipe,
     Sanitizer,
+    SanitizerKind,
     Traits,
     Unit,
 )
@@ -42,6 +43,15 @@ if TYPE_CHECKING:
 ARCHITECTURES = (
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103"),
     *("gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+)
+# What every run watches (docs/gfx.md).
+_LOOKS: tuple[tuple[SanitizerKind, str], ...] = (
+    ("memory", "every access of global memory, LDS and scratch by the machine code"),
+    ("races", "accesses of LDS and of written global memory by waves of the machine code"),
+    (
+        "initialisation",
+        "reads of global memory and LDS, and uses of registers, that nothing has set",
+    ),
 )
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
 
@@ -158,8 +168,8 @@ class GfxDevice:
         return child_environment()
 
     def sanitizers(self) -> tuple[Sanitizer, ...]:
-        """None: every run looks at what a sanitizer would."""
-        return ()
+        """The device itself: every run looks at what a sanitizer would."""
+        return (Sanitizer(tool="gfx device", looks=_LOOKS),)
 
 
 def _wrong_arch(options: DeviceOptions) -> str:

@@ -143,7 +143,7 @@ def _memory_safe(evidence: Evidence) -> GateRecord:
     found = next((case for case in evidence.cases if case.findings), None)
     if not obstacle and found is not None:
         obstacle = f"{found.key}: {found.findings[0].message}"
-    if not obstacle and not _everywhere(ran, "memory"):
+    if not obstacle and (_as_machine_code(evidence, ran) or not _everywhere(ran, "memory")):
         looked = [
             words
             for kind, words in (
@@ -178,7 +178,9 @@ def _race_free(evidence: Evidence) -> GateRecord:
             f"{shared[0].key}: the race detector of {shared[0].device} sees shared memory alone, and no "
             "case of the same name ran under the cpu device's watch, which sees global memory too"
         )
-    elif not obstacle and not _everywhere(_of_own_watch(ran), "races"):
+    elif not obstacle and (
+        _as_machine_code(evidence, ran) or not _everywhere(_of_own_watch(ran), "races")
+    ):
         obstacle = "no race detector watched the cases" + (
             "; races between waves of the machine code are findings of the device"
             if _as_machine_code(evidence, ran)

@@ -98,7 +98,9 @@ def test_findings_name_arrays_and_threads(tmp_path: Path, monkeypatch: pytest.Mo
     assert "wave" in race.threads
 
 
-@pytest.mark.parametrize(("device", "verb"), [("gfx", "verify"), ("cpu", "sanitize")])
+@pytest.mark.parametrize(
+    ("device", "verb"), [("gfx", "verify"), ("gfx", "sanitize"), ("cpu", "sanitize")]
+)
 def test_what_is_left_out_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, verb: str
 ) -> None:

@@ -84,6 +84,7 @@ TRAITS: Mapping[str, Traits] = {
     ),
     "gfx": Traits(
         device_class=DeviceClass.GFX_ISA_ON_CPU,
+        sanitizer="the device itself, which watches every run",
         auto=False,
         schedules=True,
         identifying=("cpu", "machine"),
