@@ -93,7 +93,7 @@ class CompiledWriter:
     def _role(self, one: TritonArgument) -> str:
         if not one.pointer:
             return ""
-        if not self.kernel.named:  # that the last array is the output is a guess, and marked
+        if not self.kernel.has_signature:  # that the last array is the output is a guess
             last = [each.name for each in self.kernel.arguments if each.pointer][-1]
             return "outputs" if one.name == last else "inputs"
         return "inputs" if not one.written else "inout" if one.read else "outputs"
@@ -110,7 +110,7 @@ class CompiledWriter:
     def _array(self, one: TritonArgument) -> str:
         shape = self.given.shapes.get(one.name)
         marks = [] if shape is not None else ["its shape"]
-        if not self.kernel.named:
+        if not self.kernel.has_signature:
             marks += ["its dtype", "whether it is read or written"]
         shape = [next(iter(self.sizes), 1)] if shape is None else shape
         shown = ", ".join(str(each) if str(each).isalnum() else quoted(str(each)) for each in shape)

@@ -1,7 +1,7 @@
 // A wave of 32 lanes: its registers, and operands and destinations of vector instructions.
 #pragma once
 
-#include "arithmetic.hpp"
+#include "approximation.hpp"
 
 #define TOKITAI_LANES _Pragma("GCC ivdep") for (int l = 0; l < 32; l++)
 #define TOKITAI_OP __attribute__((noinline)) inline

@@ -322,7 +322,7 @@ def test_approximations_vary_between_two_neighbours_and_by_flushing(nearby: int)
             assert np.array_equal(nominal[normal], other[normal])
             moved += int(tiny.sum())
             continue
-        # Of a reciprocal whose operand is all ones it is the nearest one (arithmetic.hpp).
+        # Of a reciprocal whose operand is all ones it is the nearest one (approximation.hpp).
         ones = (one.bits(first, 0) & 0x7FFFFF == 0x7FFFFF) & ("rcp" in one.name) & (kind == "f32")
         usual &= (np.abs(nominal) != limits.max) & ~ones
         up = np.abs(other) >= np.abs(want) if nearby == 1 else np.abs(other) <= np.abs(want)

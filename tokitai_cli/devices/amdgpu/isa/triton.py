@@ -82,7 +82,7 @@ class TritonKernel(msgspec.Struct, frozen=True):
     #: Triton's version, empty where it does not say it.
     version: str = ""
     #: Whether names and dtypes are Triton's own, and no guesses by sizes.
-    named: bool = True
+    has_signature: bool = True
 
 
 def is_compiled(path: Path) -> bool:
@@ -128,7 +128,7 @@ def read(path: Path) -> TritonKernel:
         arguments=told,
         scratch=(*sizes, *[0] * behind)[:behind],
         version=metadata.triton_version,
-        named=text.is_file(),
+        has_signature=text.is_file(),
     )
 
 

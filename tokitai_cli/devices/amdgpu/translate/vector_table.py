@@ -6,9 +6,10 @@ e. mask: one bit of each lane. mix: f32, or f16 by op_sel. pk_: both halves of 1
 itself. iu8: bytes or nibbles, signed by neg_lo. ~: an approximation of the hardware within 1 ulp, of
 which the C++ is the exact value, ~~ within an absolute error, ~~~ within 2^29 ulp. NAME_clamp is
 what NAME does with clamp, where that is no float.
-A source = has the type of the destination. Functions are those of kernels/gfx/run/arithmetic.hpp.
-Other words name what lanes.py does by itself. [A/B] stands for an instruction with A in all such
-places and one with B, {C/D} likewise, and both for each of one with each of the other. The manual's
+A source = has the type of the destination. Functions are those of kernels/gfx/run (arithmetic.hpp,
+approximation.hpp). Other words name what lanes.py does by itself.
+[A/B] stands for an instruction with A in all such places and one with B, {C/D} likewise, and both
+for each of one with each of the other. The manual's
 section follows from the encoding (semantics.section_of).
 """
 
