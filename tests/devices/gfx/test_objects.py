@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 import zlib
 from pathlib import Path
 
@@ -13,11 +14,14 @@ import pytest
 from tests.gfx_samples import bundle, code_object, compressed
 from tests.runs import tokitai_here
 from tests.support import slow
+from tokitai_cli.cli.app import run as command
 from tokitai_cli.core.errors import CodeError
 from tokitai_cli.devices.amdgpu import inspection
 from tokitai_cli.devices.amdgpu.binary import objects
 from tokitai_cli.devices.amdgpu.binary.bundles import code_objects
-from tokitai_cli.devices.amdgpu.isa import facts
+from tokitai_cli.devices.amdgpu.isa import facts, reach
+from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.lacks import Lacks
 
 
 def kernel_of(name: str) -> objects.Kernel:
@@ -203,3 +207,55 @@ def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
         assert shown.returncode in {2, 3}
         assert told in shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+COMPILED = Path(__file__).parents[2] / "kernels" / "triton" / "add" / "add.hsaco"
+
+
+def test_a_symbol_without_a_size_goes_to_the_next_one() -> None:
+    data = bytearray(COMPILED.read_bytes())
+    (kernel,) = objects.read_code_object(bytes(data)).kernels
+    entry = struct.pack("<QQ", kernel.address, len(kernel.code))  # value and size
+    at = data.index(entry)
+    data[at + 8 : at + 16] = bytes(8)
+    (found,) = objects.read_code_object(bytes(data)).kernels
+    assert found.code[: len(kernel.code)] == kernel.code
+    assert len(kernel.code) <= len(found.code) < len(kernel.code) + 4096
+
+
+def test_isa_promises_what_verify_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A float mode that is not executed is told of one kernel, too."""
+    data = bytearray(COMPILED.read_bytes())
+    code = objects.read_code_object(bytes(data))
+    at = data.index(code.read(code.symbols["add.kd"][0], 64)) + 48
+    (word,) = struct.unpack_from("<I", data, at)
+    struct.pack_into("<I", data, at, word | 1 << 12)
+    changed = tmp_path / "add.hsaco"
+    changed.write_bytes(data)
+    assert command(["isa", str(COMPILED)]) == 0
+    told = capsys.readouterr().out
+    assert "1 of 1 (100.0%)" in told
+    assert "cannot be executed" not in told
+    assert command(["isa", str(changed)]) == 0
+    told = capsys.readouterr().out
+    assert "0 of 1 (0.0%)" in told
+    assert "cannot be executed: v_add_f32 rounded up" in " ".join(told.split())
+    assert "rounds up" in told
+
+
+def test_functions_are_decoded_once_however_many_kernels_reach_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = objects.read_code_object(COMPILED.read_bytes())
+    (kernel,) = code.kernels
+    counted: list[int] = []
+    plain = reach.Code.at
+
+    def at(self: reach.Code, address: int) -> Instruction | None:
+        counted.append(address)
+        return plain(self, address)
+
+    monkeypatch.setattr(reach.Code, "at", at)
+    looked = Lacks(code)
+    assert looked.of(kernel) == looked.of(kernel) == ()
+    assert len(counted) == len(set(counted)) > 20
