@@ -81,6 +81,8 @@ def exact_fma(kind: str) -> Function:
     """a * b + c, rounded once."""
 
     def one(a: float, b: float, c: float) -> float:
+        if math.isfinite(a) and math.isfinite(b) and math.isinf(c):
+            return c  # the product is finite, whatever its rounding
         if not all(map(math.isfinite, (a, b, c))):
             return float(np.float64(a) * np.float64(b) + np.float64(c))
         exact = Fraction(a) * Fraction(b) + Fraction(c)
