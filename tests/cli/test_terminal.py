@@ -229,6 +229,17 @@ def test_no_color_is_honoured(screen: Terminal, monkeypatch: pytest.MonkeyPatch)
     assert "31m" not in other.getvalue()
 
 
+def test_colors_are_forced_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pipe too, as CI systems show them; NO_COLOR goes before, and progress stays plain lines."""
+    shown = []
+    for name, value in (("FORCE_COLOR", ""), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+        stream = io.StringIO()
+        streams.emit([Line("refuted", "bold red")], stream)
+        shown.append("\x1b[" in stream.getvalue())
+    assert shown == [False, True, False]
+
+
 def test_a_dumb_terminal_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     stream = Terminal()

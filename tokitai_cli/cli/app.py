@@ -43,6 +43,7 @@ _VERBS = {
     "attest": "audit.attest",
     "cache": "cache.cache",
     "schema": "schema.schema",
+    "explain": "explain.explain",
     "completion": "completion.completion",
 }
 

@@ -39,9 +39,15 @@ def is_terminal(stream: TextIO, environ: Mapping[str, str] | None = None) -> boo
         return False
 
 
+def has_styles(stream: TextIO) -> bool:
+    """Whether text gets styles: on a terminal, and where FORCE_COLOR asks for them, as CI systems do."""
+    asked = os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR")
+    return bool(asked) or is_terminal(stream)
+
+
 def emit(blocks: Iterable[Block], stream: TextIO) -> None:
     """Write `blocks` to `stream`. Characters that its encoding lacks are escaped."""
-    if is_terminal(stream):
+    if has_styles(stream):
         _styled(blocks, terminal(stream))
     else:
         for block in blocks:
@@ -60,6 +66,9 @@ def terminal(stream: TextIO) -> Console:
         emoji=False,
         soft_wrap=True,
         no_color=bool(os.environ.get("NO_COLOR")),
+        # Where styles are asked for, the kind of terminal is not known.
+        force_terminal=True if has_styles(stream) else None,
+        color_system="auto" if is_terminal(stream) else "standard",
     )
 
 

@@ -1,0 +1,73 @@
+"""Words of verdicts and exit codes: one table for the docs and for `tokitai explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tokitai_cli.core.errors import UsageError, near
+from tokitai_cli.core.model.audit_answer import Grid
+from tokitai_cli.core.model.metrics import METRICS
+from tokitai_cli.core.model.verdict import Verdict
+
+MEANINGS: Mapping[Verdict, str] = {
+    Verdict.INTERNAL_ERROR: "a fault of the tool; says where the log is",
+    Verdict.REFUTED: "some check failed: the kernel is wrong on this case",
+    Verdict.UNEXPECTED_PASS: "a case that `known_bugs` says fails has passed",
+    Verdict.CRASHED: (
+        "the child died, and its signal or the runtime's error is named; on the cpu device "
+        "also a write beyond a shared array and a misaligned access"
+    ),
+    Verdict.TIMED_OUT: (
+        "the child outlived its limit and was ended: the kernel is slow, or waits for what "
+        "never comes, such as a block that the schedule runs later (cpu, gfx)"
+    ),
+    Verdict.INTERRUPTED: (
+        "the run was stopped (SIGINT exits 130, SIGTERM and SIGHUP 143); the JSON holds what "
+        "was done"
+    ),
+    Verdict.BUILD_FAILED: "no compiler, or it failed; first error lines shown, the full log kept",
+    Verdict.INCONCLUSIVE: (
+        "the checks could not have refuted some wrong output, or there is no usable reference"
+    ),
+    Verdict.INADMISSIBLE: "the device that was asked for is not there; nothing ran",
+    Verdict.NOT_RUN: (
+        "nothing selected, the shape does not fit this machine (with the size needed), the "
+        "spec turned out not to fit its oracle, or machine code that the gfx device cannot "
+        "execute (the instruction is named)"
+    ),
+    Verdict.EXPECTED_FAILURE: "a case that `known_bugs` says fails has failed",
+    Verdict.VERIFIED: "every check of every output passed, on more than zero elements",
+    Verdict.VACUOUS: (
+        "a case only: nothing failed, but the checks reject no wrong output here but NaN, "
+        "infinities and one displaced element"
+    ),
+    Verdict.BUILT: "`--build-only`: the artifacts were built, nothing ran",
+}
+# Exit codes that no verdict has, or that others have too.
+EXITS: Mapping[int, str] = {
+    0: "all is well",
+    1: "evidence that does not fit, a required claim that is closed, files that differ",
+    2: "a command line, a spec, evidence or a folder that cannot be used",
+    9: "`reproduce`: the same on another device than the recorded one, which it does not confirm",
+    129: "stopped by SIGHUP",
+    130: "stopped by SIGINT",
+    141: "the reader of standard output went away",
+    143: "stopped by SIGTERM",
+}
+
+
+def explained(word: str) -> Grid:
+    """What a verdict, a metric or an exit code means. Raises UsageError with the nearest words."""
+    rows = [
+        (str(one), f"verdict, exit code {one.exit_code}", text)
+        for one, text in MEANINGS.items()
+        if word in (str(one), str(one.exit_code))
+    ]
+    if word.isdecimal() and int(word) in EXITS:
+        rows.append((word, "exit code", EXITS[int(word)]))
+    if word in METRICS:
+        rows.append((word, "metric", METRICS[word].sentence))
+    if not rows:
+        hint = near(word, [*map(str, MEANINGS), *METRICS])
+        raise UsageError(f"{word}: no verdict, metric or exit code", hint=hint)
+    return Grid(("word", "", "meaning"), rows)
