@@ -19,7 +19,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.cli import terminal
 from tokitai_cli.cli.terminal import streams
 from tokitai_cli.cli.terminal.run_summary import summary
-from tokitai_cli.cli.terminal.styled_blocks import Block, Column, Line, Table
+from tokitai_cli.cli.terminal.styled_blocks import BAD, Block, Column, Line, Table
 from tokitai_cli.cli.typer_options import param_help
 from tokitai_cli.core.errors import BuildError, Location, SpecError
 from tokitai_cli.core.model.case import LoadedSpec
@@ -231,11 +231,12 @@ def test_no_color_is_honoured(screen: Terminal, monkeypatch: pytest.MonkeyPatch)
 
 def test_colors_are_forced_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a pipe too, as CI systems show them; NO_COLOR goes before, and progress stays plain lines."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
     shown = []
     for name, value in (("FORCE_COLOR", ""), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
         stream = io.StringIO()
-        streams.emit([Line("refuted", "bold red")], stream)
+        streams.emit([Line("refuted", BAD)], stream)
         shown.append("\x1b[" in stream.getvalue())
     assert shown == [False, True, False]
 

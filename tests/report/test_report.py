@@ -7,6 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import Evidence, FactRecord, SourceRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
+from tokitai_cli.core.model.wording import number
 from tokitai_cli.report import ReportOptions, render
 from tokitai_cli.report.formats import markdown
 
@@ -256,3 +258,43 @@ def test_the_smallest_failing_shape_is_named() -> None:
     )
     alone = render(stage.assemble(samples.parts(cases[:1])), "md").decode()
     assert "Smallest of the shapes" not in alone
+
+
+def test_headers_of_the_system_are_a_count_and_one_digest() -> None:
+    def page(**changes: Any) -> str:
+        build = samples.build(**changes)
+        return render(
+            stage.assemble(samples.parts([samples.case()], builds={samples.BUILD: build})), "md"
+        ).decode()
+
+    own = {"own.h": "1" * 64}
+    system = {f"/usr/include/h{at}.h": "2" * 64 for at in range(200)}
+    text = page(headers=own | system, header_texts={"own.h": "int x;"})
+    assert "header: `own.h`, sha256" in text
+    assert "headers of compiler, system and tool: 200, sha256 over" in text
+    assert "/usr/include" not in text
+    other = page(headers=own | system | {"/usr/include/h3.h": "3" * 64}, header_texts={"own.h": ""})
+    line = re.compile("headers of compiler.*")
+    assert line.findall(text) != line.findall(other)
+
+
+def test_the_share_of_correctly_rounded_elements_stands_beside_the_worst() -> None:
+    text = render(stage.assemble(samples.parts([samples.case()])), "md").decode()
+    assert "correctly rounded |" in text
+    assert "| 0.1 % |" in text  # 3 of 4096
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.999999993, 3, "0.99999999"),
+        (0.9996, 3, "0.9996"),
+        (1.0000001, 6, "1.0000001"),
+        (1.0, 3, "1"),
+        (-0.99999999, 3, "-0.99999999"),
+        (9.9996, 3, "10"),
+        (1 - 2**-53, 3, "0.9999999999999999"),
+    ],
+)
+def test_what_is_near_one_is_not_shown_as_one(value: float, digits: int, shown: str) -> None:
+    assert number(value, digits) == shown

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from tokitai_cli.core.model.contract import ContractRecord, KernelRecord, LimitRecord
-from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GroupRecord
+from tokitai_cli.core.model.evidence import BuildRecord, CaseRecord, Evidence, GroupRecord
 from tokitai_cli.core.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.core.model.metrics import METRICS, named
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.evidence import queries
 from tokitai_cli.report.format import ReportOptions
 
@@ -92,6 +93,13 @@ class Limit(msgspec.Struct, frozen=True):
     cases: int
 
 
+class Headers(msgspec.Struct, frozen=True):
+    """Headers that a build read and that are nobody's own: how many, and one digest of all."""
+
+    count: int
+    sha256: str
+
+
 class Outline(msgspec.Struct, frozen=True):
     """All that the template walks over, beside the evidence itself."""
 
@@ -113,6 +121,8 @@ class Outline(msgspec.Struct, frozen=True):
     kernels: list[tuple[str, KernelRecord]]
     places: list[OutlineDevice]
     limits: list[Limit]
+    #: By the key of the build: headers of compiler, system and tool together.
+    headers: dict[str, Headers]
 
 
 def context(evidence: Evidence, report_options: ReportOptions | None = None) -> dict[str, Any]:
@@ -125,6 +135,7 @@ def context(evidence: Evidence, report_options: ReportOptions | None = None) -> 
         "reason": queries.reason(evidence),
         "decision": queries.decision,
         "shape": shape_text,
+        "rounded": rounded_share,
         "figures": _figures(evidence)
         if report_options is not None and report_options.plots
         else [],
@@ -172,7 +183,21 @@ def outline(evidence: Evidence) -> Outline:
         kernels=list(evidence.contract.variants.items()) if evidence.contract else [],
         places=_places(evidence),
         limits=_limits(evidence.contract, cases),
+        headers={key: _headers(build) for key, build in evidence.builds.items()},
     )
+
+
+def _headers(build: BuildRecord) -> Headers:
+    found = {path: one for path, one in build.headers.items() if path not in build.header_texts}
+    return Headers(len(found), data_sha256(found))
+
+
+def rounded_share(output: OutputRecord | None) -> float | None:
+    """Share of an output's finite elements that are the correctly rounded value; None without any."""
+    if output is None or output.metrics is None:
+        return None
+    finite = sum(output.metrics.ulp_histogram.values())
+    return output.metrics.exact_elements / finite if finite else None
 
 
 def rows(evidence: Evidence) -> list[queries.Row]:

@@ -88,14 +88,18 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 
 def number(value: Number | None, digits: int = 6) -> str:
-    """Show a number with `digits` significant digits; integers whole, None as a dash."""
+    """Show a number with `digits` significant digits; integers whole, None as a dash.
+
+    One that is near 1 and not 1, such as an error of 0.999999993 of its limit, has as many as tell it.
+    """
     if value is None:
         return "-"
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**digits):
         return "-0" if str(value) == "-0.0" else str(int(value))
-    return f"{value:.{digits}g}"
+    texts = (f"{value:.{more}g}" for more in range(digits, 18))
+    return next(text for text in texts if abs(float(text)) != 1.0)
 
 
 def shape_text(shape: Mapping[str, int]) -> str:
