@@ -20,7 +20,8 @@ import msgspec
 import pytest
 import yaml
 
-from tests.runs import KERNELS, derived_spec
+from tests.runs import KERNELS, derived_spec, tokitai
+from tests.spec_example import write_example
 from tests.support import slow
 
 ROOT = Path(__file__).parents[2]
@@ -333,3 +334,69 @@ def test_exit_codes_of_the_guide_are_those_of_the_verdicts() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \| ", GUIDE, re.MULTILINE)
     told = {int(code) for row in rows for code in row.split(",")}
     assert told == {one.exit_code for one in Verdict} - {130} | {2}
+
+
+# --- the action and the hook of this repository
+
+
+def _inputs(tree: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"inputs.{name}": given.get(name, one["default"]) for name, one in tree["inputs"].items()
+    }
+
+
+def _expanded(text: str, known: Mapping[str, str]) -> str:
+    """Text with its expressions: a name, or the first of two that is not empty."""
+
+    def value(match: re.Match[str]) -> str:
+        names = [name.strip() for name in match[1].split("||")]
+        return next((known[name] for name in names if known[name]), "")
+
+    return re.sub(r"\$\{\{ ([\w.| ]+) \}\}", value, text)
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, 1)])
+def test_the_action_runs_its_steps(tmp_path: Path, wrong: bool, code: int) -> None:
+    tree = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    project = tmp_path / "project"
+    path = write_example(project / "specs")
+    if wrong:
+        kernel = path.with_name("vector_add.hip")
+        kernel.write_text(kernel.read_text().replace("a[i] + b[i]", "a[i] - b[i]"))
+    site = Site(tmp_path / "site", project)
+    where = site.workspace("job")
+    summary = tmp_path / "summary"
+    known = {**_inputs(tree, {"options": "--suite quick -q"}), "github.action_path": str(ROOT)}
+    codes, said = [], []
+    for step in tree["runs"]["steps"]:
+        variables = {name: _expanded(text, known) for name, text in step.get("env", {}).items()}
+        environment = {
+            **os.environ, "PYTHONPATH": str(ROOT), "GITHUB_ACTIONS": "true",
+            "PATH": os.pathsep.join((str(site.programs), os.environ["PATH"])),
+            "GITHUB_STEP_SUMMARY": str(summary), **variables,
+        }  # fmt: skip
+        done = subprocess.run(
+            ["bash", "-e", "-c", step["run"]],
+            cwd=where, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        codes.append(done.returncode)
+        said.append(done.stdout)
+    assert codes == [0, code, 0]
+    assert site.installed == {str(ROOT)}
+    assert "# Batch: " in summary.read_text("utf-8")
+    assert ("::error file=specs/spec.yaml,title=refuted%3A " in said[1]) == wrong
+
+
+def test_the_hook_refuses_a_spec_that_cannot_be_used(tmp_path: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    good = write_example(tmp_path / "specs" / "good")
+    bad = write_example(tmp_path / "specs" / "bad")
+    bad.write_text(bad.read_text().replace("op: vector-add", "op: other") + "unknown_key: 1\n")
+    assert re.search(hook["files"], "a/specs/good/spec.yaml")
+    assert not re.search(hook["files"], "ci/build.yaml")
+    words = shlex.split(hook["entry"])
+    assert words[0] == "tokitai"
+    for files, code in (([good], 0), ([good, bad], 2), ([bad], 2)):
+        done = tokitai(*words[1:], *files, cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+    assert "unknown_key" in done.stderr
