@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests import evidence_samples as samples
+from tests.spec_example import write_example
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli.app import run
 from tokitai_cli.evidence.private import without_folders
@@ -92,3 +93,29 @@ def test_a_spec_of_another_folder_is_named_by_its_file_alone(
     assert json.loads(Path("batch/index.json").read_text("utf-8"))["rerun"].startswith(
         "tokitai batch kernels "
     )
+
+
+def test_a_kernel_outside_of_home_names_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of the spec alone says it: that is the author's own word, under the spec's digest."""
+    path = write_example(tmp_path / "mine")
+    secret = tmp_path / "secret" / "kernels"
+    secret.mkdir(parents=True)
+    (path.parent / "vector_add.hip").rename(secret / "k.hip")
+    (secret / "add.h").write_text("#define PLUS +\n")
+    kernel = (secret / "k.hip").read_text().replace("a[i] + b[i]", "a[i] PLUS b[i]")
+    (secret / "k.hip").write_text(f'#include "add.h"\n{kernel}')
+    path.write_text(path.read_text().replace("vector_add.hip", str(secret / "k.hip")))
+    monkeypatch.chdir(tmp_path)
+    assert run(["verify", str(path), "--n", "4", "--device", "cpu", "--out", "out", "-q"]) == 0
+    found = stage.read(tmp_path / "out" / "vector-add.json")
+    (build,) = found.builds.values()
+    assert build.source == "{elsewhere}/k.hip"
+    assert list(build.header_texts) == ["{elsewhere}/add.h"]
+    assert run(["check", "out/vector-add.json"]) == 0
+    for kind in EVIDENCE_FORMATS:
+        if kind not in ("json", "figures"):
+            assert b"secret" not in render(found, kind), kind
+    bare = msgspec.structs.replace(found, specs={})
+    assert b"secret" not in msgspec.json.encode(bare)

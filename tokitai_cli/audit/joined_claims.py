@@ -39,11 +39,11 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     for name in required:
         if name not in names and runs:
             raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
-    summary, backing = [], []
+    summary, backing, unfit = [], [], len(lacking)
     for name in names:
         opens = sum(gates[file][name].opened for file, _ in runs)
-        state = "open" if opens == len(runs) and not lacking else "closed"
-        summary.append((name, state, f"{opens} of {len(runs) + len(lacking)}"))
+        state = "open" if opens == len(runs) and not unfit else "closed"
+        summary.append((name, state, f"{opens} of {len(runs) + unfit}"))
         for file, run in runs:
             gate = gates[file][name]
             backing.append(

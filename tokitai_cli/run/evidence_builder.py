@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from tokitai_cli import evidence
 from tokitai_cli.core import resources, storage
 from tokitai_cli.core.model.batch_record import BuildInfo
-from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.evidence import (
     CaseRecord,
@@ -44,6 +45,7 @@ _ENVIRONMENT = (
 )
 # What stands for the folder of the shipped kernels.
 _SHIPPED = "{tokitai}/kernels"
+_ELSEWHERE = "{elsewhere}"
 _NO_REDUCTION = "that no output is a reduction is the spec's own word: no dropped term was tried"
 
 
@@ -158,7 +160,11 @@ class EvidenceBuilder:
                     self.cases,
                     self.chosen.sources,
                 ),
-                folders={str(loaded.folder): ".", str(resources.kernels_dir()): _SHIPPED},
+                folders={
+                    **_elsewhere(loaded),
+                    str(loaded.folder): ".",
+                    str(resources.kernels_dir()): _SHIPPED,
+                },
                 read_back=past is not None,
             )
         )
@@ -248,6 +254,17 @@ def _unbuilt_lines(builds: Sequence[BuildInfo]) -> list[NonClaimRecord]:
     """Lines that a build left out, each text once."""
     notes = dict.fromkeys(note for built in builds for note in built.record.notes)
     return [NonClaimRecord(text=note, source="build") for note in notes]
+
+
+def _elsewhere(loaded: LoadedSpec) -> dict[str, str]:
+    """Words for absolute paths of a spec's own: they say where things lie on the author's machine."""
+    found: dict[str, str] = {}
+    for variant in loaded.spec.variants.values():
+        for path in map(Path, (variant.source, *variant.include)):
+            if path.is_absolute():
+                found[str(path)] = f"{_ELSEWHERE}/{path.name}"
+                found.setdefault(str(path.parent), _ELSEWHERE)
+    return found
 
 
 def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
