@@ -73,6 +73,17 @@ def test_what_a_kernel_reaches_stays_and_keeps_its_place(tmp_path: Path) -> None
     assert found[10].rstrip() == "  Pair(std::vector<real> v) ;"
 
 
+def test_what_nvcc_defines_is_there_where_a_program_asks_for_it(tmp_path: Path) -> None:
+    text = (
+        "#ifndef CUDART_VERSION\n#error none\n#endif\n__global__ void k(float* y) { y[0] = 1; }\n"
+    )
+    for name, there in (("k.cu", True), ("k.hip", False)):
+        (tmp_path / name).write_text(text)
+        (first,) = take(tmp_path / name, [], ["k"]).texts.values()
+        assert first.startswith("#ifndef CUDART_VERSION\n#define CUDART_VERSION 1") is there
+        assert f'#line 1 "{tmp_path / name}"\n' in first
+
+
 def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text(PROGRAM)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+#: Files that nvcc is given.
+CUDA = frozenset({".cu", ".cuh"})
 _COMMON = {
     "TOKITAI": "1",
     "__HIPCC__": "1",
@@ -18,7 +20,7 @@ _COMMON = {
     "__restrict": "__restrict__",
 }
 #: What nvcc's cuda_runtime.h defines for every .cu file, before its first line.
-_RUNTIME = {"CUDART_VERSION": "12040", "CUDA_VERSION": "12040"}
+RUNTIME = {"CUDART_VERSION": "12040", "CUDA_VERSION": "12040"}
 _DEVICE_PASS = {"__HIP_DEVICE_COMPILE__": "1", "__AMDGCN__": "1", "__gfx1100__": "1"}
 _COMPILERS = re.compile(r"__\w*|_[A-Z]\w*|HIP_\w*|CUDA_\w*|NDEBUG")
 # No build of the tool defines them: its kernels are built by a HIP compiler, for AMD's platform.
@@ -34,7 +36,7 @@ def host_pass(cuda: bool, defines: Mapping[str, str] | None = None) -> dict[str,
     cuda: whether the source is one that nvcc would be given. defines: of the command line.
     """
     own = {name: value or "1" for name, value in (defines or {}).items()}
-    return _COMMON | (_RUNTIME if cuda else {}) | own
+    return _COMMON | (RUNTIME if cuda else {}) | own
 
 
 def device_pass(cuda: bool, defines: Mapping[str, str] | None = None) -> dict[str, str]:

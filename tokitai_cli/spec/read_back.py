@@ -10,11 +10,10 @@ from pathlib import Path
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.declarations import Declaration
-from tokitai_cli.cpp.policy import device_pass, host_pass, open_names
+from tokitai_cli.cpp.policy import CUDA, device_pass, host_pass, open_names
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.unit import Unit, preprocess
 
-_CUDA = {".cu", ".cuh"}
 _READS = {"read", "update"}
 
 
@@ -56,7 +55,7 @@ class Reads:
     @functools.cached_property
     def _programs(self) -> list[Program]:
         """The source as each compiler reads it, and with all that another one may define."""
-        cuda = self._source.suffix in _CUDA
+        cuda = self._source.suffix in CUDA
         macros = [host_pass(cuda, self._defines), device_pass(cuda, self._defines)]
         units = [self._unit(given) for given in macros]
         more = {name: "1" for unit in units for name in open_names(unit.undecided)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp.policy import host_pass
+from tokitai_cli.cpp.policy import CUDA, host_pass
 from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.blanking import SourceText, macros_of, source_text
 from tokitai_cli.cpp.source.extract import Program
@@ -15,8 +15,6 @@ from tokitai_cli.cpp.source.pieces import pieces_of
 from tokitai_cli.cpp.source.source_files import UserFile, user_files
 from tokitai_cli.cpp.source_text import blank
 from tokitai_cli.cpp.unit import Unit, preprocess
-
-_CUDA = {".cu", ".cuh"}
 
 
 def expanded_program(source: Path, folders: Sequence[Path], defines: Mapping[str, str]) -> Program:
@@ -48,7 +46,7 @@ def _read(
     own = [folder for folder in folders if not folder.is_relative_to(shipped)]
     files, texts, trees = dict[Path, UserFile](), dict[Path, SourceText](), list[Tree]()
     for root in roots:
-        unit = preprocess(root, own, host_pass(root.suffix in _CUDA, defines))
+        unit = preprocess(root, own, host_pass(root.suffix in CUDA, defines))
         trees.append(Tree(unit))
         listed = user_files(root, folders)
         parts = _parts(unit, listed)

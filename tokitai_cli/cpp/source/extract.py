@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
+from tokitai_cli.cpp.policy import CUDA, RUNTIME
 from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.blanking import Macro, SourceText, macros_of, source_text, words_in
 from tokitai_cli.cpp.source.joined import definers
@@ -160,13 +161,23 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
         line = whole.texts[path].line
         lines = [(line(a), line(b - 1)) for a, b, _ in edits if b > a]
         edits += _includes(whole, path, names, "std" in words, optional)
-        texts[names[path]] = f"#line 1 {_quoted(path)}\n" + _edited(whole.files[path].text, edits)
+        front = _of_nvcc(whole) if path == source else ""
+        text = _edited(whole.files[path].text, edits)
+        texts[names[path]] = f"{front}#line 1 {_quoted(path)}\n{text}"
         if path == source:
             held = [(where, piece) for index, (where, piece) in enumerate(every) if index in kept]
             texts[names[path]] += "".join(_behind(whole, one, held, names) for one in whole.joined)
         if lines:
             left[path] = _joined(lines)
     return Taken(texts, tuple(whole.files), left, list(optional), whole.beside)
+
+
+def _of_nvcc(whole: Program) -> str:
+    """Macros that nvcc gives a .cu file before its first line, those that the program asks for."""
+    if whole.source.suffix not in CUDA:
+        return ""
+    asked = [name for name in RUNTIME if any(name in one.text for one in whole.files.values())]
+    return "".join(f"#ifndef {name}\n#define {name} {RUNTIME[name]}\n#endif\n" for name in asked)
 
 
 def _behind(
