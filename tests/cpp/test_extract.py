@@ -84,6 +84,23 @@ def test_what_nvcc_defines_is_there_where_a_program_asks_for_it(tmp_path: Path) 
         assert f'#line 1 "{tmp_path / name}"\n' in first
 
 
+def test_names_that_macros_put_together_are_reached(tmp_path: Path) -> None:
+    text = (
+        "__device__ float scale_two(float x) { return 2 * x; }\n"
+        "__device__ float scale_ten(float x) { return 10 * x; }\n"
+        "#define CALL(NAME, x) scale_##NAME(x)\n"
+        "#define MAKE(NAME) __global__ void run_##NAME(float* y) { y[0] = scale_##NAME(y[1]); }\n"
+        "MAKE(two)\n"
+        "__global__ void by_call(float* y) { y[0] = CALL(ten, y[1]); }\n"
+    )
+    whole = "\n".join(taken(tmp_path, text, "run_two"))
+    assert "scale_two(float" in whole
+    alone = "\n".join(taken(tmp_path, text, "by_call"))
+    assert "scale_ten(float" in alone
+    plain = text.replace("MAKE(two)\n", "")
+    assert "scale_two(float" not in "\n".join(taken(tmp_path, plain, "by_call"))
+
+
 def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text(PROGRAM)

@@ -35,6 +35,11 @@ _DYNAMIC = {"__LINE__", "__COUNTER__"}
 WHOLE = "WHOLE"  # the type of a line in one token
 
 
+def names_in(text: str) -> list[str]:
+    """All names of a text without comments and literals."""
+    return _NAME.findall(text)
+
+
 class Lexer:
     """Tokens of a text. token: what one is made of. directive: reads the text of a line with `#`."""
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.preprocessor import Preprocessor
 
 
@@ -45,6 +46,16 @@ class Unit(msgspec.Struct):
         """Where the byte at `offset` was written."""
         at = bisect.bisect_right(self.starts, offset) - 1
         return self.origins[max(at, 0)] if self.origins else Origin("", 0, "")
+
+    def made_names(self) -> dict[tuple[str, int], frozenset[str]]:
+        """Names in what macros made, by file and line of their calls."""
+        found: dict[tuple[str, int], set[str]] = {}
+        ends = [*self.starts[1:], len(self.text)][: len(self.starts)]
+        for begin, end, origin in zip(self.starts, ends, self.origins, strict=True):
+            if origin.macro:
+                text = self.text[begin:end].decode("utf-8", "replace")
+                found.setdefault((origin.file, origin.line), set()).update(names_in(text))
+        return {place: frozenset(names) for place, names in found.items()}
 
 
 def preprocess(

@@ -14,6 +14,7 @@ from tokitai_cli.cpp.policy import CUDA, RUNTIME
 from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.blanking import Macro, SourceText, macros_of, source_text, words_in
 from tokitai_cli.cpp.source.joined import definers
+from tokitai_cli.cpp.source.pasted import pasted_words
 from tokitai_cli.cpp.source.pieces import Piece, pieces_of
 from tokitai_cli.cpp.source.reachable import host_names, reached
 from tokitai_cli.cpp.source.source_files import UserFile, user_files
@@ -82,6 +83,8 @@ class Program(msgspec.Struct):
     beside: tuple[Path, ...] = ()
     #: Where macros are put in and branches decided, the sources' own trees, the program's first.
     trees: Sequence[Tree] = ()
+    #: Names that macros put together, by the lines of their calls.
+    pasted: Mapping[tuple[Path, int], frozenset[str]] = {}
     #: Of `remembered`.
     memory: dict[tuple[object, ...], Any] = {}
 
@@ -116,6 +119,7 @@ def program(source: Path, folders: Sequence[Path]) -> Program:
         more, also = definers(found.pieces, found.files)
         beside |= also
     found.beside = tuple(sorted(beside))
+    found.pasted = pasted_words([source, *found.joined], folders, found.macros)
     for path in found.files.keys() - own:
         for piece in found.pieces[path]:
             if piece.kernel:
@@ -140,6 +144,10 @@ def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Pi
     host = host_names(pieces)
     for path, piece in every:
         piece.without(host, whole.texts[path].plain)
+        if whole.pasted:
+            line = whole.texts[path].line
+            lines = range(line(piece.begin), line(max(piece.begin, piece.end - 1)) + 1)
+            piece.words = piece.words.union(*(whole.pasted.get((path, n), ()) for n in lines))
     return every, reached(pieces, whole.macros, wanted, host)
 
 
