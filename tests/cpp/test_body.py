@@ -141,6 +141,24 @@ def test_arrays_of_rows_are_one_array_and_pointers_to_pointers_are_none() -> Non
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Two t = {.at = n, .to = a};",
+        "Two t{n, a};",
+        "Two t; t.at = n; t.to = a;",
+        "auto t = Two{n, a};",
+    ],
+)
+def test_structs_are_what_they_are_made_of(made: str) -> None:
+    found = facts_of(
+        "struct Two { int at; float* to; };\n"
+        f"__global__ void k(float* a, int n) {{ {made} t.to[t.at + 1] = 1; }}"
+    )
+    assert roles(found) == {"a": "write"}
+    assert [str(one.offset) for one in found.accesses] == ["n + 1"]
+
+
 def test_guards_hold_where_an_access_stands() -> None:
     found = facts_of(
         "__global__ void k(float* a, int n, int m) {\n"

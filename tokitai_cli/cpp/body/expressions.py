@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 
 from tree_sitter import Node
 
+from tokitai_cli.cpp.body.initialisers import initial
+from tokitai_cli.cpp.body.operators import cast, combined, decided, either
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
-from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient, remainder, variable
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.values import (
-    Cell,
     Closure,
     Condition,
     Function,
-    Guard,
     Pointer,
     Record,
     Value,
-    lanes,
 )
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved, size_of
-from tokitai_cli.cpp.tree import child, first, name_of, named, text_of
+from tokitai_cli.cpp.structs import size_of
+from tokitai_cli.cpp.tree import child, name_of, named, text_of
 
-_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
-_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-_LARGEST_SHIFT = 62
 _MOST_DIGITS = 40
-_MAY_BE_ELEMENTS = frozenset(
-    {"identifier", "subscript_expression", "pointer_expression", "field_expression"}
-    | {"parenthesized_expression"}
-)
 _FUNCTIONS = {"identifier", "qualified_identifier", "template_function"}
 _SHOWN = 60  # letters of an expression that is named after itself
 
@@ -143,24 +130,6 @@ def _cast(walk: Walk, node: Node) -> Value:
     return cast(walk, walk.evaluate(child(node, "value")), told)
 
 
-def cast(walk: Walk, value: Value, told: str) -> Value:
-    """A value as another type: a pointer to wider elements takes larger steps."""
-    if not isinstance(value, Pointer):
-        return value
-    if "*" not in told and "&" not in told:
-        walk.escape(value, "is cast to an integer")
-        return value
-    inner = told.partition("(")[0].rstrip("*& ")
-    own = walk.facts.arrays.get(value.array, "")
-    if resolved(walk.program, inner) == own:
-        return Pointer(value.array, value.offset, 1)
-    new, old = size_of(walk.program, inner), size_of(walk.program, own)
-    unit = Fraction(new, old) if new and old else None
-    return Pointer(
-        value.array, value.offset, int(unit) if unit is not None and unit == int(unit) else unit
-    )
-
-
 def _binary(walk: Walk, node: Node) -> Value:
     sign, left = text_of(child(node, "operator")), walk.evaluate(child(node, "left"))
     mark = len(walk.guards)
@@ -169,77 +138,6 @@ def _binary(walk: Walk, node: Node) -> Value:
     right = walk.evaluate(child(node, "right"))
     del walk.guards[mark:]
     return combined(walk, sign, left, right)
-
-
-def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
-    """Two values and an operator between them."""
-    if sign in {"&&", "||"}:
-        one, two = _condition(walk, left), _condition(walk, right)
-        text = f"({one.text} {sign} {two.text})"
-        if sign == "&&":
-            return Condition(one.holds + two.holds, (), text)
-        return Condition((), one.fails + two.fails, text)
-    if sign in {"+", "-"} and isinstance(left, Pointer) and not isinstance(right, Pointer):
-        steps = walk.number(right)
-        return walk.moved(left, steps if sign == "+" else -steps)
-    if sign == "+" and isinstance(right, Pointer):
-        return walk.moved(right, walk.number(left))
-    if isinstance(left, Pointer) or isinstance(right, Pointer):
-        return _compared_pointers(walk, sign, left, right)
-    return _arithmetic(walk, sign, walk.number(left), walk.number(right))
-
-
-def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Value:
-    same = isinstance(left, Pointer) and isinstance(right, Pointer) and left.array == right.array
-    if sign == "-" and same and isinstance(left, Pointer) and isinstance(right, Pointer):
-        return left.offset - right.offset
-    if sign in _OPPOSITE:
-        return Condition((), (), "?")
-    for one in (left, right):
-        walk.escape(one, f"stands beside {sign}")
-    return walk.fresh("?")
-
-
-def _condition(walk: Walk, value: Value) -> Condition:
-    if isinstance(value, Condition):
-        return value
-    number = walk.number(value)
-    return Condition(
-        (Guard(number, "!=", constant(0)),), (Guard(number, "==", constant(0)),), str(number)
-    )
-
-
-def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
-    if sign in _OPPOSITE:
-        text = f"{left} {sign} {right}"
-        return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)
-    if sign == "+":
-        return walk.number(left + right)
-    if sign == "-":
-        return walk.number(left - right)
-    if sign == "*":
-        small = len(left.terms) * len(right.terms) <= 4 * 64
-        return walk.number(left * right) if small else walk.fresh("product")
-    if sign in {"/", "%"} and right:
-        return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
-    number = right.number
-    if sign in {"<<", ">>"} and number is not None and 0 <= number <= _LARGEST_SHIFT:
-        power = constant(1 << number)
-        return walk.number(left * power if sign == "<<" else quotient(left, power))
-    if sign == "&" and number and number > 0 and (number + 1) & number == 0:
-        return walk.number(remainder(left, constant(number + 1)))
-    return walk.named(f"({left}) {sign} ({right})")
-
-
-def decided(guards: tuple[Guard, ...]) -> bool | None:
-    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
-    found = []
-    for left, sign, right in guards:
-        one, other = left.number, right.number
-        if one is None or other is None or sign not in _SIGNS:
-            return None
-        found.append(_SIGNS[sign](one, other))
-    return all(found) if found else None
 
 
 def _conditional(walk: Walk, node: Node) -> Value:
@@ -259,38 +157,6 @@ def _conditional(walk: Walk, node: Node) -> Value:
     no = walk.evaluate(child(node, "alternative"))
     del walk.guards[mark:]
     return either(walk, yes, no, test.text if isinstance(test, Condition) else "")
-
-
-def either(walk: Walk, one: Value, other: Value, test: str = "") -> Value:
-    """One of two values, by a condition whose text is `test`."""
-    if one == other:
-        return one
-    if isinstance(one, Pointer) and isinstance(other, Pointer) and one.array == other.array:
-        return Pointer(one.array, walk.fresh("either"), one.unit, one.rows)
-    if isinstance(one, Pointer) or isinstance(other, Pointer):
-        for value in (one, other):
-            walk.escape(value, "is one of two pointers")
-        return None
-    if isinstance(one, Record) and isinstance(other, Record):
-        names = dict.fromkeys([name for name, _ in one.fields + other.fields])
-        both = ((name, walk.member(one, name), walk.member(other, name)) for name in names)
-        if one.path != other.path:
-            walk.escape(one, "is one of two structs")
-            walk.escape(other, "is one of two structs")
-        return Record(
-            one.path, one.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
-        )
-    if test and isinstance(one, Polynomial) and isinstance(other, Polynomial):
-        return walk.named(f"{test} ? {one} : {other}", "either")
-    return walk.fresh("either")
-
-
-def join(walk: Walk, one: Mapping[int, Value], other: Mapping[int, Value], test: str = "") -> None:
-    """What variables hold where two ways meet."""
-    walk.store = {**one, **other}
-    for key, value in one.items():
-        if key in other and other[key] != value:
-            walk.store[key] = either(walk, value, other[key], test)
 
 
 def _declared_rows(left: Node) -> tuple[str, tuple[str, ...]] | None:
@@ -381,74 +247,6 @@ def _constant(walk: Walk, node: Node) -> Value:
 def _call(walk: Walk, node: Node) -> Value:
     told = walk.call(node)
     return told.value if told.place is None else walk.load(told.place, node)
-
-
-def initial(walk: Walk, node: Node | None, told: str = "") -> Value:
-    """The value of an initialiser of that type, a list's too."""
-    if node is None or node.type not in {"initializer_list", "argument_list"}:
-        return walk.evaluate(node)
-    parts = named(node)
-    if parts and parts[0].type == "initializer_pair":
-        return _designated(walk, parts, told)
-    if _has_constructor(walk, told):
-        return made(walk, [hand_over(walk, one, "goes to a constructor") for one in parts], told)
-    return made(walk, [initial(walk, one) for one in parts], told)
-
-
-def _has_constructor(walk: Walk, told: str) -> bool:
-    """Whether an object of that type may take references to what it is made of."""
-    kind = resolved(walk.program, told)
-    struct = walk.program.structs.get(kind)
-    if struct is not None:
-        return kind in struct.methods or bool(struct.bases)
-    return bool(kind) and kind not in SIZES and kind not in {"auto", "dim3"} and "*" not in kind
-
-
-def hand_over(walk: Walk, node: Node, why: str) -> Value:
-    """The value of what goes where the walk does not follow, as a copy or as a reference."""
-    if node.type in _MAY_BE_ELEMENTS:
-        place = walk.place(node)
-        if isinstance(place, Pointer) and not place.rows:
-            walk.escape(place, why)
-            return walk.fresh("?")
-        if isinstance(place, Cell) and isinstance(walk.load(place), Pointer):
-            walk.escape(walk.load(place), why)
-    value = walk.evaluate(node)
-    walk.escape(value, why)
-    return value
-
-
-def _designated(walk: Walk, parts: list[Node], told: str) -> Value:
-    pairs = tuple(
-        (text_of(first(one, "field_identifier")), initial(walk, child(one, "value")))
-        for one in parts if one.type == "initializer_pair"
-    )  # fmt: skip
-    return Record("", resolved(walk.program, told), pairs)
-
-
-def made(walk: Walk, values: list[Value], told: str) -> Value:
-    """An object of that type of values between its braces or parentheses."""
-    kind = resolved(walk.program, told)
-    if kind in VECTORS or kind == "dim3":
-        rest = [constant(1)] * (3 - len(values)) if kind == "dim3" else []
-        return Record("", kind, lanes([*values, *rest]))
-    struct = walk.program.structs.get(kind)
-    if struct is not None:
-        own = kind in struct.methods
-        if struct.fields and not own and not struct.bases:
-            return Record(
-                "", kind, tuple(zip((one.name for one in struct.fields), values, strict=False))
-            )
-        for one in values:
-            walk.escape(one, "goes to a constructor")
-        return Record(str(walk.fresh("object")), kind)
-    if len(values) == 1 and (bare(told) in SIZES or not told or told in {"auto", "const auto"}):
-        return values[0]
-    if not values:
-        return constant(0)
-    for one in values:
-        walk.escape(one, "goes to a constructor" if len(values) == 1 else "is one of a list")
-    return values[0] if len(values) == 1 else walk.fresh("list")
 
 
 EXPRESSIONS: Mapping[str, Callable[[Walk, Node], Value]] = {

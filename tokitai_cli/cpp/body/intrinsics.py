@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.expressions import combined
+from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import constant
 from tokitai_cli.cpp.body.values import Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Returned, Walk

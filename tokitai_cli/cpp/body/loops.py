@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.expressions import join
+from tokitai_cli.cpp.body.operators import join
 from tokitai_cli.cpp.body.polynomial import Polynomial, quotient
 from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value
 from tokitai_cli.cpp.body.walk import Walk

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.expressions import decided, initial, join, made
+from tokitai_cli.cpp.body.initialisers import initial, made
 from tokitai_cli.cpp.body.loops import loop
+from tokitai_cli.cpp.body.operators import decided, join
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Returned, Walk

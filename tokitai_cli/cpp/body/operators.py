@@ -1,0 +1,140 @@
+"""Operators on values, and what two ways of a program leave of them where they meet."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient, remainder
+from tokitai_cli.cpp.body.values import Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.structs import resolved, size_of
+
+_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_LARGEST_SHIFT = 62
+
+
+def cast(walk: Walk, value: Value, told: str) -> Value:
+    """A value as another type: a pointer to wider elements takes larger steps."""
+    if not isinstance(value, Pointer):
+        return value
+    if "*" not in told and "&" not in told:
+        walk.escape(value, "is cast to an integer")
+        return value
+    inner = told.partition("(")[0].rstrip("*& ")
+    own = walk.facts.arrays.get(value.array, "")
+    if resolved(walk.program, inner) == own:
+        return Pointer(value.array, value.offset, 1)
+    new, old = size_of(walk.program, inner), size_of(walk.program, own)
+    unit = Fraction(new, old) if new and old else None
+    return Pointer(
+        value.array, value.offset, int(unit) if unit is not None and unit == int(unit) else unit
+    )
+
+
+def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
+    """Two values and an operator between them."""
+    if sign in {"&&", "||"}:
+        one, two = _condition(walk, left), _condition(walk, right)
+        text = f"({one.text} {sign} {two.text})"
+        if sign == "&&":
+            return Condition(one.holds + two.holds, (), text)
+        return Condition((), one.fails + two.fails, text)
+    if sign in {"+", "-"} and isinstance(left, Pointer) and not isinstance(right, Pointer):
+        steps = walk.number(right)
+        return walk.moved(left, steps if sign == "+" else -steps)
+    if sign == "+" and isinstance(right, Pointer):
+        return walk.moved(right, walk.number(left))
+    if isinstance(left, Pointer) or isinstance(right, Pointer):
+        return _compared_pointers(walk, sign, left, right)
+    return _arithmetic(walk, sign, walk.number(left), walk.number(right))
+
+
+def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Value:
+    same = isinstance(left, Pointer) and isinstance(right, Pointer) and left.array == right.array
+    if sign == "-" and same and isinstance(left, Pointer) and isinstance(right, Pointer):
+        return left.offset - right.offset
+    if sign in _OPPOSITE:
+        return Condition((), (), "?")
+    for one in (left, right):
+        walk.escape(one, f"stands beside {sign}")
+    return walk.fresh("?")
+
+
+def _condition(walk: Walk, value: Value) -> Condition:
+    if isinstance(value, Condition):
+        return value
+    number = walk.number(value)
+    return Condition(
+        (Guard(number, "!=", constant(0)),), (Guard(number, "==", constant(0)),), str(number)
+    )
+
+
+def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
+    if sign in _OPPOSITE:
+        text = f"{left} {sign} {right}"
+        return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)
+    if sign == "+":
+        return walk.number(left + right)
+    if sign == "-":
+        return walk.number(left - right)
+    if sign == "*":
+        small = len(left.terms) * len(right.terms) <= 4 * 64
+        return walk.number(left * right) if small else walk.fresh("product")
+    if sign in {"/", "%"} and right:
+        return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
+    number = right.number
+    if sign in {"<<", ">>"} and number is not None and 0 <= number <= _LARGEST_SHIFT:
+        power = constant(1 << number)
+        return walk.number(left * power if sign == "<<" else quotient(left, power))
+    if sign == "&" and number and number > 0 and (number + 1) & number == 0:
+        return walk.number(remainder(left, constant(number + 1)))
+    return walk.named(f"({left}) {sign} ({right})")
+
+
+def decided(guards: tuple[Guard, ...]) -> bool | None:
+    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
+    found = []
+    for left, sign, right in guards:
+        one, other = left.number, right.number
+        if one is None or other is None or sign not in _SIGNS:
+            return None
+        found.append(_SIGNS[sign](one, other))
+    return all(found) if found else None
+
+
+def either(walk: Walk, one: Value, other: Value, test: str = "") -> Value:
+    """One of two values, by a condition whose text is `test`."""
+    if one == other:
+        return one
+    if isinstance(one, Pointer) and isinstance(other, Pointer) and one.array == other.array:
+        return Pointer(one.array, walk.fresh("either"), one.unit, one.rows)
+    if isinstance(one, Pointer) or isinstance(other, Pointer):
+        for value in (one, other):
+            walk.escape(value, "is one of two pointers")
+        return None
+    if isinstance(one, Record) and isinstance(other, Record):
+        names = dict.fromkeys([name for name, _ in one.fields + other.fields])
+        both = ((name, walk.member(one, name), walk.member(other, name)) for name in names)
+        if one.path != other.path:
+            walk.escape(one, "is one of two structs")
+            walk.escape(other, "is one of two structs")
+        return Record(
+            one.path, one.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
+        )
+    if test and isinstance(one, Polynomial) and isinstance(other, Polynomial):
+        return walk.named(f"{test} ? {one} : {other}", "either")
+    return walk.fresh("either")
+
+
+def join(walk: Walk, one: Mapping[int, Value], other: Mapping[int, Value], test: str = "") -> None:
+    """What variables hold where two ways meet."""
+    walk.store = {**one, **other}
+    for key, value in one.items():
+        if key in other and other[key] != value:
+            walk.store[key] = either(walk, value, other[key], test)
