@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.build.ptx import first_instruction
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, Location
-from tokitai_cli.core.model.device import TRAITS
+from tokitai_cli.core.model.device import ASSEMBLY, TRAITS
 from tokitai_cli.cpp.source_text import blank
 
 
@@ -24,6 +25,8 @@ class Finding(msgspec.Struct, frozen=True):
     conditional: bool
 
 
+_LONGEST = 200  # lines of a statement
+_LINE = re.compile(r"[ \t]*#[ \t]*line[ \t]+(\d+)")
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 _GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
 
@@ -38,19 +41,33 @@ def scan(text: str, device: str) -> list[Finding]:
     found: dict[tuple[int, str], Finding] = {}
     depth = -1 if _has_include_guard(plain) else 0
     whole_lines = text.splitlines()
-    for number, line in enumerate(plain.splitlines(), start=1):
+    number = 0
+    for at, line in enumerate(plain.splitlines(), start=1):
+        number += 1
+        if said := _LINE.match(line):  # of what was taken out of a program
+            number = int(said[1]) - 1
+            continue
         conditional = _CONDITIONAL.match(line)
         if conditional:
             depth += -1 if conditional.group(1) == "endif" else 1
             continue
         # An #include's path is no literal to the preprocessor, but was blanked as one.
-        whole = whole_lines[number - 1] if re.match(r"\s*#\s*include\b", line) else line
+        whole = whole_lines[at - 1] if re.match(r"\s*#\s*include\b", line) else line
         for pattern, what in patterns.items():
             match = next((one for one in re.finditer(pattern, whole) if one[0] not in ours), None)
             if match and not any(key[0] == number for key in found):
                 name = match.group()
+                if what == ASSEMBLY:
+                    name += _instruction(whole_lines, at, match.start())
                 found[number, name] = Finding(name, what, number, depth > 0)
     return list(found.values())
+
+
+def _instruction(lines: list[str], number: int, column: int) -> str:
+    """The first instruction of an `asm` that has no translation, behind a blank."""
+    text = "\n".join([lines[number - 1][column:], *lines[number : number + _LONGEST]])
+    first = first_instruction(text)
+    return f" {first}" if first else ""
 
 
 @functools.cache

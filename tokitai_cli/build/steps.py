@@ -90,7 +90,8 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     taken = None
     if "taken" in job.context:
-        taken = taking.write_extracted(job.request, job.folders, folder)
+        cpu = recipe.device == "cpu"
+        taken = taking.write_extracted(job.request, job.folders, folder, translates=cpu)
         name, text = taking.source_of(taken)
         job = msgspec.structs.replace(
             job,

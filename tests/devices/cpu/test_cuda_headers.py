@@ -127,6 +127,16 @@ __global__ void staged(const float* x, float* y, int n) {
   pipe.consumer_release();
 }
 template <bool RIGHT>
+__global__ void assembled(const float* x, float* y, int n) {
+  AT;
+  float v;
+  if (i >= n) return;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(x + i));
+  if (RIGHT) asm("{ .reg .f32 t; add.f32 t, %0, %0; sub.f32 %0, t, %0; }" : "+f"(v));
+  else asm("add.f32 %0, %0, %0;" : "+f"(v));
+  y[i] = v;
+}
+template <bool RIGHT>
 __global__ void roomy(const float* x, float* y, int n) {
   float* s = Room().get();
   AT;
@@ -135,7 +145,18 @@ __global__ void roomy(const float* x, float* y, int n) {
   if (i < n) y[i] = s[RIGHT ? threadIdx.x : 0];
 }
 """
-NAMES = ("functors", "counts", "turned", "stuck", "copied", "grouped", "bound", "staged", "roomy")
+NAMES = (
+    "functors",
+    "counts",
+    "turned",
+    "stuck",
+    "copied",
+    "grouped",
+    "bound",
+    "staged",
+    "roomy",
+    "assembled",
+)
 WATCHED = {"counts-true": "verified", "counts-false": "refuted", "turned-true": "verified"}
 VARIANT = """  NAME-WORD:
     source: k.cu

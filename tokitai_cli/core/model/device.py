@@ -59,6 +59,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, str] = {}
 
 
+ASSEMBLY = "inline assembly"
 # By name, in the order in which `auto` looks.
 TRAITS: Mapping[str, Traits] = {
     "rocm": Traits(
@@ -100,7 +101,7 @@ TRAITS: Mapping[str, Traits] = {
         found_by=("CXX",),
         headers="host",
         refused={
-            r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": "inline assembly",
+            r"\b(?:asm|__asm|__asm__)\b(?=\s*(?:volatile|__volatile__)?\s*\()": ASSEMBLY,
             r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
             r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",

@@ -1,0 +1,146 @@
+// What plain PTX instructions do (NVIDIA, PTX ISA), for inline assembly that the build has translated.
+#pragma once
+
+#include <functional>
+#include <limits>
+
+#include "builtins.hpp"
+#include "numbers/bfloat16.hpp"
+
+namespace tokitai {
+namespace ptx {
+
+// Registers hold bits: a value as another type of its size, or as its low bits.
+template <class To, class From>
+inline To as(From value) {
+  if constexpr (std::is_same<To, From>::value) {
+    return value;
+  } else if constexpr (std::is_integral<To>::value && std::is_integral<From>::value) {
+    return To(value);
+  } else {
+    To result = To();
+    memcpy(&result, &value, sizeof(To) < sizeof(From) ? sizeof(To) : sizeof(From));
+    return result;
+  }
+}
+// An operand as the register of its constraint, and back.
+template <class To, class From>
+inline To given(From value) {
+  if constexpr (std::is_pointer<From>::value)
+    return To(reinterpret_cast<uintptr_t>(value));
+  else if constexpr (std::is_arithmetic<From>::value || std::is_enum<From>::value)
+    return To(value);
+  else
+    return as<To>(value);
+}
+template <class To, class From>
+inline void take(To& to, From value) {
+  if constexpr (std::is_pointer<To>::value)
+    to = reinterpret_cast<To>(uintptr_t(value));
+  else if constexpr (std::is_arithmetic<To>::value && std::is_integral<To>::value == std::is_integral<From>::value)
+    to = To(value);
+  else
+    to = as<To>(value);
+}
+
+inline float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x; }
+inline double flushed(double x) { return x; }
+template <class T>
+inline T within_one(T x) {
+  return x > T(1) ? T(1) : x > T(0) ? x : T(0);  // NaN is 0
+}
+template <class T>
+inline T quotient(T a, T b) {
+  return a / b;
+}
+template <class T>
+inline T least(T a, T b) {
+  if constexpr (std::is_floating_point<T>::value) return fmin(a, b);
+  return b < a ? b : a;
+}
+template <class T>
+inline T most(T a, T b) {
+  if constexpr (std::is_floating_point<T>::value) return fmax(a, b);
+  return a < b ? b : a;
+}
+template <class T>
+inline T high_product(T a, T b) {
+  if constexpr (sizeof(T) == 8)
+    return T(std::is_signed<T>::value ? (__int128)a * b >> 64
+                                      : (__int128)((unsigned __int128)a * b >> 64));
+  else
+    return T(((long long)a * (long long)b) >> (8 * sizeof(T)));
+}
+template <class T>
+inline T left_shift(T a, unsigned by) {
+  return by < 8 * sizeof(T) ? T(a << by) : T(0);
+}
+template <class T>
+inline T right_shift(T a, unsigned by) {
+  constexpr unsigned bits = 8 * sizeof(T);
+  return by < bits ? T(a >> by) : a < T(0) ? T(-1) : T(0);
+}
+inline unsigned lop3(unsigned a, unsigned b, unsigned c, unsigned table) {
+  unsigned result = 0;
+  for (unsigned row = 0; row < 8; row++)
+    if (table >> row & 1)
+      result |= (row & 4 ? a : ~a) & (row & 2 ? b : ~b) & (row & 1 ? c : ~c);
+  return result;
+}
+// The default mode: four bytes of eight, or (8 in the selector) the sign of each.
+inline unsigned permuted(unsigned a, unsigned b, unsigned selector) {
+  const unsigned long long bytes = (unsigned long long)b << 32 | a;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; i++) {
+    const unsigned chosen = selector >> 4 * i & 15;
+    unsigned byte = unsigned(bytes >> 8 * (chosen & 7)) & 0xff;
+    if (chosen & 8) byte = byte & 0x80 ? 0xff : 0;
+    result |= byte << 8 * i;
+  }
+  return result;
+}
+// A field of bits, of which those behind the word's end are its sign (0 of an unsigned one).
+template <class T>
+inline T field_of(T a, unsigned position, unsigned length) {
+  constexpr unsigned bits = 8 * sizeof(T);
+  position &= 0xff, length &= 0xff;
+  unsigned sign = 0;
+  if (std::is_signed<T>::value && length) {
+    const unsigned last = position + length - 1 < bits - 1 ? position + length - 1 : bits - 1;
+    sign = unsigned(a >> last) & 1;
+  }
+  T result = 0;
+  for (unsigned i = 0; i < bits; i++) {
+    const bool bit = i < length && position + i < bits ? (a >> (position + i)) & 1 : sign;
+    if (bit) result = T(result | T(T(1) << i));
+  }
+  return result;
+}
+template <class T>
+inline T with_field(T field, T whole, unsigned position, unsigned length) {
+  constexpr unsigned bits = 8 * sizeof(T);
+  position &= 0xff, length &= 0xff;
+  for (unsigned i = 0; i < length && position + i < bits; i++) {
+    const T bit = T(T(1) << (position + i));
+    whole = T((whole & ~bit) | (field >> i & 1 ? bit : 0));
+  }
+  return whole;
+}
+// A whole number cut to the ends of a type.
+template <class To, class From>
+inline To saturated_to(From value) {
+  const __int128 wide = value, low = std::numeric_limits<To>::lowest(), high = std::numeric_limits<To>::max();
+  return To(wide < low ? low : wide > high ? high : wide);
+}
+inline const void* shared_at(unsigned long long address) { return __cvta_shared_to_generic(size_t(unsigned(address))); }
+template <class T>
+inline T load(const void* address, long long offset) {
+  return *reinterpret_cast<const T*>(static_cast<const char*>(address) + offset);
+}
+template <class T>
+inline void store(const void* address, long long offset, T value) {
+  *reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(address)) + offset) = value;
+}
+
+}  // namespace ptx
+}  // namespace tokitai
