@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import judge
-from tokitai_cli.core.errors import ChildCrashedError, ChildError, ChildTimeoutError
+from tokitai_cli.core.errors import ChildCrashedError, ChildError, ChildTimeoutError, TokitaiError
 from tokitai_cli.core.model.case import Case, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.verdict import Verdict
@@ -35,7 +35,11 @@ def weighed(
     seen = judge.in_light_of_guesses(case, judgement)
     if seen.verdict is not Verdict.REFUTED or not case.loaded.guesses:
         return seen
-    traces = [one for one in _traces(case, outputs, serve) if judge.hanging(case, [one]).guesses]
+    try:
+        found = _traces(case, outputs, serve)
+    except TokitaiError:  # the machine has no more of something: nothing explains the failure
+        found = []
+    traces = [one for one in found if judge.hanging(case, [one]).guesses]
     return judge.in_light_of_guesses(case, judgement, traces) if traces else seen
 
 
