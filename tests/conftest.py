@@ -25,6 +25,7 @@ BUILDS = LASTING / "builds"
 # The tool's builds, those of tests/devices/cpu, and specs that cluster workers unpacked.
 _PARTS = ("builds/*/artifacts/*", "cpu-children/*", "unpacked/*/*")
 _DAY = 86_400.0
+BEFORE = pytest.StashKey[dict[str, int]]()
 # By what they take, the longest first: a long one at the end leaves a worker alone with it.
 LONG = (
     "test_ziglang.py",
@@ -113,10 +114,30 @@ def no_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+def checkout() -> dict[str, int]:
+    """Files of the checkout that no test may change, by name, with their times: all but caches."""
+    root = LASTING.parent
+    files = [*root.glob("*"), *(root / "reports").rglob("*")]
+    kept = [path for path in files if path.is_file() and not path.name.startswith(".")]
+    return {str(path.relative_to(root)): path.stat().st_mtime_ns for path in kept}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where a test wrote into the checkout: `make verify` has left its reports there."""
+    before = session.config.stash.get(BEFORE, None)
+    if before is None or os.environ.get("TOKITAI_UPDATE_GOLDEN"):
+        return
+    changed = sorted(name for name, _ in before.items() ^ checkout().items())
+    if changed:
+        print(f"\ntests wrote into the checkout: {', '.join(dict.fromkeys(changed))}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Remove what is older than a week; what is still in use is built again."""
     if hasattr(session.config, "workerinput"):
         return
+    session.config.stash[BEFORE] = checkout()
     for path in (path for part in _PARTS for path in LASTING.glob(part)):
         if path.stat().st_mtime < time.time() - 7 * _DAY:
             if path.is_dir():
