@@ -15,7 +15,7 @@ from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.kernel_text import unguarded
 from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
-from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR
+from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR, item_size
 from tokitai_cli.drafts.leaves import Leaves
 from tokitai_cli.drafts.reading import Reading
 from tokitai_cli.drafts.seen import NOTHING, Seen
@@ -254,8 +254,8 @@ class LaunchWriter:
     def _bytes(self, name: str) -> str:
         """Bytes of a type that the host names; the name itself where they are not known."""
         name = re.sub(r"\b(unsigned|long|short)\s+int\b", r"\1", self.constants.get(name, name))
-        for _, dtype in [one for one in ELEMENTS.items() if one[0] == name]:
-            return str(int((re.findall(r"\d+", dtype) or ["8"])[0]) // 8)
+        if name in ELEMENTS:
+            return str(item_size(ELEMENTS[name]))
         vector = VECTOR.fullmatch(name)
         return str(int(self._bytes(vector[1])) * int(name[-1])) if vector else name
 

@@ -6,14 +6,29 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.cpp.source.classes import member_type
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.extract import Program
     from tokitai_cli.cpp.source.pieces import Piece
 
-_BYTE = "uint8 bool float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
-_FLOAT8 = {"e4m3": "e4m3fn", "e5m2": "e5m2", "e4m3_fnuz": "e4m3fnuz", "e5m2_fnuz": "e5m2fnuz"}
+
+def _held_by(nbytes: int) -> str:
+    """Dtypes whose bits programs keep in unsigned integers of so many bytes, the integer first."""
+    kinds = ("unsigned", "bool", "float")
+    held = [(kinds.index(dtype.kind), name) for name, dtype in DTYPES.items()
+            if dtype.nbytes == nbytes and dtype.kind in kinds]  # fmt: skip
+    return " ".join(name for _, name in sorted(held, key=lambda row: row[0]))
+
+
+_BYTE, _WORD = _held_by(1), _held_by(2)
+# Formats of 8 bits as HIP and CUDA spell them: e4m3, e4m3_fnuz.
+_FLOAT8 = {
+    name.removeprefix("float8_").replace("fnuz", "_fnuz").removesuffix("fn"): name
+    for name in DTYPES
+    if name.startswith("float8_")
+}
 # Types of C++, HIP and CUDA, and the dtypes that a spec may pass for each: as the harness's `holds`.
 ELEMENTS = {
     "float": "float32", "double": "float64", "__half": "float16", "half": "float16",
@@ -22,17 +37,17 @@ ELEMENTS = {
     "at::BFloat16": "bfloat16", "c10::BFloat16": "bfloat16",
     "__hip_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16",
     "__bf16": "bfloat16", "bool": "bool", "char": "int8 uint8", "signed char": "int8",
-    "unsigned char": _BYTE, "short": "int16", "unsigned short": "uint16 float16 bfloat16",
+    "unsigned char": _BYTE, "short": "int16", "unsigned short": _WORD,
     "int": "int32", "unsigned": "uint32", "long": "int64", "unsigned long": "uint64",
     "long long": "int64", "unsigned long long": "uint64", "size_t": "uint64", "ptrdiff_t": "int64",
-    "uchar": _BYTE, "ushort": "uint16 float16 bfloat16", "uint": "uint32", "ulong": "uint64",
+    "uchar": _BYTE, "ushort": _WORD, "uint": "uint32", "ulong": "uint64",
     "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
     "__half2": "float16", "half2": "float16",
     "__hip_bfloat162": "bfloat16", "__nv_bfloat162": "bfloat16", "nv_bfloat162": "bfloat16",
-    **{f"__{maker}_fp8{lanes}_{kind}": f"float8_{name}" for kind, name in _FLOAT8.items()
+    **{f"__{maker}_fp8{lanes}_{kind}": name for kind, name in _FLOAT8.items()
        for maker in ("hip", "nv") for lanes in ("", "x2", "x4")},
     **{f"int{bits}_t": f"int{bits}" for bits in (16, 32, 64)}, "int8_t": "int8",
-    "uint8_t": _BYTE, "uint16_t": "uint16 float16 bfloat16", "uint32_t": "uint32",
+    "uint8_t": _BYTE, "uint16_t": _WORD, "uint32_t": "uint32",
     "uint64_t": "uint64",
 }  # fmt: skip
 ENUM = ("int32", "uint32")  # of a parameter that is an enumerator
@@ -82,10 +97,9 @@ def sized(name: str) -> int | None:
     return item_size(dtypes) * lanes(name)
 
 
-def item_size(dtype: str) -> int:
-    """Bytes of a dtype."""
-    bits = re.search(r"\d+", dtype)
-    return int(bits[0]) // 8 if bits else 1
+def item_size(dtypes: str) -> int:
+    """Bytes of the first of some dtypes: all that one type may be passed for have as many."""
+    return DTYPES[dtypes.split()[0]].nbytes
 
 
 def lanes(name: str) -> int:
