@@ -165,7 +165,7 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
         value = track(value)
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
-    told = _told(value, dtype)
+    told = _bounds_of(value, dtype)
     parts: Parts = {"reference": told.reference}
     if _alike(told):
         parts["error"] = told.error
@@ -176,7 +176,7 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
     return parts
 
 
-def _told(value: Any, dtype: str) -> Bounds:
+def _bounds_of(value: Any, dtype: str) -> Bounds:
     """The bounds of a float output in front of its last rounding; float32 has none."""
     tracked = track(value)
     told = bounds(stored(tracked) if tracked.double else tracked)
@@ -252,7 +252,7 @@ def _add_unbounded(
         sides = [parts[side] for side in ("error", "error_below", "error_above") if side in parts]
         if not sides or name not in result:
             continue
-        apart = _told(result[name], dtypes[name]).error
+        apart = _bounds_of(result[name], dtypes[name]).error
         with np.errstate(invalid="ignore"):
             wide = functools.reduce(np.maximum, sides) > _MUCH * apart + STEP
         if (wide & np.isfinite(parts["reference"])).any():
@@ -266,4 +266,4 @@ def _add_probable(
         result = asked.call(known_input)
     for name, parts in found.items():
         if name in result and parts.keys() & {"error", "error_below"}:
-            parts["error_probable"] = _told(result[name], dtypes[name]).error
+            parts["error_probable"] = _bounds_of(result[name], dtypes[name]).error
