@@ -26,6 +26,14 @@ COMPILED = KERNELS.parent
 Formula = Callable[[Any, Any, Any], Any]
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+
+
 def kernels() -> Any:
     pytest.importorskip("triton")
     spec = importlib.util.spec_from_file_location("triton_kernels", KERNELS)
