@@ -34,6 +34,11 @@ EXPANDED = {
     "arguments on lines of their own": ("#define F(x, y) x - y\nF(\n  a(1, 2),\n  b)", "a(1, 2) - b"),
     "a call behind a line's end": ("#define F(x) <x>\nF\n(a)", "<a>"),
     "no macro in strings and numbers": ('#define f 9\n1.5f "f" R"(f)" f', '1.5f "f" R"(f)" 9'),
+    "directives without a name": (
+        "#define\n#undef\n#pragma\n#include\n#\n#ifdef\nno\n#else\nyes\n#endif\n#if\nno\n#endif\n"
+        "#elif 1",
+        "yes",
+    ),
     "a table": ("#define ROWS X(1) X(2)\n#define X(n) {n},\nROWS", "{1}, {2},"),
 }  # fmt: skip
 

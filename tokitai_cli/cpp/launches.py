@@ -21,7 +21,7 @@ from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.tree import child, name_of, named, text_of
 from tokitai_cli.cpp.tree import walk as nodes_of
 
-_BUDGET = 60_000  # nodes of one host function, and of all of a file together four times that
+_BUDGET = 40_000  # nodes of one host function, and of all of a file together three times that
 _CALLERS = 3  # functions around the one that launches
 _MOST = 200  # functions that are walked
 
@@ -79,7 +79,7 @@ class _Host(Walk):
 def launches_in(program: Program) -> list[Launch]:
     """All launches that the program's functions make, in the order in which they are reached."""
     seen: list[Launch] = []
-    left = 4 * _BUDGET
+    left = 3 * _BUDGET
     for one in _launching(program):
         walk = _Host(program, seen, min(_BUDGET, left))
         for parameter in one.parameters:

@@ -16,6 +16,7 @@ from tokitai_cli.cpp.expansion import Expansion
 
 _DEEPEST = 64  # includes within each other
 _FOREIGN = ("hip/",)  # folders of the tool's own headers
+_NEED_MORE = frozenset({"define", "undef", "pragma", "include", "include_next", "ifdef", "ifndef"})
 _HAS_INCLUDE = {"__has_include", "__has_include_next"}
 
 
@@ -44,9 +45,18 @@ class Preprocessor(Expansion):
             text = self._text_of(str(source))
         self.files.insert(0, source)
         self.parse((text or "").replace("\ufeff", " ", 1), str(source))
-        while (token := self.token()) is not None:
+        while (token := self._following(source)) is not None:
             if token.type != self.t_LINECONT and token.value:
                 yield token
+
+    def _following(self, source: Path) -> Any:
+        """The next token. Where pcpp does not find its way through a directive, the unit ends."""
+        try:
+            return self.token()
+        except (LookupError, AssertionError, AttributeError, TypeError, ValueError) as error:
+            why = f"could not be read on: {type(error).__name__}"
+            self.problems.append((str(source), self.lastdirective.lineno, why))
+            return None
 
     def _text_of(self, path: str) -> str | None:
         """A file's text, None for what is no plain file or too large; each is read once."""
@@ -60,7 +70,7 @@ class Preprocessor(Expansion):
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
         """Tokens of each line; kernels in lines that conditions leave out are noted."""
         cut: list[Any] = []
-        for line in self.lexical.lines(input, abssource):
+        for line in map(self._whole, self.lexical.lines(input, abssource)):
             before = list(line) if cut or any("__global__" in one.value for one in line) else []
             yield line
             if not before or len(line) == len(before):  # pcpp takes the tokens of such a line away
@@ -70,6 +80,22 @@ class Preprocessor(Expansion):
             if any("{" in one.value or ";" in one.value for one in before):
                 self._note_dark(cut)
                 cut = []
+
+    def _whole(self, line: list[Any]) -> list[Any]:
+        """The line; a directive without what belongs to it is left out, a condition never holds."""
+        words = [one for one in line if one.type not in {"CPP_WS", *self.t_COMMENT}][:3]
+        if len(words) != 2 or words[0].value != "#" or words[1].value not in _NEED_MORE:
+            return line
+        self.problems.append(
+            (words[0].source, words[0].lineno, f"#{words[1].value} without a name")
+        )
+        if words[1].value not in {"ifdef", "ifndef"}:
+            return line[-1:] if line[-1].value == "\n" else []
+        words[1].value = "if"
+        never = self.tokenize(" 0\n")
+        for one in never:
+            one.source, one.lineno = words[0].source, words[0].lineno
+        return [*words, *never]
 
     def _note_dark(self, cut: list[Any]) -> None:
         """A definition of a kernel that conditions leave out."""
