@@ -99,7 +99,7 @@ def sized(name: str) -> int | None:
 
 def item_size(dtypes: str) -> int:
     """Bytes of the first of some dtypes: all that one type may be passed for have as many."""
-    return DTYPES[dtypes.split()[0]].nbytes
+    return DTYPES[dtypes.partition(" ")[0]].nbytes
 
 
 def lanes(name: str) -> int:
