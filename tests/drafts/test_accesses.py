@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.runs import tokitai
 from tokitai_cli.cpp.source.listing import Unread
@@ -90,6 +91,21 @@ def test_what_is_written_by_references_and_functions_is_an_output(
     found = drafts_of(source)
     assert not isinstance(found, Unread)
     assert f"    {role}:\n      mean:" in found[0][0].spec
+
+
+def test_each_of_several_pointers_in_a_struct_has_its_role(tmp_path: Path) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text(
+        "struct Ends { float* p[3]; int n; };\n"
+        "__global__ void k(Ends e, float** rows) {\n"
+        "  int i = threadIdx.x;\n"
+        "  if (i < e.n) { e.p[0][i] = e.p[1][i]; e.p[2][i] += 1; rows[1][i] = 2; }\n}\n"
+    )
+    found = drafts_of(source)
+    assert not isinstance(found, Unread)
+    (variant,) = yaml.safe_load(found[0][0].spec)["variants"].values()
+    told = {role: list(variant.get(role, ())) for role in ("inputs", "outputs", "inout")}
+    assert told == {"inputs": ["e_p_1"], "outputs": ["e_p_0", "rows_rows"], "inout": ["e_p_2"]}
 
 
 TILED = """

@@ -31,14 +31,14 @@ class Leaves:
     """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
 
     args: names in the kernel's order. found: each array and number by a name of its own. places: how
-    the kernel's text says each of them. paths: the same for a reader of trees, `mesh.edges.next`; none
-    of arrays of pointers and of tensors' accessors. structs, lists: lines of the spec. rows: arrays
-    with a row for each pointer. reasons: what cannot be passed. variables: of the arrays found those
-    that are variables of the source, with extents and role. unsized: others that the kernel writes.
-    unbound: those that the draft leaves out, and whether the kernel reads them. inner: what an element
-    of an array holds: lanes of a vector, bytes of a struct. words: values that the launch passes.
-    limits: of sizes that say how much of a struct's arrays is used. accessors: those of PyTorch's
-    tensors. pointees: types of structs behind pointers that have pointers themselves, by parameter.
+    the kernel's text says each of them. paths: the same for a reader of trees, `mesh.edges.next`,
+    `mesh.rows[1]` of several pointers. structs, lists: lines of the spec. rows: arrays with a row for
+    each pointer. reasons: what cannot be passed. variables: of the arrays found those that are
+    variables of the source, with extents and role. unsized: others that the kernel writes. unbound:
+    those that the draft leaves out, and whether the kernel reads them. inner: what an element of an
+    array holds: lanes of a vector, bytes of a struct. words: values that the launch passes. limits: of
+    sizes that say how much of a struct's arrays is used. accessors: those of PyTorch's tensors.
+    pointees: types of structs behind pointers that have pointers themselves, by parameter.
     """
 
     def __init__(self, program: Program) -> None:
@@ -181,7 +181,7 @@ class Leaves:
                 value = one and f"[{', '.join([one] * extent)}]"
             elif extent <= _POINTERS:
                 each = [
-                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]", "")
+                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]", f"{inner}[{at}]")
                     for at in range(extent)
                 ]
                 value = None if None in each else f"[{', '.join(map(str, each))}]"

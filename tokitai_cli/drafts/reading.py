@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.body.walk import row_of
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
@@ -47,8 +50,21 @@ class Reading:
 
     def role(self, one: Parameter) -> str:
         """inputs, outputs or inout; inout where the body does not decide it, but of what is const."""
-        told = self._roles.get(self._paths.get(one.name, ""), "unknown")
+        path = self._paths.get(one.name, "")
+        array, opened, index = path.removesuffix("]").partition("[")
+        known = self._roles if not opened else roles(self._of_row(array, int(index)))
+        told = known.get(array, "unknown")
         return _ROLES.get(told, "inputs" if one.const else "inout")
+
+    def _of_row(self, array: str, index: int) -> Facts:
+        """What is done with the array that one of several pointers leads to."""
+        found = []
+        for one in self._facts.accesses:
+            parts = one.offset.linear(row_of(array)) if one.array == array else None
+            number = parts[0].number if parts is not None else None
+            if number is None or number == index:
+                found.append(one)
+        return msgspec.structs.replace(self._facts, accesses=found)
 
     def variable(self, one: Variable) -> str:
         """symbols, outputs or inout of a variable of the program; empty where the kernel has it not."""

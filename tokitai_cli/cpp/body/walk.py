@@ -152,10 +152,7 @@ class Walk:
         if one.pointers or one.extents or kind.endswith("*"):
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
-            rows = self.row_sizes(one.inner)
-            if one.pointers > 1 and not rows:  # each pointer leads to a row of its own
-                rows = (variable(f"({name} row)"), constant(1))
-            return Pointer(name, constant(0), 1, rows)
+            return Pointer(name, constant(0), 1, self._rows(name, one))
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)
@@ -173,6 +170,11 @@ class Walk:
         for path, field in layout(self.program, kind) or ():
             if field.pointers or field.extents:
                 self.facts.arrays[f"{name}.{path}"] = resolved(self.program, field.type, kind)
+
+    def _rows(self, name: str, one: Parameter) -> tuple[Polynomial, ...]:
+        """See `row_sizes`; each of several pointers leads to a row of its own."""
+        rows = self.row_sizes(one.inner)
+        return (variable(row_of(name)), constant(1)) if one.pointers > 1 and not rows else rows
 
     def row_sizes(self, inner: tuple[str, ...]) -> tuple[Polynomial, ...]:
         """Elements in one step of each index of an array with these inner extents; none without."""
@@ -215,7 +217,7 @@ class Walk:
             every = layout(self.program, value.type) if struct is not None else None
             mine = next((one for place, one in every or () if place == name), None)
             if array in self.facts.arrays:
-                rows = self.row_sizes(mine.inner) if mine else ()
+                rows = self._rows(array, mine) if mine else ()
                 return Pointer(array, constant(0), 1, rows)
             inner = (
                 next((one for one in struct.fields if one.name == name), None) if struct else None
@@ -299,6 +301,11 @@ class Walk:
         """A type as it is written, arguments of templates put in."""
         told = text_of(node)
         return self.types.get(told, told)
+
+
+def row_of(name: str) -> str:
+    """What the distance of two rows is called that an array's own pointers lead to."""
+    return f"({name} row)"
 
 
 def _array_of(path: str) -> str:
