@@ -10,6 +10,7 @@ import pytest
 from tests.runs import run
 from tokitai_cli import spec
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.search import drafts_of
 from tokitai_cli.drafts.writing import new
 
@@ -233,3 +234,20 @@ def test_profiles_of_a_draft_tell_usual_faults(
         found = run(tmp_path / "spec.yaml", tmp_path / "out", suite="quick").verdict
         open_still = verdict is Verdict.REFUTED and told is text
         assert found is (Verdict.INCONCLUSIVE if open_still else verdict)
+
+    assert run(tmp_path / "spec.yaml", tmp_path / "out", suite="quick").verdict is verdict
+
+
+def test_a_size_that_others_are_taken_from_stays_small(tmp_path: Path) -> None:
+    sizes = [f"s{number}" for number in range(8)]
+    (tmp_path / "k.hip").write_text(
+        "__global__ void k(const float* x, float* y, int total, "
+        f"{', '.join(f'int {one}' for one in sizes)}) {{\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  int left = total - s0 * s1;\n  if (i < left) y[i] = x[i] + {' + '.join(sizes)};\n}}\n"
+    )
+    found = drafts_of(tmp_path / "k.hip")
+    assert not isinstance(found, Unread)
+    defaults = re.findall(r"default: (\d+)", found[0][0].spec)
+    assert defaults
+    assert max(map(int, defaults)) < 1 << 31

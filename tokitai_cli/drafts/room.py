@@ -138,8 +138,9 @@ class RoomWriter(HostSizes):
         for name in names:
             less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self.text.body)
             others = {word for one in less for word in re.findall(r"\w+", one)} - {name}
-            if others & told.keys():
-                told[name] = math.prod(n for other, n in told.items() if other != name)
+            product = math.prod(n for other, n in told.items() if other != name)
+            if others & told.keys() and product <= AFFORDED:
+                told[name] = product
         told = {name: self._fitting(name, n) for name, n in told.items()}
         block = self._block()[0]
         launch = " * ".join(f"({one})" for one in (*self._grid(block)[0], *block))
