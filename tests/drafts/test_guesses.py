@@ -239,7 +239,7 @@ def test_profiles_of_a_draft_tell_usual_faults(
 
 
 def test_a_size_that_others_are_taken_from_stays_small(tmp_path: Path) -> None:
-    sizes = [f"s{number}" for number in range(8)]
+    sizes = [f"s{number}" for number in range(24)]
     (tmp_path / "k.hip").write_text(
         "__global__ void k(const float* x, float* y, int total, "
         f"{', '.join(f'int {one}' for one in sizes)}) {{\n"
