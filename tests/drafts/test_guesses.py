@@ -239,14 +239,20 @@ def test_profiles_of_a_draft_tell_usual_faults(
 
 
 def test_a_size_that_others_are_taken_from_stays_small(tmp_path: Path) -> None:
-    sizes = [f"s{number}" for number in range(24)]
-    (tmp_path / "k.hip").write_text(
-        "__global__ void k(const float* x, float* y, int total, "
-        f"{', '.join(f'int {one}' for one in sizes)}) {{\n"
-        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-        f"  int left = total - s0 * s1;\n  if (i < left) y[i] = x[i] + {' + '.join(sizes)};\n}}\n"
+    (tmp_path / "k.cu").write_text(
+        "__global__ void k(const float* x, float* y, const int ne00, const int ne01, const int ne02,\n"
+        "                  const int s01, const int s02, const int s03, const int s1, const int s2,\n"
+        "                  const int s3, const int n_dims) {\n"
+        "  const int i0 = 2 * (blockDim.y * blockIdx.y + threadIdx.y);\n  if (i0 >= ne00) return;\n"
+        "  const int row = blockDim.x * blockIdx.x + threadIdx.x;\n"
+        "  const unsigned i3 = row / (ne01 * ne02);\n"
+        "  const unsigned i2 = (row - i3 * ne01 * ne02) / ne01;\n"
+        "  const unsigned i1 = row - i3 * ne01 * ne02 - i2 * ne01;\n"
+        "  const int to = i0 / 2 + i1 * s1 + i2 * s2 + i3 * s3;\n"
+        "  const int from = i0 / 2 + i1 * s01 + i2 * s02 + i3 * s03;\n"
+        "  y[to] = x[from];\n  y[to + n_dims / 2] = x[from + n_dims / 2];\n}\n"
     )
-    found = drafts_of(tmp_path / "k.hip")
+    found = drafts_of(tmp_path / "k.cu")
     assert not isinstance(found, Unread)
     defaults = re.findall(r"default: (\d+)", found[0][0].spec)
     assert defaults
