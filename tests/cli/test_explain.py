@@ -13,7 +13,7 @@ from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.words import EXITS, MEANINGS, explained
 
-PAGE = Path(__file__).parent.parent / "docs" / "verdicts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
 
 def test_the_page_has_the_table() -> None:
