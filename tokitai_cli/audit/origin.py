@@ -49,7 +49,8 @@ def remarks(found: Evidence, *, same: bool) -> Iterator[Remark]:
         yield from _told(_build(build, record))
     for case in queries.cases(found):
         ran = found.builds.get(case.build)
-        if ran is not None and ran.device != case.device:
+        in_front = ran is not None and ran.failed and not ran.device  # of the compiler
+        if ran is not None and ran.device != case.device and not in_front:
             yield Remark(f"{case.key}: its build is one for {ran.device}", fault=True)
         yield from (Remark(f"{case.key}: {text}", fault=same) for text in _schedules(case))
 

@@ -123,7 +123,7 @@ def test_without_the_program_it_is_inadmissible(
         compute_sanitizer.sanitizers()
 
 
-@pytest.mark.parametrize("device", ["gfx", "all"])
+@pytest.mark.parametrize("device", ["rocm", "all"])
 def test_devices_without_a_sanitizer_are_refused(
     device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

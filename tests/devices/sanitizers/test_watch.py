@@ -45,7 +45,7 @@ LOCALS = tuple(
 )
 WATCHING = CLANG if has_sanitizers(CLANG) else ""
 # What is a warning alone, since GPUs of today take it.
-WARNED = ("early_return",)
+WARNED = ("early_return", "divergent_barrier", "uneven_loop")
 # What is found without a name is both of the others where they are there.
 COMPILERS = (
     pytest.param("", id="found"),
@@ -319,7 +319,7 @@ def test_a_device_that_nothing_watches_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for argv in (["verify", "gemm-bw"], ["batch", str(tmp_path)]):
-        assert app.run([*argv, "--sanitize", "--device", "gfx", "-q"]) == 2
+        assert app.run([*argv, "--sanitize", "--device", "rocm", "-q"]) == 2
         assert "use --device cpu" in capsys.readouterr().err
 
 

@@ -116,7 +116,7 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 # In front of what a compiler, or the reader of a spec, says.
-_PLACE = re.compile(r"(?P<file>[^\s:]*[^\s:./][^\s:]*):(?:(?P<line>\d+):(?:(?P<column>\d+):)?)? ")
+_PLACE = re.compile(r"(?=[./]*[^\s:./])(?P<file>[^\s:]+):(?:(?P<line>\d+):(?:(?P<column>\d+):)?)? ")
 _RELATIVE = re.compile(r"(?<![\w/.~-])\.\.?/[^\s:]+(?=:\d+)")
 
 

@@ -39,7 +39,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.VERIFIED: "every check of every output passed, on more than zero elements",
     Verdict.VACUOUS: (
         "a case only: nothing failed, but the checks reject no wrong output here but NaN, "
-        "infinities and one displaced element"
+        "infinities and one displaced element, or judge less than half of the elements of an output"
     ),
     Verdict.BUILT: "`--build-only`: the artifacts were built, nothing ran",
 }
