@@ -63,7 +63,7 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
     Raises InadmissibleError without Triton, UsageError for what a spec cannot say, SpecError.
     """
     from tokitai_cli import verify as verified
-    from tokitai_cli.devices.amdgpu.isa import triton as compiled
+    from tokitai_cli.devices.amdgpu.isa import triton_metadata as compiled
     from tokitai_cli.drafts.compiled import CompiledWriter, Given
 
     out.mkdir(parents=True, exist_ok=True)

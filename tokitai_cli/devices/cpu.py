@@ -31,7 +31,7 @@ from tokitai_cli.devices.environment import (
     dropped_facts,
 )
 from tokitai_cli.devices.programs import first_program, pip_zig, read_text
-from tokitai_cli.devices.words import NOT_MACHINE_CODE, unit_words
+from tokitai_cli.devices.shared_wording import NOT_MACHINE_CODE, unit_words
 
 # AMD's compiler is a clang, and reads attributes that g++ leaves out.
 _COMPILERS = ("clang++", "g++", "c++")

@@ -32,7 +32,7 @@ from tokitai_cli.devices.environment import (
 )
 from tokitai_cli.devices.gpu import Vendor
 from tokitai_cli.devices.programs import first_program
-from tokitai_cli.devices.words import (
+from tokitai_cli.devices.shared_wording import (
     NOT_MACHINE_CODE,
     SHARED_UNGUARDED,
     set_variables,

@@ -9,7 +9,7 @@ import msgspec
 
 from tokitai_cli.core.errors import TokitaiError, UsageError
 from tokitai_cli.cpp.source.listing import Unread
-from tokitai_cli.devices.amdgpu.isa import triton
+from tokitai_cli.devices.amdgpu.isa import triton_metadata
 from tokitai_cli.drafts.compiled import CompiledWriter, Given
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import Model
@@ -44,7 +44,7 @@ def new(
     kernel: its name; empty where the source has one alone. A README that is there already is left as it
     is. Raises UsageError where the kernel is not clear or cannot be bound, or a file is there already.
     """
-    if triton.is_compiled(source):
+    if triton_metadata.is_compiled(source):
         return _of_machine_code(source, folder)
     if source.is_dir():
         hint = f"name a source; `tokitai find {source}` lists the kernels below it"
@@ -69,7 +69,7 @@ def new(
 
 
 def _of_machine_code(source: Path, folder: Path) -> tuple[Drafted, list[Path], str]:
-    kernel = triton.read(source)
+    kernel = triton_metadata.read(source)
     writer = CompiledWriter(kernel, folder.resolve(), Given())
     made = Drafted(
         writer.spec(), writer.formula(), f"--device gfx --arch {kernel.arch}", kernel.name

@@ -59,7 +59,7 @@ def find(
     ] = 10.0,
     json: Json = False,
 ) -> int:
-    """List the kernels of a source tree: signature, what the tool can bind, what not and why."""
+    """List the kernels of a source source_tree: signature, what the tool can bind, what not and why."""
     import os
 
     from tokitai_cli.cli import terminal
@@ -71,10 +71,10 @@ def find(
         trial: Path | None = None
         if run:
             from tokitai_cli.drafts.trial import (
-                tree,  # what builds and runs, which a listing needs not
+                source_tree,  # what builds and runs, which a listing needs not
             )
 
-            trial = stack.enter_context(tree.folder_in(write))
+            trial = stack.enter_context(source_tree.folder_in(write))
         place = write or (trial and trial.parent)
         found = list(find_kernels(path, folders, place, macros(define)))
         drafts = [draft for one in found if isinstance(one, list) for draft in one]
@@ -83,7 +83,7 @@ def find(
         if write:
             places_of(bound, write)  # what is there already ends it before any run
         if trial is not None:
-            settled = list(tree.settled(drafts, trial, timeout, sys.stderr.write))
+            settled = list(source_tree.settled(drafts, trial, timeout, sys.stderr.write))
         else:
             settled = [(one, told(one)) for one in drafts]
     kernels = [kernel for _, kernel in settled]
