@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# compute-sanitizer over the small kernels by kind of fault (tests/watch/suite), on a machine with an NVIDIA GPU:
+# compute-sanitizer over the small kernels by kind of fault (tests/devices/sanitizers/suite), on a
+# machine with an NVIDIA GPU:
 #
 #   bench/watch.sh FOLDER [DEVICE]      DEVICE is cuda (default), or cpu for the tool's own watch
 #
