@@ -42,9 +42,9 @@ from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import drafts_of
-from tokitai_cli.drafts.trial.attempt import Ended, loaded_draft
+from tokitai_cli.drafts.trial.attempt import TrialResult, loaded_draft
 from tokitai_cli.drafts.trial.attempt import attempt as run_draft
-from tokitai_cli.drafts.trial.settle import settle
+from tokitai_cli.drafts.trial.settle import retry_until_it_runs
 from tokitai_cli.run.child import Server
 
 _RUN_SECONDS = 5.0
@@ -122,7 +122,7 @@ def _build_and_run(unit: Unit, group: list[Bound], folder: Path) -> list[str]:
         one.errors = errors
         if artifact is not None:
             runner = _Runner(artifact, folder)
-            one.ended = settle(one.draft, runner).ended.why
+            one.ended = retry_until_it_runs(one.draft, runner).ended.why
             one.first = runner.first
     return errors
 
@@ -134,7 +134,7 @@ class _Runner:
         self._artifact, self._folder, self.first = artifact, folder, ""
         self._runs = 0
 
-    def __call__(self, draft: Draft) -> Ended:
+    def __call__(self, draft: Draft) -> TrialResult:
         ended = run_draft(draft, self._folder, self._serve)
         self.first = self.first if self._runs else ended.why
         self._runs += 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.cpp.source.expanded import expanded_program
-from tokitai_cli.cpp.source.extract import take
+from tokitai_cli.cpp.source.extract import extracted
 from tokitai_cli.cpp.source.signatures import kernels_of, unlisted
 from tokitai_cli.cpp.source.source_files import has_host_code
 from tokitai_cli.cpp.source_text import blank
@@ -53,7 +53,7 @@ def taken(folder: Path, text: str, *wanted: str) -> list[str]:
     """Lines of what is taken of `text`, those of the file itself."""
     source = folder / "k.cu"
     source.write_text(text)
-    (first, *_) = take(source, [], wanted).texts.values()
+    (first, *_) = extracted(source, [], wanted).texts.values()
     head, _, rest = first.partition("\n")
     assert head == f'#line 1 "{source}"'
     return rest.splitlines()
@@ -79,7 +79,7 @@ def test_what_nvcc_defines_is_there_where_a_program_asks_for_it(tmp_path: Path) 
     )
     for name, there in (("k.cu", True), ("k.hip", False)):
         (tmp_path / name).write_text(text)
-        (first,) = take(tmp_path / name, [], ["k"]).texts.values()
+        (first,) = extracted(tmp_path / name, [], ["k"]).texts.values()
         assert first.startswith("#ifndef CUDART_VERSION\n#define CUDART_VERSION 1") is there
         assert f'#line 1 "{tmp_path / name}"\n' in first
 
@@ -104,7 +104,7 @@ def test_names_that_macros_put_together_are_reached(tmp_path: Path) -> None:
 def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text(PROGRAM)
-    told = take(source, [], ["k"])
+    told = extracted(source, [], ["k"])
     assert told.left_out == {source: [(8, 8), (11, 11), (13, 13), (16, 16), (18, 18), (24, 31)]}
     assert told.optional == ["fancy/device.h"]
     assert told.files == (source,)
@@ -131,7 +131,7 @@ def test_own_headers_are_taken_apart_as_the_source_is(tmp_path: Path) -> None:
     source.write_text(
         '#include "of.h"\n#include <of.h>\n__global__ void k(int* x) { *x = of(); }\n'
     )
-    told = take(source, [tmp_path / "sub"], ["k"])
+    told = extracted(source, [tmp_path / "sub"], ["k"])
     name = next(name for name in told.texts if name.endswith("-of.h"))
     text = told.texts[name]
     assert "of()" in text
@@ -241,7 +241,7 @@ def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
     assert [one.name for one in kernels_of(whole)] == ["ours"]
     assert [one.name for one in whole.joined] == ["more.cu", "third.cu"]
     assert list(unlisted(whole)) == []
-    found = take(tmp_path / "k.cu", [], ())
+    found = extracted(tmp_path / "k.cu", [], ())
     (first, *_) = found.texts.values()
     assert re.search(r"#define by by_(\d)\n#include \"\1-more.cu\"\n#undef by\n", first)
     joined = next(value for name, value in found.texts.items() if name.endswith("more.cu"))

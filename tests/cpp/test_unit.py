@@ -78,7 +78,7 @@ def test_kernels_that_conditions_leave_out_are_named() -> None:
         "__global__ void declared(float* a);\n#else\n__global__ void taken(float* a) { }\n#endif\n"
     )
     unit = preprocess(Path("a.cu"), text=text)
-    assert [one[1:] for one in unit.dark] == [(2, "left")]
+    assert [one[1:] for one in unit.inactive] == [(2, "left")]
 
 
 def test_includes_end(tmp_path: Path) -> None:

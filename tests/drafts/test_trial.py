@@ -12,8 +12,8 @@ from tests.runs import tokitai
 from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import drafts_of
-from tokitai_cli.drafts.trial.attempt import Ended, OnCpu
-from tokitai_cli.drafts.trial.settle import Settled, settle
+from tokitai_cli.drafts.trial.attempt import OnCpu, TrialResult
+from tokitai_cli.drafts.trial.settle import Settled, retry_until_it_runs
 
 KERNELS = {
     "right": """__global__ void k(const int* at, float* y, int n) {
@@ -81,12 +81,12 @@ def settled(folder: Path, kernel: str, seconds: float = 20.0) -> Settled:
     found = drafts_of(source, (), place)
     assert isinstance(found, tuple)
     with OnCpu(place, seconds) as run:
-        return settle(found[0][0], run)
+        return retry_until_it_runs(found[0][0], run)
 
 
 def test_a_draft_that_runs_stays_as_it_is(tmp_path: Path) -> None:
     found = settled(tmp_path, "right")
-    assert (found.ended, found.runs) == (Ended(), 1)
+    assert (found.ended, found.runs) == (TrialResult(), 1)
 
 
 def test_an_array_grows_to_what_was_reached(tmp_path: Path) -> None:
@@ -152,25 +152,25 @@ def test_words_of_cuda_are_known_where_it_is_not_installed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "ended",
     [
-        Ended("past", "x", 1 << 20),
-        Ended("past", DYNAMIC_SHARED, 1 << 20),
-        Ended("no such array", "z", 10),
-        Ended("large", large=True),
-        Ended("slow"),
+        TrialResult("past", "x", 1 << 20),
+        TrialResult("past", DYNAMIC_SHARED, 1 << 20),
+        TrialResult("no such array", "z", 10),
+        TrialResult("large", large=True),
+        TrialResult("slow"),
     ],
 )
-def test_it_gives_up_where_nothing_helps(tmp_path: Path, ended: Ended) -> None:
+def test_it_gives_up_where_nothing_helps(tmp_path: Path, ended: TrialResult) -> None:
     source = tmp_path / "k.hip"
     source.write_text(KERNELS["far"])
     found = drafts_of(source, (), tmp_path / "k")
     assert isinstance(found, tuple)
     specs: list[str] = []
 
-    def run(draft: Draft) -> Ended:
+    def run(draft: Draft) -> TrialResult:
         specs.append(draft.spec)
         return ended
 
-    result = settle(found[0][0], run)
+    result = retry_until_it_runs(found[0][0], run)
     assert result.ended == ended
     assert result.draft.spec == specs[0]
     assert len(specs) == len(set(specs)) == result.runs <= 12

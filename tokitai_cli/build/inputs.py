@@ -18,7 +18,7 @@ from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.source_files import SYSTEM
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import Taken
+    from tokitai_cli.cpp.source.extract import ExtractedProgram
 
 # Ends of names of what a build makes: executables, objects, assembler's text.
 _MADE = ("", ".o", ".s", ".co")
@@ -160,7 +160,7 @@ def manifest_of(
     folder: Path,
     depfiles: Iterable[str],
     linked: Sequence[Path] = (),
-    taken: Taken | None = None,
+    taken: ExtractedProgram | None = None,
 ) -> Manifest:
     """Manifest of a build of `source` by `command` in `folder`, whose own files are left out.
 

@@ -14,19 +14,19 @@ from tokitai_cli.build.ptx import HEADER, translated
 from tokitai_cli.core.model.harness import HarnessRequest
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import Taken
+    from tokitai_cli.cpp.source.extract import ExtractedProgram
 
 _FOLDER = "taken"
 
 
 def write_extracted(
     request: HarnessRequest, folders: Sequence[Path], folder: Path, *, translates: bool = False
-) -> Taken:
+) -> ExtractedProgram:
     """Write it into `folder`; `folders` are those that an #include is looked for in.
 
     translates: inline assembly in plain PTX to C++.
     """
-    from tokitai_cli.cpp.source.extract import take as taken_of
+    from tokitai_cli.cpp.source.extract import extracted as taken_of
 
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
@@ -40,13 +40,13 @@ def write_extracted(
     return taken
 
 
-def source_of(taken: Taken) -> tuple[str, str]:
+def source_of(taken: ExtractedProgram) -> tuple[str, str]:
     """The file in the folder that stands for the source, and its text without the #line in front."""
     name, text = next(iter(taken.texts.items()))
     return f"{_FOLDER}/{name}", text.removeprefix(HEADER).partition("\n")[2]
 
 
-def extraction_notes(taken: Taken) -> Iterator[str]:
+def extraction_notes(taken: ExtractedProgram) -> Iterator[str]:
     """Notes of what was left out."""
     lines = {
         (str(path), line)

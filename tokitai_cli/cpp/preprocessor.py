@@ -25,7 +25,7 @@ class Preprocessor(Expansion):
 
     def __init__(self, folders: Sequence[Path], defines: Mapping[str, str]) -> None:
         self.files: list[Path] = []
-        self.dark: list[tuple[str, int, str]] = []
+        self.inactive: list[tuple[str, int, str]] = []
         self.missing: list[tuple[str, int, str]] = []
         self.undecided: set[str] = set()
         self.defined: set[str] = set()
@@ -108,7 +108,7 @@ class Preprocessor(Expansion):
         called = (one.value for one, after in itertools.pairwise(words) if after.value == "("
                   and one.type == self.t_ID and one.value not in self.KEPT)  # fmt: skip
         if "{" in text.partition(";")[0]:
-            self.dark.append((tokens[at].source, tokens[at].lineno, next(called, "")))
+            self.inactive.append((tokens[at].source, tokens[at].lineno, next(called, "")))
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Note what a compiler would refuse."""

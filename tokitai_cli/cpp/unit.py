@@ -34,7 +34,7 @@ class Unit(msgspec.Struct):
     #: Includes that lead to no file: file, line, and the name with its quotes or brackets.
     missing: list[tuple[str, int, str]]
     #: Kernels that conditions leave out: file, line, and name.
-    dark: list[tuple[str, int, str]]
+    inactive: list[tuple[str, int, str]]
     #: Names that conditions ask for and that neither the program nor the command line defines.
     undecided: frozenset[str]
     #: What a compiler would refuse: file, line, and why.
@@ -91,7 +91,7 @@ def preprocess(
         origins,
         reader.files,
         reader.missing,
-        reader.dark,
+        reader.inactive,
         undecided,
         reader.problems,
         frozenset(reader.macros),

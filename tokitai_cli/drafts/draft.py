@@ -24,11 +24,11 @@ from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, 
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
 from tokitai_cli.drafts.arguments import qualified, template_arguments
-from tokitai_cli.drafts.launch_writer import Origin, Subject
-from tokitai_cli.drafts.leaves import Leaves
-from tokitai_cli.drafts.like import LikeWriter, Model
+from tokitai_cli.drafts.feedback import NO_FEEDBACK, RunFeedback
+from tokitai_cli.drafts.launch_writer import DraftContext, DraftSubject
+from tokitai_cli.drafts.leaves import LaunchArguments
+from tokitai_cli.drafts.like import LikeWriter, TemplateOp
 from tokitai_cli.drafts.reading import Reading, facts_of
-from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.drafts.writer import Writer
 
 
@@ -42,7 +42,7 @@ class Draft(msgspec.Struct, frozen=True):
     spec: str
     formula: str
     #: The draft that allows for what a run has shown.
-    again: Callable[[Seen], Draft]
+    again: Callable[[RunFeedback], Draft]
     #: Of the tool, for which there is no draft.
     fault: Exception | None = None
 
@@ -51,7 +51,7 @@ def drafts(
     program: Program,
     folder: Path | None = None,
     include: Sequence[Path] = (),
-    like: Model | None = None,
+    like: TemplateOp | None = None,
     room: bool = True,
 ) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
@@ -65,7 +65,7 @@ def drafts(
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
     given = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
     flags = [one for one in given if not fault(one)[0]]  # a HIP compiler sets the others
-    origin = Origin(paths[0], paths[1:], flags, room)
+    origin = DraftContext(paths[0], paths[1:], flags, room)
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
     by_name: dict[str, list[HostLaunch]] = {}
@@ -82,7 +82,7 @@ def drafts(
         launch = fitting[0] if fitting else None
         asked = _Asked(program, kernel, launch, origin, like, overloaded, variables)
         try:
-            found.append(_draft(asked, NOTHING))
+            found.append(_draft(asked, NO_FEEDBACK))
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are drafted
             found.append(_faulty(kernel, error))
     return found
@@ -91,7 +91,7 @@ def drafts(
 def _faulty(kernel: Kernel, error: Exception) -> Draft:
     """What stands for the draft of a kernel that the tool failed at."""
 
-    def again(_: Seen) -> Draft:
+    def again(_: RunFeedback) -> Draft:
         return _faulty(kernel, error)
 
     return Draft(kernel, kernel.qualified, ("a fault of tokitai",), "", "", again, error)
@@ -103,14 +103,14 @@ class _Asked(NamedTuple):
     program: Program
     kernel: Kernel
     launch: HostLaunch | None
-    origin: Origin
-    like: Model | None
+    origin: DraftContext
+    like: TemplateOp | None
     #: Whether another one has its name.
     overloaded: bool
     variables: Sequence[Variable]
 
 
-def _draft(asked: _Asked, seen: Seen) -> Draft:
+def _draft(asked: _Asked, seen: RunFeedback) -> Draft:
     program, kernel, launch, origin, like, overloaded, variables = asked
     origin, again = origin._replace(seen=seen), functools.partial(_draft, asked)
     arguments, guessed = template_arguments(kernel, launch, program)
@@ -120,7 +120,7 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
         instance += (
             f"({qualified(types_of(parameters), itertools.chain(*program.pieces.values()))})"
         )
-    leaves = Leaves(program)
+    leaves = LaunchArguments(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
     leaves.join_sizes(kernel.body)
@@ -153,7 +153,7 @@ def _draft(asked: _Asked, seen: Seen) -> Draft:
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)
-    subject = Subject(
+    subject = DraftSubject(
         plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading
     )
     writer = Writer(subject) if like is None else LikeWriter(subject, like)
@@ -193,7 +193,7 @@ def _put_in(text: str, members: Mapping[str, str]) -> str:
 
 
 def _of_host(
-    program: Program, kernel: Kernel, launch: HostLaunch | None, leaves: Leaves
+    program: Program, kernel: Kernel, launch: HostLaunch | None, leaves: LaunchArguments
 ) -> dict[str, float]:
     """Numbers that the host passes, by the names of the spec."""
     places = {one.name: leaves.places[one.name] for one in leaves.found if not one.pointers}

@@ -8,7 +8,7 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.kernel_text import CAST
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.launch_writer import LaunchWriter, Origin, quoted
+from tokitai_cli.drafts.launch_writer import DraftContext, LaunchWriter, quoted
 from tokitai_cli.drafts.leaves import free
 
 _OF_HOST = 2  # variables of the host's own in an extent of its grid
@@ -18,7 +18,7 @@ class HostSizes(LaunchWriter):
     """The part of a draft that says which sizes there are beside the kernel's own."""
 
     parameters: list[Parameter]
-    origin: Origin
+    origin: DraftContext
     passed: dict[str, str]
 
     def _add_rows(self) -> None:

@@ -16,9 +16,9 @@ from tokitai_cli.cpp.indices.kernel_text import unguarded
 from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR, item_size
-from tokitai_cli.drafts.leaves import Leaves
+from tokitai_cli.drafts.feedback import NO_FEEDBACK, RunFeedback
+from tokitai_cli.drafts.leaves import LaunchArguments
 from tokitai_cli.drafts.reading import Reading
-from tokitai_cli.drafts.seen import NOTHING, Seen
 from tokitai_cli.spec.reader.plain import plain
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
@@ -44,7 +44,7 @@ def defaults(count: int) -> list[int]:
     return [*_SIZES, *_SIZES[-1:] * count][:count]
 
 
-class Origin(NamedTuple):
+class DraftContext(NamedTuple):
     """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
 
     source: str
@@ -53,10 +53,10 @@ class Origin(NamedTuple):
     #: Whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
     room: bool
     #: What an earlier run asked for.
-    seen: Seen = NOTHING
+    seen: RunFeedback = NO_FEEDBACK
 
 
-class Subject(NamedTuple):
+class DraftSubject(NamedTuple):
     """A kernel and what is known of it."""
 
     kernel: Kernel
@@ -64,9 +64,9 @@ class Subject(NamedTuple):
     instance: str
     #: Its template's parameters whose arguments are guesses.
     guessed: Sequence[str]
-    leaves: Leaves
+    leaves: LaunchArguments
     launch: HostLaunch | None
-    origin: Origin
+    origin: DraftContext
     #: Those of its text.
     constants: Mapping[str, str]
     #: Text of its file.
@@ -83,9 +83,9 @@ class LaunchWriter:
     """The part of a draft that says grid, block, shared memory and arguments."""
 
     kernel: Kernel
-    leaves: Leaves
+    leaves: LaunchArguments
     launch: HostLaunch | None
-    origin: Origin
+    origin: DraftContext
     constants: Mapping[str, str]
     sizes: list[Parameter]
     sizes_of_host: dict[str, str]  # variables of its own in its grid, by what the spec calls them

@@ -27,7 +27,7 @@ _AXES = re.compile(
 _POINTERS = 8  # of an array of them in a struct
 
 
-class Leaves:
+class LaunchArguments:
     """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
 
     args: names in the kernel's order. found: each array and number by a name of its own. places: how

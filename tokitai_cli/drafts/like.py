@@ -11,7 +11,7 @@ import yaml
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import UsageError, near
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.launch_writer import Subject
+from tokitai_cli.drafts.launch_writer import DraftSubject
 from tokitai_cli.drafts.writer import Writer
 from tokitai_cli.spec.reader.gaps import GAP, GUESS
 from tokitai_cli.spec.reader.yaml_document import decode, parse, read_bytes
@@ -21,7 +21,7 @@ _ROLES = ["inputs", *_WRITTEN]
 Named = dict[str, Any]
 
 
-class Model:
+class TemplateOp:
     """A variant of a shipped op, as its spec says it. Raises UsageError for an unknown one.
 
     name: `op` for its first variant, or `op.variant`.
@@ -94,7 +94,7 @@ def _matched(ours: Sequence[Parameter], theirs: Named) -> dict[str, str]:
 class LikeWriter(Writer):
     """Texts of a draft with what a shipped op has; what has no counterpart there is a gap."""
 
-    def __init__(self, subject: Subject, like: Model) -> None:
+    def __init__(self, subject: DraftSubject, like: TemplateOp) -> None:
         super().__init__(subject)
         self.like = like
         settings: Named = like.variant.get("scalars", {})

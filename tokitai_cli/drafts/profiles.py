@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import msgspec
 
 from tokitai_cli.core.model.draws import CANDIDATES
-from tokitai_cli.cpp.indices.values import Asked, Values
+from tokitai_cli.cpp.indices.values import ValueConstraint, Values
 from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Parameter
+from tokitai_cli.drafts.extents import RoomWriter
 from tokitai_cli.drafts.launch_writer import quoted
-from tokitai_cli.drafts.room import RoomWriter
 from tokitai_cli.spec.reader.gaps import GUESS
 
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
@@ -146,7 +146,7 @@ class ProfileWriter(RoomWriter):
     def _draw(self, one: Parameter) -> str:
         """Draw of an array that is not N(0,1); empty for one that may be."""
         if one.kind == "structs":  # whole numbers in it may be indices, or no links yet
-            nothing = self.values.asked(one.name, 32, signed=True) == Asked("fixed", -1)
+            nothing = self.values.asked(one.name, 32, signed=True) == ValueConstraint("fixed", -1)
             return f"{{kind: constant, value: {255 if nothing else 0}}}"
         dtype = one.dtypes[0] if one.dtypes else ""
         if "float" in dtype:

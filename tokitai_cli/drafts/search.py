@@ -19,7 +19,7 @@ from tokitai_cli.cpp.source.listing import FoundKernel, Unread
 from tokitai_cli.cpp.source.signatures import unlisted
 from tokitai_cli.cpp.source.source_files import included
 from tokitai_cli.drafts.draft import Draft, drafts
-from tokitai_cli.drafts.like import Model
+from tokitai_cli.drafts.like import TemplateOp
 from tokitai_cli.run.faults import fault_line
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
@@ -66,7 +66,7 @@ def drafts_of(
     file: Path,
     folders: Sequence[Path] = (),
     place: Path | None = None,
-    like: Model | None = None,
+    like: TemplateOp | None = None,
     defines: Mapping[str, str] | None = None,
     room: bool = True,
 ) -> tuple[list[Draft], list[Unread]] | Unread:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.kernel_text import statement_end
+from tokitai_cli.drafts.extents import AFFORDED, count
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.drafts.profiles import ProfileWriter
-from tokitai_cli.drafts.room import AFFORDED, count
 from tokitai_cli.spec.reader.gaps import GUESS
 
 # Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.

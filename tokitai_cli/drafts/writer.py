@@ -13,10 +13,10 @@ from tokitai_cli.cpp.indices.values import Values
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.uses import reads_back
 from tokitai_cli.drafts.accessors import blocks_of
-from tokitai_cli.drafts.launch_writer import Subject, quoted
+from tokitai_cli.drafts.extents import STRUCT_BYTES
+from tokitai_cli.drafts.launch_writer import DraftSubject, quoted
 from tokitai_cli.drafts.leaves import last_word
 from tokitai_cli.drafts.likely_values import likely
-from tokitai_cli.drafts.room import STRUCT_BYTES
 from tokitai_cli.drafts.suites import SuiteWriter
 from tokitai_cli.spec.reader.gaps import GAP, GUESS
 
@@ -33,7 +33,7 @@ _NO_SIZE = re.compile(
 class Writer(SuiteWriter):
     """Texts of one draft: spec.yaml and formula.py."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: DraftSubject) -> None:
         self.origin = subject.origin
         self.kernel, self.leaves = subject.kernel, subject.leaves
         self.instance, self.launch = subject.instance, subject.launch

@@ -12,7 +12,7 @@ from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.devices.amdgpu.isa import triton_metadata
 from tokitai_cli.drafts.compiled import CompiledWriter, Given
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.drafts.like import Model
+from tokitai_cli.drafts.like import TemplateOp
 from tokitai_cli.drafts.search import drafts_of, require_folders, write_new
 
 
@@ -50,7 +50,7 @@ def new(
         hint = f"name a source; `tokitai find {source}` lists the kernels below it"
         raise UsageError(f"{source} is a folder", hint=hint)
     require_folders(include)
-    model = Model(like) if like else None
+    model = TemplateOp(like) if like else None
     found = drafts_of(source, include, folder.resolve(), model, defines, room=False)
     if isinstance(found, Unread) and found.fault:
         raise TokitaiError(f"{found.file}: {found.reason}")

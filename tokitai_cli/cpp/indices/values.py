@@ -28,7 +28,7 @@ _INDEX = r"\[(?:[^\[\];&|=<>]|\[[^\[\]]*\])*\]"
 _ADDRESS = r"(?:\([^()]*\*\s*\)\s*)?&?\s*\(?"
 
 
-class Asked(NamedTuple):
+class ValueConstraint(NamedTuple):
     """What values of an array are to be."""
 
     #: `fixed` for `least` everywhere, `slots` for that at many places, `own` for the place of each,
@@ -51,7 +51,7 @@ class Values:
     def __init__(self, body: str, reached: str, constants: Mapping[str, str]) -> None:
         self._body, self._reached, self._constants = body, reached, constants
 
-    def asked(self, array: str, bits: int, signed: bool) -> Asked | None:
+    def asked(self, array: str, bits: int, signed: bool) -> ValueConstraint | None:
         """What whole numbers in the array have to be; None where the text asks nothing known."""
         uses = list(self._uses(self._body, array, _DEPTH))
         for rule in (_free, _awaited, _linked, _searched, _asserted):
@@ -109,18 +109,18 @@ class Values:
         return (-1 if signed else every) if _NOTHING.fullmatch(text) else None
 
 
-def _free(text: str, name: str, number: _Number) -> Asked | None:
+def _free(text: str, name: str, number: _Number) -> ValueConstraint | None:
     """Locks and slots that are taken where they hold a constant are free."""
     for call in _SWAPPED.finditer(text):
         end = closing(text, call.end() - 1)
         given = split(text[call.end() : end]) if end > 0 else []
         mine = len(given) == 3 and re.match(rf"{_ADDRESS}{name}\b", given[0])
         if mine and (value := number(given[1])) is not None:
-            return Asked("fixed", value)
+            return ValueConstraint("fixed", value)
     return None
 
 
-def _awaited(text: str, name: str, number: _Number) -> Asked | None:
+def _awaited(text: str, name: str, number: _Number) -> ValueConstraint | None:
     """Flags that loops wait for, and that the kernel sets, are set."""
     calls = rf"\w*(?:[sS]tore|Exch)\w*\s*\(\s*&?\s*{name}\b[^;]*,"
     for _, loop in _loops(text):
@@ -128,11 +128,11 @@ def _awaited(text: str, name: str, number: _Number) -> Asked | None:
             set_ = rf"(?:{name}\s*\[[^;]*\]\s*=(?!=)|{calls})\s*{re.escape(other)}\s*[;)]"
             value = number(other) if sign == "==" and re.search(set_, text) else None
             if value is not None:
-                return Asked("fixed", value)
+                return ValueConstraint("fixed", value)
     return None
 
 
-def _linked(text: str, name: str, number: _Number) -> Asked | None:
+def _linked(text: str, name: str, number: _Number) -> ValueConstraint | None:
     """Links that a loop goes along end at once: with a constant, or each at its own place."""
     for _, loop in _loops(text):
         for new, old in re.findall(rf"(\w+)\s*=\s*{name}\s*\[\s*(\w+)\s*\]", loop):
@@ -141,28 +141,28 @@ def _linked(text: str, name: str, number: _Number) -> Asked | None:
             links = _comparisons(loop, rf"\b(?:{new}|{old})\b")
             for sign, other in (*links, *_compared(loop, name, loop)):
                 if sign in {"==", "!="} and (value := number(other)) is not None:
-                    return Asked("fixed", value)
-            return Asked("own")
+                    return ValueConstraint("fixed", value)
+            return ValueConstraint("own")
     return None
 
 
-def _searched(text: str, name: str, number: _Number) -> Asked | None:
+def _searched(text: str, name: str, number: _Number) -> ValueConstraint | None:
     """What a search goes on until it finds is found soon."""
     for head, loop in _loops(text):
         for sign, other in _compared(head, name, loop):
             if sign in {"==", "!="} and (value := number(other)) is not None:
                 fixed = sign == "==" or not _moved(loop, name)
-                return Asked("fixed" if fixed else "slots", value + (sign == "=="))
+                return ValueConstraint("fixed" if fixed else "slots", value + (sign == "=="))
         if re.fullmatch(r"\s*(?:true|1)\s*|[^;]*;\s*(?:true|1)?\s*;.*", head, re.S):
             for sign, other in _compared(loop, name, loop):
                 left = rf"==\s*\(?{re.escape(other)}\)?\s*\)+\s*(?:\{{[^{{}}]*)?(?:return|break)\b"
                 value = number(other) if sign == "==" and re.search(left, loop) else None
                 if value is not None:
-                    return Asked("slots", value)
+                    return ValueConstraint("slots", value)
     return None
 
 
-def _asserted(text: str, name: str, number: _Number) -> Asked | None:
+def _asserted(text: str, name: str, number: _Number) -> ValueConstraint | None:
     """What asserts say of elements, and of variables that are read from them."""
     least: int | None = None
     most: int | None = None
@@ -171,12 +171,12 @@ def _asserted(text: str, name: str, number: _Number) -> Asked | None:
         for sign, other in _compared(told, name, text) if "||" not in told else ():
             value = number(other)
             if value is not None and sign == "==":
-                return Asked("fixed", value)
+                return ValueConstraint("fixed", value)
             if value is not None and (sign in {">", ">="} or (sign == "!=" and value == 0)):
                 least = value + (sign != ">=")
             elif value is not None and sign in {"<", "<="}:
                 most = value - (sign == "<")
-    return None if least is None and most is None else Asked("range", least, most)
+    return None if least is None and most is None else ValueConstraint("range", least, most)
 
 
 def _moved(loop: str, name: str) -> bool:

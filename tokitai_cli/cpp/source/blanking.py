@@ -164,8 +164,8 @@ def source_text(text: str, macros: Mapping[str, Macro]) -> SourceText:
         Directive(match.start(), match.end(), match["word"], match["rest"])
         for match in DIRECTIVE.finditer(plain)
     ]
-    dark = list(_dark_branches(plain, directives))
-    out = erased(plain, [*((one.begin, one.end) for one in directives), *dark])
+    inactive = list(_inactive_branches(plain, directives))
+    out = erased(plain, [*((one.begin, one.end) for one in directives), *inactive])
     marks = list(_marks(out, macros))
     spans = [(mark.begin, mark.end) for mark in marks]
     spans += [(one.start("it"), one.end("it")) for one in _ATTRIBUTE_MACRO.finditer(out)]
@@ -278,7 +278,7 @@ def _opens_body(text: str, at: int) -> bool:
     )
 
 
-def _dark_branches(text: str, directives: list[Directive]) -> Iterator[tuple[int, int]]:
+def _inactive_branches(text: str, directives: list[Directive]) -> Iterator[tuple[int, int]]:
     """Branches that the parser must not see.
 
     Those of `#if 0`, those that this tool's build leaves out, and all but the first of a group whose
@@ -291,10 +291,10 @@ def _dark_branches(text: str, directives: list[Directive]) -> Iterator[tuple[int
         elif one.word in {"elif", "else", "elifdef", "elifndef"} and stack:
             stack[-1].append(one)
         elif one.word == "endif" and stack:
-            yield from _dark_of_group(text, [*stack.pop(), one])
+            yield from _inactive_of_group(text, [*stack.pop(), one])
 
 
-def _dark_of_group(text: str, group: list[Directive]) -> Iterator[tuple[int, int]]:
+def _inactive_of_group(text: str, group: list[Directive]) -> Iterator[tuple[int, int]]:
     branches = [(a.end, b.begin) for a, b in itertools.pairwise(group)]
     first = group[0]
     never = first.word == "if" and first.rest.strip() == "0"

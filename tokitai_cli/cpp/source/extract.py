@@ -15,7 +15,7 @@ from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.blanking import Macro, SourceText, macros_of, source_text, words_in
 from tokitai_cli.cpp.source.joined import definers
 from tokitai_cli.cpp.source.pasted import pasted_words
-from tokitai_cli.cpp.source.pieces import Piece, pieces_of
+from tokitai_cli.cpp.source.pieces import Declaration, pieces_of
 from tokitai_cli.cpp.source.reachable import host_names, reached
 from tokitai_cli.cpp.source.source_files import UserFile, user_files
 from tokitai_cli.cpp.source_text import blank
@@ -52,7 +52,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ExtractedProgram(msgspec.Struct, frozen=True):
     """What a build takes of a program."""
 
     #: By names of files that lie in one folder, the source first: what is taken of each of `files`,
@@ -73,7 +73,7 @@ class Program(msgspec.Struct):
     source: Path
     files: dict[Path, UserFile]
     texts: dict[Path, SourceText]
-    pieces: dict[Path, list[Piece]]
+    pieces: dict[Path, list[Declaration]]
     macros: dict[str, Macro]
     #: Macros of the command line.
     defines: Mapping[str, str] = {}
@@ -137,7 +137,9 @@ def _read(roots: Sequence[Path], folders: Sequence[Path]) -> Program:
     return Program(roots[0], files, texts, pieces, macros, {}, tuple(roots[1:]))
 
 
-def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Piece]], set[int]]:
+def needed(
+    whole: Program, wanted: Collection[str]
+) -> tuple[list[tuple[Path, Declaration]], set[int]]:
     """All declarations with their files, and which of them the kernels that `wanted` names reach."""
     every = [(path, piece) for path, found in whole.pieces.items() for piece in found]
     pieces = [piece for _, piece in every]
@@ -151,7 +153,7 @@ def needed(whole: Program, wanted: Collection[str]) -> tuple[list[tuple[Path, Pi
     return every, reached(pieces, whole.macros, wanted, host)
 
 
-def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Taken:
+def extracted(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> ExtractedProgram:
     """Take the kernels that `wanted` names out of `source`, or all of them where it names none."""
     whole = program(source, folders)
     every, kept = needed(whole, wanted)
@@ -177,7 +179,7 @@ def take(source: Path, folders: Sequence[Path], wanted: Collection[str]) -> Take
             texts[names[path]] += "".join(_behind(whole, one, held, names) for one in whole.joined)
         if lines:
             left[path] = _joined(lines)
-    return Taken(texts, tuple(whole.files), left, list(optional), whole.beside)
+    return ExtractedProgram(texts, tuple(whole.files), left, list(optional), whole.beside)
 
 
 def _of_nvcc(whole: Program) -> str:
@@ -189,7 +191,7 @@ def _of_nvcc(whole: Program) -> str:
 
 
 def _behind(
-    whole: Program, joined: Path, held: list[tuple[Path, Piece]], names: Mapping[Path, str]
+    whole: Program, joined: Path, held: list[tuple[Path, Declaration]], names: Mapping[Path, str]
 ) -> str:
     """Lines that take in another source: what both have for themselves gets another name in it."""
     others = {name for path, piece in held if path != joined for name in piece.names}
@@ -207,7 +209,7 @@ def _behind(
 
 def _edits(
     source: SourceText,
-    pieces: list[tuple[bool, Piece]],
+    pieces: list[tuple[bool, Declaration]],
     aliases: Mapping[str, list[str]],
     recursive: set[str],
 ) -> list[tuple[int, int, str]]:
@@ -235,7 +237,7 @@ def _edits(
     return [one for one in edits if one[2] or source.plain[one[0] : one[1]].strip()]
 
 
-def _recursive(whole: Program, every: list[tuple[Path, Piece]]) -> set[str]:
+def _recursive(whole: Program, every: list[tuple[Path, Declaration]]) -> set[str]:
     """Functions that reach themselves: none of them can be inlined always, as a host takes the word."""
     called: dict[str, set[str]] = {}
     for path, piece in every:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.blanking import DEVICE_WORDS
-from tokitai_cli.cpp.source.pieces import Piece
+from tokitai_cli.cpp.source.pieces import Declaration
 from tokitai_cli.cpp.source_text import blank
 
 
 def definers(
-    pieces: Mapping[Path, list[Piece]], known: Collection[Path]
+    pieces: Mapping[Path, list[Declaration]], known: Collection[Path]
 ) -> tuple[list[Path], set[Path]]:
     """Sources beside a program's files that define what it only declares for the device.
 

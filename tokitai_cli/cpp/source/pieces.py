@@ -22,7 +22,7 @@ _DECLARED = {
 }  # fmt: skip
 
 
-class Hole(msgspec.Struct, frozen=True):
+class RemovableMember(msgspec.Struct, frozen=True):
     """A member of a class, or its body, that no kernel can call; `text` stands for it."""
 
     begin: int
@@ -35,7 +35,7 @@ class Hole(msgspec.Struct, frozen=True):
     words: set[str]
 
 
-class Piece(msgspec.Struct):
+class Declaration(msgspec.Struct):
     """One declaration. `begin` to `end` are offsets into its file."""
 
     #: Function, prototype, class, variable, type, using, space (`using namespace`), assertion,
@@ -53,7 +53,7 @@ class Piece(msgspec.Struct):
     #: Words in front of a function's body.
     head: set[str]
     #: Members of a class that only the host calls.
-    holes: list[Hole]
+    holes: list[RemovableMember]
     space: tuple[str, ...]
     node: Node
 
@@ -87,7 +87,7 @@ def parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def pieces_of(source: SourceText) -> list[Piece]:
+def pieces_of(source: SourceText) -> list[Declaration]:
     """All declarations at namespace level, in order."""
     tree = parser().parse(source.parsed.encode("ascii"))
     found = list(_Reader(source).read(tree.root_node, ()))
@@ -97,7 +97,7 @@ def pieces_of(source: SourceText) -> list[Piece]:
     return sorted(found, key=lambda piece: piece.begin)
 
 
-def syntax_of(source: SourceText, piece: Piece) -> tuple[Node, int]:
+def syntax_of(source: SourceText, piece: Declaration) -> tuple[Node, int]:
     """Syntax of a declaration, of a function that of its body, and what to add to its offsets."""
     if piece.kind != "function":
         return piece.node, 0
@@ -107,10 +107,10 @@ def syntax_of(source: SourceText, piece: Piece) -> tuple[Node, int]:
     return tree.root_node, piece.body - len(front)
 
 
-def _call(source: SourceText, begin: int, end: int, node: Node) -> Piece:
+def _call(source: SourceText, begin: int, end: int, node: Node) -> Declaration:
     words = words_in(source.plain[begin:end])
     none = frozenset[str]()
-    return Piece("call", begin, end, end, none, none, words, words, [], (), node)
+    return Declaration("call", begin, end, end, none, none, words, words, [], (), node)
 
 
 class _Reader:
@@ -119,7 +119,7 @@ class _Reader:
         self._marks = sorted(source.marks, key=lambda mark: mark.begin)
         self._done = 0  # end of the last declaration
 
-    def read(self, scope: Node, space: tuple[str, ...]) -> Iterator[Piece]:
+    def read(self, scope: Node, space: tuple[str, ...]) -> Iterator[Declaration]:
         for node in scope.named_children:
             kind = node.type
             if kind in {"comment", "string_literal", "namespace_identifier", ";"}:
@@ -129,7 +129,7 @@ class _Reader:
             else:
                 yield self._piece(node, space)
 
-    def _scope(self, node: Node, space: tuple[str, ...]) -> Iterator[Piece]:
+    def _scope(self, node: Node, space: tuple[str, ...]) -> Iterator[Declaration]:
         inner, name = node, node.child_by_field_name("name")
         body = node.child_by_field_name("body")
         if node.type == "ERROR":
@@ -147,7 +147,7 @@ class _Reader:
         yield from self.read(inner, space)
         self._done = max(self._done, node.end_byte)
 
-    def _piece(self, node: Node, space: tuple[str, ...], start: int | None = None) -> Piece:
+    def _piece(self, node: Node, space: tuple[str, ...], start: int | None = None) -> Declaration:
         begin = node.start_byte if start is None else start
         end = node.end_byte
         after = node.next_sibling
@@ -171,7 +171,7 @@ class _Reader:
             words.add("constexpr")
         holes = list(_host_members(core, self._source)) if kind == "class" else []
         names = frozenset(_names(core, kind))
-        return Piece(
+        return Declaration(
             kind, begin, end, stop, names, frozenset(words), words_in(text[begin:end]),
             words_in(text[begin:stop]), holes, space, core,
         )  # fmt: skip
@@ -260,7 +260,7 @@ def leaf(node: Node) -> Iterator[str]:
         yield from leaf(inner) if inner is not None else ()
 
 
-def _host_members(node: Node, source: SourceText) -> Iterator[Hole]:
+def _host_members(node: Node, source: SourceText) -> Iterator[RemovableMember]:
     """Members of a class that only the host can call: what may be left out of each.
 
     A constructor, destructor, operator or virtual function may only lose its body.
@@ -282,16 +282,16 @@ def _host_members(node: Node, source: SourceText) -> Iterator[Hole]:
             yield from _host_friend(member, core, source)
 
 
-def _host_friend(member: Node, core: Node, source: SourceText) -> Iterator[Hole]:
+def _host_friend(member: Node, core: Node, source: SourceText) -> Iterator[RemovableMember]:
     """A friend that is defined in the class: no kernel can call it, and its types may be the host's."""
     text = source.plain[member.start_byte : member.end_byte]
     for one in core.named_children:
         if one.type == "function_definition" and not re.search(r"\bconstexpr\b", text):
             name = next(_names(one, "function"), "friend")
-            yield Hole(member.start_byte, member.end_byte, "", name, words_in(text))
+            yield RemovableMember(member.start_byte, member.end_byte, "", name, words_in(text))
 
 
-def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[Hole]:
+def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[RemovableMember]:
     inner = core.child_by_field_name("body")
     if inner is None:
         return
@@ -302,10 +302,10 @@ def _host_member(member: Node, core: Node, source: SourceText) -> Iterator[Hole]
     special = re.search(r"\b(?:operator|virtual|override)\b", head)
     if core.child_by_field_name("type") is not None and not special:
         name = next(_names(core, "function"), "?")
-        yield Hole(member.start_byte, member.end_byte, "", name, words)
+        yield RemovableMember(member.start_byte, member.end_byte, "", name, words)
     else:
         lists = [one for one in core.children if one.type == "field_initializer_list"]
         start = lists[0].start_byte if lists else inner.start_byte
         # No kernel can call a constructor of the host, and its body may call what is not there.
         name = "" if special or re.search(r"~|\(\s*\)", head) else "constructor"
-        yield Hole(start, member.end_byte, "{}" if "~" in head else ";", name, words)
+        yield RemovableMember(start, member.end_byte, "{}" if "~" in head else ";", name, words)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from tokitai_cli.cpp.source.blanking import DEVICE_WORDS, Macro
-from tokitai_cli.cpp.source.pieces import Piece
+from tokitai_cli.cpp.source.pieces import Declaration
 
 # Of the host alone, whoever declares it.
 _HOST = re.compile(r"(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw")
 
 
-def host_names(pieces: Sequence[Piece]) -> set[str]:
+def host_names(pieces: Sequence[Declaration]) -> set[str]:
     """Names that stand for the host's alone: functions and members that no GPU can run, and its API."""
     own = [one for one in pieces if one.kind == "function"]
     host = {name for one in own if not one.device for name in one.names}
@@ -22,7 +22,10 @@ def host_names(pieces: Sequence[Piece]) -> set[str]:
 
 
 def reached(
-    pieces: Sequence[Piece], macros: Mapping[str, Macro], wanted: Collection[str], host: set[str]
+    pieces: Sequence[Declaration],
+    macros: Mapping[str, Macro],
+    wanted: Collection[str],
+    host: set[str],
 ) -> set[int]:
     """Indices of the pieces to keep: kernels, and what they reach.
 
@@ -71,7 +74,7 @@ class _Keeper:
             } - found
         return found
 
-    def keeps(self, piece: Piece) -> bool:
+    def keeps(self, piece: Declaration) -> bool:
         if piece.kind == "space":
             return True
         if piece.kind in {"using", "instantiation"} and piece.names & self._host:
@@ -86,7 +89,7 @@ class _Keeper:
                 return not own or bool(own & self._used)
         return bool(piece.names & self._used)
 
-    def _keeps_unnamed(self, piece: Piece) -> bool:
+    def _keeps_unnamed(self, piece: Declaration) -> bool:
         """A call of a macro, or what could not be read: kept where it is the device's."""
         closure = self._closure(piece.words)
         if piece.kind == "call" and not piece.words & self._macros.keys():

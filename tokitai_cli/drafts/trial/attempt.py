@@ -32,7 +32,7 @@ MOST_BYTES = 4 << 30  # of a run, the oracle's part counted
 Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
 
 
-class Ended(msgspec.Struct, frozen=True):
+class TrialResult(msgspec.Struct, frozen=True):
     """How a run of a draft ended; `why` is empty where its kernels came to their end."""
 
     why: str = ""
@@ -49,7 +49,7 @@ class Ended(msgspec.Struct, frozen=True):
 class Runner(Protocol):
     """Runs the spec of a draft once."""
 
-    def __call__(self, draft: Draft) -> Ended:
+    def __call__(self, draft: Draft) -> TrialResult:
         """How the run ended."""
 
 
@@ -60,24 +60,24 @@ def loaded_draft(draft: Draft, folder: Path) -> LoadedSpec:
     return spec.load(folder / "spec.yaml", draft.spec.encode())
 
 
-def attempt(draft: Draft, folder: Path, serve: Serve) -> Ended:
+def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
     """Run the one case of a draft, as `serve` does. folder: see `loaded_draft`."""
     try:
         (case,) = plan.plan(loaded_draft(draft, folder), plan.Selection()).cases
     except TokitaiError as error:
-        return Ended(_line(error), before=True)
+        return TrialResult(_line(error), before=True)
     needed = plan.memory_bytes(case, 1)
     if needed > MOST_BYTES or plan.oversize(case):
-        return Ended(f"its sizes need {child.size_text(needed)} of memory", large=True)
+        return TrialResult(f"its sizes need {child.size_text(needed)} of memory", large=True)
     try:
         serve(case, {name: one.array for name, one in inputs.draw(case).items()})
     except ChildCrashedError as error:
-        return Ended(_line(error), error.array, _reached(case, error))
+        return TrialResult(_line(error), error.array, _reached(case, error))
     except (ChildTimeoutError, NotRunError) as error:
-        return Ended(_line(error))
+        return TrialResult(_line(error))
     except TokitaiError as error:
-        return Ended(_line(error), before=True)
-    return Ended()
+        return TrialResult(_line(error), before=True)
+    return TrialResult()
 
 
 def _reached(case: Case, error: ChildCrashedError) -> int:
@@ -107,7 +107,7 @@ class OnCpu:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def __call__(self, draft: Draft) -> Ended:
+    def __call__(self, draft: Draft) -> TrialResult:
         """How a run of the draft ended."""
         device = self._session.device(devices.get("cpu"))
         return attempt(draft, self._folder, lambda case, arrays: _serve(device, case, arrays))

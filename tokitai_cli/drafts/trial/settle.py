@@ -12,8 +12,8 @@ import msgspec
 
 from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.drafts.seen import NOTHING, Seen
-from tokitai_cli.drafts.trial.attempt import Ended, Runner
+from tokitai_cli.drafts.feedback import NO_FEEDBACK, RunFeedback
+from tokitai_cli.drafts.trial.attempt import Runner, TrialResult
 
 _MOST_RUNS = 12
 _MARGINS = (2, 1.5, 1.2)  # times what was reached, as far as it fits: other threads reach further
@@ -27,14 +27,14 @@ class Settled(msgspec.Struct, frozen=True):
     """A draft after its runs: the first that came to its end, else as it was, and how it ended."""
 
     draft: Draft
-    ended: Ended
+    ended: TrialResult
     runs: int
 
 
-def settle(draft: Draft, run: Runner) -> Settled:
+def retry_until_it_runs(draft: Draft, run: Runner) -> Settled:
     """Run a draft; where it does not come to its end, change it and run it again, a few times."""
     first = ended = run(draft)
-    now, seen, runs, tried = draft, NOTHING, 1, {draft.spec}
+    now, seen, runs, tried = draft, NO_FEEDBACK, 1, {draft.spec}
     while ended.why and not first.before and runs < _MOST_RUNS:
         for new in _changes(seen, ended):
             other = draft.again(new)
@@ -48,7 +48,7 @@ def settle(draft: Draft, run: Runner) -> Settled:
     return Settled(draft, first, runs) if ended.why else Settled(now, ended, runs)
 
 
-def _changes(seen: Seen, ended: Ended) -> Iterator[Seen]:
+def _changes(seen: RunFeedback, ended: TrialResult) -> Iterator[RunFeedback]:
     """What may be mended next, the likeliest first."""
     change = msgspec.structs.replace
     if ended.array == DYNAMIC_SHARED:

@@ -12,7 +12,7 @@ from tokitai_cli.cpp.source.listing import FoundKernel
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import told
 from tokitai_cli.drafts.trial.attempt import OnCpu
-from tokitai_cli.drafts.trial.settle import settle
+from tokitai_cli.drafts.trial.settle import retry_until_it_runs
 from tokitai_cli.run.faults import fault_line
 
 
@@ -43,7 +43,7 @@ def settled(
                 yield draft, told(draft)
                 continue
             try:
-                found = settle(draft, run)
+                found = retry_until_it_runs(draft, run)
             except TokitaiError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, the others still run

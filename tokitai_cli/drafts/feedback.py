@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Seen(msgspec.Struct, frozen=True):
+class RunFeedback(msgspec.Struct, frozen=True):
     """What a draft is to allow for, since a kernel that ran by an earlier one asked for it."""
 
     #: That each array has to have, counted flat.
@@ -21,4 +21,4 @@ class Seen(msgspec.Struct, frozen=True):
     halvings: int = 0
 
 
-NOTHING = Seen()
+NO_FEEDBACK = RunFeedback()
