@@ -30,7 +30,7 @@ MOVE = 8
 FILLED = {"glc": 1, "offset0": 3, "offset1": 5, "opy": MOVE}
 
 
-PACKAGE = Path(__file__).resolve().parent.parent / "tokitai_cli"
+TABLE = Path(__file__).resolve().parent.parent / "tokitai_cli/devices/amdgpu/isa/opcodes.txt"
 Way = dict[str, tuple[int, str]]
 
 
@@ -294,4 +294,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    (PACKAGE / "isa/opcodes.txt").write_text(table(), encoding="utf-8")
+    TABLE.write_text(table(), encoding="utf-8")

@@ -6,7 +6,9 @@
 
 #define TOKITAI_TABLE extern "C" __device__ __attribute__((used)) const
 
-// kind: of tokitai_passed, or 4 for a struct, which `highest` has the bytes of where a pointer leads to it. parameter: its number. offset, bytes: of the word in the parameter.
+// kind: of tokitai_passed, or the number behind it for a struct, which `highest` has the bytes of where a pointer
+// leads to it. parameter: its number. offset, bytes: of the word in the parameter.
+constexpr unsigned tokitai_struct_kind = 5;
 struct tokitai_row {
   unsigned kind, parameter, offset, bytes;
   long long lowest;
@@ -30,7 +32,7 @@ constexpr tokitai_row tokitai_row_of(unsigned kind, unsigned parameter, unsigned
 template <class P, class T>
 constexpr tokitai_row tokitai_row_of_struct(unsigned parameter) {
   constexpr bool pointer = std::is_pointer_v<P>;
-  return {4, parameter, 0, pointer ? sizeof(P) : 0, 0, pointer ? sizeof(T) : 0};
+  return {tokitai_struct_kind, parameter, 0, pointer ? sizeof(P) : 0, 0, pointer ? sizeof(T) : 0};
 }
 template <class T>
 struct tokitai_held {

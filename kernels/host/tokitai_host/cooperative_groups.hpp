@@ -172,7 +172,16 @@ class grid_group {
   dim3 dim_blocks() const { return gridDim; }
   dim3 block_index() const { return blockIdx; }
   bool is_valid() const { return true; }
+#ifdef __AMDGCN__
+  template <int n = 0>
+  void sync() const {
+    static_assert(n != n,
+                  "a barrier of the grid waits for other blocks, and the gfx device runs them one after "
+                  "another: choose another device");
+  }
+#else
   void sync(TOKITAI_HERE) const { tokitai::grid_barrier(TOKITAI_SITE); }
+#endif
 };
 template <int n = 0>
 inline grid_group this_multi_grid() {

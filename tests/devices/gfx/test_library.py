@@ -214,7 +214,7 @@ def test_the_module_api_is_given_arguments_where_the_metadata_has_them(
 ) -> None:
     variables = {"TOKITAI_STAND_IN_FAIL": fault} if fault else {}
     monkeypatch.setitem(registry._DEVICES, "rocm", StandIn(variables))
-    evidence = run(write(tmp_path, shift=shift), tmp_path / "out", device="rocm")
+    evidence = run(write(tmp_path, shift=shift), tmp_path / "out", device="rocm", stand_in=True)
     (case,) = evidence.cases
     assert case.verdict is (
         Verdict.CRASHED if fault else Verdict.VERIFIED if shift == 1 else Verdict.REFUTED

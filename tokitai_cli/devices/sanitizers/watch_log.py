@@ -47,9 +47,9 @@ _EFFECTS = ("uninitialised-read", "integer-overflow", "index-out-of-bounds", "sh
 _SCHEDULED = frozenset({"deadlock", "barrier", "mask", "resident-blocks", "inactive-lane"})
 
 
-def _rank(one: FindingRecord) -> tuple[bool, int]:
+def _rank(one: FindingRecord) -> tuple[bool, bool, int]:
     place = _CAUSES.index(one.kind) if one.kind in _CAUSES else len(_CAUSES)
-    return one.kind in _EFFECTS, place
+    return one.kind == "left-out", one.kind in _EFFECTS, place  # how many more there are comes last
 
 
 _FRAMES = ("frames", "other_frames")

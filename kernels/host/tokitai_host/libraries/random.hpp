@@ -3,7 +3,9 @@
 // numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
 #pragma once
 
+#ifndef TOKITAI_DEVICE_GFX
 #include "../waiting.hpp"
+#endif
 #include "../numbers/half.hpp"
 
 namespace tokitai {
@@ -74,8 +76,10 @@ struct Xorwow {
 
  private:
   static const XorwowPowers* made_once() {
-    Unstopped now;
+#ifndef TOKITAI_DEVICE_GFX
+    Unstopped now;  // no clock stops the thread while they are made
     (void)now;
+#endif
     static const XorwowPowers* powers = new XorwowPowers;
     return powers;
   }
