@@ -19,6 +19,7 @@ from tokitai_cli.cli.app import run as command
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.devices.amdgpu import gfx_compiler
 
 KERNELS = Path(__file__).parents[2] / "kernels" / "triton" / "kernels.py"
 # What `build.py` beside them wrote.
@@ -284,6 +285,8 @@ def test_a_folder_of_tritons_cache_becomes_a_spec(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Names, dtypes, what is read and written, threads, shared memory and scratch are Triton's."""
+    if gfx_compiler.toolchain() is None:
+        pytest.skip("no compiler for AMD GPUs is installed")
     text = drafted(COMPILED / "softmax", tmp_path / "new")
     assert "next: tokitai verify" in capsys.readouterr().out
     for line in (
