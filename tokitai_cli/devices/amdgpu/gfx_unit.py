@@ -24,8 +24,8 @@ from tokitai_cli.devices.amdgpu.lacks import Lacks
 from tokitai_cli.devices.amdgpu.translate.mode import Mode
 from tokitai_cli.devices.amdgpu.translate.unit import Code, Memory, Registers, Word, unit
 
-# Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order, and of a struct: a zero is an integer, or
-# no address for a pointer.
+# Of tokitai_passed (kernels/harness/tokitai_kernel.hpp), in its order, and of a struct: a zero is an
+# integer, or no address for a pointer.
 _PASSED = ("buffer", "buffer", "scalar", "integer", "integer", "structure")
 _WRITABLE = 2
 _HINT = "docs/gfx.md lists what is executed"
