@@ -166,5 +166,6 @@ def test_an_output_with_padded_rows_verifies_as_its_formula_says(tmp_path: Path)
     told = hint.partition("rows: ")[2].replace("new", "x[:, :cols]")
     assert told == "np.concatenate([x[:, :cols], y[:, cols:]], axis=1)"
     formula.write_text("\n".join([*lines[:-2], f'    return {{"y": {told}}}', ""]), "utf-8")
-    done = tokitai("verify", tmp_path / "spec.yaml", "--suite", "quick", "--device", "cpu")
+    done = tokitai("verify", tmp_path / "spec.yaml", "--suite", "quick", "--device", "cpu",
+                   "--out", tmp_path / "out")  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

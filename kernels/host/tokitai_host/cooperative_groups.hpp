@@ -172,7 +172,7 @@ class grid_group {
   dim3 dim_blocks() const { return gridDim; }
   dim3 block_index() const { return blockIdx; }
   bool is_valid() const { return true; }
-#ifdef __AMDGCN__
+#ifdef TOKITAI_DEVICE_GFX
   template <int n = 0>
   void sync() const {
     static_assert(n != n,
