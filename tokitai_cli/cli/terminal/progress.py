@@ -56,6 +56,7 @@ class Progress:
         self._silent = quiet
         self._live: Live | None = None
         self._build_lines = 0
+        self._long_build = False
         self._many = many
         self._clock = clock
         self._line_at: float | None = None
@@ -102,6 +103,7 @@ class Progress:
             return  # the same for all cases of a device: the summary tells it once
         if isinstance(event, BuildStarted):
             self._build_lines = 0
+            self._long_build = bool(event.notice)
         text, lasting, style = _words(event)
         if self._live is None and self._is_of_many(event):
             self._few(event, Line(text, style))
@@ -120,10 +122,11 @@ class Progress:
             self._live.update(styled(Line(text, style)), refresh=True)
 
     def _is_of_many(self, event: Event) -> bool:
-        """Whether the run is one of many cases; a note is said in any run."""
+        """Whether the run is one of many cases; of a build that takes minutes all is said in any run."""
         if isinstance(event, RunPlanned):
             self._many = self._many or event.cases >= MANY_CASES
-        return self._many
+        building = isinstance(event, (BuildStarted, BuildRunning, BuildFinished))
+        return self._many and not (building and self._long_build)
 
     def _few(self, event: Event, line: Line) -> None:
         """Say a line of a run of many cases: each note once, and of all else one line in a while."""
