@@ -52,7 +52,7 @@ def test_the_first_build_and_the_second_without_a_compiler(tmp_path: Path) -> No
     assert "zig" in build["compiler"]["path"]
     assert {case["verdict"] for case in evidence["cases"]} == {"verified"}
 
-    again = tokitai(*words, env=environment)
+    again = tokitai(*words, "--profile", "normal", env=environment)
     assert again.returncode == 0, again.stderr
     assert "from the cache" in again.stderr
     # zig's headers are of a newer C library than the one it links: rsqrtf is declared there already.
