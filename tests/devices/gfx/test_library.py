@@ -239,7 +239,7 @@ def test_other_verbs_say_what_it_is(tmp_path: Path) -> None:
     ran = tokitai_here("unpack", evidence, tmp_path / "unpacked")
     assert "scale.bin (sha256 " in ran.stdout + ran.stderr
     assert "is not in the evidence" in ran.stdout + ran.stderr
-    ran = tokitai_here("reproduce", evidence, path)
+    ran = tokitai_here("reproduce", evidence, path, "--out", tmp_path / "again")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 of 1 case came out the same" in ran.stdout + ran.stderr
 
