@@ -41,6 +41,7 @@ SHAPELESS = sorted(
 NEEDED: dict[str, dict[str, Any]] = {
     **{name: {"below": 7} for name in KINDS if name.startswith("index")},
     "offsets": {"end": 0},
+    "segments": {"below": 7},
     "placed": {"at": [0, "rows - 1"]},
     "mix": {"parts": [{"draw": "normal", "share": 3}, {"draw": "limits", "share": 1}]},
 }

@@ -98,7 +98,7 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     """
     name = case.variant.oracle
     wanted = request_of(request(case), str(file))
-    asked = FormulaCall(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = FormulaCall(function(name, file), dict(case.sizes), dict(arrays), scalars(case))
     return expect_by(case, asked, wanted)
 
 
@@ -268,7 +268,7 @@ def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:
     """What the built-in formula `name` gives in float32, rounded to each output's dtype."""
-    asked = FormulaCall(function(name, file), dict(case.shape), dict(arrays), scalars(case))
+    asked = FormulaCall(function(name, file), dict(case.sizes), dict(arrays), scalars(case))
     values = in_single(asked.call)
     return {
         plan.name: Replay(round_to(values[plan.name].astype(np.float64), plan.dtype))

@@ -12,6 +12,7 @@ from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.expressions import evaluate
 from tokitai_cli.core.model.buffers import drawn_buffers
 from tokitai_cli.core.model.case import Case, Role
+from tokitai_cli.core.model.sizes import params_behind
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -40,6 +41,7 @@ def request(case: Case) -> dict[str, Any]:
         "turn": case.seed,
         "trees": list(claim["outputs"]) if isinstance(claim, dict) else [],
         "shapes": shapes(case),
+        "tied": list(_tied(case)),
     }
 
 
@@ -48,8 +50,8 @@ def reduction(case: Case) -> Any:
     claim = case.variant.reduction
     if isinstance(claim, str):
         return claim
-    trees = {name: int(evaluate(text, case.shape)) for name, text in claim.outputs.items()}
-    tree = int(evaluate(claim.tree, case.shape))
+    trees = {name: int(evaluate(text, case.sizes)) for name, text in claim.outputs.items()}
+    tree = int(evaluate(claim.tree, case.sizes))
     return {"tree": tree, "outputs": trees, "welford": claim.welford}
 
 
@@ -60,6 +62,12 @@ def scalars(case: Case) -> dict[str, Any]:
         number = np.frombuffer(one.bits, dtype=numpy_dtype(one.dtype))[0]
         values[one.name] = float(number) if one.dtype in FORMATS else number.item()
     return values
+
+
+def _tied(case: Case) -> tuple[str, ...]:
+    """Sizes, and params that others follow from: with fewer rows of one they would disagree."""
+    sizes = case.loaded.spec.sizes
+    return (*sizes, *params_behind(sizes, sizes))
 
 
 def shapes(case: Case) -> dict[str, list[str]]:

@@ -55,7 +55,7 @@ def require(case: Case, name: str, key: str, file: Path, function: Callable[...,
     plans = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL)
     arrays = {plan.name: np.zeros(plan.shape, numpy_dtype(plan.dtype)) for plan in plans}
     wanted = request_of(request(case), str(file))
-    asked = FormulaCall(function, dict(case.shape), dict(arrays), scalars(case))
+    asked = FormulaCall(function, dict(case.sizes), dict(arrays), scalars(case))
     with placed(case, name, key):
         formula = recorded(asked, wanted)
         found = evaluated(asked, wanted)
@@ -72,7 +72,7 @@ def _small(case: Case) -> Case | None:
     if sum(plan.elements for plan in case.buffers) <= _TRIED:
         return case
     texts = {text for shape in shapes(case).values() for text in shape}
-    if not texts <= case.shape.keys():
+    if not texts <= case.shape.keys():  # a derived size may have no value at small params
         return None
     sizes = sorted(set(case.shape.values()))
     shape = {name: min(value, 3 + sizes.index(value)) for name, value in case.shape.items()}

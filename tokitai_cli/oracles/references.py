@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from tokitai_cli.core.errors import Location, SpecError, near
 from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.core.model.draws import functions_of
@@ -39,9 +41,16 @@ def expect(
     Raises OracleError where a user's oracle fails, SpecError where oracle and spec do not fit,
     NotRunError where the profile has no meaning at this shape.
     """
+    arrays = _as_set(case, arrays)
     if is_user(case.variant.oracle):
         return user_oracle.expect(case, arrays, timeout, log)
     return builtin.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
+
+
+def _as_set(case: Case, arrays: Arrays) -> Arrays:
+    """The arrays with zeros for those that need not be set: what is right hangs on none of them."""
+    unset = [plan.name for plan in case.buffers if plan.unset]
+    return {**arrays, **{name: np.zeros_like(arrays[name]) for name in unset}}
 
 
 def replay(
@@ -55,7 +64,7 @@ def replay(
     `seed` (the case's own by default) chooses the rows where only a sample is replayed. A formula in
     `expectations` brings its own.
     """
-    variant = case.variant
+    variant, arrays = case.variant, _as_set(case, arrays)
     if variant.replay:
         _file(case, variant.replay, "replay")
     if variant.replay in REPLAYS:

@@ -18,7 +18,7 @@ _PARTS = 10**6
 
 def of_settings(loaded: LoadedSpec) -> Iterator[Advice]:
     """Advice for each scalar of floats that is one number, the same in all variants or not."""
-    spec, taken = loaded.spec, set(loaded.spec.params)
+    spec, taken = loaded.spec, set(loaded.spec.names)
     found: dict[tuple[str, float], list[str]] = {}
     for name, variant in spec.variants.items():
         for key, scalar in variant.scalars.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -12,6 +12,8 @@ from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.expressions import holds, names_in
 from tokitai_cli.core.model.case import LoadedSpec, Shape
+from tokitai_cli.core.model.sizes import params_behind, sizes_at
+from tokitai_cli.core.model.spec import Spec
 from tokitai_cli.spec import plan
 
 SUITE = "quick"
@@ -28,6 +30,7 @@ class Goal(msgspec.Struct, frozen=True):
 
     names: tuple[str, ...]
     comparison: str
+    spec: Spec
     #: Of a variant without such a shape.
     said: str
     #: Of a shape that is one.
@@ -35,7 +38,7 @@ class Goal(msgspec.Struct, frozen=True):
 
     def met(self, shape: Shape) -> bool:
         """Whether the shape is such a one."""
-        return holds(self.comparison, shape)
+        return holds(self.comparison, sizes_at(self.spec, shape))
 
 
 def suite_of(loaded: LoadedSpec) -> str:
@@ -88,37 +91,39 @@ def _goals(loaded: LoadedSpec, name: str, seen: list[Shape]) -> Iterator[Goal]:
     roles = (variant.inputs, variant.outputs, variant.inout, variant.workspaces)
     extents = (extent for role in roles for one in role.values() for extent in one.shape)
     sizes = {word for extent in extents for word in names_in(str(extent))}
+    sizes, words = ({*params_behind(spec.sizes, names)} for names in (sizes, words))
     used = [one for one in spec.params if one in words]
     for a, b in itertools.combinations([one for one in used if one in sizes], 2):
         said = f"{a} and {b} are equal in every shape: one in the other's place does not show"
-        yield Goal((a, b), f"{a} != {b}", said, f"{a} and {b} differ")
+        yield Goal((a, b), f"{a} != {b}", spec, said, f"{a} and {b} differ")
     for a in used:
         values = {shape[a] for shape in seen}
         if len(values) == 1 and spec.params[a].min != spec.params[a].max:
             (value,) = values
-            yield Goal((a,), f"{a} != {value}", f"{a} is {value} in every shape", f"another {a}")
+            said = f"{a} is {value} in every shape"
+            yield Goal((a,), f"{a} != {value}", spec, said, f"another {a}")
     for extent in dict.fromkeys(str(one) for launch in variant.launches for one in launch.grid):
-        yield from _of_grid(extent, spec.params)
+        yield from _of_grid(extent, spec)
 
 
-def _of_grid(extent: str, params: Collection[str]) -> Iterator[Goal]:
+def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:
     """Blocks, and tails of them, of one extent of a grid."""
-    names = tuple(one for one in names_in(extent) if one in params)
-    if not names or len(names) < len(set(names_in(extent))):
+    names = params_behind(spec.sizes, names_in(extent))
+    if not names or not spec.params.keys() >= {*names}:
         return  # a constant, or of a loop's step
     said = f"the grid's {extent} is 1 in every shape: no second block runs"
-    yield Goal(names, f"{extent} > 1", said, "more than one block")
+    yield Goal(names, f"{extent} > 1", spec, said, "more than one block")
     written_out = _WRITTEN_OUT.findall(extent)
     same = [
         (size, part) for size, n, less, part in written_out if int(n) - bool(less) + 1 == int(part)
     ]
     for size, part in [*_CEILING.findall(extent), *same]:
-        if inner := tuple(one for one in names_in(size) if one in params):
+        if inner := params_behind(spec.sizes, names_in(size)):
             said = (
                 f"{part} divides {size} in every shape of several blocks: no guard of a tail runs"
             )
             tail = f"({size}) % ({part}) != 0 and ({size}) > ({part})"
-            yield Goal(inner, tail, said, f"a tail of {size}")
+            yield Goal(inner, tail, spec, said, f"a tail of {size}")
 
 
 def _search(loaded: LoadedSpec, variant: str, goal: Goal, seen: list[Shape]) -> Shape | None:

@@ -35,6 +35,9 @@ def show_spec(loaded: LoadedSpec) -> None:
         headings = ("parameter", "default", "min", "max", "multiple of")
         columns = [Column(word) for word in headings] + [Column("", wide=True)]
         blocks += [Line(""), Table(columns, rows)]
+    if spec.sizes:
+        rows = [[name, str(text)] for name, text in spec.sizes.items()]
+        blocks += [Line(""), Table([Column("size"), Column("is", wide=True)], rows)]
     for name, variant in spec.variants.items():
         blocks += [Line(""), *_variant(name, variant)]
     rows = [[name, profile.help] for name, profile in spec.profiles.items()]
@@ -98,6 +101,7 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         "oracle": variant.oracle,
         "replay": variant.replay,
         "requires": "; ".join(variant.requires),
+        "unset": "; ".join(f"{key} where {text}" for key, text in variant.unset.items()),
         "include": " ".join(variant.include),
         "flags": " ".join(variant.flags),
         "defines": " ".join(f"{key}={value}" for key, value in variant.defines.items()),

@@ -79,9 +79,12 @@ def evaluate_exactly(text: str | float, names: Mapping[str, int]) -> float | Fra
     return found
 
 
-def holds(text: str, names: Mapping[str, int]) -> bool:
-    """Whether a comparison holds with `names` filled in; raises SpecError as `evaluate` does."""
-    node = parse(text)
+def holds(text: str, names: Mapping[str, int | Fraction], *, real: bool = False) -> bool:
+    """Whether a comparison, of real numbers or integers, holds with `names` filled in.
+
+    Raises SpecError as `evaluate` does.
+    """
+    node = parse(text, real=real)
     if not node.truth:
         raise SpecError(
             f"`{text}` is a number where a comparison belongs",
@@ -124,7 +127,7 @@ def _bounded(value: Any, text: str) -> Any:
     return value
 
 
-def _number(node: Node, names: Mapping[str, int], text: str) -> Any:
+def _number(node: Node, names: Mapping[str, Any], text: str) -> Any:
     """An int; in real expressions also a Fraction."""
     if node.kind == "decimal":
         return _bounded(_fraction(node.value), text)
@@ -173,7 +176,7 @@ def _of_whole(word: str, values: list[int], node: Node, text: str) -> int:
     return (values[0] - 1).bit_length()
 
 
-def _truth(node: Node, names: Mapping[str, int], text: str) -> bool:
+def _truth(node: Node, names: Mapping[str, Any], text: str) -> bool:
     if node.kind == "or":
         return any(_truth(part, names, text) for part in node.value)
     if node.kind == "and":

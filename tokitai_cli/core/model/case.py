@@ -13,6 +13,7 @@ import msgspec
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.guesses import Guess
+from tokitai_cli.core.model.sizes import sizes_at
 from tokitai_cli.core.model.spec import WARP_SIZE, Spec, Variant
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class BufferPlan(msgspec.Struct, frozen=True):
     #: The variable of the source that the kernels know it by, of an output or in-out that is no
     #: argument.
     symbol: str = ""
+    #: Whether nothing need be in it beforehand, at the case's shape and scalars.
+    unset: bool = False
 
     @property
     def elements(self) -> int:
@@ -157,9 +160,14 @@ class Case(msgspec.Struct, frozen=True):
     warp_size: int = WARP_SIZES[0]
 
     @property
+    def sizes(self) -> Shape:
+        """Params and derived sizes, by name."""
+        return sizes_at(self.loaded.spec, self.shape)
+
+    @property
     def names(self) -> Shape:
         """What expressions of launches and macros may refer to, with its values."""
-        return {**self.shape, WARP_SIZE: self.warp_size}
+        return {**self.sizes, WARP_SIZE: self.warp_size}
 
     @property
     def variant(self) -> Variant:

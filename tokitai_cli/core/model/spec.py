@@ -243,7 +243,11 @@ class FormulaOracle(Strict, frozen=True, kw_only=True):
 
 
 class Variant(Strict, frozen=True, kw_only=True):
-    """One kernel or sequence of kernels with its contract."""
+    """One kernel or sequence of kernels with its contract.
+
+    unset: inputs and in-outs that need not hold anything where a comparison holds, of params, sizes
+    and scalars: kernels get NaN there, and the oracle zeros.
+    """
 
     source: str
     launches: Annotated[list[Launch], Meta(min_length=1)]
@@ -271,6 +275,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     flush_to_zero: bool = False
     properties: list[Property] = []
     profiles: list[str] = []
+    unset: dict[Identifier, str] = {}
     non_claims: list[str] = []
     work: Work = Work()
 
@@ -332,7 +337,10 @@ class EquivalentChange(Strict, frozen=True, kw_only=True):
 
 
 class Spec(Strict, frozen=True, kw_only=True):
-    """A whole spec file."""
+    """A whole spec file.
+
+    sizes: integers that follow from params, and from sizes above them, by a name of their own.
+    """
 
     schema: Literal["tokitai/spec/v1"]
     op: Name
@@ -341,7 +349,13 @@ class Spec(Strict, frozen=True, kw_only=True):
     variants: Annotated[dict[Name, Variant], Meta(min_length=1)]
     profiles: Annotated[dict[Name, Profile], Meta(min_length=1)]
     summary: str = ""
+    sizes: dict[Identifier, Expression] = {}
     suites: dict[Name, list[SuiteShape]] = {}
     known_bugs: list[KnownBug] = []
     equivalent_changes: list[EquivalentChange] = []
     non_claims: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that expressions of sizes may have: params and what is derived from them."""
+        return (*self.params, *self.sizes)

@@ -125,7 +125,7 @@ def _asked(case: Case, arrays: Arrays, further: Further) -> dict[str, Any]:
         formula["kept"] = further.kept
         formula["precision"]["forms"] = list(further.forms)
     return {
-        "params": dict(case.shape),
+        "params": dict(case.sizes),
         "scalars": scalars(case),
         "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),

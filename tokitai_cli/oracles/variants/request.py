@@ -36,6 +36,8 @@ class Request(msgspec.Struct, frozen=True):
     trees: list[str] = []
     #: Of inputs and outputs, as the spec writes them.
     shapes: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    #: Params and sizes of which no single one may change.
+    tied: list[str] = []
     #: Whether the outputs that a kernel stored stand for the arrays that the formula returns under
     #: their names, wherever it goes on from these.
     kept: bool = False

@@ -22,6 +22,8 @@ def param_of(asked: FormulaCall, wanted: Request) -> str:
     """
     fronts = {tuple(wanted.shapes.get(name, ()))[:1] for name in wanted.outputs}
     front = fronts.pop() if len(fronts) == 1 else ()
+    if front and front[0] in wanted.tied:
+        return ""
     read = {text for name in asked.inputs for text in wanted.shapes.get(name, ())}
     return front[0] if front and front[0] in asked.params and front[0] in read else ""
 

@@ -67,7 +67,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
     def setting(self, name: str) -> float:
         """Return the draw's setting `name` at the case's shape, by default its kind's."""
         try:
-            value = evaluate_real(setting(self.draw, name), self.case.shape)
+            value = evaluate_real(setting(self.draw, name), self.case.sizes)
         except SpecError as error:
             raise self.refuse(f"{name}: {error.message}", error.hint) from None
         if name == "scale" and value <= 0:
@@ -77,13 +77,13 @@ class ArrayRequest(msgspec.Struct, frozen=True):
     def exact(self, name: str) -> float | Fraction:
         """Return a setting that an expression gives exactly, as 64-bit integers ask for it."""
         try:
-            return evaluate_exactly(setting(self.draw, name), self.case.shape)
+            return evaluate_exactly(setting(self.draw, name), self.case.sizes)
         except SpecError as error:
             raise self.refuse(f"{name}: {error.message}", error.hint) from None
 
     def whole(self, name: str) -> int:
         """Return a setting that is an expression of integers, at the case's shape."""
-        return int(evaluate(getattr(self.draw, name), self.case.shape))
+        return int(evaluate(getattr(self.draw, name), self.case.sizes))
 
     def source(self, purpose: str = "") -> np.random.Philox:
         """Bits of this array's own, another stream for every purpose."""

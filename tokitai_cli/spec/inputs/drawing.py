@@ -19,7 +19,7 @@ from tokitai_cli.spec.inputs.draw_request import ArrayRequest, requests
 from tokitai_cli.spec.inputs.floats import FLOAT_KINDS
 from tokitai_cli.spec.inputs.integers import draw_indices, integer_fill
 from tokitai_cli.spec.inputs.patterns import draw_pattern
-from tokitai_cli.spec.inputs.row_draws import draw_derived, places_of
+from tokitai_cli.spec.inputs.row_draws import ROW_ORDERS, draw_derived, places_of
 from tokitai_cli.spec.inputs.transforms import uniform
 from tokitai_cli.spec.inputs.user_draws import draw_by_function
 
@@ -64,6 +64,7 @@ def draw(
             else:
                 made = draw_by_function(request, arrays, timeout, log)
             drawn[request.plan.name] = _finished(*made)
+    drawn |= {one.plan.name: _finished(*_not_set(one)) for one in wanted if one.plan.unset}
     return {request.plan.name: drawn[request.plan.name] for request in wanted}
 
 
@@ -105,6 +106,15 @@ def _draw_mix(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     return array.reshape(request.plan.shape), f"mix({', '.join(words)})"
 
 
+def _not_set(request: ArrayRequest) -> tuple[NDArray[Any], str]:
+    """What no kernel may make anything of: NaN, of integers the largest."""
+    dtype, shape = numpy_dtype(request.plan.dtype), request.plan.shape
+    if request.is_float:
+        return round_to(np.full(shape, np.nan), request.plan.dtype), "not set (NaN)"
+    largest = True if dtype == np.bool_ else np.iinfo(dtype).max
+    return np.full(shape, largest, dtype), f"not set ({largest})"
+
+
 def _finished(array: NDArray[Any], words: str) -> Drawn:
     array.setflags(write=False)
     return Drawn(array, array_sha256(array), words)
@@ -144,6 +154,7 @@ def _draw_integers(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         part[...] = fill(source.random_raw(part.size))
-    if request.draw.kind == "sorted":
-        array.sort(axis=-1)
+    if request.draw.kind in ROW_ORDERS and array.size:
+        ROW_ORDERS[request.draw.kind](request, array)
+        words = f"{request.draw.kind} {words}"
     return array, words

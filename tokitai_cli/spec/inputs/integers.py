@@ -51,7 +51,7 @@ def _magnitudes(raw: Raw) -> NDArray[Any]:
 def _range(request: ArrayRequest, limits: np.iinfo[Any]) -> tuple[Fill, str]:
     low = 0.0 if limits.min == 0 else -float(_RANGE)
     high = min(low + 2.0 * _RANGE, float(limits.max))
-    if request.draw.kind in {"uniform", "sorted"}:
+    if request.draw.kind in {"uniform", "sorted", "falling"}:
         low = low if request.draw.lo is None else request.setting("lo")
         high = high if request.draw.hi is None else request.setting("hi")
     lo, hi = int(_whole(request, low, limits)), int(_whole(request, high, limits))
@@ -83,7 +83,7 @@ def draw_indices(request: ArrayRequest) -> tuple[NDArray[Any], str]:
         raise request.refuse(f"{kind} draws integers, {request.plan.name} is {request.plan.dtype}")
     if request.draw.below is None:
         raise request.refuse(f"{kind} needs the number of rows", "add below: EXPRESSION")
-    count = int(evaluate(request.draw.below, request.case.shape))
+    count = int(evaluate(request.draw.below, request.case.sizes))
     limits = np.iinfo(numpy_dtype(request.plan.dtype))
     if count < 1:
         raise request.not_applicable(f"{kind} has no row to name: below is {count}")

@@ -85,6 +85,18 @@ def _offsets(request: ArrayRequest) -> tuple[Values, str]:
     return np.sort(values, axis=1), f"(end={end})"
 
 
+def _segments(request: ArrayRequest) -> tuple[Values, str]:
+    """The segment that each element is of, in rising order; about a quarter are empty."""
+    count = request.whole("below")
+    if count < 1:
+        raise request.not_applicable(f"there are {count} segments")
+    raw = request.source("kept").random_raw(count)
+    kept = np.flatnonzero((raw & np.uint64(3)) != 0)
+    kept = kept if kept.size else np.arange(1)
+    values = kept[below(request.source().random_raw(request.plan.elements), kept.size)]
+    return np.sort(values.reshape(_rows(request)), axis=1), f"(below={count})"
+
+
 def _whole(request: ArrayRequest) -> int:
     value = request.setting("value")
     if value != int(value):
@@ -97,5 +109,6 @@ PATTERNS: dict[str, Callable[[ArrayRequest], tuple[Values, str]]] = {
     "permutation": _permutation,
     "one-hot": _one_hot,
     "limits": _limits,
+    "segments": _segments,
     "offsets": _offsets,
 }

@@ -57,7 +57,48 @@ def finish_placed(request: ArrayRequest, array: NDArray[Any]) -> None:
 def finish_sorted(request: ArrayRequest, array: NDArray[Any]) -> None:
     """Let each row rise."""
     rows = _as_rows(array)
-    rows[...] = round_to(np.sort(rows.astype(np.float64), axis=1), request.plan.dtype)
+    if request.is_float:
+        rows[...] = round_to(np.sort(rows.astype(np.float64), axis=1), request.plan.dtype)
+    else:
+        rows.sort(axis=1)
+
+
+def finish_falling(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Let each row fall."""
+    finish_sorted(request, array)
+    rows = _as_rows(array)
+    rows[...] = rows[:, ::-1].copy()
+
+
+def finish_ties(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Let each element be one of the first `value` of its row."""
+    rows = _as_rows(array)
+    count = request.setting("value")
+    if count < 1 or count != int(count):
+        raise request.refuse(f"{count:g} different values", "give a whole number, 1 or more")
+    raw = request.source("ties").random_raw(rows.size)
+    chosen = below(raw, min(int(count), rows.shape[1])).reshape(rows.shape)
+    rows[...] = np.take_along_axis(rows, chosen, axis=1)
+
+
+def finish_sorted_ties(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Let each row have equal values, and rise."""
+    finish_ties(request, array)
+    finish_sorted(request, array)
+
+
+def finish_zero_rows(request: ArrayRequest, array: NDArray[Any]) -> None:
+    """Fill every other row with zeros, the first one included."""
+    _as_rows(array)[::2] = 0
+
+
+ROW_ORDERS: Mapping[str, Finish] = {
+    "sorted": finish_sorted,
+    "falling": finish_falling,
+    "ties": finish_ties,
+    "sorted-ties": finish_sorted_ties,
+    "zero-rows": finish_zero_rows,
+}
 
 
 def _put_large(request: ArrayRequest, rows: NDArray[Any]) -> None:
@@ -71,7 +112,7 @@ def places_of(request: ArrayRequest) -> list[int]:
     last = request.plan.shape[-1] - 1 if request.plan.shape else 0
     if request.draw.at is None:
         return [last, 0]
-    shape = request.case.shape
+    shape = request.case.sizes
     return [min(max(int(evaluate(text, shape)), 0), max(last, 0)) for text in request.draw.at]
 
 

@@ -40,7 +40,7 @@ def draw_by_function(
     name, plan, case = request.draw.kind, request.plan, request.case
     key = request.source().random_raw(_KEY_BITS // 64)
     more = {
-        "params": dict(case.shape),
+        "params": dict(case.sizes),
         "shape": plan.shape,
         "dtype": plan.dtype,
         "key": int(key[0]) << 64 | int(key[1]),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import TypeVar
 
 import msgspec
@@ -25,6 +28,7 @@ from tokitai_cli.core.model.case import (
 )
 from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.harness import STRUCT_BYTES
+from tokitai_cli.core.model.sizes import sizes_at
 from tokitai_cli.core.model.spec import WARP_SIZE, Buffer, Expression, Launch, ScalarArg, Variant
 from tokitai_cli.spec.plan.scalar_bytes import pack
 
@@ -57,9 +61,14 @@ class Filler(msgspec.Struct, frozen=True):
     warp_size: int = WARP_SIZES[0]
 
     @property
+    def sizes(self) -> Shape:
+        """Params and derived sizes, by name."""
+        return sizes_at(self.loaded.spec, self.shape)
+
+    @property
     def names(self) -> Shape:
         """What expressions may refer to, with its values."""
-        return {**self.shape, WARP_SIZE: self.warp_size, **self.steps}
+        return {**self.sizes, WARP_SIZE: self.warp_size, **self.steps}
 
     @property
     def variant(self) -> Variant:
@@ -81,7 +90,16 @@ class Filler(msgspec.Struct, frozen=True):
                 constant = self.constant(buffer)
                 dtype, extents, symbol = buffer.dtype, tuple(shape), buffer.symbol
                 init = buffer.init
-                plan = BufferPlan(name, role, dtype, extents, init, constant, symbol=symbol)
+                plan = BufferPlan(
+                    name,
+                    role,
+                    dtype,
+                    extents,
+                    init,
+                    constant,
+                    symbol=symbol,
+                    unset=self.unset(name),
+                )
                 plans.append(plan)
         structs = (
             BufferPlan(name, Role.STRUCT, "uint8", (STRUCT_BYTES,))
@@ -104,9 +122,29 @@ class Filler(msgspec.Struct, frozen=True):
     def constant(self, buffer: Buffer) -> float | None:
         """Value that the buffer is declared to hold throughout at this shape, or None."""
         said = buffer.constant
-        if said is None or (said.when and not expressions.holds(said.when, self.shape)):
+        if said is None or (said.when and not expressions.holds(said.when, self.sizes)):
             return None
         return float(said.value) if isinstance(said.value, bool) else said.value
+
+    def unset(self, name: str) -> bool:
+        """Whether the buffer need not hold anything at this shape and these scalars."""
+        text = self.variant.unset.get(name)
+        if text is None:
+            return False
+        holds = functools.partial(expressions.holds, text, real=True)
+        return self.located(f"unset.{name}", lambda: holds({**self.names, **self.values()}))
+
+    def values(self) -> dict[str, int | Fraction]:
+        """Values of the scalars that are finite and that no step of a loop changes, exactly."""
+        found: dict[str, int | Fraction] = {}
+        for one in self.scalars():
+            value = self.variant.scalars[one.name].value
+            number = (
+                expressions.evaluate_exactly(value, self.names) if isinstance(value, str) else value
+            )
+            if math.isfinite(number):
+                found[one.name] = Fraction(number)
+        return found
 
     def launches(self, *, may_be_empty: bool) -> tuple[LaunchPlan, ...]:
         """Fill the launches, in order. With `may_be_empty`, those with an empty grid are left out."""

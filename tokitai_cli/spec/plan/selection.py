@@ -12,6 +12,7 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import Location, SpecError, UsageError, near
 from tokitai_cli.core.model.case import Case, LoadedSpec, Shape
 from tokitai_cli.core.model.evidence import LeftOutRecord
+from tokitai_cli.core.model.sizes import params_behind, sizes_at
 from tokitai_cli.core.model.spec import Param, Spec
 from tokitai_cli.spec.plan.cases import Filler, shown_shape
 
@@ -216,7 +217,7 @@ class _Planner:
                 return f"{key} % {param.multiple_of} == 0"
         for index, requirement in enumerate(self.spec.variants[name].requires):
             try:
-                if not expressions.holds(requirement, point.shape):
+                if not expressions.holds(requirement, sizes_at(self.spec, point.shape)):
                     return requirement
             except SpecError as error:
                 key = f"variants.{name}.requires[{index}]"
@@ -227,7 +228,7 @@ class _Planner:
 
     def refuse(self, name: str, point: _Point, requirement: str) -> None:
         """Raise UsageError, unless only params that were not given are to blame."""
-        names = expressions.names_in(requirement)
+        names = params_behind(self.spec.sizes, expressions.names_in(requirement))
         given = [key for key in names if key in self.selection.shapes]
         if not given and name not in self.selection.variants:
             return
@@ -294,9 +295,9 @@ def _takes(spec: Spec, variant: str, shape: Shape, name: str) -> bool:
     requires = spec.variants[variant].requires
     try:
         return shape[name] % spec.params[name].multiple_of == 0 and all(
-            expressions.holds(text, shape)
+            expressions.holds(text, sizes_at(spec, shape))
             for text in requires
-            if name in expressions.names_in(text)
+            if name in params_behind(spec.sizes, expressions.names_in(text))
         )
     except SpecError:
         return False

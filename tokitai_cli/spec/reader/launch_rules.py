@@ -36,7 +36,7 @@ def check_launches(document: Document, path: KeyPath, spec: Spec, variant: Varia
     for name, scalar in variant.scalars.items():
         if isinstance(scalar.value, str) and scalar.dtype != "bool":
             check = check_real if "float" in scalar.dtype else check_expression
-            names = {*spec.params, WARP_SIZE, *_steps(variant, name)}
+            names = {*spec.names, WARP_SIZE, *_steps(variant, name)}
             check(document, (*path, "scalars", name, "value"), scalar.value, names)
     _check_all_passed(document, path, variant)
 
@@ -70,7 +70,7 @@ def _check_lists(document: Document, path: KeyPath, variant: Variant) -> None:
 def _check_struct(
     document: Document, path: KeyPath, spec: Spec, variant: Variant, name: str
 ) -> None:
-    names = {*spec.params, WARP_SIZE, *_steps(variant, name)}
+    names = {*spec.names, WARP_SIZE, *_steps(variant, name)}
     for at, value in leaves_of(variant.structs[name]):
         here = (*path, *keys_of(at))
         if value in variant.structs:
@@ -101,7 +101,7 @@ def _check_launch(
             "one of several by its types: scale(float*, int)"
         )
         raise document.fault((*path, "kernel"), f"{launch.kernel!r} names no kernel", hint)
-    names = {*spec.params, WARP_SIZE}
+    names = {*spec.names, WARP_SIZE}
     for number, loop in enumerate(launch.loops):
         at = (*path, "loop", number) if isinstance(launch.loop, list) else (*path, "loop")
         taken = {*names, *buffers_of(variant), *variant.scalars, *variant.structs, *variant.lists}

@@ -8,10 +8,11 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.options import RESERVED_NAMES
-from tokitai_cli.core.model.spec import Param, Spec, SuiteShape, Variant
+from tokitai_cli.core.model.sizes import sizes_at
+from tokitai_cli.core.model.spec import WARP_SIZE, Param, Spec, SuiteShape, Variant
 from tokitai_cli.spec.reader.document import Document, KeyPath
 from tokitai_cli.spec.reader.draw_rules import check_draw
-from tokitai_cli.spec.reader.symbols import check_all_known, check_known
+from tokitai_cli.spec.reader.symbols import check_all_known, check_expression, check_known
 from tokitai_cli.spec.reader.variant_rules import check_variant
 
 # Options that an op's parameters stand beside, and words that options are likely to use one day.
@@ -28,6 +29,7 @@ def check(document: Document, spec: Spec) -> None:
         raise document.fault(("op",), "a line break in the name", "remove it")
     for name, param in spec.params.items():
         _check_param(document, name, param)
+    _check_sizes(document, spec)
     _check_profiles(document, spec)
     for variant_name, variant in spec.variants.items():
         check_variant(document, ("variants", variant_name), spec, variant)
@@ -46,9 +48,7 @@ def _check_param(document: Document, name: str, param: Param) -> None:
     if name.lower() in RESERVED:
         hint = f"choose another name, such as {name[0]} or {name}_count"
         raise document.fault(path, f"`{name}` is an option of the tool", hint, at_key=True)
-    if name in expressions.FUNCTIONS or name in expressions.KEYWORDS:
-        hint = f"choose another name, such as {name}_value"
-        raise document.fault(path, f"`{name}` is a word of expressions", hint, at_key=True)
+    _check_word(document, path, name)
     for key in ("default", "min", "max", "multiple_of"):
         value = getattr(param, key)
         if value is not None and abs(value) > expressions.MAX_VALUE:
@@ -60,6 +60,25 @@ def _check_param(document: Document, name: str, param: Param) -> None:
     fault = param_fault(name, param, param.default)
     if fault:
         raise document.fault((*path, "default"), fault)
+
+
+def _check_word(document: Document, path: KeyPath, name: str) -> None:
+    if name in (*expressions.FUNCTIONS, *expressions.KEYWORDS, WARP_SIZE):
+        hint = f"choose another name, such as {name}_value"
+        raise document.fault(path, f"`{name}` is a word of expressions", hint, at_key=True)
+
+
+def _check_sizes(document: Document, spec: Spec) -> None:
+    """Raise SpecError for a size that is named as something else, or follows from none above it."""
+    known = list(spec.params)
+    for name, text in spec.sizes.items():
+        path: KeyPath = ("sizes", name)
+        _check_word(document, path, name)
+        if name in spec.params:
+            message = f"`{name}` is already the name of a param"
+            raise document.fault(path, message, "rename one", at_key=True)
+        check_expression(document, path, text, known)
+        known.append(name)
 
 
 def param_fault(name: str, param: Param, value: int) -> str:
@@ -81,11 +100,11 @@ def _check_profiles(document: Document, spec: Spec) -> None:
     for name, profile in spec.profiles.items():
         path: KeyPath = ("profiles", name)
         if profile.draw is not None:
-            check_draw(document, (*path, "draw"), profile.draw, spec.params)
+            check_draw(document, (*path, "draw"), profile.draw, spec.names)
         for buffer, draw in profile.inputs.items():
             here = (*path, "inputs", buffer)
             check_known(document, here, buffer, inputs, "input")
-            check_draw(document, here, draw, spec.params)
+            check_draw(document, here, draw, spec.names)
 
 
 def _check_suite_shape(document: Document, path: KeyPath, spec: Spec, shape: SuiteShape) -> None:
@@ -100,16 +119,16 @@ def _check_suite_shape(document: Document, path: KeyPath, spec: Spec, shape: Sui
             raise document.fault((*path, "shape", name), fault, hint)
     values = {name: param.default for name, param in spec.params.items()} | shape.shape
     names = shape.variants or list(spec.variants)
-    faults = [_requirement_fault(spec.variants[name], values) for name in names]
+    faults = [_requirement_fault(spec, spec.variants[name], values) for name in names]
     if all(faults):
         message = f"no variant takes this shape: {names[0]} requires {faults[0]}"
         raise document.fault((*path, "shape"), message, "change the shape, or name other variants")
 
 
-def _requirement_fault(variant: Variant, values: Mapping[str, int]) -> str:
+def _requirement_fault(spec: Spec, variant: Variant, values: Mapping[str, int]) -> str:
     for requirement in variant.requires:
         try:
-            if not expressions.holds(requirement, values):
+            if not expressions.holds(requirement, sizes_at(spec, values)):
                 return requirement
         except SpecError as error:
             return f"{requirement}: {error.message}"

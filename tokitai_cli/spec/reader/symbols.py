@@ -35,31 +35,35 @@ def check_expression(
 def check_real(document: Document, path: KeyPath, text: str, names: Collection[str]) -> None:
     """Raise SpecError where `text` is no real expression over `names`."""
     try:
-        known = expressions.names_in(text, real=True)
         if expressions.is_comparison(text, real=True):
             raise SpecError(f"`{text}` is a comparison where a number belongs")
     except SpecError as error:
         raise document.fault(path, error.message, error.hint) from None
-    for name in known:
-        if name not in names:
-            raise document.fault(path, f"unknown name `{name}` in `{text}`", near(name, names))
+    _check_names(document, path, text, names, real=True)
 
 
-def check_comparison(document: Document, path: KeyPath, text: str, names: Collection[str]) -> None:
+def check_comparison(
+    document: Document, path: KeyPath, text: str, names: Collection[str], *, real: bool = False
+) -> None:
     """Raise SpecError where `text` is no comparison over `names`."""
     try:
-        if not expressions.is_comparison(text):
+        if not expressions.is_comparison(text, real=real):
             hint = f"compare it, such as {text} == 0"
             raise SpecError(f"`{text}` is no comparison", hint=hint)
     except SpecError as error:
         raise document.fault(path, error.message, error.hint) from None
-    _check_names(document, path, text, names)
+    _check_names(document, path, text, names, real=real)
 
 
 def _check_names(
-    document: Document, path: KeyPath, text: str | int, names: Collection[str]
+    document: Document,
+    path: KeyPath,
+    text: str | int,
+    names: Collection[str],
+    *,
+    real: bool = False,
 ) -> None:
-    for name in expressions.names_in(text):
+    for name in expressions.names_in(text, real=real):
         if name not in names:
             raise document.fault(path, f"unknown name `{name}` in `{text}`", near(name, names))
 

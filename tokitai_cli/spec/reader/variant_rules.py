@@ -40,7 +40,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     for name, scalar in variant.scalars.items():
         _check_scalar(document, (*path, "scalars", name), scalar)
     for index, requirement in enumerate(variant.requires):
-        check_comparison(document, (*path, "requires", index), requirement, spec.params)
+        check_comparison(document, (*path, "requires", index), requirement, spec.names)
     for name, count in (("bytes", variant.work.bytes), ("flops", variant.work.flops)):
         check_expression(document, (*path, "work", name), count, spec.params)
     _check_build(document, path, spec, variant)
@@ -49,14 +49,15 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
         check_function(document, (*path, "replay"), variant.replay)
     if not isinstance(variant.reduction, str):
         tree = (*path, "reduction", "tree")
-        check_expression(document, tree, variant.reduction.tree, spec.params)
+        check_expression(document, tree, variant.reduction.tree, spec.names)
         for name, steps in variant.reduction.outputs.items():
             here = (*path, "reduction", "outputs", name)
             check_known(document, here, name, _outputs(variant), "output")
-            check_expression(document, here, steps, spec.params)
+            check_expression(document, here, steps, spec.names)
     check_launches(document, path, spec, variant)
     check_all_known(document, (*path, "profiles"), variant.profiles, spec.profiles, "profile")
     _check_drawn(document, path, spec, variant)
+    _check_unset(document, path, spec, variant)
     for index, check in enumerate(variant.checks):
         _check_check(document, (*path, "checks", index), spec, variant, check)
     _check_all_judged(document, path, spec, variant)
@@ -92,7 +93,7 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
 
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
-    seen = dict.fromkeys(spec.params, "a param")
+    seen = dict.fromkeys(spec.params, "a param") | dict.fromkeys(spec.sizes, "a size")
     for role in (*ROLES, "scalars", "structs", "lists"):
         for name in getattr(variant, role):
             if name in seen:
@@ -114,7 +115,7 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
         message = f"{len(buffer.shape)} dimensions, an array has 1 to {MAX_DIMENSIONS}"
         raise document.fault((*path, "shape"), message, "write [1] for a single number")
     for index, extent in enumerate(buffer.shape):
-        check_expression(document, (*path, "shape", index), extent, spec.params)
+        check_expression(document, (*path, "shape", index), extent, spec.names)
     drawn = role in ("inputs", "inout", "symbols")
     if document.given((*path, "draw")) and not drawn:
         message = "only inputs, inout and symbols have `draw`"
@@ -132,7 +133,7 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
     if buffer.constant is not None:
         _check_constant(document, (*path, "constant"), spec, role, buffer)
     if buffer.draw is not None:
-        check_draw(document, (*path, "draw"), buffer.draw, spec.params)
+        check_draw(document, (*path, "draw"), buffer.draw, spec.names)
 
 
 def _check_constant(
@@ -147,7 +148,7 @@ def _check_constant(
     if not math.isfinite(value):
         raise document.fault((*path, "value"), f"{value} is no constant", "write a finite number")
     if buffer.constant.when:
-        check_comparison(document, (*path, "when"), buffer.constant.when, spec.params)
+        check_comparison(document, (*path, "when"), buffer.constant.when, spec.names)
 
 
 def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -> None:
@@ -201,7 +202,7 @@ def _check_build(document: Document, path: KeyPath, spec: Spec, variant: Variant
         if not re.fullmatch(flags.MACRO, name):
             message = f"`{name}` cannot be a define"
             raise document.fault(here, message, flags.MACRO_RULE, at_key=True)
-        check_expression(document, here, value, {*spec.params, WARP_SIZE})
+        check_expression(document, here, value, {*spec.names, WARP_SIZE})
     for index, entry in enumerate(variant.include):
         if Path(entry).is_absolute() or flags.fault(f"-I{entry}")[0]:
             hint = (
@@ -233,6 +234,15 @@ def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant
                     hint = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
                     raise document.fault((*path, role, name), message, hint, at_key=True)
                 check_dtype(document, ("profiles", profile), draw, buffer.dtype)
+
+
+def _check_unset(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    for name, text in variant.unset.items():
+        here = (*path, "unset", name)
+        known = {**variant.inputs, **variant.inout}
+        check_known(document, here, name, known, "input or in-out")
+        names = [*spec.names, *variant.scalars]
+        check_comparison(document, here, text, names, real=True)
 
 
 def _outputs(variant: Variant) -> Mapping[str, Buffer]:
