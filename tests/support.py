@@ -30,6 +30,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.evidence import groups, mark_vacuous
 from tokitai_cli.judge import Judgement, judge
+from tokitai_cli.oracles.output_parts import ArrayParts
 
 PROFILES = {
     "normal": Profile(draw="normal"),
@@ -44,6 +45,13 @@ PROFILES = {
 def slow(*values: Any) -> Any:
     """A row of a table that `make test-all` alone tries; others of its kind say the same."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def errors_of(parts: ArrayParts) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Errors of values below and above the reference, which there are."""
+    errors = parts.errors()
+    assert errors is not None
+    return errors
 
 
 def make_spec(

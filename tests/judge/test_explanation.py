@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.oracles.formula.test_oracle import spec_in
-from tests.support import exact_expectation, judge_array, make_case, make_result
+from tests.support import errors_of, exact_expectation, judge_array, make_case, make_result
 from tokitai_cli.core.model.case import Further
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge import judge
@@ -22,7 +22,6 @@ from tokitai_cli.oracles.builtin import again, with_refined
 from tokitai_cli.oracles.formula import Precision
 from tokitai_cli.oracles.formula.forms import FORMS
 from tokitai_cli.oracles.user.answer_parts import expectation
-from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.run.specs import load as load_op
@@ -52,7 +51,7 @@ def judged(
     case = make_case(outputs=shapes)
     parts = answer(asked, wanted)
     plans = {plan.name: plan for plan in case.buffers}
-    found = {name: expectation(plans[name], dict(flat(name, parts[name]))) for name in got}
+    found = {name: expectation(plans[name], parts[name]) for name in got}
     ask = asks or functools.partial(again, asked, wanted, None)
     return judge(case, with_refined(case, found, ask), {}, make_result(got))
 
@@ -138,8 +137,7 @@ def test_a_form_only_ever_widens(form: str) -> None:
     for forms in ((), (form,)):
         precision = Precision(forms=forms)
         parts = answer(asked, Request({"y": "float32"}, precision=precision, file=__file__))["y"]
-        error = parts.get("error")
-        sides.append([parts.get(side, error) for side in ("error_below", "error_above")])
+        sides.append(errors_of(parts))
     for own, wider in zip(*sides, strict=True):
         assert (wider >= own).all()
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from tests.oracles.formula.test_oracle import SUMS, spec_in
 from tests.runs import run
-from tests.support import exact_expectation, judge_array, make_case, rounded, settled
+from tests.support import errors_of, exact_expectation, judge_array, make_case, rounded, settled
 from tokitai_cli.adequacy import advice
 from tokitai_cli.core.model.case import Case, Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence.not_covered import not_covered
 from tokitai_cli.oracles.formula import Precision
+from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.spec import load
@@ -99,7 +100,7 @@ def normalised(params: Any, inputs: Any, scalars: Any) -> Any:
     return {"y": x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5)}
 
 
-def parts_of(x: NDArray[Any]) -> dict[str, Any]:
+def parts_of(x: NDArray[Any]) -> ArrayParts:
     asked = FormulaCall(normalised, {}, {"x": x}, {})
     wanted = Request({"y": "float32"}, precision=Precision(), file=__file__)
     return answer(asked, wanted)["y"]
@@ -107,21 +108,23 @@ def parts_of(x: NDArray[Any]) -> dict[str, Any]:
 
 def test_what_an_overflow_on_the_way_leaves_is_no_bound() -> None:
     x = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
-    assert "unbounded" not in parts_of(x)
+    assert parts_of(x).unbounded is None
     x[2:] *= np.float32(1e25)
-    unbounded = parts_of(x)["unbounded"]
+    unbounded = parts_of(x).unbounded
+    assert unbounded is not None
     assert unbounded[2:].all()
     assert not unbounded[:2].any()
 
 
 def judged(x: NDArray[Any], got: NDArray[Any]) -> tuple[Case, Any]:
     parts = parts_of(x)
+    below, above = errors_of(parts)
     want = Expectation(
-        parts["reference"],
-        np.maximum(parts["error_below"], parts["error_above"]),
-        error_below=parts["error_below"],
-        error_above=parts["error_above"],
-        unbounded=parts.get("unbounded"),
+        parts.reference,
+        np.maximum(below, above),
+        error_below=below,
+        error_above=above,
+        unbounded=parts.unbounded,
     )
     case = make_case(shape=x.shape, dtype="float32")
     return case, judge_array(case, want, got)

@@ -170,6 +170,10 @@ def unknown_part(params, inputs, scalars):
     return {"y": {"reference": np.zeros(params["n"]), "tolerance": 1.0}}
 
 
+def part_of_formulas(params, inputs, scalars):
+    return {"y": {"reference": np.zeros(params["n"]), "changes": np.zeros(params["n"])}}
+
+
 def negative_error(params, inputs, scalars):
     return {"y": {"reference": np.zeros(params["n"]), "error": np.full(params["n"], -1.0)}}
 

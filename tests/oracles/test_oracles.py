@@ -468,6 +468,7 @@ def test_user_oracle_of_integers() -> None:
         ("wrong_name", "returned z, which is no output"),
         ("no_reference", "returned no reference for y"),
         ("unknown_part", "returned 'tolerance' of y; known: reference, error"),
+        ("part_of_formulas", "returned 'changes' of y; known: reference, error"),
         ("negative_error", "error of y has negative values or NaN"),
         ("nan_error", "error of y has negative values or NaN"),
         ("narrow_error", "error of y is float32, not float64"),

@@ -27,7 +27,7 @@ from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import number, plural
 from tokitai_cli.core.numerics import array_sha256
-from tokitai_cli.run.saved_arrays import CHAINED, EXPECTED, REPLAY, REPLAYED_ROWS
+from tokitai_cli.run.saved_arrays import CHAINED, REPLAY, REPLAYED_ROWS, saved_expectation
 from tokitai_cli.spec import plan
 
 _MOST_FILLS = 1000
@@ -200,26 +200,16 @@ def _expected(
     expectations, replays = {}, {}
     for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT):
         name = buffer.name
-        said: dict[str, Any] = {
-            field: arrays[f"{word}_{name}"]
-            for word, field in EXPECTED.items()
-            if f"{word}_{name}" in arrays
-        }
-        for field, array in said.items():
-            shape = array.shape[1:] if field == "allowed" else array.shape
-            if shape != buffer.shape:
-                raise ValueError(f"{field} of {name} has the shape {list(shape)}")
-        if (ratio := arrays.get(f"ratio_{name}")) is not None:  # as older evidence has it
-            said["error_probable"] = float(ratio) * said["error"]
+        expectation = saved_expectation(buffer, arrays)
         chained = [
             arrays[key]
             for key in (f"{CHAINED}_{name}_{at}" for at in range(len(got.outputs)))
             if key in arrays
         ]
-        if len(chained) == len(got.outputs):
-            said["refine"] = functools.partial(_chained, got, chained)
-        if "reference" in said:
-            expectations[name] = Expectation(**said)
+        if expectation is not None:
+            whole = len(chained) == len(got.outputs)
+            refine = functools.partial(_chained, got, chained) if whole else None
+            expectations[name] = msgspec.structs.replace(expectation, refine=refine)
         if (replay := arrays.get(f"{REPLAY}_{name}")) is not None:
             replays[name] = Replay(replay, arrays.get(f"{REPLAYED_ROWS}_{name}"))
     return expectations, replays

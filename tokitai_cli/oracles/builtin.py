@@ -37,8 +37,8 @@ from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
 from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
 from tokitai_cli.oracles.formula.precision import accumulator
+from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
-from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request, request_of
@@ -113,11 +113,8 @@ def expect_by(case: Case, asked: FormulaCall, wanted: Request) -> dict[str, Expe
         formula = recorded(asked, wanted)
         _require_bound(plans, wanted, formula)
         found = answer(asked, wanted, formula)
-        require_outputs(
-            plans, case, name, {key: parts["reference"] for key, parts in found.items()}
-        )
-    parts = {plan.name: dict(flat(plan.name, found[plan.name])) for plan in plans}
-    given = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
+        require_outputs(plans, case, name, {key: parts.reference for key, parts in found.items()})
+    given = {plan.name: expectation(plan, found[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
     given = with_refined(case, given, functools.partial(again, asked, wanted, formula))
@@ -172,7 +169,7 @@ def _require_bound(plans: Iterable[BufferPlan], wanted: Request, formula: Record
 
 def again(
     asked: FormulaCall, wanted: Request, formula: Recorded | None, further: Further
-) -> Mapping[str, Any]:
+) -> dict[str, ArrayParts]:
     """Parts of the answer under what is asked further."""
     precision = msgspec.structs.replace(
         wanted.precision, outputs=dict(further.outputs), forms=further.forms
@@ -184,7 +181,7 @@ def again(
 def with_refined(
     case: Case,
     given: Mapping[str, Expectation],
-    ask: Callable[[Further], Mapping[str, Mapping[str, Any]]],
+    ask: Callable[[Further], Mapping[str, ArrayParts]],
 ) -> dict[str, Expectation]:
     """Add what asks the formula once more, and the errors that stored outputs leave, for checks of them.
 
@@ -203,19 +200,18 @@ def with_refined(
 
 
 def _sides_of(
-    name: str, ask: Callable[[Further], Mapping[str, Mapping[str, Any]]], further: Further
+    name: str, ask: Callable[[Further], Mapping[str, ArrayParts]], further: Further
 ) -> tuple[NDArray[np.float64], ...] | None:
     """Reference and errors below and above it under what is asked further; None where there are none."""
-    parts = ask(further).get(name, {})
-    error = parts.get("error")
-    below, above = parts.get("error_below", error), parts.get("error_above", error)
-    return None if below is None or above is None else (parts["reference"], below, above)
+    parts = ask(further).get(name)
+    errors = parts and parts.errors()
+    return (parts.reference, *errors) if parts and errors else None
 
 
 def _refined(
     name: str,
     error: NDArray[np.float64],
-    ask: Callable[[Further], Mapping[str, Mapping[str, Any]]],
+    ask: Callable[[Further], Mapping[str, ArrayParts]],
     seen: list[tuple[list[bytes], NDArray[np.float64]]],
     outputs: Arrays,
 ) -> NDArray[np.float64]:
@@ -223,9 +219,9 @@ def _refined(
     others = {key: array for key, array in outputs.items() if key != name}
     bits = [array.tobytes() for array in others.values()]
     if not seen or seen[0][0] != bits:
-        parts = ask(Further(outputs=others))[name]
-        sides = [parts[key] for key in ("error", "error_below", "error_above") if key in parts]
-        seen[:] = [(bits, np.fmin(functools.reduce(np.maximum, sides), error))]
+        errors = ask(Further(outputs=others))[name].errors()
+        assert errors is not None
+        seen[:] = [(bits, np.fmin(np.maximum(*errors), error))]
     return seen[0][1]
 
 

@@ -18,7 +18,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def request(case: Case) -> dict[str, Any]:
-    """What is asked of the case's formula, as plain JSON (see `formula.oracle.Wanted`)."""
+    """What is asked of the case's formula, as plain JSON (see `variants.request.Request`)."""
     oracle = case.variant.by_formula
     assert oracle is not None
     claim = reduction(case)

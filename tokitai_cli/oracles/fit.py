@@ -59,7 +59,7 @@ def require(case: Case, name: str, key: str, file: Path, function: Callable[...,
     with placed(case, name, key):
         formula = recorded(asked, wanted)
         found = evaluated(asked, wanted)
-        values = {key: parts["reference"] for key, parts in found.items()}
+        values = {key: parts.reference for key, parts in found.items()}
         require_outputs(case.buffers_of(Role.OUTPUT, Role.INOUT), case, name, values)
     for plan in case.buffers_of(Role.OUTPUT, Role.INOUT):
         if plan.dtype in FORMATS and plan.name not in formula.behind:

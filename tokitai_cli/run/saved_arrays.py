@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import Case, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, RunResult
 from tokitai_cli.core.model.evidence import ArrayRecord
 from tokitai_cli.core.numerics import array_sha256
 from tokitai_cli.run import child
@@ -18,7 +19,7 @@ from tokitai_cli.run.device_session import DeviceSession
 from tokitai_cli.run.prepare import Prepared
 
 # What an oracle says of an output, by the word in front of the output's name: what judges it again.
-EXPECTED = {
+_FIELDS = {
     "want": "reference",
     "error": "error",
     "probable": "error_probable",
@@ -50,8 +51,8 @@ def save_arrays(
     place.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, NDArray[Any]] = {f"in_{n}": array for n, array in ready.arrays.items()}
     for name, one in ready.expectations.items():
-        said = {word: getattr(one, field) for word, field in EXPECTED.items()}
-        arrays |= {f"{word}_{name}": array for word, array in said.items() if array is not None}
+        parts = {f"{word}_{name}": getattr(one, field) for word, field in _FIELDS.items()}
+        arrays |= {key: array for key, array in parts.items() if array is not None}
     for name, replay in ready.replays.items():
         arrays[f"{REPLAY}_{name}"] = replay.values
         if replay.rows is not None:
@@ -75,6 +76,31 @@ def save_arrays(
         place,
     )
     return saved, debug
+
+
+def saved_expectation(output: BufferPlan, arrays: Mapping[str, NDArray[Any]]) -> Expectation | None:
+    """What an oracle said of an output, out of saved arrays by name; None where it is not there.
+
+    Raises ValueError where a part of it has another shape than the output.
+    """
+    name = output.name
+    if f"want_{name}" not in arrays:
+        return None
+    parts: dict[str, Any] = {
+        field: arrays[f"{word}_{name}"]
+        for word, field in _FIELDS.items()
+        if f"{word}_{name}" in arrays
+    }
+    for field, array in parts.items():
+        shape = array.shape[1:] if field == "allowed" else array.shape
+        if shape != output.shape:
+            raise ValueError(f"{field} of {name} has the shape {list(shape)}")
+    expectation = Expectation(**parts)
+    ratio = arrays.get(f"ratio_{name}")  # as older evidence has it
+    if ratio is None or expectation.error is None:
+        return expectation
+    probable = float(ratio) * expectation.error
+    return msgspec.structs.replace(expectation, error_probable=probable)
 
 
 def _save(path: Path, array: NDArray[Any], base: Path) -> ArrayRecord:

@@ -16,7 +16,6 @@ from tokitai_cli.judge.judgement import Judgement
 from tokitai_cli.oracles.builtin import again, with_refined
 from tokitai_cli.oracles.formula import Precision
 from tokitai_cli.oracles.user.answer_parts import expectation
-from tokitai_cli.oracles.user.oracle_call import flat
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 
@@ -39,9 +38,9 @@ def judged(forms: Forms, seed: int, dtype: str) -> Any:
     asked = FormulaCall(formula, {}, {"x": x, "w": w}, {})
     wanted = Request({"y": dtype}, precision=Precision(), file=__file__)
     parts = answer(asked, wanted)["y"]
-    shape = parts["reference"].shape
+    shape = parts.reference.shape
     case = make_case(shape=shape, dtype=dtype)
-    answered = {"y": expectation(case.buffers[1], dict(flat("y", parts)))}
+    answered = {"y": expectation(case.buffers[1], parts)}
     (want,) = with_refined(case, answered, functools.partial(again, asked, wanted, None)).values()
 
     def of(kernel: Function) -> Judgement:

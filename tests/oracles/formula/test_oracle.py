@@ -13,12 +13,14 @@ import yaml
 
 from tests.runs import run
 from tests.spec_example import write_example
+from tests.support import errors_of
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.spec import PrecisionName
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.oracles.formula import NoRuleError, Precision, loosen, rsqrt, stored
 from tokitai_cli.oracles.formula.precision import ULPS
+from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.run import specs
@@ -67,14 +69,14 @@ def sums(params, inputs, scalars):
 """
 
 
-def answered(formula: Any, outputs: dict[str, str], **wanted: Any) -> dict[str, dict[str, Any]]:
+def answered(formula: Any, outputs: dict[str, str], **wanted: Any) -> dict[str, ArrayParts]:
     asked = FormulaCall(formula, {"n": 33}, {"x": X}, {"eps": 0.1})
     settings: dict[str, Any] = {"precision": Precision(), "file": __file__} | wanted
     return answer(asked, Request(outputs, **settings))
 
 
-def above(parts: dict[str, Any]) -> Any:
-    return parts.get("error_above", parts.get("error"))
+def above(parts: ArrayParts) -> Any:
+    return errors_of(parts)[1]
 
 
 def spec_in(folder: Path, checks: str) -> Path:
@@ -164,10 +166,10 @@ def test_integer_outputs_have_the_values_that_rounding_leaves_open() -> None:
 
     got = answered(quantised, {"q": "int8", "best": "int32"})
     want = np.rint(X / (np.abs(X).max(axis=-1, keepdims=True) / np.float64(127)))
-    assert np.array_equal(got["q"]["reference"], want)
+    assert np.array_equal(got["q"].reference, want)
     # The largest element is 127 times its own scale, or a little less.
-    assert set(np.unique(got["q"]["allowed"] - want)) <= {-1.0, 0.0, 1.0}
-    assert "allowed" not in got["best"]
+    assert set(np.unique(got["q"].allowed - want)) <= {-1.0, 0.0, 1.0}
+    assert got["best"].allowed is None
 
 
 def test_a_tree_gives_a_smaller_error_than_any_order() -> None:
@@ -180,7 +182,8 @@ def test_a_tree_gives_a_smaller_error_than_any_order() -> None:
     assert np.max(above(tree)) < np.max(above(anyhow)) / 4
     with pytest.raises(NoRuleError, match="no tree adds 200 terms with 7 additions"):
         answered(sums, {"y": "float32"}, rounds={"y": 7})
-    assert np.max(probable["error_probable"]) > 0
+    assert probable.error_probable is not None
+    assert np.max(probable.error_probable) > 0
 
 
 def test_a_bool_that_rounding_may_turn_is_right_either_way(tmp_path: Path) -> None:
@@ -211,8 +214,9 @@ def sums(params, inputs, scalars):
     x[:, 1] = [-1, -1 + 2.0**-24, 1, -2]
     asked = FormulaCall(lambda p, i, s: {"y": (i["x"] * 0.1).sum(axis=-1) > 0.0}, {}, {"x": x}, {})
     told = answer(asked, Request({"y": "bool"}, Precision(), __file__))["y"]
-    assert told["allowed"].dtype == bool
-    assert (told["allowed"] != told["reference"]).any(axis=0).tolist() == [True, True, False, False]
+    assert told.allowed is not None
+    assert told.allowed.dtype == bool
+    assert (told.allowed != told.reference).any(axis=0).tolist() == [True, True, False, False]
     cases = run(path, tmp_path, shapes={"rows": 40}).cases
     assert {case.variant: str(case.verdict) for case in cases} == {
         "right": "verified",
@@ -242,8 +246,10 @@ def test_what_the_author_allows_is_no_way_around_the_changes(dtype: str) -> None
 
     loose = answered(shares, {"y": dtype}, replay=True)["y"]
     strict = answered(plain, {"y": dtype}, replay=True)["y"]
-    assert len(loose["changes"]) == len(strict["changes"]) > 5
-    assert np.allclose(loose["replay"], strict["replay"])
+    assert len(loose.changes) == len(strict.changes) > 5
+    assert loose.replay is not None
+    assert strict.replay is not None
+    assert np.allclose(loose.replay, strict.replay)
     assert np.mean(above(loose)) > np.mean(above(strict))
 
 
@@ -251,7 +257,7 @@ def test_a_reciprocal_root_is_changed_as_any_operation_is() -> None:
     def normed(params: Any, inputs: Any, scalars: Any) -> Any:
         return {"y": rsqrt((inputs["x"] * inputs["x"]).sum(axis=-1))}
 
-    changed = answered(normed, {"y": "float32"})["y"]["changes"]
+    changed = answered(normed, {"y": "float32"})["y"].changes
     assert any("sqrt" in words for words in changed)
     assert any("divide" in words for words in changed)
 
@@ -262,8 +268,8 @@ def test_a_double_output_is_known_beyond_float64() -> None:
 
     got = answered(thirds, {"y": "float64"})["y"]
     wide = X.astype(np.float64)
-    assert np.array_equal(got["reference"], wide / 3.0)
-    assert np.any(got["low"] != 0)
+    assert np.array_equal(got.reference, wide / 3.0)
+    assert np.any(got.low != 0)
 
 
 def test_a_nan_that_a_formula_writes_out_is_due() -> None:
@@ -274,8 +280,8 @@ def test_a_nan_that_a_formula_writes_out_is_due() -> None:
 
     wanted = Request(outputs={"y": "float32"}, precision=Precision(), file=__file__)
     found = answer(FormulaCall(cut, {}, {"x": x}, {}), wanted)["y"]
-    assert np.array_equal(found["reference"], [1.0, np.nan, 2.0], equal_nan=True)
-    assert "may_be_nan" not in found
+    assert np.array_equal(found.reference, [1.0, np.nan, 2.0], equal_nan=True)
+    assert found.may_be_nan is None
 
 
 def test_a_branch_on_values_is_refused() -> None:

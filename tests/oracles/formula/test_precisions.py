@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 from tests.oracles.formula.test_oracle import answered
+from tests.support import errors_of
 from tokitai_cli.oracles.formula import NoRuleError, allowing, bounds, known_input, loosen, stored
 from tokitai_cli.oracles.formula.precision import Precision, U
 
@@ -76,15 +77,14 @@ def rms(params: Any, inputs: Any, scalars: Any) -> Any:
 
 def test_squares_in_float64_do_not_overflow() -> None:
     parts = answered(rms, {"y": "float32"})["y"]
-    assert "unbounded" not in parts
+    assert parts.unbounded is None
     x = np.random.default_rng(0).standard_normal((64, 200)).astype(np.float32) * np.float32(1e25)
     wide = x.astype(np.float64)
     scale = (1 / np.sqrt((wide * wide).mean(axis=-1, keepdims=True) + 1e-5)).astype(np.float32)
-    off = (x * scale).astype(np.float64) - parts["reference"]
-    above = parts.get("error_above", parts.get("error"))
-    below = parts.get("error_below", parts.get("error"))
+    off = (x * scale).astype(np.float64) - parts.reference
+    below, above = errors_of(parts)
     assert ((off <= above) & (-off <= below)).all()
-    assert (np.abs(parts["reference"]) > np.maximum(above, below)).all()
+    assert (np.abs(parts.reference) > np.maximum(above, below)).all()
 
 
 def test_what_comes_of_float64_is_float64_until_it_is_rounded() -> None:
@@ -107,8 +107,8 @@ def test_an_output_of_float64_work_is_rounded_once() -> None:
         return {"y": stored(inputs["x"], "float64") * 0.1 + 1}
 
     parts = answered(formula, {"y": "float32"})["y"]
-    error: Any = parts.get("error_below", parts.get("error"))
-    assert (error <= 2 * U * np.abs(parts["reference"])).all()
+    error, _ = errors_of(parts)
+    assert (error <= 2 * U * np.abs(parts.reference)).all()
     assert (error > 0).any()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.formula.test_oracle import answered
+from tests.support import errors_of
 from tokitai_cli.oracles.formula import Precision, allowing, bounds, erf, known_input, track
 from tokitai_cli.oracles.formula.bounds import bracketed
 from tokitai_cli.oracles.formula.known import NoRuleError
@@ -17,7 +18,6 @@ from tokitai_cli.oracles.formula.precision import STEP, TOP, U
 from tokitai_cli.oracles.formula.unary import exp as exp_rule
 from tokitai_cli.oracles.formula.unary import tanh as tanh_rule
 
-SIDES = ("error_below", "error_above")
 X = np.random.default_rng(3).standard_normal(4000).astype(np.float32)
 
 
@@ -118,11 +118,9 @@ def test_a_narrow_output_gets_no_ulp_beside_its_own_rounding() -> None:
 
     for dtype, most in (("float16", 1.01), ("bfloat16", 1.01), ("float32", 2.01)):
         parts = answered(scaled, {"y": dtype})["y"]
-        below, above = (parts.get(side, parts.get("error")) for side in SIDES)
-        assert below is not None
-        assert above is not None
-        assert (np.maximum(below, above) <= 2 * most * U * np.abs(parts["reference"])).all()
-        assert (np.minimum(below, above) <= 1.01 * 2 * U * np.abs(parts["reference"])).all()
+        below, above = errors_of(parts)
+        assert (np.maximum(below, above) <= 2 * most * U * np.abs(parts.reference)).all()
+        assert (np.minimum(below, above) <= 1.01 * 2 * U * np.abs(parts.reference)).all()
 
 
 # --- means by updates

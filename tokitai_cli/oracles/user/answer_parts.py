@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.model.case import BufferPlan, Expectation
 from tokitai_cli.core.numerics import round_to, spacing
-from tokitai_cli.oracles.user.oracle_call import CHANGE, WRONG
-
-Arrays = dict[str, NDArray[Any]]
+from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts, Part
 
 
 class AnswerError(Exception):
@@ -25,19 +23,23 @@ class AnswerError(Exception):
         self.hint = hint
 
 
-def loaded(plan: BufferPlan, files: Mapping[str, str], folder: Path) -> Arrays:
+def loaded(plan: BufferPlan, files: OutputParts[str], folder: Path) -> ArrayParts:
     """The parts of the answer for one output out of its .npy files. Raises AnswerError."""
-    return {part: _load(plan, part, folder / file) for part, file in files.items()}
+    return files.map(lambda part, file: _load(plan, part, folder / file))
 
 
-def expectation(plan: BufferPlan, given: Mapping[str, NDArray[Any]]) -> Expectation:
-    """The answer for one output, by part. Raises AnswerError."""
-    parts = {part: _fitting(plan, part, array) for part, array in given.items()}
-    reference = _reference(plan, parts["reference"])
-    for part, check in _CHECKS.items():
-        if part in parts:
-            parts[part] = check(plan, part, parts[part], reference)
-    error, below, above = (parts.get(part) for part in ("error", "error_below", "error_above"))
+def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
+    """The answer for one output. Raises AnswerError."""
+    parts = given.map(lambda part, array: _fitting(plan, part, array))
+    reference = parts.reference
+    parts = parts.map(
+        lambda part, array: (
+            _CHECKS[part.field](plan, part.field, array, reference)
+            if part.field in _CHECKS
+            else array
+        )
+    )
+    error, below, above = parts.error, parts.error_below, parts.error_above
     if (below is None) is not (above is None):
         raise AnswerError(
             f"{plan.name} has one of error_below and error_above",
@@ -47,31 +49,22 @@ def expectation(plan: BufferPlan, given: Mapping[str, NDArray[Any]]) -> Expectat
         if error is not None:
             raise AnswerError(f"{plan.name} has error beside error_below", "give one or the other")
         error = np.maximum(below, above)
-    wrong = {
-        part.removeprefix(WRONG): lambda array=array: array
-        for part, array in parts.items()
-        if part.startswith(WRONG)
-    }
     return Expectation(
         reference=reference,
         error=error,
         error_below=below,
         error_above=above,
-        may_be_unwritten=parts.get("may_be_unwritten"),
-        may_be_nan=parts.get("may_be_nan"),
-        unbounded=parts.get("unbounded"),
-        allowed=parts.get("allowed"),
-        low=parts.get("low"),
+        may_be_unwritten=parts.may_be_unwritten,
+        may_be_nan=parts.may_be_nan,
+        unbounded=parts.unbounded,
+        allowed=parts.allowed,
+        low=parts.low,
         terms=None,
-        dropped=wrong,
-        error_probable=parts.get("error_probable"),
-        changes={
-            part.removeprefix(CHANGE): array
-            for part, array in parts.items()
-            if part.startswith(CHANGE)
-        },
-        rows=parts.get("rows"),
-        replay=_replay(plan, parts.get("replay")),
+        dropped={name: lambda array=array: array for name, array in parts.wrong.items()},
+        error_probable=parts.error_probable,
+        changes=parts.changes,
+        rows=parts.rows,
+        replay=_replay(plan, parts.replay),
     )
 
 
@@ -81,11 +74,12 @@ def _replay(plan: BufferPlan, values: NDArray[Any] | None) -> NDArray[Any] | Non
     return round_to(values.astype(np.float64), plan.dtype)
 
 
-def _said(plan: BufferPlan, part: str) -> str:
-    return f"{part.replace(WRONG, 'wrong output ')} of {plan.name}"
+def _said(plan: BufferPlan, part: Part) -> str:
+    words = f"{part.field} output {part.key}" if part.field == "wrong" else part.field
+    return f"{words} of {plan.name}"
 
 
-def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
+def _load(plan: BufferPlan, part: Part, file: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as failure:
@@ -93,21 +87,17 @@ def _load(plan: BufferPlan, part: str, file: Path) -> NDArray[Any]:
     return array
 
 
-def _fitting(plan: BufferPlan, part: str, array: NDArray[Any]) -> NDArray[Any]:
+def _fitting(plan: BufferPlan, part: Part, array: NDArray[Any]) -> NDArray[Any]:
     said = _said(plan, part)
-    if part == "rows":
+    if part.field == "rows":
         return array
-    shape = array.shape[1:] if part == "allowed" else array.shape
-    of_rows = part.startswith(CHANGE) and shape[1:] == plan.shape[1:]
+    shape = array.shape[1:] if part.field == "allowed" else array.shape
+    of_rows = part.field == "changes" and shape[1:] == plan.shape[1:]
     if shape != plan.shape and not of_rows:
         wanted = list(plan.shape)
-        more = "a row of values for each choice, " if part == "allowed" else ""
+        more = "a row of values for each choice, " if part.field == "allowed" else ""
         raise AnswerError(f"{said} has shape {list(array.shape)}, not {more}{wanted}")
-    return _values(plan, said, array) if part.startswith((WRONG, CHANGE)) else array
-
-
-def _reference(plan: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:
-    return _values(plan, f"reference of {plan.name}", array)
+    return _values(plan, said, array) if part.field in _LIKE_THE_OUTPUT else array
 
 
 def _values(plan: BufferPlan, said: str, array: NDArray[Any]) -> NDArray[Any]:
@@ -174,6 +164,7 @@ def _allowed(
     return _values(plan, f"{part} of {plan.name}", allowed)
 
 
+_LIKE_THE_OUTPUT = ("reference", "wrong", "changes")
 _CHECKS: dict[str, Callable[[BufferPlan, str, NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
     "error": _error,
     "error_below": _error,

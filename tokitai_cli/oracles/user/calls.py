@@ -23,6 +23,7 @@ from tokitai_cli.core import storage
 from tokitai_cli.core.errors import NotRunError
 from tokitai_cli.core.model.wording import shortened
 from tokitai_cli.core.process import Child, kill_group, signal_name
+from tokitai_cli.oracles.output_parts import OutputParts
 from tokitai_cli.oracles.user import fork_server
 from tokitai_cli.oracles.user.imported import file_of, files_of
 from tokitai_cli.oracles.user.loading import ANSWER
@@ -98,13 +99,16 @@ def _is_formed(answer: Mapping[str, Any], asks: str) -> bool:
         if asks == "draw":
             files = [msgspec.convert(answer.get("array"), str)]
         else:
-            outputs = msgspec.convert(answer.get("outputs"), dict[str, dict[str, str]])
-            files = [file for parts in outputs.values() for file in parts.values()]
-            if not all("reference" in parts for parts in outputs.values()):
-                return False
+            outputs = output_files(answer)
+            files = [file for parts in outputs.values() for _, file in parts.given()]
     except msgspec.ValidationError:
         return False
     return all(file == Path(file).name and file.endswith(".npy") for file in files)
+
+
+def output_files(answer: Mapping[str, Any]) -> dict[str, OutputParts[str]]:
+    """Files of each output in an oracle's answer. Raises msgspec.ValidationError."""
+    return msgspec.convert(answer.get("outputs"), dict[str, OutputParts[str]])
 
 
 def read_answer(path: Path, kind: type) -> Any:

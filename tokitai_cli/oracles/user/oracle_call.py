@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import os
 import re
 import sys
@@ -15,6 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from tokitai_cli.oracles.output_parts import OF_USERS, OutputParts, Part
 from tokitai_cli.oracles.user.loading import (
     FaultError,
     answer,
@@ -26,26 +30,8 @@ from tokitai_cli.oracles.user.loading import (
 )
 
 AGAIN = "again.json"
-WRONG = "wrong "
-CHANGE = "change "
 # In front of the names of arrays that are outputs which a kernel stored.
 STORED = "stored "
-PARTS = (
-    "reference",
-    "error",
-    "error_below",
-    "error_above",
-    "may_be_unwritten",
-    "may_be_nan",
-    "unbounded",
-    "allowed",
-    "low",
-    "wrong",
-    "error_probable",
-    "changes",
-    "rows",
-    "replay",
-)
 # Elements of an output that are looked at when a slice is zeroed.
 SAMPLE = 1 << 16
 
@@ -60,7 +46,8 @@ def main(request: Mapping[str, Any], folder: Path) -> None:
             put(folder / AGAIN, _ask_again(request, folder))
 
 
-def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, OutputParts[Any]]:
+    """Parts of each output that the function returns. Raises FaultError."""
     file = Path(request["file"])
     if request["formula"]:
         with without_chance():
@@ -70,12 +57,30 @@ def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str,
     result = guarded(file, lambda: function(request["params"], inputs, request["scalars"], **told))
     if not isinstance(result, Mapping):
         raise FaultError(f"returned {type(result).__name__}, not a dict of outputs")
-    return result
+    return {name: _parts(name, value) for name, value in result.items()}
+
+
+def _parts(name: Any, value: Any) -> OutputParts[Any]:
+    """What a user's own oracle says of one output, by part."""
+    if not isinstance(name, str):
+        raise FaultError(f"returned the key {name!r}, which is no output's name")
+    parts = dict(value) if isinstance(value, Mapping) else {"reference": value}
+    if "reference" not in parts:
+        raise FaultError(f"returned no reference for {name}")
+    for part in parts:
+        if part not in OF_USERS:
+            raise FaultError(f"returned {part!r} of {name}; known: {', '.join(OF_USERS)}")
+    wrong = parts["wrong"] = parts.get("wrong") or {}
+    if not isinstance(wrong, Mapping) or not all(
+        isinstance(key, str) and re.fullmatch("[a-z][a-z0-9-]{0,62}", key) for key in wrong
+    ):
+        raise FaultError(f"wrong of {name} is no dict of names such as 'last-term-dropped'")
+    return OutputParts(**parts)
 
 
 def _by_formula(
     request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
-) -> Mapping[str, Any]:
+) -> Mapping[str, OutputParts[Any]]:
     from tokitai_cli.oracles.variants import answer as answers
     from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 
@@ -83,7 +88,7 @@ def _by_formula(
     stored = {name.removeprefix(STORED): inputs[name] for name in inputs.keys() - drawn.keys()}
     wanted = request_of(request["formula"], str(file), stored)
     asked = FormulaCall(function, request["params"], drawn, request["scalars"])
-    found: Mapping[str, Any] = guarded(file, lambda: answers.answer(asked, wanted))
+    found: Mapping[str, OutputParts[Any]] = guarded(file, lambda: answers.answer(asked, wanted))
     return found
 
 
@@ -107,7 +112,7 @@ def _ask_again(request: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]
         index = _zero(inputs[name], axis, which)
         with contextlib.suppress(Exception):  # zeros may be no input that the oracle is made for
             result = _call(request, inputs)
-            files = {one: _sample(number, one, value, folder) for one, value in result.items()}
+            files = {one: _sample(number, one, parts, folder) for one, parts in result.items()}
             answers.append({"slice": [which, name, axis], "index": index, "outputs": files})
     return answers
 
@@ -126,57 +131,39 @@ def _zero(array: Any, axis: int, which: str) -> int:
     return index
 
 
-def _sample(number: int, name: str, value: Any, folder: Path) -> dict[str, Any]:
+def _sample(number: int, name: str, parts: OutputParts[Any], folder: Path) -> dict[str, Any]:
     import numpy as np
 
-    reference = np.asarray(value["reference"] if isinstance(value, Mapping) else value)
+    reference = np.asarray(parts.reference)
     stride = max(1, reference.size // SAMPLE) | 1
     file = f"again-{number}-{len(name)}-{name}.npy"
     np.save(folder / file, reference.reshape(-1)[::stride], allow_pickle=False)
     return {"file": file, "stride": stride}
 
 
-def _serve(request: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
+def _serve(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Names of the files that the parts of each output are written to."""
     result = _call(request, inputs_of(request, folder))
-    outputs = {}
-    for number, (name, value) in enumerate(result.items()):
-        if not isinstance(name, str):
-            raise FaultError(f"returned the key {name!r}, which is no output's name")
-        outputs[name] = _write(number, name, value, folder)
-    return outputs
+    files = {
+        name: _write(f"output-{number}", name, parts, folder)
+        for number, (name, parts) in enumerate(result.items())
+    }
+    return {name: msgspec.to_builtins(parts) for name, parts in files.items()}
 
 
-def _write(number: int, name: str, value: Any, folder: Path) -> dict[str, str]:
+def _write(prefix: str, name: str, parts: OutputParts[Any], folder: Path) -> OutputParts[str]:
     import numpy as np
 
-    parts = value if isinstance(value, Mapping) else {"reference": value}
-    if "reference" not in parts:
-        raise FaultError(f"returned no reference for {name}")
-    files = {}
-    for part in parts:
-        if part not in PARTS:
-            raise FaultError(f"returned {part!r} of {name}; known: {', '.join(PARTS)}")
-    for place, (part, array) in enumerate(flat(name, parts)):
+    numbers = itertools.count()
+
+    def write(part: Part, array: Any) -> str:
+        said = " ".join(part).strip()
         if not isinstance(array, np.ndarray):
-            raise FaultError(f"{part} of {name} is {type(array).__name__}, not a numpy array")
+            raise FaultError(f"{said} of {name} is {type(array).__name__}, not a numpy array")
         if array.dtype.kind not in "biuf":
-            raise FaultError(f"{part} of {name} is not numeric but {array.dtype}")
-        files[part] = f"output-{number}-{place}.npy"
-        np.save(folder / files[part], np.ascontiguousarray(array), allow_pickle=False)
-    return files
+            raise FaultError(f"{said} of {name} is not numeric but {array.dtype}")
+        file = f"{prefix}-{next(numbers)}.npy"
+        np.save(folder / file, np.ascontiguousarray(array), allow_pickle=False)
+        return file
 
-
-def flat(name: str, parts: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The parts that are given, each wrong output by its own name."""
-    wrong = parts.get("wrong") or {}
-    if not isinstance(wrong, Mapping) or not all(
-        isinstance(one, str) and re.fullmatch("[a-z][a-z0-9-]{0,62}", one) for one in wrong
-    ):
-        raise FaultError(f"wrong of {name} is no dict of names such as 'last-term-dropped'")
-    given = [
-        (part, array)
-        for part, array in parts.items()
-        if part not in ("wrong", "changes") and (array is not None or part == "reference")
-    ]
-    given += [(CHANGE + words, array) for words, array in parts.get("changes", {}).items()]
-    return [*given, *((WRONG + one, array) for one, array in wrong.items())]
+    return parts.map(write)

@@ -25,7 +25,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from tokitai_cli.core import process, python_source
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
@@ -35,8 +34,9 @@ from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Further, 
 from tokitai_cli.core.model.wording import shortened
 from tokitai_cli.oracles.builtin import with_refined
 from tokitai_cli.oracles.case_request import Arrays, reduction, request, scalars
+from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import AnswerError, expectation, loaded
-from tokitai_cli.oracles.user.calls import call, function_of, read_answer
+from tokitai_cli.oracles.user.calls import call, function_of, output_files, read_answer
 from tokitai_cli.oracles.user.imported import file_of
 from tokitai_cli.oracles.user.oracle_call import AGAIN, STORED
 
@@ -77,7 +77,7 @@ def _answer(
     timeout: float,
     log: Callable[[str], None] | None,
     further: Further,
-) -> tuple[dict[str, dict[str, NDArray[Any]]], dict[str, tuple[Zeroed, ...]]]:
+) -> tuple[dict[str, ArrayParts], dict[str, tuple[Zeroed, ...]]]:
     """Parts of the answer by output, and what it said of zeroed slices, under what is asked further."""
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
@@ -96,11 +96,10 @@ def _answer(
         if "failure" in answer:
             raise _fault(case, str(answer["failure"]), printed)
         plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
-        _check_names(case, set(answer["outputs"]), {plan.name for plan in plans}, printed)
+        files = output_files(answer)
+        _check_names(case, set(files), {plan.name for plan in plans}, printed)
         try:
-            parts = {
-                plan.name: loaded(plan, answer["outputs"][plan.name], folder) for plan in plans
-            }
+            parts = {plan.name: loaded(plan, files[plan.name], folder) for plan in plans}
         except AnswerError as error:
             raise _fault(case, str(error), hint=error.hint) from None
         return parts, {plan.name: _said_again(folder, plan) for plan in plans}

@@ -6,7 +6,6 @@ in float32, as a replay; and with one operation changed at a time, for wrong out
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,12 +21,11 @@ from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, all
 from tokitai_cli.oracles.formula.relations import stored
 from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
+from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import replay, row_blocks
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
-from tokitai_cli.oracles.variants.wrong_outputs import add_changes, recorded
-
-Parts = dict[str, Any]
+from tokitai_cli.oracles.variants.wrong_outputs import recorded, with_changes
 
 # Values that an integer output may have where rounding leaves it open; more than that say nothing.
 _MOST_VALUES = 64
@@ -40,7 +38,7 @@ _ROWS = 1 << 21
 
 def answer(
     asked: FormulaCall, wanted: Request, formula: Recorded | None = None
-) -> dict[str, Parts]:
+) -> dict[str, ArrayParts]:
     """Parts of every output, as an oracle that users write returns them.
 
     formula: what it consists of, where that is known already. Where outputs of a kernel are given, or
@@ -52,14 +50,14 @@ def answer(
         return found
     if wanted.replay:
         for name, values in replay.replay(asked.call).items():
-            found.get(name, {})["replay"] = values
-    add_changes(found, asked, wanted, formula or recorded(asked, wanted))
-    return found
+            if name in found:
+                found[name] = msgspec.structs.replace(found[name], replay=values)
+    return with_changes(found, asked, wanted, formula or recorded(asked, wanted))
 
 
-def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, Parts]:
+def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, ArrayParts]:
     """References and errors of all outputs, those of one tree together."""
-    found: dict[str, Parts] = {}
+    found: dict[str, ArrayParts] = {}
     for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
         precision = msgspec.structs.replace(wanted.precision, rounds=rounds, applied_rules=set())
         names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
@@ -67,7 +65,7 @@ def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, Parts]:
     return found
 
 
-def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, Parts] | None:
+def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, ArrayParts] | None:
     """The same for a large case, some rows at a time, so that no more than the answer is ever whole.
 
     None where it is small, or its rows hang together.
@@ -84,7 +82,7 @@ def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, Parts] | None:
     size = sum(plain[name].size for name in wanted.outputs if name in plain)
     if size < 2 * _ROWS or plain.keys() != wanted.outputs.keys():
         return None
-    found: dict[str, Parts] = {name: {} for name in wanted.outputs}
+    found = {name: OutputParts(reference=np.zeros(plain[name].shape)) for name in wanted.outputs}
     for some in np.array_split(np.arange(asked.params[param]), size // _ROWS):
         stored = {
             name: np.reshape(array, plain[name].shape)[some]
@@ -93,32 +91,42 @@ def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, Parts] | None:
         precision = msgspec.structs.replace(wanted.precision, outputs=stored)
         mine = msgspec.structs.replace(wanted, precision=precision)
         for name, parts in evaluated(row_blocks.with_rows(asked, mine, param, some), mine).items():
-            if not row_blocks.alike(plain[name][some], parts["reference"]):
+            if not row_blocks.alike(plain[name][some], parts.reference):
                 return None
-            _put(found[name], parts, some, plain[name].shape)
+            found[name] = _with_rows(found[name], parts, some)
     return found
 
 
-def _put(whole: Parts, parts: Parts, some: NDArray[np.int64], shape: tuple[int, ...]) -> None:
-    """Some rows of the answer for an output; sides where any has them, in place of one error."""
-    sides = ("error_below", "error_above")
-    if "error" in parts and "error_below" in whole:
-        parts = {**parts, **dict.fromkeys(sides, parts["error"])}
-        del parts["error"]
-    if "error_below" in parts and "error" in whole:
-        whole |= {side: whole["error"].copy() for side in sides}
-        del whole["error"]
-    for name, array in parts.items():
-        if name not in whole:
-            whole[name] = np.zeros(shape, array.dtype)
-        whole[name][some] = array
+def _with_rows(whole: ArrayParts, parts: ArrayParts, some: NDArray[np.int64]) -> ArrayParts:
+    """With some rows of the answer put in; sides where any has them, in place of one error."""
+    if parts.error is not None and whole.error_below is not None:
+        parts = _sided(parts)
+    elif parts.error_below is not None and whole.error is not None:
+        whole = _sided(whole)
+    missing = {
+        part.field: np.zeros(whole.reference.shape, array.dtype)
+        for part, array in parts.given()
+        if getattr(whole, part.field) is None
+    }
+    whole = msgspec.structs.replace(whole, **missing)
+    for part, array in parts.given():
+        getattr(whole, part.field)[some] = array
+    return whole
+
+
+def _sided(parts: ArrayParts) -> ArrayParts:
+    """With an error for each side in place of one for both."""
+    assert parts.error is not None
+    return msgspec.structs.replace(
+        parts, error=None, error_below=parts.error, error_above=parts.error.copy()
+    )
 
 
 def _bounded(
     asked: FormulaCall, wanted: Request, names: list[str], precision: Precision
-) -> dict[str, Parts]:
+) -> dict[str, ArrayParts]:
     """References and errors of the outputs `names`, and of all that the formula returns besides."""
-    found: dict[str, Parts] = {}
+    found: dict[str, ArrayParts] = {}
     floats = {name for name in names if wanted.outputs[name] != "float64"}
     if floats:
         result = _tracked(asked, wanted, precision)
@@ -132,7 +140,9 @@ def _bounded(
             if name in floats:
                 found[name] = _parts(name, wanted.outputs[name], result)
             elif name not in wanted.outputs:
-                found[name] = {"reference": np.asarray(0.0)}  # the caller says that there is none
+                found[name] = OutputParts(
+                    reference=np.asarray(0.0)
+                )  # the caller says that there is none
         if OVERFLOW in precision.applied_rules:
             _add_unbounded(found, asked, wanted.outputs, precision)
         if wanted.probable:
@@ -159,21 +169,21 @@ def _tracked(asked: FormulaCall, wanted: Request, precision: Precision) -> Mappi
         return asked.call(known_input)
 
 
-def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> Parts:
+def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> ArrayParts:
     value = result[name]
     if not isinstance(value, (Tracked, Decision)):
         value = track(value)
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
     told = _bounds_of(value, dtype)
-    parts: Parts = {"reference": told.reference}
-    if _alike(told):
-        parts["error"] = told.error
-    else:
-        parts |= {"error_below": told.error_below, "error_above": told.error_above}
-    if told.may_be_nan.any():
-        parts["may_be_nan"] = told.may_be_nan
-    return parts
+    same = _alike(told)
+    return OutputParts(
+        reference=told.reference,
+        error=told.error if same else None,
+        error_below=None if same else told.error_below,
+        error_above=None if same else told.error_above,
+        may_be_nan=told.may_be_nan if told.may_be_nan.any() else None,
+    )
 
 
 def _bounds_of(value: Any, dtype: str) -> Bounds:
@@ -191,7 +201,7 @@ def _alike(told: Bounds) -> bool:
     return bool(np.all(near | (below == above)))
 
 
-def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> Parts:
+def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> ArrayParts:
     """An integer or bool output: the value of the formula, and what else rounding may make of it."""
     told = bounds(track(value))
     low, high = np.rint(told.low), np.rint(told.high)
@@ -209,14 +219,14 @@ def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> Parts:
         return _with_choices(name, reference, np.where(every, numbers, reference))
     spread = int((high - low).max(initial=0))
     if spread == 0:
-        return {"reference": reference}
+        return OutputParts(reference=reference)
     if spread >= _MOST_VALUES:
         raise NoRuleError(f"rounding leaves {spread + 1} values of {name} open")
     steps = np.arange(spread + 1).reshape(-1, *(1,) * reference.ndim)
     return _with_choices(name, reference, np.minimum(low + steps, high))
 
 
-def _with_choices(name: str, reference: NDArray[Any], every: NDArray[Any]) -> Parts:
+def _with_choices(name: str, reference: NDArray[Any], every: NDArray[Any]) -> ArrayParts:
     """`every` [choices, ...] in as few choices as the element with the most of them needs."""
     several = np.sort(every.astype(np.float64), axis=0)
     new = np.ones(several.shape, bool)
@@ -227,20 +237,21 @@ def _with_choices(name: str, reference: NDArray[Any], every: NDArray[Any]) -> Pa
     order = np.argsort(~new, axis=0, kind="stable")
     packed = np.take_along_axis(several, order, axis=0)[:most]
     kept = np.take_along_axis(new, order, axis=0)[:most]
-    return {
-        "reference": reference,
-        "allowed": np.where(kept, packed, reference).astype(reference.dtype),
-    }
+    allowed = np.where(kept, packed, reference).astype(reference.dtype)
+    return OutputParts(reference=reference, allowed=allowed)
 
 
-def _wide_parts(value: Any) -> Parts:
+def _wide_parts(value: Any) -> ArrayParts:
     if not isinstance(value, Double):
         value = double(value)
-    return {"reference": value.pair.high, "error": value.off, "low": value.pair.low}
+    return OutputParts(reference=value.pair.high, error=value.off, low=value.pair.low)
 
 
 def _add_unbounded(
-    found: dict[str, Parts], asked: FormulaCall, dtypes: Mapping[str, str], precision: Precision
+    found: dict[str, ArrayParts],
+    asked: FormulaCall,
+    dtypes: Mapping[str, str],
+    precision: Precision,
 ) -> None:
     """Mark elements whose limit is what an overflow on the way leaves: 0 may pass for any number there.
 
@@ -249,21 +260,26 @@ def _add_unbounded(
     with allowing(msgspec.structs.replace(precision, unlimited=True)):
         result = asked.call(known_input)
     for name, parts in found.items():
-        sides = [parts[side] for side in ("error", "error_below", "error_above") if side in parts]
-        if not sides or name not in result:
+        errors = parts.errors()
+        if errors is None or name not in result:
             continue
         apart = _bounds_of(result[name], dtypes[name]).error
         with np.errstate(invalid="ignore"):
-            wide = functools.reduce(np.maximum, sides) > _MUCH * apart + STEP
-        if (wide & np.isfinite(parts["reference"])).any():
-            parts["unbounded"] = wide & np.isfinite(parts["reference"])
+            wide = np.maximum(*errors) > _MUCH * apart + STEP
+        wide &= np.isfinite(parts.reference)
+        if wide.any():
+            found[name] = msgspec.structs.replace(parts, unbounded=wide)
 
 
 def _add_probable(
-    found: dict[str, Parts], asked: FormulaCall, dtypes: Mapping[str, str], precision: Precision
+    found: dict[str, ArrayParts],
+    asked: FormulaCall,
+    dtypes: Mapping[str, str],
+    precision: Precision,
 ) -> None:
     with allowing(msgspec.structs.replace(precision, probable=True)):
         result = asked.call(known_input)
     for name, parts in found.items():
-        if name in result and parts.keys() & {"error", "error_below"}:
-            parts["error_probable"] = _bounds_of(result[name], dtypes[name]).error
+        if name in result and parts.errors() is not None:
+            probable = _bounds_of(result[name], dtypes[name]).error
+            found[name] = msgspec.structs.replace(parts, error_probable=probable)

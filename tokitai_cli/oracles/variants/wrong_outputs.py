@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula.known import ReductionError
+from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Recorded
-
-Parts = dict[str, Any]
 
 # Elements of all wrong outputs of a case up to which all rows are changed, and changes that are tried
 # where rows cannot be taken apart.
@@ -44,20 +44,20 @@ def recorded(asked: FormulaCall, wanted: Request) -> Recorded:
     return formula
 
 
-def add_changes(
-    found: dict[str, Parts], asked: FormulaCall, wanted: Request, formula: Recorded
-) -> None:
-    """Wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
+def with_changes(
+    found: Mapping[str, ArrayParts], asked: FormulaCall, wanted: Request, formula: Recorded
+) -> dict[str, ArrayParts]:
+    """With wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
 
     Where rows hang together, or are long and few, as many as there is room for.
     """
     made = formula.changes()
     work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
-    size = sum(np.asarray(parts["reference"]).size for parts in found.values())
+    size = sum(parts.reference.size for parts in found.values())
     rows, room = None, _room(size)
     if (size + work) * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
         asked, rows = sample
-        size = sum(np.asarray(found[name]["reference"])[rows].size for name in wanted.outputs)
+        size = sum(found[name].reference[rows].size for name in wanted.outputs)
     if (size + work) * len(made) > room:
         most = max(_LEAST_CHANGES, room // max(size + work, 1))
         start = wanted.turn % max(len(made), 1)
@@ -66,14 +66,13 @@ def add_changes(
         terms = [change for change in made if change.kind in DROPPING]
         others = [change for change in made if change.kind not in DROPPING]
         made = terms + others[: max(most - len(terms), 0)]
-    for parts in found.values() if rows is not None else ():
-        parts["rows"] = rows
+    changes: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in found}
     for change in made:
         try:
             outputs = changeable.outputs(asked.in_double, change)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
-        right = {name: parts["reference"] for name, parts in found.items() if name in outputs}
+        right = {name: parts.reference for name, parts in found.items() if name in outputs}
         right = {name: one if rows is None else one[rows] for name, one in right.items()}
         same = {name for name, one in right.items() if _same(one, outputs[name])}
         # A place that nothing alters is told of: no row has what would, such as equal values.
@@ -81,11 +80,15 @@ def add_changes(
         for name, one in right.items():
             values, whole = outputs[name], one.dtype.kind in "iu"
             if one.shape == values.shape and (name not in same or (told and whole)):
-                found[name].setdefault("changes", {})[change.words] = _as_output(values, one)
+                changes[name][change.words] = _as_output(values, one)
+    return {
+        name: msgspec.structs.replace(parts, changes=changes[name], rows=rows)
+        for name, parts in found.items()
+    }
 
 
 def sampled(
-    asked: FormulaCall, wanted: Request, found: Mapping[str, Parts], times: int
+    asked: FormulaCall, wanted: Request, found: Mapping[str, ArrayParts], times: int
 ) -> tuple[FormulaCall, NDArray[np.int64]] | None:
     """The case with so few of its rows that it can be asked `times` times, and which these are.
 
@@ -95,7 +98,7 @@ def sampled(
     if not param:
         return None
     count = asked.params[param]
-    size = sum(np.asarray(found[name]["reference"]).size for name in wanted.outputs)
+    size = sum(found[name].reference.size for name in wanted.outputs)
     few = max(min(count, _LEAST_ROWS), min(count, _room(size) * count // max(size * times, 1)))
     rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
     less = rows_of.with_rows(asked, wanted, param, rows)
@@ -104,7 +107,7 @@ def sampled(
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return None
     for name in wanted.outputs:
-        if not rows_of.alike(found[name]["reference"][rows], np.asarray(again[name])):
+        if not rows_of.alike(found[name].reference[rows], np.asarray(again[name])):
             return None
     return less, rows
 
