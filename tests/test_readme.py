@@ -93,10 +93,20 @@ def test_support_matrix_is_what_the_specs_say() -> None:
 def test_the_pages_show_a_refuted_kernel_and_the_help_of_every_verb() -> None:
     assert any("verify docs/examples" in command for command in commands(README))
     text = HELP.read_text(encoding="utf-8")
-    verbs = re.findall(r"^  (\w+) {2,}", text.partition("Commands:")[2].partition("```")[0], re.M)
+    verbs = re.findall(r"^  (\w+) {2,}", text.partition("Start:")[2].partition("```")[0], re.M)
     assert len(verbs) > 8
     shown = [command.split()[1] for command in commands(HELP)]
     assert shown == ["--help", *verbs]
+
+
+def test_each_verb_has_a_short_help_and_an_example() -> None:
+    overview, *verbs = BLOCK.findall(HELP.read_text(encoding="utf-8"))
+    assert "..." not in overview[1].partition("Start:")[2]
+    for line in re.findall(r"^  \w+ {2,}(.*)", overview[1].partition("Start:")[2], re.M):
+        assert len(line) <= 55, line
+    for command, text in verbs:
+        verb = command.split()[1]
+        assert re.search(rf"^  Example: .*tokitai {verb}\b", text, re.M), command
 
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")

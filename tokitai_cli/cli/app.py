@@ -11,47 +11,76 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import answer_for_libraries
 from tokitai_cli.core.errors import TokitaiError, UsageError
 from tokitai_cli.core.version import __version__
 
-# In the order of work: the module of each, and its function; with (), or none, one that makes it of the
-# command line. The one that is named is loaded alone.
-_VERBS = {
-    "doctor": "doctor.doctor",
-    "list": "show.list_ops",
-    "show": "show.show",
-    "find": "find.find",
-    "isa": "isa.isa",
-    "new": "new.new",
-    "verify": "verify",
-    "sanitize": "sanitize",
-    "batch": "batch",
-    "merge": "merge",
-    "mutate": "mutate.mutate",
-    "advise": "advise.advise",
-    "report": "report",
-    "check": "audit.check",
-    "recheck": "audit.recheck",
-    "reproduce": "audit.reproduce()",
-    "unpack": "audit.unpack",
-    "diff": "audit.diff",
-    "claims": "audit.claims",
-    "compare": "compare",
-    "attest": "audit.attest",
-    "cache": "cache.cache",
-    "schema": "schema.schema",
-    "explain": "explain.explain",
-    "completion": "completion.completion",
+# Groups of the help, each in the order of work: the module of each verb, and its function; with (), or
+# none, one that makes it of the command line. The one that is named is loaded alone.
+_GROUPS = {
+    "Start": {
+        "doctor": "doctor.doctor",
+        "list": "show.list_ops",
+        "verify": "verify",
+        "new": "new.new",
+        "explain": "explain.explain",
+    },
+    "Write a spec": {
+        "find": "find.find",
+        "isa": "isa.isa",
+        "show": "show.show",
+        "advise": "advise.advise",
+        "mutate": "mutate.mutate",
+    },
+    "Verify more": {
+        "sanitize": "sanitize",
+        "batch": "batch",
+        "merge": "merge",
+    },
+    "Evidence": {
+        "report": "report",
+        "check": "audit.check",
+        "recheck": "audit.recheck",
+        "reproduce": "audit.reproduce()",
+        "unpack": "audit.unpack",
+        "diff": "audit.diff",
+        "claims": "audit.claims",
+        "compare": "compare",
+        "attest": "audit.attest",
+    },
+    "Maintain": {
+        "cache": "cache.cache",
+        "schema": "schema.schema",
+        "completion": "completion.completion",
+    },
 }
+_VERBS = {name: home for group in _GROUPS.values() for name, home in group.items()}
+
+
+class _Grouped(typer.core.TyperGroup):
+    """The command, whose help lists its verbs by group."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group, with columns that stand below each other in all of them."""
+        width = max(map(len, _VERBS))
+        for group, verbs in _GROUPS.items():
+            rows = [
+                (name.ljust(width), command.get_short_help_str(formatter.width))
+                for name in verbs
+                if (command := self.get_command(ctx, name)) is not None
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
     """The application. `arguments` are peeked at: `verify OP` has options of its own per OP."""
     app = typer.Typer(
         name="tokitai",
+        cls=_Grouped,
         help="Verifies GPU kernels and writes evidence that a reviewer can trust.",
         invoke_without_command=True,
         add_completion=False,

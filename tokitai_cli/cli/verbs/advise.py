@@ -13,7 +13,12 @@ def advise(
         bool, typer.Option("--apply", help="Add the lines to the spec's file.")
     ] = False,
 ) -> int:
-    """Say what a spec cannot tell, with the line to add; builds and runs no kernel."""
+    """List faults that a spec would miss, and what to add.
+
+    Builds and runs no kernel.
+
+    Example: tokitai advise spec.yaml
+    """
     from tokitai_cli.adequacy import advice
     from tokitai_cli.core.model.wording import plural
     from tokitai_cli.run.specs import load_op

@@ -31,7 +31,12 @@ def check(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Check evidence: schema, digests, whether it agrees with itself, its signature."""
+    """Check that evidence is intact and agrees with itself.
+
+    Checks the schema, all digests, every count and claim against the cases, and the signature.
+
+    Example: tokitai check reports/gemm-bw.json
+    """
     from tokitai_cli.audit.checking import check
 
     return _shown(check(file, key=key, attestation=attestation), json)
@@ -47,7 +52,12 @@ def recheck(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Judge saved arrays again, with other limits too, without running anything."""
+    """Judge saved arrays again; runs no kernel.
+
+    The limits may be other ones than those of the run.
+
+    Example: tokitai recheck reports/gemm-bw.json
+    """
     from tokitai_cli.audit.recheck import recheck
 
     return _shown(recheck(file, limit or ()), json)
@@ -58,7 +68,12 @@ def unpack(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="New or empty folder.")],
     json: Json = False,
 ) -> int:
-    """Write spec, kernel, headers and oracle out of evidence, never over anything."""
+    """Write out the spec and sources that evidence holds.
+
+    Never overwrites a file.
+
+    Example: tokitai unpack reports/gemm-bw.json copy/
+    """
     from tokitai_cli.audit.unpack import unpack
 
     return _shown(unpack(file, folder), json)
@@ -69,7 +84,12 @@ def diff(
     second: Annotated[str, typer.Argument(metavar="B", help="Evidence.")],
     json: Json = False,
 ) -> int:
-    """Compare two runs: verdicts, bits, metrics, claims, environment, times."""
+    """Compare two runs of one spec.
+
+    Compares verdicts, bits, metrics, claims, environment and times.
+
+    Example: tokitai diff old.json new.json
+    """
     from tokitai_cli.audit.run_diff import diff
 
     return _shown(diff(first, second), json)
@@ -85,7 +105,10 @@ def claims(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Show what many reports claim together, each claim with its backing."""
+    """List what reports claim together, with what backs it.
+
+    Example: tokitai claims reports/
+    """
     from tokitai_cli.audit.joined_claims import claims
 
     return _shown(claims(places, require or ()), json)
@@ -98,7 +121,12 @@ def attest(
         str | None, typer.Option(metavar="FILE", help="NAME.dsse.json beside it by itself.")
     ] = None,
 ) -> int:
-    """Sign evidence: a DSSE envelope over an in-toto statement."""
+    """Sign evidence.
+
+    Writes a DSSE envelope over an in-toto statement.
+
+    Example: tokitai attest reports/gemm-bw.json --key key.pem
+    """
     from tokitai_cli.audit.signature import attest
 
     return _shown(attest(file, key, out), to_json=False)
@@ -114,7 +142,12 @@ def reproduce(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _reproduce(file: str, op: str, **given: Any) -> int:
-    """Run the cases of evidence again here, on a spec of the same digest; say what differs."""
+    """Run the cases of evidence again and report differences.
+
+    The local spec must have the digest that the evidence names.
+
+    Example: tokitai reproduce reports/gemm-bw.json
+    """
     from tokitai_cli.audit.reproduce import reproduce
     from tokitai_cli.cli import terminal
 

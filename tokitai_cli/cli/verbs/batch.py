@@ -31,7 +31,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _batch(folders: list[str], **given: Any) -> int:
-    """Verify every spec under folders, on many cores or machines; --resume goes on after a stop."""
+    """Verify all specs of a folder in parallel.
+
+    Runs on the cores of this machine or of a cluster. --resume continues a batch that was stopped.
+
+    Example: tokitai batch specs/ --out reports/batch
+    """
     from tokitai_cli import batch
     from tokitai_cli.cli import terminal
 

@@ -13,7 +13,10 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete every entry.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the build cache, or clear it."""
+    """Show or clear the build cache.
+
+    Example: tokitai cache --clear
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.run import inventory
 

@@ -25,7 +25,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _compare(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
-    """Two kernels side by side: two variants of a spec, or two evidence files A.json B.json."""
+    """Compare two kernels side by side.
+
+    Takes two variants of a spec, or two evidence files.
+
+    Example: tokitai compare old.json new.json
+    """
     from tokitai_cli.audit.side_by_side import compare_variants
     from tokitai_cli.cli import terminal
     from tokitai_cli.run.run_options import run_options

@@ -14,7 +14,10 @@ _SHELLS = ("bash", "zsh", "fish")
 def completion(
     shell: Annotated[str, typer.Argument(metavar="|".join(_SHELLS), help="Which shell.")],
 ) -> None:
-    """Print a script that completes verbs and options: eval "$(tokitai completion bash)"."""
+    """Print a shell script that completes verbs and options.
+
+    Example: eval "$(tokitai completion bash)"
+    """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     from tokitai_cli.cli.typer_options import COMPLETE

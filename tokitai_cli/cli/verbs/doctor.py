@@ -10,7 +10,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
 def doctor(json: Json = False) -> int:
-    """Show devices, compilers and cache: what is there, what is missing."""
+    """Show which devices and compilers this machine has.
+
+    Names what is missing, and the command that installs it.
+
+    Example: tokitai doctor
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.run import inventory
 

@@ -15,7 +15,10 @@ def explain(
     ],
     json: Json = False,
 ) -> None:
-    """Say what a verdict, a metric or an exit code means."""
+    """Explain a verdict, a metric or an exit code.
+
+    Example: tokitai explain vacuous
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.core.model.audit_answer import Answer
     from tokitai_cli.core.model.words import explained

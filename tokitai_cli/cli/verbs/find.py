@@ -59,7 +59,12 @@ def find(
     ] = 10.0,
     json: Json = False,
 ) -> int:
-    """List the kernels of a source source_tree: signature, what the tool can bind, what not and why."""
+    """List the kernels of source files.
+
+    Shows each kernel's signature, whether a spec can be written for it, and if not, why.
+
+    Example: tokitai find src/ --run
+    """
     import os
 
     from tokitai_cli.cli import terminal

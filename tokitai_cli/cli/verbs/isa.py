@@ -27,7 +27,12 @@ def isa(
     ] = "",
     json: Json = False,
 ) -> int:
-    """Show kernels of AMD machine code: registers, memory, float mode, instructions, a listing."""
+    """Show kernels of AMD machine code.
+
+    Shows registers, memory, float mode, instructions and a listing.
+
+    Example: tokitai isa kernel.hsaco
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.core.file_kind import is_machine_code
     from tokitai_cli.devices.amdgpu.inspection import inspect

@@ -22,7 +22,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _merge(folders: list[str], **given: Any) -> int:
-    """Join the shards of one batch into one index; refuses runs that are not alike."""
+    """Join the shards of a batch into one index.
+
+    Refuses runs that do not belong to one batch.
+
+    Example: tokitai merge shard-1/ shard-2/ --out all/
+    """
     from tokitai_cli import batch
     from tokitai_cli.audit.door import require_sound
     from tokitai_cli.run.run_options import checked, report_options_of

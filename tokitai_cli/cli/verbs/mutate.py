@@ -24,7 +24,12 @@ def mutate(
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
 ) -> int:
-    """Change the kernel's source in one place at a time, and count the changes that are noticed."""
+    """Measure which changes of a kernel the spec detects.
+
+    Changes the source in one place at a time, and verifies each changed kernel.
+
+    Example: tokitai mutate softmax
+    """
     from tokitai_cli.adequacy import mutation
     from tokitai_cli.run.run_options import run_options
     from tokitai_cli.run.specs import load_op

@@ -36,7 +36,12 @@ def new(
     ] = None,
     define: Defines = None,
 ) -> int:
-    """Write spec.yaml, formula.py and README.md for a kernel, with guesses and gaps marked."""
+    """Draft a spec for your own kernel.
+
+    Writes spec.yaml, formula.py and README.md, and marks what is guessed and what is missing.
+
+    Example: tokitai new kernel.hip
+    """
     import os
 
     from tokitai_cli.core.model.wording import plural

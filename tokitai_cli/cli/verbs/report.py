@@ -20,7 +20,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _report(file: str, **given: Any) -> None:
-    """Render a report again, from JSON or a batch's folder alone."""
+    """Render the report of evidence in other formats.
+
+    Reads evidence or a batch's folder, and runs nothing.
+
+    Example: tokitai report reports/gemm-bw.json --format html
+    """
     from tokitai_cli import batch, report
     from tokitai_cli.audit.door import sound
     from tokitai_cli.run.run_files import write_reports

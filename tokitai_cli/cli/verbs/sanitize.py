@@ -18,7 +18,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _sanitize(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
-    """Run an op under the device's sanitizer: memory, races, uninitialised reads, barriers."""
+    """Look for memory errors, races and misused barriers.
+
+    Runs the kernels under the sanitizer of the device.
+
+    Example: tokitai sanitize softmax
+    """
     from tokitai_cli.run.sanitizing import sanitize
     from tokitai_cli.run.specs import load_op
 

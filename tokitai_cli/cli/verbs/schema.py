@@ -10,7 +10,12 @@ import typer
 def schema(
     what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
 ) -> None:
-    """Print the JSON Schema of spec files, evidence or the index of a batch."""
+    """Print the JSON Schema of a file format.
+
+    For spec files, evidence and the index of a batch.
+
+    Example: tokitai schema spec
+    """
     from tokitai_cli.run.inventory import schema_text
 
     typer.echo(schema_text(what))

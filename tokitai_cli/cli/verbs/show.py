@@ -10,7 +10,10 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 
 def list_ops(json: Json = False) -> None:
-    """List the built-in ops, their variants and parameters."""
+    """List the built-in ops, their variants and parameters.
+
+    Example: tokitai list
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.run.inventory import builtin_specs, listing_json
 
@@ -31,7 +34,12 @@ def show(
         ),
     ] = False,
 ) -> None:
-    """Show an op's contract: kernels, shapes, checks, profiles."""
+    """Show what a spec demands of its kernels.
+
+    Lists kernels, shapes, checks and input profiles.
+
+    Example: tokitai show softmax
+    """
     from tokitai_cli.cli import terminal
     from tokitai_cli.run.specs import load_op
 

@@ -25,7 +25,12 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _verify(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
-    """Verify the kernels of an op and write the evidence."""
+    """Verify kernels and write the evidence.
+
+    Takes a built-in op, or a spec file of your own.
+
+    Example: tokitai verify gemm-bw --m 64
+    """
     from tokitai_cli.run.loop import verify
 
     if given["all"]:
