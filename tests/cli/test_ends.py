@@ -48,10 +48,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def limited(what: int, most: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command line under a resource limit."""
+    """A command line under a resource limit; bytecode cut off by it would be left in the checkout."""
     return subprocess.run(
         [sys.executable, "-m", "tokitai_cli", *map(str, words)],
         preexec_fn=lambda: resource.setrlimit(what, (most, most)),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

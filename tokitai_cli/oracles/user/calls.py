@@ -145,9 +145,11 @@ class _Forker:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         script = str(Path(fork_server.__file__).resolve())
+        # Isolated from the environment, except for its word on writing bytecode.
+        flags = ("-I", "-B") if sys.dont_write_bytecode else ("-I",)
         try:
             self._child = Child(
-                (sys.executable, "-I", script, str(requests), str(answers), *map(str, _PLACES)),
+                (sys.executable, *flags, script, str(requests), str(answers), *map(str, _PLACES)),
                 env=environment,
                 cwd=Path("/"),
                 pass_fds=(requests, answers),
