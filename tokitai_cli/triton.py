@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _DIVISIBLE = [["tt.divisibility", 16]]
 # Files in the folder of a run.
+_CODE_OBJECT, _CUBIN = "hsaco", "cubin"
+_NVIDIA = "sm_"  # in front of the number of an architecture
 _FORMULA, _SPEC = "formula.py", "spec.yaml"
 
 
@@ -50,7 +52,10 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
     compile_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> RunOutcome:
-    """Compile a function of `triton.jit` for an AMD GPU, execute its machine code here, and judge it.
+    """Compile a function of `triton.jit` for a GPU, run its machine code, and judge what it computes.
+
+    arch: a processor of AMD (gfx1101), whose machine code is executed here without a GPU, or an
+    architecture of NVIDIA (sm_90), whose code runs on the GPU of this machine.
 
     signature: Triton's types by parameter ("*fp32", "i32", "constexpr"). constexprs: values of those.
     sizes: of integer parameters, and of other names in `shapes` and `grid`, which are numbers or
@@ -63,9 +68,10 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
     Raises InadmissibleError without Triton, UsageError for what a spec cannot say, SpecError.
     """
     from tokitai_cli import verify as verified
-    from tokitai_cli.devices.amdgpu.isa import triton_metadata as compiled
+    from tokitai_cli.devices import triton_metadata as compiled
     from tokitai_cli.drafts.compiled import CompiledWriter, Given
 
+    is_nvidia = arch.startswith(_NVIDIA)
     out.mkdir(parents=True, exist_ok=True)
     made = _compile(
         kernel,
@@ -76,8 +82,9 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
         {"num_warps": num_warps, **(compile_options or {})},
     )
     name = made.metadata.name
-    source = out / f"{name}.hsaco"
-    source.write_bytes(made.asm["hsaco"])
+    form = _CUBIN if is_nvidia else _CODE_OBJECT
+    source = out / f"{name}.{form}"
+    source.write_bytes(made.asm[form])
     source.with_suffix(".ttir").write_text(made.asm["ttir"], encoding="utf-8")
     source.with_suffix(".json").write_text(_metadata(made.metadata), encoding="utf-8")
     (out / _FORMULA).write_text(_text_of(formula), encoding="utf-8")
@@ -93,7 +100,8 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
     )
     spec = out / _SPEC
     spec.write_text(CompiledWriter(compiled.read(source), out, given).spec(), encoding="utf-8")
-    return verified(str(spec), device="gfx", arch=arch, out=out / "reports", **options)
+    device = options.pop("device", "cuda" if is_nvidia else "gfx")
+    return verified(str(spec), device=device, arch=arch, out=out / "reports", **options)
 
 
 def _compile(
@@ -120,7 +128,13 @@ def _compile(
     source = triton.compiler.ASTSource(
         fn=kernel, signature=dict(signature), constexprs=dict(constexprs), attrs=attributes
     )
-    return triton.compile(source, target=target.GPUTarget("hip", arch, 32), options=dict(options))
+    number = arch.removeprefix(_NVIDIA)
+    if number != arch and not number.isdigit():
+        raise UsageError(
+            f"arch {arch!r} is no architecture of NVIDIA", hint="give one such as sm_90"
+        )
+    backend = ("cuda", int(number)) if number != arch else ("hip", arch)
+    return triton.compile(source, target=target.GPUTarget(*backend, 32), options=dict(options))
 
 
 def _metadata(metadata: Any) -> str:

@@ -1,10 +1,14 @@
-// How the HIP runtime starts a kernel out of a code object that others built: by its module API, with the
-// explicit arguments as one block of bytes. The runtime adds the hidden ones.
+// How a GPU's runtime starts a kernel out of a code object that others built: by HIP's module API, or the
+// CUDA driver's under its names, with the explicit arguments as one block of bytes. HIP adds hidden ones.
 #pragma once
 
 #include <string.h>
 
 #include "tokitai_starter_hip.hpp"
+
+#ifdef __HIP_PLATFORM_NVIDIA__
+#include "hip/tokitai_hip_module.h"
+#endif
 
 namespace tokitai {
 
@@ -57,7 +61,16 @@ struct ModuleStarter {
     return hipModuleLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                  unsigned(shared_bytes), nullptr, nullptr, passed);
   }
-  static hipError_t allow_shared(size_t) { return hipSuccess; }  // the launch itself asks for it
+  static hipError_t allow_shared(size_t bytes) {
+#ifdef __HIP_PLATFORM_NVIDIA__
+    hipFunction_t function;
+    if (const hipError_t error = find(function)) return error;
+    return tokitai_cuda::allow_shared(function, bytes);
+#else
+    (void)bytes;
+    return hipSuccess;  // the launch itself asks for it
+#endif
+  }
   static constexpr DeviceKernel kernel = {start, allow_shared};
 };
 

@@ -163,9 +163,10 @@ def _of_machine_code(request: HarnessRequest, recipe: Recipe) -> Recipe:
     if recipe.machine_code is not None:
         return recipe.machine_code
     raise UntranslatedError(
-        f"{request.source.name} is machine code of AMD GPUs, which the {recipe.device} device cannot "
+        f"{request.source.name} is machine code of GPUs, which the {recipe.device} device cannot "
         "execute; nothing of it runs on the host",
-        hint="--device gfx executes it on the host's processor, --device rocm on an AMD GPU",
+        hint="--device gfx executes AMD's on the host's processor, --device rocm on an AMD GPU, "
+        "--device cuda runs a cubin or PTX on an NVIDIA GPU",
     )
 
 

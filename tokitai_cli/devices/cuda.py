@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from tokitai_cli.core.errors import BuildError, UsageError
 from tokitai_cli.core.flags import of_code
@@ -17,6 +21,7 @@ from tokitai_cli.core.model.device import (
     Recipe,
     Sanitizer,
     Traits,
+    Unit,
 )
 from tokitai_cli.devices import nvidia
 from tokitai_cli.devices.environment import (
@@ -33,6 +38,9 @@ from tokitai_cli.devices.shared_wording import (
     unit_words,
     variable_facts,
 )
+
+if TYPE_CHECKING:
+    from tokitai_cli.core.model.harness import HarnessRequest
 
 _DEFAULT_ARCH = "sm_90"
 _HOST_COMPILERS = ("g++", "c++", "clang++")
@@ -124,7 +132,7 @@ class CudaDevice:
                 hint="name it: --arch sm_90",
             )
         base = _words(nvcc[0], host[0], arch)
-        return Recipe(
+        made = Recipe(
             device=self.name,
             arch=arch,
             compiler=nvcc[0],
@@ -149,6 +157,15 @@ class CudaDevice:
             inspect=_inspect,
             mends=_MENDS,
         )
+        words = (*base, *unit_words(self.name, "cu", {}, ()))
+        loading = msgspec.structs.replace(
+            made,
+            command=words,
+            server=words,
+            inspect=None,
+            unit=Unit(functools.partial(_of_machine_code, arch=arch), "1"),
+        )
+        return msgspec.structs.replace(made, machine_code=loading)
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child; the GPU is counted as nvidia-smi does."""
@@ -194,6 +211,12 @@ def nvcc_flags(flags: Sequence[str]) -> tuple[str, ...]:
         _TRANSLATED.get(flag) or (flag if _NVCC_FLAG.fullmatch(flag) else f"-Xcompiler={flag}")
         for flag in flags
     )
+
+
+def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
+    from tokitai_cli.devices import module_unit
+
+    return module_unit.of_cuda(request, arch)
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:

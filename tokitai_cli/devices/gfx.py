@@ -201,8 +201,6 @@ def _translator() -> str:
     """Digest of the code that translates."""
     folder = Path(__file__).parent / "amdgpu"
     digest = hashlib.sha256()
-    for path in [
-        path for path in sorted(folder.rglob("*.[pt][yx]*")) if path.name != "rocm_unit.py"
-    ]:
+    for path in (folder.with_name("foreign.py"), *sorted(folder.rglob("*.[pt][yx]*"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

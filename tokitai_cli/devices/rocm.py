@@ -194,9 +194,9 @@ def _environment() -> dict[str, str]:
 
 
 def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
-    from tokitai_cli.devices.amdgpu.rocm_unit import of_machine_code
+    from tokitai_cli.devices import module_unit
 
-    return of_machine_code(request, arch)
+    return module_unit.of_amd(request, arch)
 
 
 def _inspect(artifact: Path, log: str) -> tuple[Fact, ...]:

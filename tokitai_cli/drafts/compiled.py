@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.devices.amdgpu.isa.triton_metadata import TritonArgument, TritonKernel
+from tokitai_cli.devices.triton_metadata import TritonArgument, TritonKernel
 from tokitai_cli.drafts.launch_writer import quoted
 from tokitai_cli.spec.reader.gaps import GAP, GUESS
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tokitai_cli.core.errors import TokitaiError, UsageError
 from tokitai_cli.cpp.source.listing import Unread
-from tokitai_cli.devices.amdgpu.isa import triton_metadata
+from tokitai_cli.devices import triton_metadata
 from tokitai_cli.drafts.compiled import CompiledWriter, Given
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import TemplateOp
@@ -71,8 +71,9 @@ def new(
 def _of_machine_code(source: Path, folder: Path) -> tuple[Drafted, list[Path], str]:
     kernel = triton_metadata.read(source)
     writer = CompiledWriter(kernel, folder.resolve(), Given())
+    device = "gfx" if kernel.arch.startswith("gfx") else "cuda"
     made = Drafted(
-        writer.spec(), writer.formula(), f"--device gfx --arch {kernel.arch}", kernel.name
+        writer.spec(), writer.formula(), f"--device {device} --arch {kernel.arch}", kernel.name
     )
     return _written(kernel.name, made, folder)
 

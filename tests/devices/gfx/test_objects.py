@@ -25,7 +25,8 @@ from tokitai_cli.devices.amdgpu.lacks import Lacks
 
 
 def kernel_of(name: str) -> objects.Kernel:
-    return objects.kernel_of([objects.read_code_object(code_object())], name)[1]
+    code = objects.read_code_object(code_object())
+    return objects.kernel_of([(code, one) for one in code.kernels], name)[1]
 
 
 def test_a_kernels_facts_come_from_descriptor_metadata_and_code() -> None:

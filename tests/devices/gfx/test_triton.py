@@ -327,7 +327,7 @@ def test_what_is_no_kernel_of_triton_is_told(
     for name in ("add", "softmax"):
         shutil.copy(COMPILED / name / f"{name}.hsaco", tmp_path / f"{name}.hsaco")
     assert command(["new", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
-    assert "name one .hsaco" in capsys.readouterr().err
+    assert "has add.hsaco, softmax.hsaco" in capsys.readouterr().err
     (tmp_path / "add.json").write_text("{")
     assert command(["new", str(tmp_path / "add.hsaco"), "--out", str(tmp_path / "new")]) != 0
     assert "no metadata of Triton's" in capsys.readouterr().err

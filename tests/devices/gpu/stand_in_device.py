@@ -19,7 +19,7 @@ from tokitai_cli.core.model.device import (
     Traits,
     Unit,
 )
-from tokitai_cli.devices.amdgpu.rocm_unit import of_machine_code
+from tokitai_cli.devices.module_unit import of_amd
 from tokitai_cli.devices.sanitizers import compute_sanitizer
 
 HEADERS = Path(__file__).parent / "stand_in"
@@ -59,7 +59,7 @@ class StandIn:
         made = msgspec.structs.replace(
             recipe, device=self.name, arch=BUILT_FOR, command=command, server=server
         )
-        unit = Unit(functools.partial(of_machine_code, arch=BUILT_FOR), "1")
+        unit = Unit(functools.partial(of_amd, arch=BUILT_FOR), "1")
         loading = msgspec.structs.replace(made, assembly=(), inspect_object=None, unit=unit)
         return msgspec.structs.replace(made, machine_code=loading)
 

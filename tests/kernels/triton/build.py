@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE.parent.parent.parent))
 
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
-from tests import test_triton  # noqa: E402
+from tests.devices.gfx import test_triton  # noqa: E402
 from tokitai_cli import triton  # noqa: E402
 
 for case in ("add", "softmax", "product of bfloat16"):

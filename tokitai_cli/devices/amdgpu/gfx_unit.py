@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tokitai_cli.core.errors import NotRunError, UntranslatedError
 from tokitai_cli.core.model.device import Fact
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
-from tokitai_cli.devices.amdgpu import foreign, gfx_tables
+from tokitai_cli.devices import foreign
+from tokitai_cli.devices.amdgpu import gfx_tables
 from tokitai_cli.devices.amdgpu.binary.objects import (
     EXECUTABLE,
     CodeObject,
@@ -57,9 +59,9 @@ def translate(code_path: Path, unit_path: Path, request: HarnessRequest) -> tupl
 
 def of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
     """The unit of a source that is machine code itself, and facts. Raises UntranslatedError."""
-    code, found = foreign.requested_kernels(request, arch)
+    code, found = foreign.requested_kernels(request, partial(foreign.of_amd, request.source, arch))
     text, told = _unit(code, found, ())
-    return text, (foreign.fact(code), *told)
+    return text, (foreign.fact(code.target or code.arch), *told)
 
 
 def _unit(

@@ -26,7 +26,7 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
     opcode_table.rows(arch := read[0].arch)
     pairs = [(one, found) for one in read for found in one.kernels]
     if kernel:
-        pairs = [_named(path, read, kernel)]
+        pairs = [_named(path, pairs, kernel)]
     names: Counter[str] = Counter()
     seen = []
     looked = {id(one): Lacks(one) for one in read}
@@ -70,11 +70,11 @@ def evidence(code: objects.CodeObject, kernels: Iterable[objects.Kernel]) -> Ite
 
 
 def _named(
-    path: Path, read: tuple[objects.CodeObject, ...], name: str
+    path: Path, pairs: Sequence[tuple[objects.CodeObject, objects.Kernel]], name: str
 ) -> tuple[objects.CodeObject, objects.Kernel]:
     """The kernel of that name, with the code object that it is in."""
     try:
-        return objects.kernel_of(read, name)
+        return objects.kernel_of(pairs, name)
     except CodeError as error:
         raise CodeError(error.message, where=Location(path), hint=error.hint) from None
 

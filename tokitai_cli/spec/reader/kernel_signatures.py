@@ -25,7 +25,8 @@ from tokitai_cli.cpp.source.signatures import (
     kernels_of,
     may_declare,
 )
-from tokitai_cli.devices.amdgpu.binary import bundles, objects
+from tokitai_cli.devices import foreign
+from tokitai_cli.devices.amdgpu.binary import objects
 from tokitai_cli.devices.amdgpu.binary.parameters import parameters as parameters_of
 from tokitai_cli.spec.reader.document import Document, KeyPath, keys_of
 from tokitai_cli.spec.reader.struct_fields import places
@@ -81,7 +82,7 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
     for index, launch in enumerate(variant.launches):
         at: KeyPath = (*path, "source")
         try:
-            held = bundles.read(source)
+            held = foreign.kernels_in(source)
             at = (*path, "launches", index, "kernel")
             kernel = objects.kernel_of(held, launch.kernel)[1]
         except CodeError as error:

@@ -53,13 +53,20 @@ def code_objects(path: Path) -> tuple[Embedded, ...]:
     zlib) and host ELF files with a section .hip_fatbin. Raises CodeError.
     """
     try:
-        found = tuple(_found(read_plain(path, MAX_FILE)))
+        data = read_plain(path, MAX_FILE)
+        found = tuple(_found(data))
     except OSError as error:
         raise CodeError(
             f"cannot be read: {error.strerror or error}", where=Location(path)
         ) from None
     except CodeError as error:
         raise CodeError(error.message, where=Location(path), hint=error.hint) from None
+    if not found and elf.machine(data) == elf.CUDA:
+        raise CodeError(
+            "a cubin, which holds no code for AMD processors",
+            where=Location(path),
+            hint="--device cuda runs it on an NVIDIA GPU; `cuobjdump -sass` lists it",
+        )
     if not found:
         raise CodeError(
             "no code object for an AMD processor in it",

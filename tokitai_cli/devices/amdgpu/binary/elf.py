@@ -14,7 +14,7 @@ from tokitai_cli.core.errors import CodeError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-AMDGPU = 224
+AMDGPU, CUDA = 224, 190
 _WRITE, _THREAD_LOCAL = 0x1, 0x400
 _FOREIGN = re.compile(
     r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
@@ -28,10 +28,14 @@ MACHINES = {
 
 
 def is_code_object(data: bytes) -> bool:
-    """Whether an ELF file is one of 64 bits for AMD's processors."""
-    return (
-        len(data) >= 64 and data[4:6] == b"\x02\x01" and data[18:20] == AMDGPU.to_bytes(2, "little")
-    )
+    """Whether an ELF file is one for AMD's processors."""
+    return machine(data) == AMDGPU
+
+
+def machine(data: bytes) -> int:
+    """The number of an ELF file's processor; -1 where it is none of 64 bits, little-endian."""
+    whole = len(data) >= 64 and data[4:6] == b"\x02\x01"
+    return int.from_bytes(data[18:20], "little") if whole else -1
 
 
 def target_of(data: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import field
@@ -29,7 +29,8 @@ class Argument(msgspec.Struct, frozen=True, rename=lambda name: f".{name}"):
 
     offset: int
     size: int
-    #: "global_buffer", "by_value", "dynamic_shared_pointer", or hidden ("hidden_...").
+    #: "global_buffer", "by_value", "dynamic_shared_pointer", or hidden ("hidden_..."); empty where
+    #: the code does not tell whether it is an address.
     value_kind: str
     name: str = ""
     address_space: str = ""
@@ -92,19 +93,20 @@ class Descriptor(msgspec.Struct, frozen=True):
         return {name: self.rsrc1 >> shift & bits for name, (shift, bits) in places.items()}
 
 
-class Kernel(msgspec.Struct, frozen=True):
-    """A kernel. address, size: of its code, whose bytes are `code`; told: its metadata."""
+class Compiled(msgspec.Struct, frozen=True):
+    """A kernel that was compiled, by its symbol, for whatever GPU."""
 
     name: str
-    address: int
-    code: bytes
-    descriptor: Descriptor
-    metadata: _Told
 
     @property
     def args(self) -> tuple[Argument, ...]:
-        """Arguments in the order of the metadata, hidden ones included."""
-        return tuple(self.metadata.args)
+        """Arguments in their order, hidden ones included."""
+        raise NotImplementedError
+
+    @property
+    def most_threads(self) -> int:
+        """Threads that a block of it may have, 0 for no bound."""
+        raise NotImplementedError
 
     @property
     def demangled(self) -> str:
@@ -120,6 +122,29 @@ class Kernel(msgspec.Struct, frozen=True):
     def parameters(self) -> str:
         """The types of its parameters as its symbol tells them, empty where it does not."""
         return parts(self.demangled)[1]
+
+
+class Kernel(Compiled, frozen=True):
+    """A kernel. address, size: of its code, whose bytes are `code`; told: its metadata."""
+
+    address: int
+    code: bytes
+    descriptor: Descriptor
+    metadata: _Told
+
+    @property
+    def args(self) -> tuple[Argument, ...]:
+        """Arguments in the order of the metadata, hidden ones included."""
+        return tuple(self.metadata.args)
+
+    @property
+    def most_threads(self) -> int:
+        """As its metadata says."""
+        return self.metadata.max_flat_workgroup_size
+
+
+_C = TypeVar("_C")
+_K = TypeVar("_K", bound=Compiled)
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -149,14 +174,13 @@ class CodeObject(msgspec.Struct, frozen=True):
         return _read(self.segments, address, size)
 
 
-def kernel_of(objects: Sequence[CodeObject], name: str) -> tuple[CodeObject, Kernel]:
-    """The kernel of that symbol or demangled name, and the code object that it is in.
+def kernel_of(every: Sequence[tuple[_C, _K]], name: str) -> tuple[_C, _K]:
+    """Of kernels, each behind what it is in, the one of that symbol or demangled name.
 
     A demangled name may leave out what it returns, its parameters and its template arguments, and
     spaces. Raises CodeError where there is none or several.
     """
-    every = [(code, one) for code in objects for one in code.kernels]
-    wanted, found = plain(name), list[tuple[CodeObject, Kernel]]()
+    wanted, found = plain(name), list[tuple[_C, _K]]()
     word = _WORD.search(wanted.replace(ANONYMOUS, ""))  # spares demangling all of them
     likely = [pair for pair in every if word is not None and word[0] in pair[1].name]
     for spelled in zip(*(_spellings(one) for _, one in likely), strict=True):
@@ -264,7 +288,7 @@ def _entries(section: bytes) -> Iterator[tuple[int, bytes]]:
         at = start + -(-size // 4) * 4
 
 
-def _spellings(kernel: Kernel) -> tuple[str, ...]:
+def _spellings(kernel: Compiled) -> tuple[str, ...]:
     """What a kernel may be called, the fullest first, without needless spaces."""
     whole, (title, types) = kernel.demangled, parts(kernel.demangled)
     front = whole[: whole.find(title) + len(title)]

@@ -7,18 +7,19 @@ import msgspec
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.cpp.source.blanking import split
 from tokitai_cli.cpp.source.signatures import Parameter, parameter_of
-from tokitai_cli.devices.amdgpu.binary.objects import Argument, Kernel
+from tokitai_cli.devices.amdgpu.binary.objects import Argument, Compiled
 
+_ADDRESS = 8  # bytes of it
 _UNKNOWN = Parameter("", "", "unknown", (), 0, False, "")
 
 
-def passed_arguments(kernel: Kernel) -> tuple[Argument, ...]:
+def passed_arguments(kernel: Compiled) -> tuple[Argument, ...]:
     """The arguments that a caller passes, in their order."""
     return tuple(one for one in kernel.args if not one.hidden)
 
 
-def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
-    """The parameters of `taken`; those of a symbol that tells no types have what the sizes allow.
+def parameters(kernel: Compiled) -> tuple[Parameter, ...]:
+    """The parameters of a kernel; those of a symbol that tells no types have what the sizes allow.
 
     A struct is whatever a spec cannot pass to machine code.
     """
@@ -33,8 +34,12 @@ def _parameter(given: Argument, text: str) -> Parameter:
     if given.value_kind == "global_buffer":
         is_told = told.pointers > 0
         return told if is_told else msgspec.structs.replace(told, type="void", pointers=1)
+    if not given.value_kind and given.size == _ADDRESS and not told.type:
+        return msgspec.structs.replace(told, type=f"{_ADDRESS} bytes")  # an address or a number
+    if not given.value_kind and told.pointers:
+        return told
     fits = [name for name in told.dtypes or DTYPES if DTYPES[name].nbytes == given.size]
-    if told.kind in {"scalar", "unknown"} and fits and given.value_kind == "by_value":
+    if told.kind in {"scalar", "unknown"} and fits and given.value_kind in {"by_value", ""}:
         shown = told.type or f"{given.size} bytes by value"
         return Parameter(given.name, shown, "scalar", tuple(fits), 0, False, "")
     return Parameter(
@@ -49,5 +54,7 @@ def limits(parameter: Parameter) -> tuple[int, int]:
         for name in parameter.dtypes
         if "int" in name or name == "bool"
     ]
+    if parameter.kind == "unknown":  # as many bits as an address has
+        return -(1 << 63), (1 << 64) - 1
     least = min((-(1 << bits - 1) for signed, bits in widths if signed), default=0)
     return least, max(((1 << bits - signed) - 1 for signed, bits in widths), default=0)

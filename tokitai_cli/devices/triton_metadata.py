@@ -1,7 +1,8 @@
 """What Triton says of a kernel beside its machine code: files of its cache, and its intermediate code.
 
-A compile leaves NAME.hsaco, NAME.json (metadata) and NAME.ttir (intermediate code, with the signature as
-it was specialised: constants, and integers that are 1, are no parameters any more) in one folder.
+A compile leaves NAME.hsaco (AMD) or NAME.cubin and NAME.ptx (NVIDIA), NAME.json (metadata) and NAME.ttir
+(intermediate code, with the signature as it was specialised: constants, and integers that are 1, are no
+parameters any more) in one folder.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import msgspec
 
 from tokitai_cli.core.errors import CodeError, Location, UsageError
 from tokitai_cli.core.storage import read_plain
-from tokitai_cli.devices.amdgpu.binary import bundles
-from tokitai_cli.devices.amdgpu.binary.objects import Kernel
+from tokitai_cli.devices import foreign
+from tokitai_cli.devices.amdgpu.binary.objects import Compiled
 from tokitai_cli.devices.amdgpu.binary.parameters import passed_arguments
 
 _MOST = 1 << 26  # bytes of a text of Triton's
+_ADDRESS = 8  # bytes of it
+_FOUR_WARPS = 128  # threads, where nothing tells them
+# Its files of machine code; of a folder the first that is there. PTX the driver compiles once more.
+_SUFFIXES = (".hsaco", ".cubin", ".ptx")
 # Types of its intermediate code.
 _DTYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i1": "bool",
@@ -41,6 +46,8 @@ class _Target(msgspec.Struct, frozen=True):
 class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
     num_warps: int = 4
+    num_ctas: int = 1
+    launch_cooperative_grid: bool = False
     shared: int = 0
     target: _Target = _Target()
     global_scratch_size: int = 0
@@ -86,23 +93,29 @@ class TritonKernel(msgspec.Struct, frozen=True):
 
 
 def is_compiled(path: Path) -> bool:
-    """Whether a path is a kernel of Triton's: an .hsaco, or a folder with one."""
-    return path.suffix == ".hsaco" or (path.is_dir() and any(path.glob("*.hsaco")))
+    """Whether a path is a kernel of Triton's: an .hsaco, .cubin or .ptx, or a folder with one."""
+    return path.suffix in _SUFFIXES or (
+        path.is_dir() and any(any(path.glob(f"*{suffix}")) for suffix in _SUFFIXES)
+    )
 
 
 def read(path: Path) -> TritonKernel:
-    """The kernel of an .hsaco or of a folder of Triton's cache. Raises UsageError, CodeError."""
+    """The kernel of a file of machine code or of a folder of Triton's cache.
+
+    Raises UsageError, CodeError.
+    """
     source = _code_in(path)
     data = source.with_suffix(".json")
     metadata = _metadata(data) if data.is_file() else _Metadata()
-    objects = bundles.read(source)
-    kernels = [one for code in objects for one in code.kernels]
-    if len(kernels) != 1:
-        names = ", ".join(one.name for one in kernels)
+    held = foreign.kernels_in(source)
+    if len(held) != 1:
+        names = ", ".join(one.name for _, one in held)
         raise CodeError(
-            f"{len(kernels)} kernels ({names}), and one was looked for", where=Location(source)
+            f"{len(held)} kernels ({names}), and one was looked for", where=Location(source)
         )
-    kernel = kernels[0]
+    code, kernel = held[0]
+    if metadata.target.backend == "cuda":
+        _refuse(metadata, source)
     text = source.with_suffix(".ttir")
     told = tuple(_signature(_text(text), kernel.name)) if text.is_file() else ()
     given = len(passed_arguments(kernel))
@@ -120,10 +133,10 @@ def read(path: Path) -> TritonKernel:
     return TritonKernel(
         source=source,
         name=kernel.name,
-        arch=objects[0].arch,
+        arch=code.arch,
         threads=metadata.num_warps * metadata.target.warp_size
         if data.is_file()
-        else kernel.metadata.max_flat_workgroup_size,
+        else kernel.most_threads or _FOUR_WARPS,
         shared=metadata.shared,
         arguments=told,
         scratch=(*sizes, *[0] * behind)[:behind],
@@ -135,11 +148,25 @@ def read(path: Path) -> TritonKernel:
 def _code_in(path: Path) -> Path:
     if not path.is_dir():
         return path
-    found = sorted(path.glob("*.hsaco"))
+    each = [sorted(path.glob(f"*{suffix}")) for suffix in _SUFFIXES]
+    found = next((some for some in each if some), [])
     if len(found) != 1:
-        names = ", ".join(one.name for one in found) or "no .hsaco"
-        raise UsageError(f"{path} has {names}", hint="name one .hsaco, with its .json beside it")
+        names = ", ".join(one.name for one in found) or f"no {' or '.join(_SUFFIXES)}"
+        raise UsageError(f"{path} has {names}", hint="name one of them, with its .json beside it")
     return found[0]
+
+
+def _refuse(metadata: _Metadata, source: Path) -> None:
+    """Raise CodeError for what a launch would need beside grid and block."""
+    wants = {
+        f"clusters of {metadata.num_ctas} blocks (num_ctas)": metadata.num_ctas > 1,
+        "a cooperative launch (launch_cooperative_grid)": metadata.launch_cooperative_grid,
+    }
+    for what, needed in wants.items():
+        if needed:
+            raise CodeError(
+                f"{source.name} needs {what}, which no spec asks for", where=Location(source)
+            )
 
 
 def _metadata(path: Path) -> _Metadata:
@@ -205,11 +232,11 @@ def _reached(text: str, operations: str) -> set[str]:
     return found
 
 
-def _guessed(kernel: Kernel) -> Iterator[TritonArgument]:
+def _guessed(kernel: Compiled) -> Iterator[TritonArgument]:
     """What the code object alone tells: arrays, and numbers by their sizes."""
     sizes = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
     for at, one in enumerate(passed_arguments(kernel)):
-        pointer = one.value_kind == "global_buffer"
+        pointer = one.value_kind == "global_buffer" or (not one.value_kind and one.size == _ADDRESS)
         yield TritonArgument(
             one.name or f"arg{at}", "" if pointer else sizes.get(one.size, ""), pointer
         )
