@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tokitai_cli.cpp.extraction import ExtractedProgram, extracted
+from tokitai_cli.cpp.policy import CUDA, passes_of
 from tokitai_cli.cpp.source.expanded import expanded_program
-from tokitai_cli.cpp.source.extract import extracted
 from tokitai_cli.cpp.source.signatures import kernels_of, unlisted
 from tokitai_cli.cpp.source.source_files import has_host_code
 from tokitai_cli.cpp.source_text import blank
@@ -49,39 +51,56 @@ int main() {
 """
 
 
-def taken(folder: Path, text: str, *wanted: str) -> list[str]:
-    """Lines of what is taken of `text`, those of the file itself."""
+def extract(source: Path, folders: Sequence[Path] = (), *wanted: str) -> ExtractedProgram:
+    passes = passes_of("cpu", "", source.suffix in CUDA, {}, {"__HIP_DEVICE_COMPILE__": "1"})
+    return extracted(source, folders, wanted, passes)
+
+
+def placed(told: ExtractedProgram) -> dict[tuple[Path, int], str]:
+    """Lines of what was taken, by the place that #line gives them."""
+    found: dict[tuple[Path, int], str] = {}
+    file, number = Path(), 0
+    for line in told.text.splitlines():
+        if led := re.fullmatch(r'#line (\d+) "(.*)"', line):
+            file, number = Path(led[2]), int(led[1])
+            continue
+        if line.strip() and not line.startswith("#"):
+            found[file, number] = line.rstrip()
+        number += 1
+    return found
+
+
+def taken(folder: Path, text: str, *wanted: str) -> dict[int, str]:
+    """Lines of what is taken of `text`, by their numbers in it."""
     source = folder / "k.cu"
     source.write_text(text)
-    (first, *_) = extracted(source, [], wanted).texts.values()
-    head, _, rest = first.partition("\n")
-    assert head == f'#line 1 "{source}"'
-    return rest.splitlines()
-
-
-def lines_with(text: str, *words: str) -> list[int]:
-    return [n for n, line in enumerate(text.splitlines(), 1) if any(w in line for w in words)]
+    lines = placed(extract(source, (), *wanted))
+    assert {path for path, _ in lines} <= {source}
+    return {number: line for (_, number), line in lines.items()}
 
 
 def test_what_a_kernel_reaches_stays_and_keeps_its_place(tmp_path: Path) -> None:
-    found = taken(tmp_path, PROGRAM.replace("#include <fancy/device.h>", ""), "k")
-    whole = PROGRAM.replace("#include <fancy/device.h>", "").splitlines()
-    kept = {n for n, line in enumerate(found, 1) if line.strip()}
-    assert kept == {1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 17, *range(19, 24)}
-    for number in kept - {11}:
-        assert found[number - 1].rstrip() == whole[number - 1].rstrip()
-    assert found[10].rstrip() == "  Pair(std::vector<real> v) ;"
+    found = taken(tmp_path, PROGRAM, "k")
+    assert [*found] == [7, 9, 10, 11, 12, 14, 15, 17, *range(19, 24)]
+    changed = {
+        11: "  Pair(std::vector<real> v) ;",
+        12: "  __host__ __device__ real sum() const { return a + b; }",
+        15: "__constant__ real table[16];",
+        17: "__host__ __device__ inline real twice(real x) { return 2 * x; }",
+    }
+    whole = dict(enumerate(PROGRAM.splitlines(), 1)) | changed
+    assert found == {number: whole[number] for number in found}
 
 
 def test_what_nvcc_defines_is_there_where_a_program_asks_for_it(tmp_path: Path) -> None:
     text = (
         "#ifndef CUDART_VERSION\n#error none\n#endif\n__global__ void k(float* y) { y[0] = 1; }\n"
     )
-    for name, there in (("k.cu", True), ("k.hip", False)):
+    text = text.replace("= 1", "= CUDART_VERSION")
+    for name, told in (("k.cu", "12040"), ("k.hip", "CUDART_VERSION")):
         (tmp_path / name).write_text(text)
-        (first,) = extracted(tmp_path / name, [], ["k"]).texts.values()
-        assert first.startswith("#ifndef CUDART_VERSION\n#define CUDART_VERSION 1") is there
-        assert f'#line 1 "{tmp_path / name}"\n' in first
+        (line,) = placed(extract(tmp_path / name)).items()
+        assert line == ((tmp_path / name, 4), f"__global__ void k(float* y) {{ y[0] = {told}; }}")
 
 
 def test_names_that_macros_put_together_are_reached(tmp_path: Path) -> None:
@@ -93,33 +112,34 @@ def test_names_that_macros_put_together_are_reached(tmp_path: Path) -> None:
         "MAKE(two)\n"
         "__global__ void by_call(float* y) { y[0] = CALL(ten, y[1]); }\n"
     )
-    whole = "\n".join(taken(tmp_path, text, "run_two"))
+    whole = "\n".join(taken(tmp_path, text, "run_two").values())
     assert "scale_two(float" in whole
-    alone = "\n".join(taken(tmp_path, text, "by_call"))
+    alone = "\n".join(taken(tmp_path, text, "by_call").values())
     assert "scale_ten(float" in alone
     plain = text.replace("MAKE(two)\n", "")
-    assert "scale_two(float" not in "\n".join(taken(tmp_path, plain, "by_call"))
+    assert "scale_two(float" not in "\n".join(taken(tmp_path, plain, "by_call").values())
 
 
 def test_what_was_left_out_is_told_by_lines(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text(PROGRAM)
-    told = extracted(source, [], ["k"])
+    told = extract(source, (), "k")
     assert told.left_out == {source: [(8, 8), (11, 11), (13, 13), (16, 16), (18, 18), (24, 31)]}
     assert told.optional == ["fancy/device.h"]
     assert told.files == (source,)
 
 
 def test_without_a_kernel_all_are_taken(tmp_path: Path) -> None:
-    assert any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM))
-    assert not any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM, "k"))
+    assert any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM).values())
+    assert not any("wmma_of_some_gpu" in line for line in taken(tmp_path, PROGRAM, "k").values())
 
 
-def test_a_missing_header_does_not_move_lines(tmp_path: Path) -> None:
-    found = taken(tmp_path, PROGRAM, "k")
+def test_a_missing_header_is_asked_for_and_does_not_move_lines(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(PROGRAM)
+    found = extract(tmp_path / "k.cu", (), "k").text.splitlines()
     place = found.index("#if __has_include(<fancy/device.h>)")
     assert found[place + 5] == "#include <fancy/device.h>"  # amid what takes HIP's votes away
-    assert found[place + 8 : place + 10] == ["#endif", "#line 4"]
+    assert found[place + 8 : place + 10] == ["#endif", f'#line 7 "{tmp_path / "k.cu"}"']
 
 
 def test_own_headers_are_taken_apart_as_the_source_is(tmp_path: Path) -> None:
@@ -131,43 +151,40 @@ def test_own_headers_are_taken_apart_as_the_source_is(tmp_path: Path) -> None:
     source.write_text(
         '#include "of.h"\n#include <of.h>\n__global__ void k(int* x) { *x = of(); }\n'
     )
-    told = extracted(source, [tmp_path / "sub"], ["k"])
-    name = next(name for name in told.texts if name.endswith("-of.h"))
-    text = told.texts[name]
-    assert "of()" in text
-    assert "hipFree" not in text
-    first = next(iter(told.texts.values())).splitlines()
-    assert [line.strip() for line in first[1:3]] == [f'#include "{name}"'] * 2
+    told = extract(source, [tmp_path / "sub"], "k")
+    assert placed(told) == {
+        (tmp_path / "sub" / "of.h", 2): "__device__ int of() { return 1; }",
+        (source, 3): "__global__ void k(int* x) { *x = of(); }",
+    }
+    assert told.files == (source, tmp_path / "sub" / "of.h")
+    assert told.left_out == {tmp_path / "sub" / "of.h": [(3, 3)]}
 
 
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        ("DEFINE(float)\nint main() {}\n", "DEFINE(float)"),
-        ("DEFINE(float);\nint main() {}\n", "DEFINE(float);"),
+        ("DEFINE(float)\nint main() {}\n", "VOID k_float(float* x) { *x = 1; }"),
+        ("DEFINE(float);\nint main() {}\n", "VOID k_float(float* x) { *x = 1; }"),
         ("RUN(float)\nint main() {}\n", ""),
         (
             "static KERNEL f(int* x) { *x = 1; }\nint main() {}\n",
-            "static KERNEL f(int* x) { *x = 1; }",
+            "static VOID f(int* x) { *x = 1; }",
         ),
-        ("EMPTY KERNEL f(int* x)\n{\n}\n", "EMPTY KERNEL f(int* x)\n{\n}"),
-        (
-            "#if 0\nvoid f( {\n#endif\nKERNEL g() {}\nvoid h() {}",
-            "#if 0\nvoid f( {\n#endif\nKERNEL g() {}",
-        ),
+        ("EMPTY KERNEL f(int* x)\n{\n}\n", " VOID f(int* x)\n{\n}"),
+        ("#if 0\nvoid f( {\n#endif\nKERNEL g() {}\nvoid h() {}", "VOID g() {}"),
         (
             "#ifdef A\nKERNEL f(int a) {\n#else\nKERNEL f() {\n#endif\n}\nvoid h() {}",
-            "#ifdef A\nKERNEL f(int a) {\n#else\nKERNEL f() {\n#endif\n}",
+            "VOID f() {\n}",
         ),
-        ('extern "C" {\nKERNEL f() {}\nvoid g();\n}', 'extern "C" {\nKERNEL f() {}\n}'),
-        (
-            "void g() {\n#ifdef A\n  h();\n#endif\n}\nKERNEL f() {}",
-            "#ifdef A\n#endif\nKERNEL f() {}",
-        ),
+        ('extern "C" {\nKERNEL f() {}\nvoid g();\n}', 'extern "C" {\nVOID f() {}\n}'),
+        ('extern "C" void g();\nextern "C" KERNEL f() {}', 'extern "C" VOID f() {}'),
+        ("void g() {\n#ifdef A\n  h();\n#endif\n}\nKERNEL f() {}", "VOID f() {}"),
         (
             "KERNEL f() { c(); }\nconstexpr int c() { return E2; }\nenum E { E1, E2 };\nint d = c();",
-            "KERNEL f() { c(); }\nconstexpr int c() { return E2; }\nenum E { E1, E2 };",
+            "VOID f() { c(); }\nconstexpr int c() { return E2; }\nenum E { E1, E2 };",
         ),
+        ("/* { */ KERNEL f() { // }\n}", "VOID f() {\n}"),
+        ('KERNEL f() {\n#pragma unroll\nfor (;;) g("//");\n}', 'VOID f() {\nfor (;;) g("//");\n}'),
     ],
 )
 def test_forms_of_real_programs(tmp_path: Path, text: str, want: str) -> None:
@@ -176,7 +193,7 @@ def test_forms_of_real_programs(tmp_path: Path, text: str, want: str) -> None:
         "#define DEFINE(T) KERNEL k_##T(T* x) { *x = 1; }\n"
     )
     found = taken(tmp_path, head + text)
-    assert "\n".join(line.rstrip() for line in found[4:] if line.strip()) == want
+    assert "\n".join(found.values()).strip() == want.replace("VOID", "__global__ void").strip()
 
 
 def test_host_code_is_told_from_kernels() -> None:
@@ -198,10 +215,12 @@ def test_hollow_literals_keep_their_quotes() -> None:
     assert blank("a(\"b<<<\", 'c'); // d", quotes=True) == "a(\"    \", ' ');     "
 
 
-@pytest.mark.parametrize("name", ["benchmark/benchmark.h", "gtest/gtest.h", "mpi.h"])
+@pytest.mark.parametrize("name", ["benchmark/benchmark.h", "gtest/gtest.h", "mpi.h", "iostream"])
 def test_libraries_of_tests_and_bindings_are_left_out(tmp_path: Path, name: str) -> None:
-    found = taken(tmp_path, f"#include <{name}>\n__global__ void k() {{}}\nint main() {{}}\n")
-    assert not any("include <" in one or "has_include" in one for one in found)
+    (tmp_path / "k.cu").write_text(
+        f"#include <{name}>\n__global__ void k() {{}}\nint main() {{}}\n"
+    )
+    assert "include" not in extract(tmp_path / "k.cu").text
 
 
 def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -> None:
@@ -209,7 +228,7 @@ def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -
         "namespace py = pybind11;\nusing namespace py::literals;\nusing namespace std;\n"
         "__global__ void k() {}\nint main() {}\n"
     )
-    found = [line.strip() for line in taken(tmp_path, text)]
+    found = [line.strip() for line in taken(tmp_path, text).values()]
     assert found[0] == "namespace pybind11 { } namespace py = pybind11;"
     assert found[1].endswith("namespace literals { } } using namespace py::literals;")
     assert found[2] == "namespace std { } using namespace std;"
@@ -241,14 +260,15 @@ def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
     assert [one.name for one in kernels_of(whole)] == ["ours"]
     assert [one.name for one in whole.joined] == ["more.cu", "third.cu"]
     assert list(unlisted(whole)) == []
-    found = extracted(tmp_path / "k.cu", [], ())
-    (first, *_) = found.texts.values()
-    assert re.search(r"#define by by_(\d)\n#include \"\1-more.cu\"\n#undef by\n", first)
-    joined = next(value for name, value in found.texts.items() if name.endswith("more.cu"))
-    assert "return by * once(x)" in joined
-    assert "theirs" not in joined
-    assert "main" not in joined
-    assert "thrice" not in "".join(found.texts.values())
+    told = extract(tmp_path / "k.cu")
+    assert told.beside == (tmp_path,)
+    lines = placed(told)
+    assert (tmp_path / "more.cu", 5) in lines
+    assert sum(path.name == "shared.h" for path, _ in lines) == 1  # what both include stands once
+    assert re.search(r"#define by by_1\n(?:#line.*\n)?static const float by = 2;", told.text)
+    assert "return by * once(x)" in told.text
+    for name in ("theirs", "main", "thrice"):
+        assert name not in told.text
 
 
 def test_what_a_host_cannot_build_is_left_out_or_said_in_another_way(tmp_path: Path) -> None:
@@ -268,7 +288,7 @@ __device__ __forceinline__ int odd(int n) { return n != 0 && even(n - 1); }
 __device__ __forceinline__ int half(int n) { return n / 2; }
 __global__ void k(Point* p) { p->x = even(half(3)); }
 """
-    whole = "\n".join(taken(tmp_path, text))
+    whole = "\n".join(taken(tmp_path, text).values())
     assert re.findall(r"(\w+) +int (\w+)\(int n\)", whole) == [
         ("inline", "odd"), ("inline", "even"), ("inline", "odd"), ("__forceinline__", "half")
     ]  # fmt: skip

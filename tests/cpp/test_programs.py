@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpp.test_extract import extract
 from tokitai_cli import build, devices
 from tokitai_cli.core.errors import BuildError
 from tokitai_cli.core.model.device import DeviceOptions
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg, KernelEntry
 from tokitai_cli.cpp.source.expanded import expanded_program
-from tokitai_cli.cpp.source.extract import extracted
 from tokitai_cli.cpp.source.extract import program as program_of
 from tokitai_cli.cpp.source.signatures import kernels_of
 from tokitai_cli.drafts.draft import drafts
@@ -37,9 +37,8 @@ def test_every_kernel_is_found_and_nothing_of_the_host_stays(path: Path) -> None
     named = set(re.findall(r"(\w+)\s*(?:<[^<>;]*>)?\s*<<<", text))
     named |= set(re.findall(r"hipLaunchKernelGGL\(\s*(\w+)", text))
     assert named <= found or "ADAMW" in text
-    taken = extracted(path, [], ())
-    (whole,) = taken.texts.values()
-    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", whole, flags=re.MULTILINE)
+    taken = extract(path)
+    code = re.sub(r"^[ \t]*#[^\n]*", "", taken.text, flags=re.MULTILINE)
     assert not re.search(r"<<<|hipMalloc|PYBIND|\bTEST_P|torch::|\bmain\s*\(", code)
     assert taken.left_out
 

@@ -57,7 +57,8 @@ def test_every_part_knows_its_place_and_its_macro(tmp_path: Path) -> None:
     )
     unit = preprocess(source)
     places = {
-        word: unit.origin(unit.text.index(word.encode())) for word in ("of_header", "y", "one", ";")
+        word: unit.origin(unit.text.index(word.encode()))
+        for word in ("of_header", "y", "+ one", ";")
     }
     assert [Path(one.file).name for one in places.values()] == ["own.h", "a.cu", "a.cu", "own.h"]
     assert [(one.line, one.macro) for one in places.values()] == [

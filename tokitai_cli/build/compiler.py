@@ -156,6 +156,6 @@ def _hint(device: str, source: Path, findings: Sequence[Finding]) -> str:
         return ""
     first = findings[0]
     return (
-        f"{source.name}:{first.line} holds {first.name}, {first.what}, "
+        f"{Path(first.file).name or source.name}:{first.line} holds {first.name}, {first.what}, "
         f"which the {device} device cannot run"
     )

@@ -18,7 +18,7 @@ from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.source_files import SYSTEM
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import ExtractedProgram
+    from tokitai_cli.cpp.extraction import ExtractedProgram
 
 # Ends of names of what a build makes: executables, objects, assembler's text.
 _MADE = ("", ".o", ".s", ".co")

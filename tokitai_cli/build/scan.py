@@ -23,10 +23,12 @@ class Finding(msgspec.Struct, frozen=True):
     what: str
     line: int
     conditional: bool
+    #: Of what was taken out of a program, the file; empty for the source itself.
+    file: str = ""
 
 
 _LONGEST = 200  # lines of a statement
-_LINE = re.compile(r"[ \t]*#[ \t]*line[ \t]+(\d+)")
+_LINE = re.compile(r'[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]*)")?')
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 _GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
 
@@ -38,14 +40,14 @@ def scan(text: str, device: str) -> list[Finding]:
         return []
     plain = blank(text)
     ours = _defined(resources.kernels_dir() / TRAITS[device].headers)
-    found: dict[tuple[int, str], Finding] = {}
+    found: dict[tuple[str, int, str], Finding] = {}
     depth = -1 if _has_include_guard(plain) else 0
     whole_lines = text.splitlines()
-    number = 0
+    file, number = "", 0
     for at, line in enumerate(plain.splitlines(), start=1):
         number += 1
-        if said := _LINE.match(line):  # of what was taken out of a program
-            number = int(said[1]) - 1
+        if said := _LINE.match(whole_lines[at - 1]):  # of what was taken out of a program
+            file, number = said[2] or file, int(said[1]) - 1
             continue
         conditional = _CONDITIONAL.match(line)
         if conditional:
@@ -55,11 +57,11 @@ def scan(text: str, device: str) -> list[Finding]:
         whole = whole_lines[at - 1] if re.match(r"\s*#\s*include\b", line) else line
         for pattern, what in patterns.items():
             match = next((one for one in re.finditer(pattern, whole) if one[0] not in ours), None)
-            if match and not any(key[0] == number for key in found):
+            if match and not any(key[:2] == (file, number) for key in found):
                 name = match.group()
                 if what == ASSEMBLY:
                     name += _instruction(whole_lines, at, match.start())
-                found[number, name] = Finding(name, what, number, depth > 0)
+                found[file, number, name] = Finding(name, what, number, depth > 0, file)
     return list(found.values())
 
 
@@ -100,11 +102,12 @@ def refuse(source: Path, text: str, device: str) -> list[Finding]:
     findings = scan(text, device)
     for finding in findings:
         if not finding.conditional:
+            file = Path(finding.file) if finding.file else source
             raise BuildError(
                 f"the {device} device cannot run {finding.name}: {finding.what}",
-                where=Location(source, finding.line),
+                where=Location(file, finding.line),
                 hint=f"guard it with #if, or choose a device that can; {device} runs plain HIP C++",
-                first_errors=(f"{source}:{finding.line}: {finding.what}: {finding.name}",),
+                first_errors=(f"{file}:{finding.line}: {finding.what}: {finding.name}",),
             )
     return findings
 

@@ -90,13 +90,11 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     taken = None
     if "taken" in job.context:
-        cpu = recipe.device == "cpu"
-        taken = taking.write_extracted(job.request, job.folders, folder, translates=cpu)
-        name, text = taking.source_of(taken)
+        taken = taking.write_extracted(job.request, recipe, job.folders, folder)
         job = msgspec.structs.replace(
             job,
-            context={**job.context, "source": name},
-            findings=refuse(job.request.source, text, recipe.device),
+            context={**job.context, **taking.context_of(taken)},
+            findings=refuse(job.request.source, taken.text, recipe.device),
         )
     made = recipe.makes or (_OBJECT if recipe.link else entries.ARTIFACT)
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})

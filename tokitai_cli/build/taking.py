@@ -5,45 +5,54 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tokitai_cli.build import branches
-from tokitai_cli.build.ptx import HEADER, translated
+from tokitai_cli.build.ptx import translated
+from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
+from tokitai_cli.core import flags
+from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import ExtractedProgram
+    from tokitai_cli.cpp.extraction import ExtractedProgram
 
-_FOLDER = "taken"
+_FILE = "taken.cpp"
 
 
 def write_extracted(
-    request: HarnessRequest, folders: Sequence[Path], folder: Path, *, translates: bool = False
+    request: HarnessRequest, recipe: Recipe, folders: Sequence[Path], folder: Path
 ) -> ExtractedProgram:
     """Write it into `folder`; `folders` are those that an #include is looked for in.
 
-    translates: inline assembly in plain PTX to C++.
+    On the cpu device inline assembly in plain PTX becomes C++.
     """
-    from tokitai_cli.cpp.source.extract import extracted as taken_of
+    from tokitai_cli.cpp.extraction import extracted  # parsers that other builds do without
+    from tokitai_cli.cpp.policy import CUDA, passes_of
 
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
-    taken = taken_of(request.source, folders, wanted)
-    if translates:
-        texts = {name: translated(text) for name, text in taken.texts.items()}
-        taken = msgspec.structs.replace(taken, texts=texts)
-    for name, text in taken.texts.items():
-        (folder / _FOLDER / name).parent.mkdir(exist_ok=True)
-        (folder / _FOLDER / name).write_text(text, encoding="utf-8")
+    cuda = request.source.suffix in CUDA
+    passes = passes_of(
+        recipe.device, recipe.arch, cuda, flags.definitions(recipe.command), recipe.branch
+    )
+    taken = extracted(request.source, folders, wanted, passes)
+    if recipe.device == "cpu":
+        taken = msgspec.structs.replace(taken, text=translated(taken.text))
+    (folder / _FILE).write_text(taken.text, encoding="utf-8")
     return taken
 
 
-def source_of(taken: ExtractedProgram) -> tuple[str, str]:
-    """The file in the folder that stands for the source, and its text without the #line in front."""
-    name, text = next(iter(taken.texts.items()))
-    return f"{_FOLDER}/{name}", text.removeprefix(HEADER).partition("\n")[2]
+def context_of(taken: ExtractedProgram) -> dict[str, Any]:
+    """What the harness says of the source, by the text that stands for it."""
+    texts = [taken.text]
+    return {
+        "source": _FILE,
+        "dynamic_shared": dynamic_shared_names(texts),
+        "shared_classes": shares_classes(texts),
+    }
 
 
 def extraction_notes(taken: ExtractedProgram) -> Iterator[str]:

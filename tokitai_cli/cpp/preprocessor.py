@@ -13,18 +13,27 @@ from pcpp import Action, OutputDirective
 
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.expansion import Expansion
+from tokitai_cli.cpp.lexing import WHOLE
 
 _DEEPEST = 64  # includes within each other
-_FOREIGN = ("hip/",)  # folders of the tool's own headers
 _NEED_MORE = frozenset({"define", "undef", "pragma", "include", "include_next", "ifdef", "ifndef"})
+_CONDITIONS = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif", "elifdef", "elifndef"})
 _HAS_INCLUDE = {"__has_include", "__has_include_next"}
 
 
 class Preprocessor(Expansion):
     """A preprocessor that reads on where a compiler would stop."""
 
-    def __init__(self, folders: Sequence[Path], defines: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        defines: Mapping[str, str],
+        known: Mapping[str, str] | None = None,
+        there: Sequence[Path] = (),
+    ) -> None:
         self.files: list[Path] = []
+        self.conditions: dict[str, list[int]] = {}
+        self._known, self._there = known or {}, [str(folder) for folder in there]
         self.inactive: list[tuple[str, int, str]] = []
         self.missing: list[tuple[str, int, str]] = []
         self.undecided: set[str] = set()
@@ -71,6 +80,8 @@ class Preprocessor(Expansion):
         """Tokens of each line; kernels in lines that conditions leave out are noted."""
         cut: list[Any] = []
         for line in map(self._whole, self.lexical.lines(input, abssource)):
+            if line[0].type != WHOLE:
+                self._note_condition(line)
             before = list(line) if cut or any("__global__" in one.value for one in line) else []
             yield line
             if not before or len(line) == len(before):  # pcpp takes the tokens of such a line away
@@ -80,6 +91,11 @@ class Preprocessor(Expansion):
             if any("{" in one.value or ";" in one.value for one in before):
                 self._note_dark(cut)
                 cut = []
+
+    def _note_condition(self, line: list[Any]) -> None:
+        words = [one for one in line if one.type not in {"CPP_WS", *self.t_COMMENT}][:2]
+        if len(words) == 2 and words[0].value == "#" and words[1].value in _CONDITIONS:
+            self.conditions.setdefault(words[0].source, []).append(words[0].lineno)
 
     def _whole(self, line: list[Any]) -> list[Any]:
         """The line; a directive without what belongs to it is left out, a condition never holds."""
@@ -126,21 +142,22 @@ class Preprocessor(Expansion):
     def on_include_not_found(
         self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
     ) -> None:
-        """Pass over a header that is not there."""
+        """A header that is not there stays as it is asked for."""
         at = self.lastdirective
         named = f"<{includepath}>" if is_system_include else f'"{includepath}"'
         self.missing.append((at.source, at.lineno, named))
-        raise OutputDirective(Action.IgnoreAndRemove)
+        raise OutputDirective(Action.IgnoreAndPassThrough)
 
     def on_unknown_macro_in_defined_expr(self, tok: Any) -> bool:
-        """A name that nobody defines is none."""
+        """A name that neither the program nor its compiler defines is none."""
         self.undecided.add(tok.value)
-        return False
+        return tok.value in self._known
 
     def on_unknown_macro_in_expr(self, ident: str) -> int:
         """A name that nobody defines is 0, as for a compiler."""
         self.undecided.add(ident)
-        return 0
+        told = self._known.get(ident, "0")
+        return int(told, 0) if re.fullmatch(r"0[xX][\da-fA-F]+|[1-9]\d*", told) else 0
 
     def on_unknown_macro_function_in_expr(self, ident: str) -> Any:
         """`__has_builtin(x)` and its like are 0."""
@@ -149,12 +166,12 @@ class Preprocessor(Expansion):
 
     def on_directive_unknown(
         self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
-    ) -> bool:
-        """#error is noted, #pragma and the others are dropped."""
+    ) -> bool | None:
+        """#error is noted, #pragma stays, the others are dropped."""
         if directive.value == "error":
             told = "".join(token.value for token in toks)
             self.problems.append((directive.source, directive.lineno, f"#error {told}"))
-        return True
+        return None if directive.value == "pragma" else True
 
     def on_comment(self, tok: Any) -> bool:
         """Comments stay: what stands behind a parameter is of use."""
@@ -203,7 +220,8 @@ class Preprocessor(Expansion):
             end = next((i for i in range(at, len(tokens)) if tokens[i].value == ")"), len(tokens))
             name = "".join(one.value for one in tokens[at:end]).strip(" (")
             at = end + 1
-            here = [*self.temp_path, *self.path] if name[:1] == '"' else self.path
+            near = self.temp_path if name[:1] == '"' else []
+            here = [*near, *self.path, *self._there]
             there = any(self._text_of(f"{folder}/{name[1:-1]}") is not None for folder in here)
             found += self.tokenize("1" if there else "0")
         return found

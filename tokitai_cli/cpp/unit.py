@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,15 +37,29 @@ class Unit(msgspec.Struct):
     inactive: list[tuple[str, int, str]]
     #: Names that conditions ask for and that neither the program nor the command line defines.
     undecided: frozenset[str]
+    #: All names that conditions ask for and that the command line does not define.
+    asked: frozenset[str]
     #: What a compiler would refuse: file, line, and why.
     problems: list[tuple[str, int, str]]
-    #: Definitions that stand at the end.
-    macros: frozenset[str]
+    #: Macros that the program has at its end, by name: what stands behind the name in a definition.
+    macros: Mapping[str, str]
+    #: Lines of directives that begin, part or end a condition, by file.
+    conditions: Mapping[str, Sequence[int]]
 
     def origin(self, offset: int) -> Origin:
         """Where the byte at `offset` was written."""
         at = bisect.bisect_right(self.starts, offset) - 1
         return self.origins[max(at, 0)] if self.origins else Origin("", 0, "")
+
+    def spans(self, begin: int, end: int) -> Iterator[tuple[Path, tuple[int, int]]]:
+        """By file, the first and the last line of what stands between two offsets."""
+        first = max(bisect.bisect_right(self.starts, begin) - 1, 0)
+        last = bisect.bisect_left(self.starts, end)
+        found: dict[str, list[int]] = {}
+        for one in self.origins[first:last]:
+            found.setdefault(one.file, []).append(one.line)
+        for file, lines in found.items():
+            yield Path(file), (min(lines), max(lines))
 
     def made_names(self) -> dict[tuple[str, int], frozenset[str]]:
         """Names in what macros made, by file and line of their calls."""
@@ -58,19 +72,29 @@ class Unit(msgspec.Struct):
         return {place: frozenset(names) for place, names in found.items()}
 
 
+def written(macro: Any) -> str:
+    """What stands behind a macro's name in its definition."""
+    taken = "" if macro.arglist is None else f"({', '.join(macro.arglist)})"
+    return f"{taken} {''.join(token.value for token in macro.value)}"
+
+
 def preprocess(
     source: Path,
     folders: Sequence[Path] = (),
     defines: Mapping[str, str] | None = None,
     text: str | None = None,
+    known: Mapping[str, str] | None = None,
+    there: Sequence[Path] = (),
 ) -> Unit:
     """Preprocess a source.
 
     folders: of headers, as -I names them. defines: macros of the command line and of the compiler. text:
-    in place of the file's own. A file that cannot be read, and an include that leads nowhere, are passed
+    in place of the file's own. known: macros of the compiler's own that conditions may ask for; they are
+    put in nowhere. there: folders of headers that are the compiler's to read. A file that cannot be
+    read, and an include that leads nowhere, are passed
     over and named.
     """
-    reader = Preprocessor(folders, defines or {})
+    reader = Preprocessor(folders, defines or {}, known, there)
     parts, starts, origins = [], list[int](), list[Origin]()
     size, last = 0, None
     for token in reader.tokens(source, text):
@@ -93,6 +117,8 @@ def preprocess(
         reader.missing,
         reader.inactive,
         undecided,
+        frozenset(reader.undecided),
         reader.problems,
-        frozenset(reader.macros),
+        {name: written(macro) for name, macro in reader.macros.items() if name in reader.defined},
+        reader.conditions,
     )

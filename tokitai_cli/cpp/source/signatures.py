@@ -15,10 +15,11 @@ import msgspec
 from tokitai_cli.core import resources
 from tokitai_cli.cpp.source.blanking import split
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
-from tokitai_cli.cpp.source.extract import ALWAYS, Program
+from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.pieces import leaf
 from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import DROPPED, Types, known_types
+from tokitai_cli.cpp.unit_text import ALWAYS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,7 +12,7 @@ import msgspec
 from tokitai_cli.core import resources
 from tokitai_cli.cpp import source_text
 
-VERSION = 6  # of what is taken out of a program: belongs to the key of a build
+VERSION = 7  # of what is taken out of a program: belongs to the key of a build
 SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))  # where every compiler looks
 _INCLUDE = (
     r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"

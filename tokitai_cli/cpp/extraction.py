@@ -1,0 +1,226 @@
+"""A program's kernels with what they reach, as its preprocessor leaves them; no code of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tokitai_cli.core import resources
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.joined import definers
+from tokitai_cli.cpp.lexing import names_in
+from tokitai_cli.cpp.parts import Part, parts_of
+from tokitai_cli.cpp.policy import Pass
+from tokitai_cli.cpp.program import Program
+from tokitai_cli.cpp.reach import reached, recursive
+from tokitai_cli.cpp.source.source_files import SYSTEM
+from tokitai_cli.cpp.unit import Unit, preprocess
+from tokitai_cli.cpp.unit_text import edited, without_comments, write_lines
+
+_OF_STD = {"chrono", "filesystem", "literals", "placeholders", "this_thread"}
+#: Namespaces that our headers have under another name as well.
+_ALIASES = {"cub": "hipcub"}
+
+
+class ExtractedProgram(msgspec.Struct, frozen=True):
+    """What a build takes of a program."""
+
+    #: What stands for the source and its headers: each line's place is given by #line.
+    text: str
+    #: The user's files that were read, the source first.
+    files: tuple[Path, ...]
+    #: By file, first and last lines of what was left out.
+    left_out: dict[Path, list[tuple[int, int]]]
+    #: Names of headers that are taken in only where they are there.
+    optional: list[str]
+    #: Folders that were looked through for other sources of the program.
+    beside: tuple[Path, ...] = ()
+
+
+class _Source(msgspec.Struct):
+    """One unit of the program with its parts."""
+
+    path: Path
+    unit: Unit
+    parts: list[Part]
+
+
+def extracted(
+    source: Path, folders: Sequence[Path], wanted: Collection[str], passes: Sequence[Pass]
+) -> ExtractedProgram:
+    """Take the kernels that `wanted` names out of `source`, or all of them where it names none.
+
+    folders: of headers. passes: of the compiler, over each of which a text is made; the last stands for
+    all others.
+    """
+    found: list[tuple[str, ExtractedProgram]] = []
+    for one in passes:
+        units, beside = _read(source, folders, one)
+        found.append((one.condition, _taken(units, wanted, beside)))
+        differing = {name for other in passes for name in other.known}
+        if not any(unit.unit.asked & differing for unit in units):
+            break  # no condition asks what this compiler's passes differ in
+    (condition, whole), *more = found
+    for other, last in more:
+        if last.text != whole.text:
+            parted = f"#if {condition}\n{whole.text}#else\n{last.text}#endif\n"
+            whole = msgspec.structs.replace(
+                whole,
+                text=parted,
+                files=tuple(dict.fromkeys([*whole.files, *last.files])),
+                optional=[*dict.fromkeys([*whole.optional, *last.optional])],
+            )
+        condition = other
+    return whole
+
+
+def _read(
+    source: Path, folders: Sequence[Path], given: Pass
+) -> tuple[list[_Source], tuple[Path, ...]]:
+    """The program's units, its own first, and the folders that were looked through for others."""
+    shipped = resources.kernels_dir()
+    own = [folder for folder in folders if not folder.is_relative_to(shipped)]
+    there = (shipped / "host", *SYSTEM)
+    beside = set[Path]()
+    units: list[_Source] = []
+    waiting = [source]
+    while waiting:
+        for path in waiting:
+            unit = preprocess(path, own, given.defines, known=given.known, there=there)
+            plain = source_text.blank(unit.text.decode("latin-1"), quotes=True)
+            parts = parts_of(Program(unit), plain)
+            for one in parts if units else ():
+                if one.kernel:  # it is that source's
+                    one.kinds, one.marks = frozenset({"function"}), frozenset()
+            units.append(_Source(path, unit, parts))
+        files = dict.fromkeys(path for one in units for path in one.unit.files)
+        waiting, looked = definers([part for one in units for part in one.parts], files)
+        beside |= looked
+    return units, tuple(sorted(beside))
+
+
+def _taken(
+    units: Sequence[_Source], wanted: Collection[str], beside: tuple[Path, ...]
+) -> ExtractedProgram:
+    every = [part for one in units for part in one.parts]
+    kept = {id(every[index]) for index in reached(every, wanted)}
+    words = {word for part in every if id(part) in kept for word in part.words}
+    opener = _Opener(every)
+    again = recursive(every)
+    optional: dict[str, None] = {}
+    left: dict[Path, set[tuple[int, int]]] = {}
+    held: dict[tuple[str, int, str], _Source] = {}
+    texts = []
+    for one in units:
+        edits = []
+        for part in one.parts:
+            place = one.unit.origin(part.begin)
+            key = (place.file, place.line, part.plain)
+            twice = held.setdefault(key, one) is not one
+            if id(part) not in kept or twice:
+                edits.append((part.begin, part.end, ""))
+            else:
+                edits += [(cut.begin, cut.end, cut.text) for cut in part.cuts]
+                edits += _opened(part, opener) + _inlined(part, again)
+            for begin, end in [(part.begin, part.end)] if id(part) not in kept else [
+                (cut.begin, cut.end) for cut in part.cuts]:  # fmt: skip
+                for path, span in one.unit.spans(begin, end):
+                    left.setdefault(path, set()).add(span)
+        text = edited(without_comments(one.unit.text.decode("latin-1")), edits)
+        lines = write_lines(one.unit, text, "std" in words, optional)
+        texts.append(lines if one is units[0] else _renamed(one, lines, units, kept))
+    texts.append(_named_macros(units[0].unit, wanted))
+    files = dict.fromkeys(path for one in units for path in one.unit.files)
+    spans = {path: _joined(left[path]) for path in files if path in left}
+    return ExtractedProgram("".join(texts), tuple(files), spans, [*optional], beside)
+
+
+def _renamed(one: _Source, text: str, units: Sequence[_Source], kept: Collection[int]) -> str:
+    """Lines of another source: what it and a further one have for themselves gets another name."""
+    others = {
+        name
+        for other in units
+        for part in other.parts
+        if other is not one and id(part) in kept
+        for name in part.names
+    }
+    own = set[str]()
+    for part in one.parts:
+        inner = {"static", "constexpr"} | ({"const"} if "variable" in part.kinds else set())
+        if id(part) in kept and part.kinds & {"function", "variable"} and part.marks & inner:
+            own |= part.names & others
+    number = next(at for at, other in enumerate(units) if other is one)
+    before = "".join(f"#define {name} {name}_{number}\n" for name in sorted(own))
+    return before + text + "".join(f"#undef {name}\n" for name in sorted(own))
+
+
+def _named_macros(unit: Unit, wanted: Collection[str]) -> str:
+    """Macros that the names of the kernels speak of, as `k<TILE>` does."""
+    names, waiting = dict[str, None](), [one for one in wanted if one in unit.macros]
+    while waiting:
+        names |= dict.fromkeys(waiting)
+        inner = {word for one in waiting for word in names_in(unit.macros[one])}
+        waiting = [one for one in inner if one in unit.macros and one not in names]
+    return "".join(
+        f"#ifndef {name}\n#define {name}{unit.macros[name]}\n#endif\n" for name in sorted(names)
+    )
+
+
+def _inlined(part: Part, again: Collection[str]) -> list[tuple[int, int, str]]:
+    """`__forceinline__` of a function that reaches itself becomes `inline`."""
+    if not part.function or part.names.isdisjoint(again):
+        return []
+    begin = part.plain.partition("{")[0].find("__forceinline__")
+    end = begin + len("__forceinline__")
+    return [(part.begin + begin, part.begin + end, "inline")] if begin >= 0 else []
+
+
+class _Opener:
+    """Namespaces that a program may speak of and no header that is there declares."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        told = (_alias(part) for part in parts)
+        self._aliases = {one[0]: one[1] for one in told if one is not None and one[0] not in one[1]}
+
+    def text(self, names: list[str]) -> str:
+        """Declarations of a namespace and those within it."""
+        if names and names[0] in _OF_STD:
+            names = ["std", *names]  # by `using namespace std`
+        for _ in range(len(self._aliases)):  # one may lead to the next
+            names = [*self._aliases.get(names[0], names[:1]), *names[1:]] if names else []
+        ours = _ALIASES.get(names[0], "") if names else ""
+        names = [ours, *names[1:]] if ours else names
+        opened = "".join(f"namespace {name} {{ " for name in names) + "} " * len(names)
+        return opened + (f"namespace cub = {ours}; " if ours else "")
+
+
+def _alias(part: Part) -> tuple[str, list[str]] | None:
+    if part.node.type != "namespace_alias_definition":
+        return None
+    front, _, told = part.plain.partition("=")
+    return names_in(front)[-1], names_in(told)
+
+
+def _opened(part: Part, opener: _Opener) -> list[tuple[int, int, str]]:
+    alias = _alias(part)
+    if alias is not None:
+        names = alias[1]
+    elif part.node.type == "using_declaration" and "namespace" in part.words:
+        names = [one for one in names_in(part.plain) if one not in {"using", "namespace"}]
+    else:
+        return []
+    text = opener.text(names)
+    return [(part.begin, part.begin, text)] if text else []
+
+
+def _joined(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that follow each other as one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found

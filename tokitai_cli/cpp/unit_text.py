@@ -1,0 +1,133 @@
+"""A unit's text written anew: parts blanked, headers asked for, and #line where a place jumps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tokitai_cli.cpp.unit import Unit
+
+# Standard headers of the host alone, which cost a compiler time.
+_HOST_HEADERS = """
+    iostream fstream sstream ostream istream iomanip vector string map unordered_map set unordered_set
+    list deque queue stack chrono random thread mutex future condition_variable filesystem regex memory
+    functional numeric exception stdexcept locale atomic getopt.h unistd.h omp.h sys/time.h time.h ctime
+    sys/stat.h sys/types.h string_view optional variant any iterator system_error cstdarg csignal
+    signal.h dirent.h
+"""
+# Libraries of tests and bindings: no kernel needs them, and they would have to be linked.
+_HOST_LIBRARIES = re.compile(
+    r"(?:benchmark|gtest|gmock|catch2|doctest|pybind11|nanobind|CLI|nlohmann|spdlog)/|(?:mpi|cxxopts)\.hp*$"
+)
+ALWAYS = re.compile(  # of C, C++ and HIP itself
+    r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
+    r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
+)
+_TORCH = ("torch/", "ATen/", "c10/")  # where they are not installed, ours has what kernels use
+# HIP's votes are macros on cuda, and CUDA's headers have functions of their own by these names.
+_VOTES = ("__any", "__all")
+_VOTES_OFF = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in _VOTES)
+_VOTES_ON = "".join(f'#pragma pop_macro("{name}")\n' for name in _VOTES)
+# Macros by which a program sets up headers that are not its own.
+_SETTINGS = ("_USE_MATH", "_GNU", "__STDC_", "__HIP_NO", "__CUDA_NO", "CUB_", "THRUST_", "CCCL_",
+             "HIP_ENABLE", "NDEBUG")  # fmt: skip
+_COMMENT = re.compile(
+    r'(?P<kept>R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?\*/",
+    re.DOTALL,
+)
+_LETTER = re.compile(r"[^\n]")
+_NEAR = 4  # lines that are left blank rather than told by a #line
+
+
+def without_comments(text: str) -> str:
+    """The text with comments blanked; every letter keeps its place."""
+    return _COMMENT.sub(lambda one: one[0] if one["kept"] else _LETTER.sub(" ", one[0]), text)
+
+
+def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text with parts of it blanked, and others in the place of some; it keeps its lines."""
+    parts: list[str] = []
+    at = 0
+    for begin, end, new in sorted(edits):
+        if begin < at:
+            continue
+        parts += [text[at:begin], new, "\n" * text.count("\n", begin, end)]
+        at = end
+    return "".join(parts) + text[at:]
+
+
+def write_lines(unit: Unit, text: str, std: bool, optional: dict[str, None]) -> str:
+    """The lines of a unit's edited text, each at its place in the user's files.
+
+    std: whether a kernel uses the standard library. optional: gets the names of headers that are taken
+    in only where they are there.
+    """
+    out = [_settings(unit)]
+    asked = set[str]()
+    place, offset = ("", 0), 0
+    # The unit's own lines say where each begins; the edited text has as many.
+    for own, line in zip(unit.text.decode("latin-1").split("\n"), text.split("\n"), strict=True):
+        begin = offset
+        offset += len(own) + 1
+        if not line.strip():
+            continue
+        name = included(line)
+        if name is not None:
+            if name not in asked or name == "<assert.h>":
+                asked.add(name)
+                out += _taken_in(name, std, optional)
+                place = ("", 0)
+            continue
+        origin = unit.origin(begin + len(own) - len(own.lstrip()))
+        out += _led(place, (origin.file, origin.line))
+        out.append(line.rstrip().encode("latin-1").decode("utf-8", "replace") + "\n")
+        place = (origin.file, origin.line + 1)
+    return "".join(out)
+
+
+def _led(expected: tuple[str, int], place: tuple[str, int]) -> Iterator[str]:
+    """What makes the next line stand at `place`, where it would stand at `expected`."""
+    gap = place[1] - expected[1]
+    if expected[0] == place[0] and 0 <= gap <= _NEAR:
+        yield "\n" * gap
+    else:
+        yield f"#line {place[1]} {quoted(Path(place[0]))}\n"
+
+
+def included(line: str) -> str | None:
+    """The name that a line takes in, with its quotes or brackets; None for another line."""
+    words = line.strip().removeprefix("#").strip() if line.lstrip().startswith("#") else ""
+    if not words.startswith(("include", "import")):
+        return None
+    begin = min((at for at in (words.find('"'), words.find("<")) if at >= 0), default=-1)
+    end = words.find(">" if words[begin] == "<" else '"', begin + 1) if begin >= 0 else -1
+    return words[begin : end + 1] if end > 0 else None
+
+
+def _taken_in(name: str, std: bool, optional: dict[str, None]) -> Iterator[str]:
+    plain = name[1:-1]
+    if (plain in _HOST_HEADERS.split() and not std) or _HOST_LIBRARIES.match(plain):
+        return
+    if ALWAYS.fullmatch(plain):
+        yield f"#include {name}\n"
+        return
+    optional[plain] = None
+    taken = f"#include {name}\n"
+    if not plain.startswith("hip"):
+        taken = f"{_VOTES_OFF}{taken}{_VOTES_ON}"
+    if plain.startswith(_TORCH):
+        taken = f"{taken}#else\n#include <tokitai_torch.hpp>\n"
+    yield f"#if __has_include({name})\n{taken}#endif\n"
+
+
+def _settings(unit: Unit) -> str:
+    """Macros by which the program sets up headers that are not its own."""
+    names = (one for one in unit.macros if one.startswith(_SETTINGS))
+    return "".join(f"#ifndef {name}\n#define {name}{unit.macros[name]}\n#endif\n" for name in names)
+
+
+def quoted(path: Path) -> str:
+    """A path as a literal of C++."""
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
