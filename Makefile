@@ -8,7 +8,7 @@ comma := ,
 EXTRAS := test$(if $(COMPILER),,$(comma)cpu)
 STAMP := $(VENV)/.installed-$(if $(COMPILER),host,zig)
 
-.PHONY: verify test test-all lint fmt types bench clean help
+.PHONY: verify test test-all lint fmt types bench docs clean help
 
 help:
 	@echo "make verify   set up, run the main job, print where the report is"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint     ruff and mypy only"
 	@echo "make fmt      format the sources"
 	@echo "make bench    measure, ratios side by side"
+	@echo "make docs     build the pages of the documentation as a site, and print where it is"
 	@echo "make clean    remove the virtual environment and caches of this checkout"
 
 $(STAMP): pyproject.toml tokitai_cli/cli/launcher.sh
@@ -47,6 +48,18 @@ test-all: lint
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
+# The pages, and all files of the checkout that they link to, under the same names.
+PAGES := README.md CHANGELOG.md LICENSE docs formulas kernels reports/generated reports/samples specs tests/devices/gfx
+SITE := build/docs
+
+docs: $(STAMP)
+	rm -rf $(SITE)
+	mkdir -p $(SITE)/pages
+	tar -cf - --exclude=__pycache__ $(PAGES) | tar -xf - -C $(SITE)/pages
+	cp mkdocs.yml $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file $(SITE)/mkdocs.yml
+	@echo "$(SITE)/site/index.html"
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
