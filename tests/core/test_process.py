@@ -316,6 +316,37 @@ def test_a_tool_that_ends_well_leaves_its_supervisor_to_end() -> None:
         assert eventually(lambda: not alive(int(words[0])))
 
 
+def test_a_child_that_is_within_exec_does_not_outlive_an_orderly_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its environment, by which it is known, is empty for a moment: it is looked for once more."""
+    from tokitai_cli.core.process import supervisor
+
+    looked = tmp_path / "looked"
+    grep = f'#!/bin/sh\n[ -e {looked} ] || {{ : > {looked}; exit 1; }}\nexec /usr/bin/grep "$@"\n'
+    (tmp_path / "grep").write_text(grep)  # finds nothing the first time
+    (tmp_path / "grep").chmod(0o700)
+    script = supervisor._SCRIPT.replace("trap", f"PATH={tmp_path}:$PATH\ntrap", 1)
+    code = f"""
+    import os
+    from tokitai_cli.core import process
+    from tokitai_cli.core.process import supervisor
+    supervisor._SCRIPT = {script!r}
+    script = "setsid sleep 60 & echo $!; wait"
+    child = process.Child(["sh", "-c", script], env={{"PATH": os.environ["PATH"]}})
+    while not child.captured().text.endswith("\\n"):
+        child.drain()
+    pid = int(child.captured().text)
+    while os.getpgid(pid) == child.pid:
+        pass
+    print(pid, flush=True)
+    """
+    with tool(code) as (started, words):
+        assert started.wait(timeout=20) == 0
+        assert eventually(lambda: not alive(int(words[0])))
+        assert looked.exists()
+
+
 def test_a_child_that_cannot_be_killed_is_left_in_bounded_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -258,22 +258,17 @@ def _start(
     merge: bool,
 ) -> subprocess.Popen[bytes]:
     name, token = supervisor.mark()
-    supervisor.starting()
-    try:
-        process = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE if feeds else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if merge else subprocess.PIPE,
-            bufsize=0,
-            env={**env, name: token},
-            cwd=cwd,
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
-    except OSError:
-        supervisor.not_started()
-        raise
+    process = subprocess.Popen(
+        list(argv),
+        stdin=subprocess.PIPE if feeds else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if merge else subprocess.PIPE,
+        bufsize=0,
+        env={**env, name: token},
+        cwd=cwd,
+        pass_fds=tuple(pass_fds),
+        start_new_session=True,
+    )
     supervisor.add_group(process.pid)
     return process
 

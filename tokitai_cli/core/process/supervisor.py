@@ -21,9 +21,9 @@ MARK = "TOKITAI_SUPERVISED"
 
 # POSIX sh. The argument is the mark: told by the pipe it would be empty where the tool dies first, and
 # an empty mark is found in every process there is. What is registered are the positional parameters
-# ("g" + process group, "d" + folder). A child that left its group is found by its mark even after an
-# orderly end. The second sweep catches one that was between fork and exec during the first; an orderly
-# end has none.
+# ("g" + process group, "d" + folder). A child that left its group is found by its mark. The second sweep
+# catches one that was between fork and exec during the first, and one within exec, whose environment
+# is empty for a moment: after an orderly end, too.
 _SCRIPT = r"""
 trap '' HUP INT TERM QUIT PIPE
 mark=${1:?}
@@ -37,7 +37,6 @@ while IFS= read -r line; do
           shift
           left=$((left - 1))
         done ;;
-    quit) clean=yes ;;
   esac
 done
 sweep() {
@@ -53,7 +52,6 @@ sweep() {
   done
 }
 sweep "$@"
-[ "$clean" = yes ] && [ $# -eq 0 ] && exit 0
 sleep 0.2
 sweep "$@"
 """
@@ -68,7 +66,6 @@ class Supervisor:
         self._owner = 0
         self._token = ""
         self._entries: set[str] = set()
-        self._unregistered_starts = 0
 
     def mark(self) -> tuple[str, str]:
         """Environment variable that a child carries so that the supervisor knows it as ours."""
@@ -76,21 +73,9 @@ class Supervisor:
             self._start()
             return MARK, self._token
 
-    def starting(self) -> None:
-        """Tell that a child is being started that no entry names yet."""
-        with self._lock:
-            self._unregistered_starts += 1
-
     def add_group(self, group: int) -> None:
-        """Register a process group; it ends the `starting` of that child."""
-        with self._lock:
-            self._add(f"g{group}")
-            self._unregistered_starts -= 1
-
-    def not_started(self) -> None:
-        """Tell that the child of the last `starting` could not be started."""
-        with self._lock:
-            self._unregistered_starts -= 1
+        """Register a process group."""
+        self._add(f"g{group}")
 
     def remove_group(self, group: int) -> None:
         """Forget a group whose processes are gone."""
@@ -120,8 +105,6 @@ class Supervisor:
                 return
             if process.stdin is not None:
                 with contextlib.suppress(OSError):
-                    if self._unregistered_starts == 0:
-                        _write(process, "quit\n")
                     process.stdin.close()
             # It goes on by itself for some milliseconds; Popen must not warn about that.
             process.returncode = 0
@@ -133,7 +116,6 @@ class Supervisor:
             self._owner = os.getpid()
             self._token = secrets.token_hex(16)
             self._entries.clear()
-            self._unregistered_starts = 0
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _SCRIPT, "tokitai-supervisor", f"{MARK}={self._token}"],
             stdin=subprocess.PIPE,
