@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tokitai_cli.build import cache_store
 from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.devices import nvidia
 
@@ -114,6 +115,11 @@ def no_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+def _sentinel() -> Path:
+    """A file of the build cache that is there until a test clears what all tests share."""
+    return BUILDS / cache_store.FORMAT / "logs" / "of-the-tests"
+
+
 def checkout() -> dict[str, int]:
     """Files of the checkout that no test may change, by name, with their times: all but caches."""
     root = LASTING.parent
@@ -123,13 +129,19 @@ def checkout() -> dict[str, int]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail where a test wrote into the checkout: `make verify` has left its reports there."""
+    """Fail where a test wrote into the checkout, or cleared the cache that all of them build into.
+
+    `make verify` has left its reports in the checkout.
+    """
     before = session.config.stash.get(BEFORE, None)
     if before is None or os.environ.get("TOKITAI_UPDATE_GOLDEN"):
         return
     changed = sorted(name for name, _ in before.items() ^ checkout().items())
     if changed:
         print(f"\ntests wrote into the checkout: {', '.join(dict.fromkeys(changed))}")
+    if not (kept := _sentinel().exists()):
+        print("\na test cleared the build cache that all tests share")
+    if changed or not kept:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -138,6 +150,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         return
     session.config.stash[BEFORE] = checkout()
+    _sentinel().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _sentinel().touch()
     for path in (path for part in _PARTS for path in LASTING.glob(part)):
         if path.stat().st_mtime < time.time() - 7 * _DAY:
             if path.is_dir():

@@ -14,18 +14,19 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.run_cases import integer, make_case, make_cases
 from tokitai_cli import build as build_stage
-from tokitai_cli.build import Artifact, cache, cache_store, failed_record, harness_request
+from tokitai_cli.build import Artifact, cache, cache_store, entries, failed_record, harness_request
 from tokitai_cli.build.compiler import first_errors
 from tokitai_cli.build.inputs import read_depfile, shadows
 from tokitai_cli.build.scan import scan
 from tokitai_cli.build.shared import dynamic_shared_names
-from tokitai_cli.core import flags, process, resources
+from tokitai_cli.core import flags, process, resources, storage
 from tokitai_cli.core.errors import BuildError, NotRunError, SpecError
 from tokitai_cli.core.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
 from tokitai_cli.core.model.device import Recipe
@@ -478,6 +479,38 @@ def test_defines_are_evaluated_for_the_shape(bench: Bench) -> None:
     defines = {"TILE": "n * 2 + 1", "WIDTH": 4}
     request = harness_request(make_case(bench.source, BUFFERS, defines=defines))
     assert request.defines == (("TILE", "17"), ("WIDTH", "4"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("times", [1, 9])
+def test_a_cache_that_is_cleared_as_a_build_comes_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    left = [None] * times
+
+    def cleared(*given: Any, **more: Any) -> None:
+        if left:
+            left.pop()
+            cache.clear()
+        storage.write(*given, **more)
+
+    monkeypatch.setattr("tokitai_cli.build.entries.write", cleared)
+    if times == 1:
+        assert code_of(bench.build()) == 4
+    else:
+        with pytest.raises(BuildError, match="cleared whenever a build comes in"):
+            bench.build()
+
+
+@needs_compiler
+def test_a_good_entry_in_place_of_a_damaged_one_stays(bench: Bench) -> None:
+    """Another process may have put it there since the damaged one was read."""
+    built = bench.build()
+    entries.throw_away(cache.location(), built.key)
+    assert bench.build().cached
+    built.path.write_bytes(b"")
+    entries.throw_away(cache.location(), built.key)
+    assert not built.path.exists()
 
 
 @needs_compiler

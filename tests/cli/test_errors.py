@@ -434,7 +434,10 @@ def test_a_report_of_a_damaged_file_or_to_a_wrong_place(run: Run) -> None:
         assert message in done.err
 
 
-def test_the_cache_is_cleared_in_json_too(run: Run) -> None:
+def test_the_cache_is_cleared_in_json_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOKITAI_CACHE", str(tmp_path / "cache"))  # not that of all tests
     assert json.loads(run("cache", "--clear", "--json").out)["freed_bytes"] >= 0
 
 

@@ -174,8 +174,10 @@ def _compile(job: Job) -> entries.Found:
     """Compile in a temporary folder and publish it.
 
     A file that changed while the compiler ran could leave an artifact under the digest of another
-    text, so such a build is done once more.
+    text, so such a build is done once more; so is one that is cleared, with the whole cache, as it comes
+    in.
     """
+    reason = ""
     for _ in range(_ATTEMPTS):
         folder = process.make_temporary_folder(job.place.part("tmp"), prefix="build-")
         try:
@@ -183,15 +185,15 @@ def _compile(job: Job) -> entries.Found:
             job.log_path.unlink(missing_ok=True)
             made = make(job, folder)
             if _changed_since(job, made.manifest, started_ns):
+                reason = "the kernel source or a file that it takes in keeps changing"
                 continue
             record = record_of(job, folder, made, job.request.source, job.source)
             return entries.publish(job.place, folder, job.first_key, made.manifest, record)
+        except entries.DamagedError:
+            reason = "the build cache is cleared whenever a build comes in"
         finally:
             process.remove_temporary_folder(folder)
-    raise BuildError(
-        "the kernel source or a file that it takes in keeps changing while it is compiled",
-        where=Location(job.request.source),
-    )
+    raise BuildError(reason, where=Location(job.request.source))
 
 
 def _changed_since(job: Job, manifest: Manifest, started_ns: int) -> bool:

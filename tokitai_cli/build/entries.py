@@ -64,7 +64,10 @@ def find(store: Location, first_key: str, digests: Digests) -> tuple[Found | Non
 
 def read_entry(store: Location, key: str) -> Found:
     """Read and check one entry; raises DamagedError, OSError or msgspec.DecodeError."""
-    folder = store.part("artifacts") / key
+    return _read(store.part("artifacts") / key, key)
+
+
+def _read(folder: Path, key: str) -> Found:
     try:
         entry = msgspec.json.decode(read_plain(folder / _RECORD), type=Entry)
         path = folder / ARTIFACT
@@ -86,7 +89,8 @@ def publish(
 ) -> Found:
     """Move the finished folder `built` into the cache by one rename.
 
-    Where another process was faster, its entry is used if it is good. Raises OSError.
+    Where another process was faster, its entry is used if it is good. Raises OSError, and DamagedError
+    where the cache is cleared meanwhile.
     """
     key = artifact_key(first_key, used)
     entry = Entry(key, (built / ARTIFACT).stat().st_size, record).sealed()
@@ -102,7 +106,10 @@ def publish(
             built.rename(target)
     folder = store.part("manifests") / first_key
     folder.mkdir(mode=0o700, exist_ok=True)
-    write(folder / f"{key}.json", encode(used), durable=False)
+    try:
+        write(folder / f"{key}.json", encode(used), durable=False)
+    except FileNotFoundError as error:
+        raise DamagedError("the cache was cleared") from error
     return read_entry(store, key)
 
 
@@ -118,9 +125,16 @@ def artifact_key(first_key: str, used: Manifest) -> str:
 
 
 def throw_away(store: Location, key: str) -> None:
-    """Take an entry out of the cache; it vanishes at once, its files a moment later."""
+    """Take a damaged entry out of the cache; it vanishes at once, its files a moment later.
+
+    One that another process has put into its place since it was read goes back.
+    """
     grave = process.make_temporary_folder(store.part("tmp"), prefix="gone-")
+    target = store.part("artifacts") / key
     with contextlib.suppress(OSError):
-        (store.part("artifacts") / key).rename(grave / key)
+        target.rename(grave / key)
+        with contextlib.suppress(DamagedError, msgspec.DecodeError):
+            _read(grave / key, key)
+            (grave / key).rename(target)
     shutil.rmtree(grave, ignore_errors=True)
     process.remove_temporary_folder(grave)

@@ -273,8 +273,11 @@ def _serve(job: Job, target: Path) -> tuple[tuple[str, ...], Manifest]:
             found = entries.publish(place, folder, key, made.manifest, record)
         finally:
             process.remove_temporary_folder(folder)
-    shutil.copyfile(found.path, target)
-    return command, entries.manifest(place, key, found.entry.key)
+    try:
+        shutil.copyfile(found.path, target)
+        return command, entries.manifest(place, key, found.entry.key)
+    except FileNotFoundError as error:
+        raise entries.DamagedError("the cache was cleared") from error
 
 
 def record_of(job: Job, folder: Path, made: Made, source: Path, data: bytes) -> BuildRecord:

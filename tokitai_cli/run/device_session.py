@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli import build
-from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core.errors import BuildError, NotRunError
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.buffers import symbols_of
 from tokitai_cli.core.model.case import Case, RunResult
@@ -90,6 +91,7 @@ class DeviceSession:
         self._builds: dict[tuple[HarnessRequest, tuple[str, ...]], Built] = {}
         self._used: dict[str, Built] = {}
         self._served_by: dict[tuple[object, ...], Built] = {}
+        self._makers: dict[str, Callable[[], build.Artifact]] = {}
         self._server: child.Server | None = None
         self._serving = ""
         self._told: tuple[Fact, ...] = ()
@@ -134,10 +136,13 @@ class DeviceSession:
     def start(self, artifact: build.Artifact) -> child.Server:
         """The child that serves `artifact`, started where it is not there; it is not waited for.
 
-        Raises NotRunError where no process can be made of it.
+        One that somebody has cleared out of the build cache is built once more. Raises NotRunError
+        where no process can be made of it.
         """
         if self._server is None or not self._server.alive or self._serving != artifact.key:
             self.replace()
+            if not artifact.path.is_file():
+                artifact = self._built_again(artifact)
             self._server = child.Server(
                 self.launch_command(artifact),
                 self.device.launch_environment(self.settings),
@@ -231,13 +236,31 @@ class DeviceSession:
             limit = max(LEAST_BUILD_SECONDS, BUILD_TIMEOUTS * self.settings.timeout)
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
-            artifact = build.build(request, recipe, listener=self._listener, timeout=limit)
+            make = functools.partial(
+                build.build, request, recipe, listener=self._listener, timeout=limit
+            )
+            artifact = make()
         except BuildError as error:
             record = build.failed_record(request, recipe, error)
             # By content, so that it is the same failure in another run and on another machine.
             content = hashlib.sha256(msgspec.json.encode(record)).hexdigest()
             return Built(f"failed-{self.name}-{content[:16]}", record, None, error)
+        self._makers[artifact.key] = make
         return Built(artifact.key, artifact.record, artifact, None)
+
+    def _built_again(self, gone: build.Artifact) -> build.Artifact:
+        """The same artifact. Raises NotRunError where it cannot be had again."""
+        try:
+            artifact = self._makers[gone.key]()
+        except BuildError as error:
+            said = f"its artifact was cleared out of the build cache, and not built again: {error}"
+            raise NotRunError(said, hint=error.hint) from error
+        if artifact.key != gone.key:
+            raise NotRunError(
+                "its artifact was cleared out of the build cache, and what it was built of has changed",
+                hint="run it again",
+            )
+        return artifact
 
 
 def lasting(record: BuildRecord, case: Case) -> tuple[str, ...]:
