@@ -12,9 +12,11 @@ from tests.runs import tokitai_here
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.source.expanded import expanded_program
-from tokitai_cli.drafts import search
+from tokitai_cli.drafts import draft as draft_module
+from tokitai_cli.drafts import search, writer
+from tokitai_cli.drafts.known import DraftSubject
+from tokitai_cli.drafts.model import SpecDraft
 from tokitai_cli.drafts.trial.attempt import OnCpu
-from tokitai_cli.drafts.writer import Writer
 
 ADDS = """__global__ void NAME(const float* PARAMETER, float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -41,14 +43,14 @@ def listed(folder: Path) -> tuple[int, dict[str, Any]]:
 def test_a_fault_in_one_kernel_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Writer.spec
+    whole = writer.draft_of
 
-    def failing(self: Writer) -> str:
-        if self.kernel.name == "second":
+    def failing(subject: DraftSubject) -> tuple[SpecDraft, str]:
+        if subject.kernel.name == "second":
             raise AttributeError("it has none")
-        return whole(self)
+        return whole(subject)
 
-    monkeypatch.setattr(Writer, "spec", failing)
+    monkeypatch.setattr(draft_module, "draft_of", failing)
     text = adds("first") + adds("second") + adds("third")
     code, found = listed(written(tmp_path, one=text, two=adds("fourth")))
     rows = {one["name"]: one for one in found["kernels"]}

@@ -18,11 +18,10 @@ class Accessor(msgspec.Struct):
     sizes: list[str]
 
     @property
-    def fields(self) -> str:
+    def fields(self) -> dict[str, str | list[str]]:
         """Its fields in a spec; rows lie one behind the other."""
         strides = [" * ".join(self.sizes[at:]) for at in range(1, len(self.sizes))]
-        told = ", ".join([*(f'"{one}"' if "*" in one else one for one in strides), "1"])
-        return f"{{data_: {self.array}, sizes_: [{', '.join(self.sizes)}], strides_: [{told}]}}"
+        return {"data_": self.array, "sizes_": self.sizes, "strides_": [*strides, "1"]}
 
     def flat(self, body: str) -> str:
         """`body` with its elements by one index: `x[n][c]` is `array[(n) * size + c]`."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.devices.triton_metadata import TritonArgument, TritonKernel
-from tokitai_cli.drafts.launch_writer import quoted
+from tokitai_cli.drafts.render import quoted
 from tokitai_cli.spec.reader.gaps import GAP, GUESS
 
 _SIZE = 1024

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,41 +23,46 @@ from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, 
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
 from tokitai_cli.drafts.arguments import qualified, template_arguments
-from tokitai_cli.drafts.feedback import NO_FEEDBACK, RunFeedback
-from tokitai_cli.drafts.launch_writer import DraftContext, DraftSubject
+from tokitai_cli.drafts.known import DraftContext, DraftSubject
 from tokitai_cli.drafts.leaves import LaunchArguments
-from tokitai_cli.drafts.like import LikeWriter, TemplateOp
+from tokitai_cli.drafts.like import TemplateOp, like
+from tokitai_cli.drafts.model import SpecDraft
 from tokitai_cli.drafts.reading import Reading, facts_of
-from tokitai_cli.drafts.writer import Writer
+from tokitai_cli.drafts.render import spec_text
+from tokitai_cli.drafts.writer import draft_of
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What could be made of a kernel. `reasons` say why it cannot be bound; the texts are empty then."""
+    """What could be made of a kernel. `reasons` say why it cannot be bound; there is no model then."""
 
     kernel: Kernel
     #: The kernel, as a spec names it.
     instance: str
-    reasons: tuple[str, ...]
-    spec: str
-    formula: str
-    #: The draft that allows for what a run has shown.
-    again: Callable[[RunFeedback], Draft]
+    reasons: tuple[str, ...] = ()
+    model: SpecDraft | None = None
+    #: Text of formula.py.
+    formula: str = ""
     #: Of the tool, for which there is no draft.
     fault: Exception | None = None
+
+    @property
+    def spec(self) -> str:
+        """Text of spec.yaml; empty where there is none."""
+        return spec_text(self.model) if self.model is not None else ""
 
 
 def drafts(
     program: Program,
     folder: Path | None = None,
     include: Sequence[Path] = (),
-    like: TemplateOp | None = None,
+    op: TemplateOp | None = None,
     room: bool = True,
 ) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
 
     folder: where the spec is to lie; by itself beside the program's source. include: folders that the
-    program was read with. like: a shipped op's variant that formula, profiles and suites are taken from.
-    room: see `Origin`.
+    program was read with. op: a shipped op's variant that formula, profiles and suites are taken from.
+    room: see `DraftContext`.
     """
     launches = launches_of(program, None if room else returned(program))
     here = folder or program.source.parent
@@ -80,21 +84,13 @@ def drafts(
         same = named[kernel.qualified]
         overloaded = any(one.parameters != kernel.parameters for one in same)
         launch = fitting[0] if fitting else None
-        asked = _Asked(program, kernel, launch, origin, like, overloaded, variables)
+        asked = _Asked(program, kernel, launch, origin, op, overloaded, variables)
         try:
-            found.append(_draft(asked, NO_FEEDBACK))
+            found.append(_draft(asked))
         except Exception as error:  # noqa: BLE001 - whatever it is, the others are drafted
-            found.append(_faulty(kernel, error))
+            why = ("a fault of tokitai",)
+            found.append(Draft(kernel, kernel.qualified, why, fault=error))
     return found
-
-
-def _faulty(kernel: Kernel, error: Exception) -> Draft:
-    """What stands for the draft of a kernel that the tool failed at."""
-
-    def again(_: RunFeedback) -> Draft:
-        return _faulty(kernel, error)
-
-    return Draft(kernel, kernel.qualified, ("a fault of tokitai",), "", "", again, error)
 
 
 class _Asked(NamedTuple):
@@ -104,15 +100,14 @@ class _Asked(NamedTuple):
     kernel: Kernel
     launch: HostLaunch | None
     origin: DraftContext
-    like: TemplateOp | None
+    op: TemplateOp | None
     #: Whether another one has its name.
     overloaded: bool
     variables: Sequence[Variable]
 
 
-def _draft(asked: _Asked, seen: RunFeedback) -> Draft:
-    program, kernel, launch, origin, like, overloaded, variables = asked
-    origin, again = origin._replace(seen=seen), functools.partial(_draft, asked)
+def _draft(asked: _Asked) -> Draft:
+    program, kernel, launch, origin, op, overloaded, variables = asked
     arguments, guessed = template_arguments(kernel, launch, program)
     instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
@@ -127,16 +122,9 @@ def _draft(asked: _Asked, seen: RunFeedback) -> Draft:
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     reading = Reading(facts_of(program, kernel, given), leaves.paths)
     leaves.add_variables(variables, reading.variable)
-    reasons = leaves.reasons
-    if kernel.open:
-        reasons.append("its parameters could not all be read")
-    if leaves.words > MAX_WORDS:
-        reasons.append(f"a launch passes {leaves.words} values, {MAX_WORDS} at most can be passed")
-    if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
-        told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
-        reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
+    reasons = _reasons(kernel, leaves)
     if reasons:
-        return Draft(kernel, instance, tuple(reasons), "", "", again)
+        return Draft(kernel, instance, tuple(reasons))
     if any(one.kind == "struct" and hides_fields(program, one.type) for one in parameters):
         origin = origin._replace(flags=[*origin.flags, "-fno-access-control"])
     members = _members(program, given)
@@ -154,10 +142,26 @@ def _draft(asked: _Asked, seen: RunFeedback) -> Draft:
     if launch is None and not origin.room:
         launch = _commented(kernel, source, constants)
     subject = DraftSubject(
-        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading
-    )
-    writer = Writer(subject) if like is None else LikeWriter(subject, like)
-    return Draft(kernel, instance, (), writer.spec(), writer.formula(), again)
+        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading,
+        own_shapes=op is None,
+    )  # fmt: skip
+    model, formula = draft_of(subject)
+    if op is not None:
+        model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
+    return Draft(kernel, instance, (), model, formula)
+
+
+def _reasons(kernel: Kernel, leaves: LaunchArguments) -> list[str]:
+    """Why a kernel cannot be bound."""
+    reasons = leaves.reasons
+    if kernel.open:
+        reasons.append("its parameters could not all be read")
+    if leaves.words > MAX_WORDS:
+        reasons.append(f"a launch passes {leaves.words} values, {MAX_WORDS} at most can be passed")
+    if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
+        told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
+        reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
+    return reasons
 
 
 def _commented(kernel: Kernel, source: str, constants: Mapping[str, str]) -> HostLaunch | None:

@@ -14,6 +14,7 @@ from tokitai_cli.cpp.source.struct_layout import accessor_of, bytes_of, fields_o
 from tokitai_cli.cpp.source.types import ENUM, lanes
 from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
+from tokitai_cli.drafts.model import Flow, Guess
 from tokitai_cli.spec.reader.rules import RESERVED
 
 _REASONS = {
@@ -30,15 +31,16 @@ _POINTERS = 8  # of an array of them in a struct
 class LaunchArguments:
     """What is passed for a kernel's parameters, one by one: arrays and numbers, those of structs too.
 
-    args: names in the kernel's order. found: each array and number by a name of its own. places: how
-    the kernel's text says each of them. paths: the same for a reader of trees, `mesh.edges.next`,
-    `mesh.rows[1]` of several pointers. structs, lists: lines of the spec. rows: arrays with a row for
-    each pointer. reasons: what cannot be passed. variables: of the arrays found those that are
-    variables of the source, with extents and role. unsized: others that the kernel writes. unbound:
-    those that the draft leaves out, and whether the kernel reads them. inner: what an element of an
-    array holds: lanes of a vector, bytes of a struct. words: values that the launch passes. limits: of
-    sizes that say how much of a struct's arrays is used. accessors: those of PyTorch's tensors.
-    pointees: types of structs behind pointers that have pointers themselves, by parameter.
+    args: names in the kernel's order. found: each array and number by a name of its own. places:
+    how the kernel's text says each of them. paths: the same for a reader of trees,
+    `mesh.edges.next`, `mesh.rows[1]` of several pointers. structs: fields by name. lists: their
+    arrays by name. rows: arrays with a row for each pointer. reasons: what cannot be passed.
+    variables: of the arrays found those that are variables of the source, with extents and role.
+    unsized: others that the kernel writes. unbound: those that the draft leaves out, and whether
+    the kernel reads them. inner: what an element of an array holds: lanes of a vector, bytes of a
+    struct. words: values that the launch passes. limits: of sizes that say how much of a struct's
+    arrays is used. accessors: those of PyTorch's tensors. pointees: types of structs behind
+    pointers that have pointers themselves, by parameter.
     """
 
     def __init__(self, program: Program) -> None:
@@ -47,8 +49,8 @@ class LaunchArguments:
         self.found: list[Parameter] = []
         self.places: dict[str, str] = {}
         self.paths: dict[str, str] = {}
-        self.structs: list[str] = []
-        self.lists: list[str] = []
+        self.structs: dict[str, Guess[Flow]] = {}
+        self.lists: dict[str, str] = {}
         self.rows: set[str] = set()
         self.reasons: list[str] = []
         self.variables: dict[str, tuple[Variable, list[int], str]] = {}
@@ -110,8 +112,8 @@ class LaunchArguments:
                 several = pointee and re.search(
                     rf"(?<![\w.]){re.escape(one.name)}\b(?!{one_of})", body
                 )
-                guess = "  # guess: that the pointer leads to one struct" if several else ""
-                self.structs.append(f"      {named.name}: {told}{guess}")
+                why = "that the pointer leads to one struct" if several else ""
+                self.structs[named.name] = Guess(told, why)
         elif one.kind in _REASONS:
             if self._list(one, named.name, re.escape(one.name), one.name) is None:
                 self._refuse(one)
@@ -123,7 +125,10 @@ class LaunchArguments:
         for size, other in same_sizes(self.accessors, body).items():
             for one in self.accessors:
                 one.sizes = [other if name == size else name for name in one.sizes]
-            self.structs = [re.sub(rf"\b{size}\b", other, line) for line in self.structs]
+            self.structs = {
+                name: Guess(_renamed(one.value, size, other), one.why)
+                for name, one in self.structs.items()
+            }
             self.found = [one for one in self.found if one.name != size]
             here = self.places.pop(size)
             self.places[other] = (
@@ -159,14 +164,14 @@ class LaunchArguments:
 
     def _struct(
         self, type_name: str, name: str, place: str, path: str, dot: str = r"\s*\."
-    ) -> str | None:
+    ) -> Flow:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
         names = [field.name for field, _ in fields]
         if accessor_of(type_name) is not None and names == ["data_", "sizes_", "strides_"]:
             return self._accessor(fields, name, place, path)
-        told = []
+        told: dict[str, Flow] = {}
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)
         for field, extent in fields:
             here = rf"{place}{dot}\s*{re.escape(field.name)}"
@@ -176,25 +181,25 @@ class LaunchArguments:
                 if axes and _AXES.search(field.name):
                     self.limits[str(value)] = axes
             elif field.integer or not field.pointers:
-                one = "1" if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]", "")
+                one = 1 if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]", "")
                 self.words += extent if field.integer else extent - 1
-                value = one and f"[{', '.join([one] * extent)}]"
+                value = None if one is None else [one] * extent
             elif extent <= _POINTERS:
                 each = [
                     self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]", f"{inner}[{at}]")
                     for at in range(extent)
                 ]
-                value = None if None in each else f"[{', '.join(map(str, each))}]"
+                value = None if None in each else each
             else:
                 return None
             if value is None:
                 return None
-            told.append(f"{field.name}: {value}")
-        return f"{{{', '.join(told)}}}"
+            told[field.name] = value
+        return told
 
     def _accessor(
         self, fields: list[tuple[Parameter, int]], name: str, place: str, path: str
-    ) -> str:
+    ) -> Flow:
         (data, _), (size, dims), _ = fields
         name = name.rstrip("_")
         sizes = [
@@ -206,13 +211,13 @@ class LaunchArguments:
         self.words += 1 + 2 * dims
         return accessor.fields
 
-    def _field(self, field: Parameter, name: str, place: str, path: str) -> str | None:
+    def _field(self, field: Parameter, name: str, place: str, path: str) -> Flow:
         """What fills a field of a struct; None where nothing can."""
         if field.kind == "struct":
             return self._struct(field.type, name, place, path)
         self.words += 1
         if field.kind == "scalar" and field.dtypes == ENUM:
-            return "0"
+            return 0
         if field.kind in {"array", "scalar", "structs"}:
             return self._leaf(field, name, place, path)
         return self._list(field, name, place, path)
@@ -223,8 +228,17 @@ class LaunchArguments:
             return None
         rows = self._leaf(one, f"{name}_rows", place + r"\s*\[[^\]]*\]", path)
         self.rows.add(rows)
-        self.lists.append(f"      {name}: {rows}")
+        self.lists[name] = rows
         return name
+
+
+def _renamed(value: Flow, size: str, other: str) -> Flow:
+    """Fields of structs with another word for a size."""
+    if isinstance(value, dict):
+        return {key: _renamed(one, size, other) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_renamed(one, size, other) for one in value]
+    return re.sub(rf"\b{size}\b", other, value) if isinstance(value, str) else value
 
 
 def holds_pointers(program: Program, type_name: str, depth: int = 2) -> bool | None:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import yaml
+import msgspec
 
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import UsageError, near
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.launch_writer import DraftSubject
-from tokitai_cli.drafts.writer import Writer
-from tokitai_cli.spec.reader.gaps import GAP, GUESS
+from tokitai_cli.drafts.model import (
+    ArrayDraft,
+    Flow,
+    Guess,
+    LaunchDraft,
+    ParamDraft,
+    ProfileDraft,
+    ScalarDraft,
+    SpecDraft,
+    SuiteShape,
+)
+from tokitai_cli.spec.reader.gaps import GAP
 from tokitai_cli.spec.reader.yaml_document import decode, parse, read_bytes
 
 _WRITTEN = ["outputs", "inout"]
@@ -57,12 +66,6 @@ class TemplateOp:
         return found
 
 
-def _flow(value: Any) -> str:
-    """As YAML on one line."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=10**9, sort_keys=False)
-    return text.removesuffix("\n").removesuffix("\n...")
-
-
 def _matched(ours: Sequence[Parameter], theirs: Named) -> dict[str, str]:
     """Our names to theirs: by name, by a name that begins as the other, then by position.
 
@@ -91,181 +94,211 @@ def _matched(ours: Sequence[Parameter], theirs: Named) -> dict[str, str]:
     return found
 
 
-class LikeWriter(Writer):
-    """Texts of a draft with what a shipped op has; what has no counterpart there is a gap."""
+class _Match:
+    """What of a kernel is what of the op.
 
-    def __init__(self, subject: DraftSubject, like: TemplateOp) -> None:
-        super().__init__(subject)
-        self.like = like
-        settings: Named = like.variant.get("scalars", {})
-        self.sizes = [one for one in self.sizes if one.name not in settings]
-        self.settings = _matched(self._numbers(), settings)
+    settings, arrays, sizes: our names to theirs.
+    """
+
+    def __init__(
+        self,
+        draft: SpecDraft,
+        found: Sequence[Parameter],
+        args: Sequence[Parameter],
+        op: TemplateOp,
+    ) -> None:
+        self.op, self.found = op, {one.name: one for one in found}
+        theirs: Named = op.variant.get("scalars", {})
+        self.numbers = [
+            one for one in found
+            if one.name in draft.scalars or (one.name in draft.params and one.name in theirs)
+        ]  # fmt: skip
+        self.own_sizes = [name for name in draft.params if name not in theirs]
+        self.settings = _matched(self.numbers, theirs)
         self.arrays: dict[str, str] = {}
         for roles in (["inputs"], _WRITTEN):
-            mine = [one for one in self.parameters if self.roles.get(one.name) in roles]
-            theirs = {name: one for role in roles for name, one in like.arrays(role).items()}
-            self.arrays |= _matched(mine, theirs)
-        for (
-            name,
-            other,
-        ) in self.arrays.items():  # what is handed on may be either, by the text alone
-            self.roles[name] = next(role for role in _ROLES if other in like.arrays(role))
-        self.renamed = self._sizes_of_the_op()
-        if re.search(rf"^def {self.function}\b", like.formula, re.MULTILINE):
+            mine = [
+                one for one in found if (told := draft.arrays.get(one.name)) and told.role in roles
+            ]
+            other = {name: one for role in roles for name, one in op.arrays(role).items()}
+            self.arrays |= _matched(mine, other)
+        self.sizes = self._matched_sizes([one.name for one in args])
+        self.function = draft.function
+        if re.search(rf"^def {self.function}\b", op.formula, re.MULTILINE):
             self.function += "_kernel"
 
-    def _sizes_of_the_op(self) -> dict[str, str]:
-        passed = {str(one) for launch in self.like.variant["launches"] for one in launch["args"]}
-        direct = {one.name for one in self.leaves.args}
-        mine = [one for one in self.sizes if one.name in direct]
-        names = list(self.like.params)
-        found = {one.name: one.name for one in mine if one.name in names}
-        rest = [one.name for one in mine if one.name not in found]
+    def _matched_sizes(self, args: Sequence[str]) -> dict[str, str]:
+        passed = {str(one) for launch in self.op.variant["launches"] for one in launch["args"]}
+        mine = [name for name in self.own_sizes if name in args]
+        names = list(self.op.params)
+        found = {name: name for name in mine if name in names}
+        rest = [name for name in mine if name not in found]
         left = [name for name in names if name not in found.values()]
         given = [name for name in left if name in passed]
         return found | dict(zip(rest, given if len(rest) <= len(given) else left, strict=False))
 
-    def _named(self, name: str) -> str:
-        return self.renamed.get(name, name)
+    def renamed(self, value: Flow) -> Flow:
+        """Expressions of our sizes in the op's."""
+        if isinstance(value, Mapping):
+            return {key: self.renamed(one) for key, one in value.items()}
+        if isinstance(value, str):
+            return re.sub(r"[A-Za-z_]\w*", lambda m: self.sizes.get(m[0], m[0]), value)
+        return [*map(self.renamed, value)] if isinstance(value, Sequence) else value
+
+    def ours(self, value: Flow) -> Flow:
+        """A draw with our names of the arrays that it is drawn from."""
+        back = self.back
+        if isinstance(value, dict):
+            return {key: back.get(one, one) if key == "of" else self.ours(one)
+                    for key, one in value.items()}  # fmt: skip
+        return [self.ours(one) for one in value] if isinstance(value, list) else value
 
     @property
-    def total(self) -> str:
-        """As the draft's own, of the op's sizes."""
-        return " * ".join(list(self.like.params)[:3])
+    def back(self) -> dict[str, str]:
+        """Their arrays to ours."""
+        return {other: mine for mine, other in self.arrays.items()}
 
-    def _own_sizes(self) -> list[Parameter]:
-        return [one for one in self.sizes if one.name not in self.renamed]
 
-    def _read_comments(self, source: str) -> None:
-        pass  # the op has its own shapes
+def like(
+    draft: SpecDraft,
+    name: str,
+    found: Sequence[Parameter],
+    args: Sequence[Parameter],
+    op: TemplateOp,
+) -> tuple[SpecDraft, str]:
+    """The draft with what a shipped op has, and its formula; what has no counterpart there is a gap.
 
-    def _add_rows(self) -> None:
-        pass  # the op has its own
+    name: the kernel's. found: its arrays and numbers, those of structs too. args: its arguments.
+    """
+    match = _Match(draft, found, args, op)
+    arrays = {own: _array(match, own, one) for own, one in draft.arrays.items()}
+    told = msgspec.structs.replace(
+        draft,
+        title=Guess(f"{name}: {op.op['title']}", f"as {op.name}"),
+        formula=Guess(op.variant["formula"], f"as {op.name}"),
+        params=_params(match),
+        requires=Guess(()),
+        function=match.function,
+        arrays=arrays,
+        scalars={one.name: _scalar(match, draft, one) for one in match.numbers},
+        structs={
+            key: Guess(match.renamed(one.value), one.why) for key, one in draft.structs.items()
+        },
+        launch=_launch(match, draft.launch),
+        profiles=Guess(_profiles(match), f"those of {op.name}"),
+        suites=Guess(_suites(op), f"those of {op.name}"),
+    )
+    written = [own for own, one in arrays.items() if one.role in _WRITTEN]
+    return told, _formula(match, name, written)
 
-    def _room(self, array: str, extents: list[str]) -> list[str]:
-        return []  # the op has its own shapes
 
-    def filled(self) -> dict[str, int]:
-        """None: the op has its own limits."""
-        return {}
+def _params(match: _Match) -> dict[str, ParamDraft]:
+    found = {
+        name: ParamDraft(**{"help": "", "why": "", **one}) for name, one in match.op.params.items()
+    }
+    gap = f"{GAP} its value; {match.op.name} has no such size"
+    own = (name for name in match.own_sizes if name not in match.sizes)
+    return found | {name: ParamDraft(1, match.found[name].text, gap) for name in own}
 
-    def _title(self) -> str:
-        title = f"{self.kernel.name}: {self.like.op['title']}"
-        return f"{_flow(title)}  {GUESS} as {self.like.name}"
 
-    def _told(self) -> list[str]:
-        return [f"    formula: {_flow(self.like.variant['formula'])}  {GUESS} as {self.like.name}"]
+def _array(match: _Match, name: str, one: ArrayDraft) -> ArrayDraft:
+    change, other = msgspec.structs.replace, match.arrays.get(name)
+    if other is None:
+        gap = f"{GAP} its shape; {match.op.name} has no such array"
+        extents = tuple(match.renamed([str(extent) for extent in one.extents]))
+        return change(one, extents=extents, why=gap, room="", does="")
+    # What is handed on may be read or written, by the text alone.
+    role = next(role for role in _ROLES if other in match.op.arrays(role))
+    model = match.op.arrays(role)[other]
+    kept = {key: model[key] for key in ("draw", "constant", "non_finite") if key in model}
+    dtypes = match.found[name].dtypes
+    own = [str(extent) for extent in match.renamed(list(one.strides))]
+    other_way = len(own) == len(model["shape"]) and own != [str(n) for n in model["shape"]]
+    said = f"; its indices say [{', '.join(own)}]" if other_way else ""
+    return ArrayDraft(
+        role=role,
+        dtype=model["dtype"] if not dtypes or model["dtype"] in dtypes else dtypes[0],
+        extents=tuple(model["shape"]),
+        settings=match.ours(kept),
+        why=f"as {other} of {match.op.name}{said}",
+    )
 
-    def _requires(self) -> list[str]:
-        return []  # the op has its own sizes
 
-    def _params(self) -> list[str]:
-        rows = [f"  {name}: {_flow(one)}" for name, one in self.like.params.items()]
-        for one in self._own_sizes():
-            said = f"{GAP} its value; {self.like.name} has no such size"
-            rows.append(f'  {one.name}: {{default: 1, help: "{one.text}"}}  {said}')
-        return rows
+def _scalar(match: _Match, draft: SpecDraft, one: Parameter) -> ScalarDraft:
+    dtype = one.dtypes[0]
+    if other := match.settings.get(one.name):
+        value = match.op.variant["scalars"][other]["value"]
+        return ScalarDraft(dtype, value, f"as {other} of {match.op.name}")
+    own = draft.scalars.get(one.name)
+    assert own is not None  # a size that the op has as a number is matched with it
+    return msgspec.structs.replace(own, value=match.renamed(own.value))
 
-    def _array(self, one: Parameter) -> str:
-        other = self.arrays.get(one.name)
-        if other is None:
-            said = f"{GAP} its shape; {self.like.name} has no such array"
-            return super()._array(one).partition("  # ")[0] + f"  {said}"
-        model = self.like.arrays(self.roles[one.name])[other]
-        kept = {
-            key: model[key] for key in ("shape", "draw", "constant", "non_finite") if key in model
-        }
-        known = not one.dtypes or model["dtype"] in one.dtypes
-        dtype = model["dtype"] if known else one.dtypes[0]
-        told = _flow({"dtype": dtype, **self._ours(kept)})
-        own = [self._of_the_op(extent) for extent in self.text.shape(one.name)]
-        other_way = len(own) == len(model["shape"]) and own != [str(n) for n in model["shape"]]
-        said = f"; its indices say [{', '.join(own)}]" if other_way else ""
-        return f"      {one.name}: {told}  {GUESS} as {other} of {self.like.name}{said}"
 
-    def _of_the_op(self, text: str) -> str:
-        """An expression of the kernel's sizes in the op's."""
-        return re.sub(r"[A-Za-z_]\w*", lambda m: self._named(m.group()), text)
+def _launch(match: _Match, own: LaunchDraft) -> LaunchDraft:
+    theirs, why = match.op.variant["launches"][0], f"as {match.op.name} is launched"
+    grid, block = (
+        Guess(theirs[key], why) if one.why else Guess(match.renamed(one.value))
+        for key, one in (("grid", own.grid), ("block", own.block))
+    )
+    shared = own.shared and Guess(match.renamed(own.shared.value), own.shared.why)
+    return msgspec.structs.replace(
+        own, grid=grid, block=block, shared=shared, args=match.renamed(own.args)
+    )
 
-    def _ours(self, value: Any) -> Any:
-        """A draw with our names of the arrays that it is drawn from."""
-        back = {other: mine for mine, other in self.arrays.items()}
-        if isinstance(value, dict):
-            return {key: back.get(one, one) if key == "of" else self._ours(one)
-                    for key, one in value.items()}  # fmt: skip
-        return [self._ours(one) for one in value] if isinstance(value, list) else value
 
-    def _scalars(self) -> list[str]:
-        rows = super()._scalars()
-        numbers = self._numbers()
-        for index, one in enumerate(numbers, 1):
-            if other := self.settings.get(one.name):
-                value = _flow(self.like.variant["scalars"][other]["value"])
-                told = f"{{dtype: {one.dtypes[0]}, value: {value}}}"
-                rows[index] = f"      {one.name}: {told}  {GUESS} as {other} of {self.like.name}"
-        return rows
+def _profiles(match: _Match) -> dict[str, ProfileDraft]:
+    op, found = match.op, {}
+    for name in op.variant.get("profiles") or list(op.op["profiles"]):
+        told = dict(op.op["profiles"][name] or {})
+        own = told.get("inputs", {}).items()
+        inputs = {match.back[key]: match.ours(one) for key, one in own if key in match.back}
+        found[name] = ProfileDraft(told.get("draw"), told.get("help", ""), inputs=Guess(inputs))
+    return found
 
-    def _extents(self, key: str, otherwise: list[str]) -> tuple[list[str], str]:
-        found, guess = super()._extents(key, otherwise)
-        if not guess:
-            return found, ""
-        launch = self.like.variant["launches"][0]
-        return [str(one) for one in launch[key]], f"  {GUESS} as {self.like.name} is launched"
 
-    def _expression(self, text: str, named: bool = True) -> str:
-        return self._of_the_op(super()._expression(text, named))
+def _suites(op: TemplateOp) -> dict[str, list[SuiteShape]]:
+    _, _, variant = op.name.partition(".")
+    return {
+        suite: [
+            SuiteShape(
+                {key: n for key, n in one.get("shape", {}).items() if key in op.params},
+                one.get("why", ""),
+                "",
+                one.get("expect"),
+            )
+            for one in shapes
+            if variant in one.get("variants", [variant])
+        ]
+        for suite, shapes in op.op["suites"].items()
+    }
 
-    def _profiles(self) -> list[str]:
-        wanted = self.like.variant.get("profiles") or list(self.like.op["profiles"])
-        back = {other: mine for mine, other in self.arrays.items()}
-        lines = [f"profiles:  {GUESS} those of {self.like.name}"]
-        for name in wanted:
-            profile = dict(self.like.op["profiles"][name] or {})
-            own = profile.pop("inputs", {})
-            own = {back[other]: self._ours(one) for other, one in own.items() if other in back}
-            lines.append(f"  {name}: {_flow(profile | ({'inputs': own} if own else {}))}")
-        return lines
 
-    def _suites(self) -> list[str]:
-        lines = [f"suites:  {GUESS} those of {self.like.name}"]
-        _, _, variant = self.like.name.partition(".")
-        for suite, shapes in self.like.op["suites"].items():
-            lines.append(f"  {suite}:")
-            for shape in shapes:
-                if variant in shape.get("variants", [variant]):
-                    kept = {k: one for k, one in shape.items() if k not in ("variants", "profiles")}
-                    sizes = shape.get("shape", {}).items()
-                    kept["shape"] = {k: n for k, n in sizes if k in self.like.params}
-                    lines.append(f"    - {_flow(kept)}")
-        return lines
+def _formula(match: _Match, name: str, written: Sequence[str]) -> str:
+    """The op's formula, and a function that calls it by this kernel's names."""
+    op = match.op
+    lines = [f"# The formula of {op.name}.", op.formula.rstrip(), "", ""]
+    lines.append(f"def {match.function}(params, inputs, scalars):")
+    lines.append(f'    """{name}, by the formula of {op.name}."""')
+    read = {**op.arrays("inputs"), **op.arrays("inout")}
+    lines += _mapping(op, "arrays", "inputs", read, match.arrays)
+    lines += _mapping(op, "numbers", "scalars", op.variant.get("scalars", {}), match.settings)
+    lines += [f"    found = {op.function}(params, arrays, numbers)", "    return {"]
+    for one in written:
+        other = match.arrays.get(one)
+        told = f'found["{other}"],' if other else f"None,  {GAP} {op.name} has no such output"
+        lines.append(f'        "{one}": {told}')
+    return "\n".join([*lines, "    }"]) + "\n"
 
-    def formula(self) -> str:
-        """The op's formula, and a function that calls it by this kernel's names."""
-        like, name = self.like, self.like.name
-        lines = [f"# The formula of {name}.", like.formula.rstrip(), "", ""]
-        lines.append(f"def {self.function}(params, inputs, scalars):")
-        lines.append(f'    """{self.kernel.name}, by the formula of {name}."""')
-        read = {**like.arrays("inputs"), **like.arrays("inout")}
-        lines += self._mapping("arrays", "inputs", read, self.arrays)
-        settings = like.variant.get("scalars", {})
-        lines += self._mapping("numbers", "scalars", settings, self.settings)
-        lines += [f"    found = {like.function}(params, arrays, numbers)", "    return {"]
-        for one in self.parameters:
-            if self.roles.get(one.name) in {"outputs", "inout"}:
-                other = self.arrays.get(one.name)
-                told = f'found["{other}"],' if other else f"None,  {GAP} {name} has no such output"
-                lines.append(f'        "{one.name}": {told}')
-        return "\n".join([*lines, "    }"]) + "\n"
 
-    def _mapping(
-        self, target: str, source: str, theirs: Iterable[str], matched: Named
-    ) -> list[str]:
-        back = {other: mine for mine, other in matched.items()}
-        rows = []
-        for other in theirs:
-            if mine := back.get(other):
-                rows.append(f'        "{other}": {source}["{mine}"],')
-            else:
-                gap = f"{GAP} no argument of the kernel seems to be {other} of {self.like.name}"
-                rows.append(f'        "{other}": None,  {gap}')
-        return [f"    {target} = {{", *rows, "    }"] if rows else [f"    {target} = {{}}"]
+def _mapping(
+    op: TemplateOp, target: str, source: str, theirs: Iterable[str], matched: Mapping[str, str]
+) -> list[str]:
+    back = {other: mine for mine, other in matched.items()}
+    rows = []
+    for other in theirs:
+        if mine := back.get(other):
+            rows.append(f'        "{other}": {source}["{mine}"],')
+        else:
+            gap = f"{GAP} no argument of the kernel seems to be {other} of {op.name}"
+            rows.append(f'        "{other}": None,  {gap}')
+    return [f"    {target} = {{", *rows, "    }"] if rows else [f"    {target} = {{}}"]

@@ -66,7 +66,7 @@ def drafts_of(
     file: Path,
     folders: Sequence[Path] = (),
     place: Path | None = None,
-    like: TemplateOp | None = None,
+    op: TemplateOp | None = None,
     defines: Mapping[str, str] | None = None,
     room: bool = True,
 ) -> tuple[list[Draft], list[Unread]] | Unread:
@@ -80,7 +80,7 @@ def drafts_of(
     try:
         program = expanded_program(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
-        found = drafts(program, place, folders, like, room)
+        found = drafts(program, place, folders, op, room)
     except TokitaiError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, other files are read

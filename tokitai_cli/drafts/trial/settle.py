@@ -12,14 +12,18 @@ import msgspec
 
 from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.drafts.feedback import NO_FEEDBACK, RunFeedback
+from tokitai_cli.drafts.model import Flow, SpecDraft
 from tokitai_cli.drafts.trial.attempt import Runner, TrialResult
+from tokitai_cli.drafts.trial.changes import with_elements, with_halves, with_shared, with_whole
 
 _MOST_RUNS = 12
 _MARGINS = (2, 1.5, 1.2)  # times what was reached, as far as it fits: other threads reach further
 _MOST_GROWN = 1 << 24  # elements of an array, beyond which it is what was drawn that led there
 # What whole numbers that are read may have to be: places, each its own; nothing; no place; something.
-_WHOLE = ("{kind: arange}", *(f"{{kind: constant, value: {one}}}" for one in (0, -1, 1)))
+_WHOLE: tuple[Flow, ...] = (
+    {"kind": "arange"},
+    *({"kind": "constant", "value": one} for one in (0, -1, 1)),
+)
 _HALVINGS = (3, 6)
 
 
@@ -31,35 +35,51 @@ class Settled(msgspec.Struct, frozen=True):
     runs: int
 
 
+class _Step(msgspec.Struct, frozen=True):
+    """A model, and how far two of its kinds of changes have come."""
+
+    model: SpecDraft
+    #: The model with the draws and sizes that it was drafted with.
+    grown: SpecDraft
+    whole: int = 0
+    halved: int = 0
+
+
 def retry_until_it_runs(draft: Draft, run: Runner) -> Settled:
     """Run a draft; where it does not come to its end, change it and run it again, a few times."""
     first = ended = run(draft)
-    now, seen, runs, tried = draft, NO_FEEDBACK, 1, {draft.spec}
-    while ended.why and not first.before and runs < _MOST_RUNS:
-        for new in _changes(seen, ended):
-            other = draft.again(new)
-            if other.spec not in tried:
+    if not ended.why or ended.before or draft.model is None:
+        return Settled(draft, first, 1)
+    step, runs, tried = _Step(draft.model, draft.model), 1, {draft.spec}
+    now = draft
+    while ended.why and runs < _MOST_RUNS:
+        for new in _changes(step, ended):
+            now = msgspec.structs.replace(draft, model=new.model)
+            if now.spec not in tried:
                 break
         else:
             return Settled(draft, first, runs)
-        now, seen, ended = other, new, run(other)
+        step, ended = new, run(now)
         runs += 1
-        tried.add(other.spec)
+        tried.add(now.spec)
     return Settled(draft, first, runs) if ended.why else Settled(now, ended, runs)
 
 
-def _changes(seen: RunFeedback, ended: TrialResult) -> Iterator[RunFeedback]:
+def _changes(step: _Step, ended: TrialResult) -> Iterator[_Step]:
     """What may be mended next, the likeliest first."""
     change = msgspec.structs.replace
     if ended.array == DYNAMIC_SHARED:
-        more = seen.shared + ended.reached
-        yield from (change(seen, shared=int(times * more)) for times in _MARGINS)
+        for margin in _MARGINS:
+            more = int(margin * ended.reached)
+            new, grown = with_shared(step.model, more), with_shared(step.grown, more)
+            yield change(step, model=new, grown=grown)
     elif ended.array and ended.reached < _MOST_GROWN:
-        elements = {**seen.elements, ended.array: int(_MARGINS[0] * ended.reached)}
-        yield change(seen, elements=elements)
+        elements = int(_MARGINS[0] * ended.reached)
+        new = with_elements(step.model, ended.array, elements)
+        yield change(step, model=new, grown=with_elements(step.grown, ended.array, elements))
     if not ended.large:
-        tried = _WHOLE.index(seen.whole) + 1 if seen.whole in _WHOLE else 0
-        yield from (change(seen, whole=one) for one in _WHOLE[tried:])
+        for at, draw in enumerate(_WHOLE[step.whole :], step.whole + 1):
+            yield change(step, model=with_whole(step.model, draw), whole=at)
     for more in _HALVINGS:
-        if more > seen.halvings:
-            yield change(seen, whole="", halvings=more)
+        if more > step.halved:
+            yield change(step, model=with_halves(step.grown, more), whole=0, halved=more)

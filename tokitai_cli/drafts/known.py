@@ -1,0 +1,185 @@
+"""What is known of a kernel before a draft is made of it: arguments, sizes, roles, how it indexes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tokitai_cli.core import expressions
+from tokitai_cli.cpp.indices.indexing import Indexing
+from tokitai_cli.cpp.indices.kernel_text import CAST
+from tokitai_cli.cpp.indices.values import Values
+from tokitai_cli.cpp.source.launches import HostLaunch
+from tokitai_cli.cpp.source.signatures import Kernel, Parameter
+from tokitai_cli.drafts.accessors import blocks_of
+from tokitai_cli.drafts.host_words import in_sizes
+from tokitai_cli.drafts.leaves import LaunchArguments, free
+from tokitai_cli.drafts.model import fitting
+from tokitai_cli.drafts.reading import Reading
+
+_NO_ADDRESS = re.compile(r"\s*(?:\([\w\s:<>*]+\)\s*)?(?:nullptr|NULL)\s*")
+# Whole numbers that say no extent.
+_NO_SIZE = re.compile(
+    r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|bits?$|ind(?:ex|ices)$|idx$",
+    re.I,
+)
+
+
+class DraftContext(NamedTuple):
+    """Where a kernel comes from: its source and folders of headers from the spec on, and flags."""
+
+    source: str
+    include: Sequence[str]
+    flags: Sequence[str]
+    #: Whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
+    room: bool
+
+
+class DraftSubject(NamedTuple):
+    """A kernel and what is known of it."""
+
+    kernel: Kernel
+    #: As a spec names it.
+    instance: str
+    #: Its template's parameters whose arguments are guesses.
+    guessed: Sequence[str]
+    leaves: LaunchArguments
+    launch: HostLaunch | None
+    origin: DraftContext
+    #: Those of its text.
+    constants: Mapping[str, str]
+    #: Text of its file.
+    source: str
+    #: Of the kernel and all that it calls.
+    reached: str
+    #: Numbers that the host passes.
+    host: Mapping[str, float]
+    #: What a walk over its body tells.
+    reading: Reading
+    #: Whether the draft finds shapes of its own: an op that it starts from has others.
+    own_shapes: bool
+
+
+class Known:
+    """Arguments, sizes and roles of a draft, and the readers of the kernel's text.
+
+    parameters: arrays and numbers, those of structs too, without null pointers. sizes: whole numbers
+    that say extents. passed: those that the host makes of others. text, values: readers of indices and
+    of comparisons. plain: the kernel's text by the names of the spec. padded: outputs that keep what
+    lies behind their rows, by how numpy says that. sizes_of_host: variables of the host's that are
+    sizes here.
+    """
+
+    def __init__(self, subject: DraftSubject) -> None:
+        self.subject = subject
+        self.kernel, self.leaves, self.origin = subject.kernel, subject.leaves, subject.origin
+        self.launch, self.constants = subject.launch, subject.constants
+        self.reached = subject.reached
+        self.sizes_of_host: dict[str, str] = {}
+        self.nulls = self._nulls()
+        self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
+        self.sizes = [
+            one
+            for one in self.parameters
+            if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
+        ]
+        self.passed = {} if self.origin.room else self._passed()
+        self.sizes = [one for one in self.sizes if one.name not in self.passed]
+        self.plain = self.leaves.plain(self.kernel.body)
+        self.text = self._indexing()
+        own = {one.name for one in self.parameters}
+        named = {name: told for name, told in self.constants.items() if name not in own}
+        self.values = Values(self.text.body, self.reached, named)
+        self.roles = self._roles()
+        self.padded: dict[str, str] = {}
+        self.limits: Mapping[str, int] = {}
+        self.multiples: dict[str, int] = {}
+
+    @property
+    def total(self) -> str:
+        """Elements of an array, where nothing says it: the product of the sizes."""
+        return " * ".join(one.name for one in self.sizes[:3]) or "elements"
+
+    @property
+    def last(self) -> str:
+        """The last size, which most likely counts elements."""
+        return self.sizes[-1].name if self.sizes else "elements"
+
+    @property
+    def numbers(self) -> list[Parameter]:
+        """Arguments by value that are no sizes."""
+        known = {*self.passed, *(one.name for one in self.sizes)}
+        return [one for one in self.parameters if not one.pointers and one.name not in known]
+
+    @property
+    def written(self) -> list[Parameter]:
+        """Arrays that the kernel writes."""
+        return [one for one in self.parameters if self.roles.get(one.name) in ("outputs", "inout")]
+
+    @property
+    def read(self) -> list[Parameter]:
+        """Arrays that the kernel reads."""
+        return [one for one in self.parameters if self.roles.get(one.name, "outputs") != "outputs"]
+
+    def in_sizes(self, text: str, numbers: Mapping[str, str] = {}) -> str:
+        """The host's C++ as an expression of the sizes; empty where it is none.
+
+        numbers: of variables of the host's that are extents of its block.
+        """
+        passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
+        given = {host: one.name for host, one in passed} | self.sizes_of_host
+        names = {one.name for one in self.sizes}
+        return in_sizes(text, given | dict(numbers), names, self.constants)
+
+    def fitting(self, size: str, value: int) -> int:
+        """About `value`, as the kernel takes the size."""
+        return fitting(value, self.multiples.get(size, 1), self.limits.get(size))
+
+    def add_size(self, name: str) -> str:
+        """A size that no argument of the kernel is, and what the spec calls it."""
+        taken = {one.name for one in (*self.parameters, *self.sizes)}
+        name = next(
+            one for one in (free(name), f"{name}_rows", f"{name}_count") if one not in taken
+        )
+        self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
+        self.text.sizes.append(name)
+        return name
+
+    def _nulls(self) -> set[str]:
+        """Pointers that the host passes no address for."""
+        passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
+        return {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
+
+    def _passed(self) -> dict[str, str]:
+        """Sizes that the host passes as products of others: the stride of a batch, m * k."""
+        found = {}
+        given = [CAST.sub("", one) for one in self.launch.args] if self.launch else []
+        names = {one.name for one in self.sizes}
+        for host, one in zip(given, self.leaves.args, strict=False):
+            told = self.in_sizes(host) if re.search(r"\w\s*\*\s*\w", host) else ""
+            if told and one.integer and {*expressions.names_in(told)} <= names - {one.name}:
+                found[one.name] = told
+        return found
+
+    def _indexing(self) -> Indexing:
+        fixed = self.leaves.variables
+        arrays = [one.name for one in self.parameters if one.pointers and one.name not in fixed]
+        sizes = [one.name for one in self.sizes]
+        text = Indexing(self.plain, arrays, sizes, self.constants, self.passed)
+        said = {one: one for one in sizes}
+        said |= {name: f"({told})" for name, told in self.passed.items()}
+        text.by_tree = {one: self.subject.reading.shape(one, said) for one in arrays}
+        text.said = {one.array: one.sizes for one in self.leaves.accessors}
+        text.axes |= blocks_of(self.leaves.accessors, self.kernel.body)
+        return text
+
+    def _roles(self) -> dict[str, str]:
+        fixed = self.leaves.variables
+        arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
+        roles = {one.name: self.subject.reading.role(one) for one in arrays}
+        roles |= {name: role for name, (_, _, role) in fixed.items()}
+        if not {"outputs", "inout"} & {*roles.values()}:
+            # At least one is written: a call or a macro hides it.
+            roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
+        return roles

@@ -1,0 +1,192 @@
+"""How a draft's kernel is launched: by the host's launch, else by what the kernel's text counts."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.blocks import LANES, WARP
+from tokitai_cli.cpp.indices.kernel_text import unguarded
+from tokitai_cli.cpp.indices.reach import Reach, places
+from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.model import Guess
+from tokitai_cli.drafts.reaching import AFFORDED, Reaching
+
+_BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
+_SIZES = (96, 40, 7, 5, 3)
+_MANY_BLOCKS, MOST_BLOCK, _FIXED_THREADS = 1024, 1024, 1024
+MOST_THREADS = 1 << 17  # of a launch: it is to end soon
+UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
+SIZE = 96  # of arrays where no size is told
+_NAMED = "what the host's variable holds"
+_UNSAID = "the host's launch does not say it"
+_NO_LAUNCH = "by the kernel's text, there is no launch"
+_COMMENTED = "its comment says so"
+
+Extents = Guess[list[str]]
+
+
+def defaults(count: int) -> list[int]:
+    """Values of so many sizes, told apart and no multiples of each other."""
+    return [*_SIZES, *_SIZES[-1:] * count][:count]
+
+
+class Launching:
+    """Grid and block of a draft."""
+
+    def __init__(self, known: Known, reaching: Reaching) -> None:
+        self._known, self._reaching = known, reaching
+        self._blocks: dict[int, Extents] = {}
+
+    @property
+    def block(self) -> Extents:
+        """Threads of a block; found once for each number of sizes, which grows with what is read."""
+        sizes = len(self._known.sizes)
+        if sizes not in self._blocks:
+            self._blocks[sizes] = self._small_block()
+        return self._blocks[sizes]
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block, as far as its extents are numbers."""
+        return product(self.block.value)
+
+    @property
+    def whole(self) -> int:
+        """Threads of a block, where every thread of all blocks has an element; else 0."""
+        return 0 if self._known.sizes or not unguarded(self._known.text.body) else self.threads
+
+    @property
+    def grid(self) -> Extents:
+        """Blocks; those of the host that fit its own sizes alone are not taken."""
+        known, block = self._known, self.block.value
+        one_block = "threadIdx" in known.text.body and "blockIdx" not in known.text.body
+        counted = ["1"] if one_block else known.text.grid(block)
+        otherwise = counted or [f"ceil_div({known.total}, {product(block)})"]
+        found = self._extents("grid", otherwise)
+        had = f"the host has {', '.join(found.value)}"
+        fixed = not any(expressions.names_in(one) for one in found.value)
+        if fixed and not known.sizes and not self.whole:  # the host's sizes are its constants
+            cut = self._cut(found.value, product(block))
+            return found if cut == found.value else Guess(cut, had)
+        most = 1 if counted else _MANY_BLOCKS
+        unfit = fixed and (self.whole or product(found.value) > most)
+        names = [one.name for one in known.sizes]
+        values = {**dict(zip(names, defaults(len(names)), strict=True)), WARP: LANES}
+        with contextlib.suppress(SpecError):
+            unfit = unfit or min(expressions.evaluate(one, values) for one in found.value) < 1
+        return Guess(otherwise, had) if unfit and found.value != otherwise else found
+
+    def filled(self) -> dict[str, int]:
+        """Sizes that have to fill blocks, by their threads: all are to step, or none is left out."""
+        known = self._known
+        counted = re.match(r"ceil_div\((\w+)", self.grid.value[0])
+        found = known.text.strided()
+        if counted and counted[1] in {one.name for one in known.sizes}:
+            found |= {counted[1]} if unguarded(known.text.body) else set()
+        return dict.fromkeys(found, self.threads)
+
+    def in_sizes(self, text: str) -> str:
+        """The host's C++ as an expression of the sizes, with the numbers that its block has by guess."""
+        return self._known.in_sizes(text, self._variables())
+
+    def reach(self, sizes: Mapping[str, int], body: str = "") -> Reach:
+        """How far indices go at those sizes."""
+        return self._reaching.at(sizes, self.block.value, self.grid.value, body)
+
+    def _told_block(self) -> Extents:
+        text = self._known.text
+        flat = re.search(r"threadIdx\s*\.\s*y", text.body) is None
+        bounds = re.search(r"__launch_bounds__\s*\(\s*(\w+)", self._known.kernel.text)
+        limit = text.value(bounds[1]) if flat and bounds else ""
+        told = text.block or ([limit] if limit else [])
+        told = told if product(told) <= MOST_BLOCK else []
+        return self._extents("block", told or (_BLOCK if flat else _FLAT_BLOCK))
+
+    def _small_block(self) -> Extents:
+        """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
+        block = self._told_block()
+        if not block.why or self._known.text.block or not all(map(str.isdigit, block.value)):
+            return block
+        told, body = self._reaching.fixed_shared
+        names = [one.name for one in self._known.sizes]
+        values = dict(zip(names, defaults(len(names)), strict=True))
+        counts = [int(one) for one in block.value]
+        while told:
+            here = values | places("thread", counts)
+            reach = Reach(body, here, self._known.text.constants, {})
+            pairs = [
+                (reach.elements(name, least=True) or 0, reach.top(extent)) for name, extent in told
+            ]
+            if all(extent is None or reached <= extent for reached, extent in pairs):
+                return Guess([str(one) for one in counts], block.why)
+            if max(counts) == 1:
+                break
+            counts = [max(1, one // 2) for one in counts]
+        return block
+
+    def _cut(self, extents: list[str], threads: int) -> list[str]:
+        """A grid of numbers, its largest extents halved until a first run can start all threads."""
+        counts = [expressions.evaluate(one, {WARP: LANES}) for one in extents]
+        while max(counts) > 1 and self._too_many(counts, threads):
+            largest = counts.index(max(counts))
+            counts[largest] = -(-counts[largest] // 2)
+        return extents if math.prod(counts) == product(extents) else [*map(str, counts)]
+
+    def _too_many(self, blocks: Sequence[int], threads: int) -> bool:
+        """Whether a launch has too many threads for a first run, or they reach too far."""
+        grid = [str(one) for one in blocks]
+        reach = self._reaching.at({"elements": SIZE}, self.block.value, grid)
+        started = math.prod(blocks) * threads
+        return (
+            started > _FIXED_THREADS
+            or self._reaching.needed(reach) > AFFORDED
+            or (started > UNBOUNDED_THREADS and self._reaching.unbounded(reach))
+        )
+
+    def _extents(self, key: str, otherwise: list[str]) -> Extents:
+        """What the host's launch says of grid or block; else what the kernel's text does.
+
+        An extent of the block that is a variable of the host's takes its place beside those that are
+        told.
+        """
+        launch, in_sizes = self._known.launch, self._known.in_sizes
+        host = getattr(launch, key, ())
+        variables = self._variables() if key == "grid" else {}
+        found = [in_sizes(one, variables) for one in host]
+        if launch and found and all(found):
+            named = any(re.search(rf"\b{name}\b", one) for name in variables for one in host)
+            return Guess(found, _COMMENTED if launch.commented else _NAMED if named else "")
+        if key == "grid" and any(found) and len(otherwise) == len(found):
+            merged = [one or other for one, other in zip(found, otherwise, strict=True)]
+            axis = found.index("")
+            said = f"{'xyz'[axis]} by the kernel's text, where the host has {host[axis]}"
+            return Guess(merged, said)
+        if key == "block" and any(found):
+            beside = max(1, int(_BLOCK[0]) // product([one for one in found if one]))
+            words = [one for one, told in zip(host, found, strict=True) if not told]
+            if len(words) == 1 and words[0].isidentifier():
+                return Guess([one or str(beside) for one in found], _NAMED)
+        return Guess(otherwise, _UNSAID if host else _NO_LAUNCH)
+
+    def _variables(self) -> dict[str, str]:
+        """Variables of the host's that are extents of its block, by the numbers that were guessed."""
+        host = getattr(self._known.launch, "block", [])
+        unknown = [one for one in host if one.isidentifier() and not self._known.in_sizes(one)]
+        block = self.block if unknown else Guess(list[str]())
+        same = block.why and len(block.value) == len(host)
+        pairs = zip(host, block.value, strict=True) if same else ()
+        return {name: value for name, value in pairs if name in unknown and value.isdigit()}
+
+
+def product(extents: Sequence[str]) -> int:
+    """Of those that are numbers."""
+    size = 1
+    for one in extents:
+        with contextlib.suppress(SpecError):
+            size *= expressions.evaluate(one, {WARP: LANES})
+    return size

@@ -1,0 +1,209 @@
+"""Sizes of a draft's defaults, and room in its arrays for what the indices reach at them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from tokitai_cli.core import expressions
+from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.reach import Reach
+from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.launching import (
+    MOST_BLOCK,
+    MOST_THREADS,
+    SIZE,
+    UNBOUNDED_THREADS,
+    Launching,
+    defaults,
+)
+from tokitai_cli.drafts.reaching import AFFORDED, Reaching, count
+
+_TOTAL = 67  # of what offsets cut into pieces, where a piece may hold it
+_FEW = 4  # of a size that blocks count
+_MOST_STRUCT_BYTES = 1 << 26  # of an array of structs
+_ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
+_LARGEST = 4096  # that a size is raised to for a second block
+_HELD, _KEPT = 1 << 22, 3  # elements of a shape's arrays, and what a size is not cut below for that
+_VECTORS = re.compile(
+    r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128|[vV]ec(?:_t|_type)?\s*(?:const\s*)?\*"
+)
+
+
+class Sizing:
+    """Values of a draft's sizes that fit what the kernel asks of them."""
+
+    def __init__(self, known: Known, launching: Launching, reaching: Reaching) -> None:
+        self._known, self._launching, self._reaching = known, launching, reaching
+        self._text = known.text
+
+    @functools.cached_property
+    def values(self) -> dict[str, int]:
+        """The sizes' defaults: one that products of others are taken from is the product of all."""
+        known = self._known
+        names = [one.name for one in known.sizes]
+        told = dict(zip(names, defaults(len(names)), strict=True))
+        if _VECTORS.search(known.reached):  # a row begins where a vector may
+            told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
+        for name in names:
+            less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self._text.body)
+            others = {word for one in less for word in re.findall(r"\w+", one)} - {name}
+            whole = math.prod(n for other, n in told.items() if other != name)
+            if others & told.keys() and whole <= AFFORDED:
+                told[name] = whole
+        told = {name: known.fitting(name, n) for name, n in told.items()}
+        block, grid = self._launching.block.value, self._launching.grid.value
+        threads = " * ".join(f"({one})" for one in block)
+        launch = " * ".join(f"({one})" for one in (*grid, *block))
+        told = self._halved(told, threads, MOST_BLOCK)
+        far = self._reaching.unbounded(self._launching.reach(told))
+        told = self._halved(told, launch, UNBOUNDED_THREADS if far else MOST_THREADS)
+        told = self._affordable(self._within(told))
+        told = told if known.origin.room else self.fitted(told)
+        return told or {"elements": self._launching.whole or SIZE}
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """How far indices go at the defaults, in the launch that the draft has."""
+        return self._launching.reach(self.values)
+
+    def fitted(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """`sizes` with those raised that others have to fit in, or to divide."""
+        new = dict(sizes)
+        for small, large in self._text.within():
+            if new[large] < new[small]:
+                new[large] = self._known.fitting(large, new[small] + 7) if new[small] > 1 else 1
+        for total, most in self._text.spans():
+            new[total] = max(1, min(max(new[total], _TOTAL), count(most, new)))
+        for name in [one for one in new if one.endswith("_q") and f"{one[:-1]}k" in new]:
+            if new[name] > new[f"{name[:-1]}k"]:  # as many keys as queries, or more
+                new[name], new[f"{name[:-1]}k"] = new[f"{name[:-1]}k"], new[name]
+        for many, few in self._text.divided():
+            if new[many] < new[few]:
+                new[many], new[few] = new[few], new[many]
+            new[many] = -(-new[many] // new[few]) * new[few]
+        return new
+
+    def held(self, shape: Mapping[str, int]) -> dict[str, int]:
+        """`shape` with its first sizes cut until the arrays are small enough for a quick run."""
+        held = dict(shape)
+        for name in shape:
+            while self.elements(held) > _HELD and held[name] > _KEPT:
+                less = self._known.fitting(name, max(_KEPT, held[name] // 2))
+                if less >= held[name]:
+                    break
+                held[name] = less
+        return held
+
+    def of_several_blocks(self, shape: Mapping[str, int]) -> dict[str, int]:
+        """`shape` with a tail behind a block along each axis of the grid, where arrays stay small."""
+        new, fitting = dict(shape), self._known.fitting
+        for extent in self._launching.grid.value:
+            names = expressions.names_in(extent)
+            if len(names) != 1 or not {*names} <= new.keys():
+                continue
+            (name,) = names
+            before = new[name]
+            while count(extent, new) == 1 < count(extent, {**new, name: _LARGEST}):
+                more = fitting(name, new[name] + max(16, new[name] // 2)) + 1
+                if (more := fitting(name, more)) <= new[name]:
+                    break  # as large as the kernel takes it
+                new[name] = more
+            if new[name] > before and self.elements(new) > AFFORDED:
+                new[name] = before
+        return self.fitted(new)
+
+    def elements(self, shape: Mapping[str, int]) -> int:
+        """Elements of all arrays."""
+        return sum(math.prod(count(one, shape) for one in extents) for extents in self._shapes)
+
+    def started(self) -> list[str]:
+        """The grid with a block at least along each axis, where the smallest shape would have none."""
+        ones = {one.name: self._known.fitting(one.name, 1) for one in self._known.sizes}
+        found = []
+        for one in self._launching.grid.value:
+            try:
+                empty = expressions.evaluate(one, ones) < 1
+            except SpecError:
+                empty = False
+            found.append(f"max(1, {one})" if empty else one)
+        return found
+
+    def room(self, array: str, extents: Sequence[str]) -> str:
+        """One extent that holds all that the indices reach, where `extents` do not; else empty.
+
+        extents: as the text's strides tell them; none where it does not say any.
+        """
+        values, reaching, known = self.values, self._reaching, self._known
+        names = [one.name for one in known.sizes[:3]] or ["elements"]
+        total = math.prod(values[name] for name in names)
+        held = math.prod(count(one, values) for one in extents) if extents else total
+        if len(extents) > 1 and not known.origin.room:
+            return ""  # strides say more than the indices' bounds, in what is read before it runs
+        # Structs of unknown bytes may be larger than those that were guessed.
+        weight = reaching.weight(array)
+        unknown = reaching.structs(array) and array not in known.leaves.inner
+        reached = None if unknown else self.reach.elements(array)
+        share = AFFORDED // len(known.roles) // weight
+        if reached is None and total * weight > AFFORDED:  # large structs
+            return str(max(1, share))
+        if reached is None and known.origin.room:
+            reached = max(held, min(_ROOM, share))
+        if reached is None or reached <= held:
+            return ""
+        return times(reached, weight, total, names, structs=reaching.structs(array))
+
+    @functools.cached_property
+    def _shapes(self) -> list[list[str]]:
+        return [self._text.shape(name) for name in self._text.arrays]
+
+    def _halved(self, sizes: dict[str, int], of: str, most: int) -> dict[str, int]:
+        """`sizes`, those that `of` is made of halved until it is no more than `most`."""
+        told = dict(sizes)
+        while count(of, told) > most:
+            counted = [one for one in expressions.names_in(of) if told.get(one, 0) > _FEW]
+            largest = max(counted, key=lambda one: told[one], default="")
+            half = self._known.fitting(largest, told[largest] // 2) if largest else 0
+            if half in {0, told.get(largest)}:
+                break
+            told[largest] = half
+        return told
+
+    def _within(self, sizes: dict[str, int]) -> dict[str, int]:
+        """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
+        told, body = self._reaching.fixed_shared
+        less: dict[str, int] = sizes
+        before: dict[str, int] = {}
+        while told and less != before:
+            reach = self._launching.reach(less, body)
+            pairs = ((reach.elements(name, least=True), reach.top(extent)) for name, extent in told)
+            if all(held is None or (need or 0) <= held for need, held in pairs):
+                return less
+            before = less
+            less = {name: self._known.fitting(name, max(1, n // 2)) for name, n in less.items()}
+        return sizes
+
+    def _affordable(self, sizes: dict[str, int]) -> dict[str, int]:
+        """`sizes`, halved as often as the arrays are too large for a first run."""
+        while max(sizes.values(), default=0) > _FEW:
+            needed = self._reaching.needed(self._launching.reach(sizes))
+            less = {
+                name: self._known.fitting(name, min(n, max(_FEW, n // 2)))
+                for name, n in sizes.items()
+            }
+            if needed <= AFFORDED or less == sizes:
+                break
+            sizes = less
+        return sizes
+
+
+def times(reached: int, weight: int, total: int, names: Sequence[str], *, structs: bool) -> str:
+    """An extent that holds so many elements: as many times the product of the sizes as that takes.
+
+    weight: of an element. total: the product of the sizes `names`. structs: whether elements are.
+    """
+    most = _MOST_STRUCT_BYTES if structs else _MOST_ROOM
+    needed = -(-min(reached, most // weight) // total)
+    return " * ".join([str(needed), *names] if needed > 1 else names)

@@ -1,0 +1,79 @@
+"""What of a draft's model a run asks to be changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from tokitai_cli.drafts.draws import bits_of
+from tokitai_cli.drafts.model import ArrayDraft, Flow, Guess, SpecDraft
+from tokitai_cli.drafts.reaching import count
+from tokitai_cli.drafts.sizing import times
+from tokitai_cli.drafts.writer import ALL_SHARED
+
+_PLACES = 32  # bits of a whole number that may be a place in an array
+_CHANGED = "ranges; with other whole numbers it did not come to its end"
+
+
+def with_elements(draft: SpecDraft, name: str, elements: int) -> SpecDraft:
+    """The array with room for so many elements, counted flat."""
+    one = draft.arrays.get(name)
+    if one is None or one.symbol:
+        return draft
+    values = {key: param.default for key, param in draft.params.items()}
+    held = math.prod(count(str(extent), values) for extent in one.extents)
+    weight, names = one.inner or 1, [*draft.params][:3]
+    needed = max(held, -(-elements // (weight * (one.rows or 1))))
+    total = math.prod(values[key] for key in names)
+    extent = times(needed, weight, total, names, structs=one.structs)
+    changed = msgspec.structs.replace(one, extents=(extent,), room="reached in a run")
+    return _with_array(draft, name, changed)
+
+
+def with_shared(draft: SpecDraft, more: int) -> SpecDraft:
+    """So many bytes of dynamic shared memory more, as far as a block can have them."""
+    launch = draft.launch
+    shared = launch.shared or Guess("0")
+    values = {key: param.default for key, param in draft.params.items()}
+    room = launch.shared_room + more
+    if room > ALL_SHARED - count(shared.value, values):
+        return draft
+    launch = msgspec.structs.replace(launch, shared=shared, shared_room=room)
+    return msgspec.structs.replace(draft, launch=launch)
+
+
+def with_whole(draft: SpecDraft, draw: Flow) -> SpecDraft:
+    """All whole numbers that are read drawn so; places of their own where the text asks nothing else."""
+    found = {}
+    for name, profile in draft.profiles.value.items():
+        inputs = dict(profile.inputs.value)
+        for array, one in draft.arrays.items():
+            if one.role != "outputs" and not one.structs and "int" in one.dtype:
+                bits = bits_of(one.dtype)
+                kept = draw["kind"] == "arange" and (array in draft.asked or bits < _PLACES)
+                inputs[array] = inputs[array] if kept else _unsigned(draw, one.dtype, bits)
+        told = Guess[Mapping[str, Flow]](inputs, _CHANGED)
+        found[name] = msgspec.structs.replace(profile, inputs=told)
+    return msgspec.structs.replace(draft, profiles=Guess(found, draft.profiles.why))
+
+
+def with_halves(draft: SpecDraft, times_: int) -> SpecDraft:
+    """All sizes halved so often, as far as the kernel takes that."""
+    params = dict(draft.params)
+    for _ in range(times_):
+        params = {
+            name: msgspec.structs.replace(one, default=one.fitting(max(1, one.default // 2)))
+            for name, one in params.items()
+        }
+    return msgspec.structs.replace(draft, params=params)
+
+
+def _unsigned(draw: Flow, dtype: str, bits: int) -> Flow:
+    below = dtype.startswith("u") and draw.get("value") == -1
+    return {**draw, "value": f"2 ** {bits} - 1"} if below else draw
+
+
+def _with_array(draft: SpecDraft, name: str, one: ArrayDraft) -> SpecDraft:
+    return msgspec.structs.replace(draft, arrays={**draft.arrays, name: one})
