@@ -50,14 +50,16 @@ def reference_target(
         low=None if expectation.low is None else np.asarray(expectation.low).reshape(-1),
         may_be_nan=None if expectation.may_be_nan is None else expectation.may_be_nan.reshape(-1),
         unbounded=None if expectation.unbounded is None else expectation.unbounded.reshape(-1),
-        allowed=None if expectation.allowed is None else _choices(expectation.allowed),
+        allowed=None if expectation.allowed is None else _choices(buffer, expectation.allowed),
     )
     _check_constant(target)
     return target
 
 
-def _choices(allowed: NDArray[Any]) -> NDArray[Any]:
+def _choices(buffer: BufferPlan, allowed: NDArray[Any]) -> NDArray[Any]:
     values = allowed.view(np.uint8) if allowed.dtype == bool else allowed
+    form = FORMATS.get(buffer.dtype)
+    values = values if form is None else clamped(values.astype(np.float64), form)
     return values.reshape(allowed.shape[0], -1)
 
 

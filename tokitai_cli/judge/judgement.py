@@ -34,6 +34,7 @@ from tokitai_cli.judge.failures import (
     said_in,
 )
 from tokitai_cli.judge.findings import findings_of
+from tokitai_cli.judge.order import FreeOrder, free_orders, in_reference_order
 from tokitai_cli.judge.output import OutputJudgement, judge_output
 from tokitai_cli.judge.property_limits import PropertyJudgement, judge_property
 from tokitai_cli.judge.structure import Difference, form_failures
@@ -78,7 +79,10 @@ def judge(
 
     Raises OracleError where a reference or replay does not fit its output.
     """
-    judged = _outputs(case, expectations, replays, result)
+    with np.errstate(all="ignore"):
+        orders = free_orders(case, expectations)
+        ordered, moved = in_reference_order(orders, case, result)
+    judged = _outputs(case, expectations, replays, (ordered, result), orders)
     findings = findings_of(case, result)
     failures = [failure for output in judged for failure in output.failures]
     failures += [failure_of(one) for one in findings if one.severity == "error"]
@@ -87,7 +91,7 @@ def judge(
         text = f"{change.message}{_causes(result)}; the spec says deterministic"
         failures.append(Failure(STEP_REPEATS, text, "repeats", change.output))
         findings.append(_unstable(case, text))
-    held = _properties(judged, result, properties)
+    held = _properties(judged, ordered, properties)
     failures += [
         Failure(STEP_PROPERTIES, one.failure, array=one.record.output)
         for one in held
@@ -97,7 +101,7 @@ def judge(
     return Judgement(
         outputs=[_with_policy(case, output.record) for output in judged],
         mutants=[mutant for output in judged for mutant in output.mutants],
-        repeats=_repeats(result, differing),
+        repeats=_repeats(result, differing, moved),
         findings=findings,
         verdict=verdict,
         stage=Stage.COMPARE,
@@ -143,13 +147,19 @@ def _outputs(
     case: Case,
     expectations: Mapping[str, Expectation],
     replays: Mapping[str, Replay],
-    result: RunResult,
+    results: tuple[RunResult, RunResult],
+    orders: Mapping[str, FreeOrder],
 ) -> list[OutputJudgement]:
+    """Judge each output, in the reference's order; `results` are those in it and as they came."""
     # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
     with np.errstate(all="ignore"):
         return [
             judge_output(
-                case, buffer, expectations.get(buffer.name), replays.get(buffer.name), result
+                case,
+                buffer,
+                (expectations.get(buffer.name), replays.get(buffer.name)),
+                results,
+                orders.get(buffer.name),
             )
             for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
         ]
@@ -236,14 +246,17 @@ def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]
     )
 
 
-def _repeats(result: RunResult, differing: Sequence[Difference]) -> RepeatRecord:
+def _repeats(
+    result: RunResult, differing: Sequence[Difference], moved: Sequence[str]
+) -> RepeatRecord:
+    """moved: outputs whose elements came in other orders, which the spec lets free."""
     repetitions = (0, min(change.repetition for change in differing)) if differing else ()
     return RepeatRecord(
         repetitions=len(result.outputs),
         sentinels=[name_of(fill) for fill in result.fills],
         schedules=list(result.schedules),
-        differing_outputs=[change.output for change in differing],
-        bitwise_equal=not differing,
+        differing_outputs=list(dict.fromkeys([*(one.output for one in differing), *moved])),
+        bitwise_equal=not differing and not moved,
         differing_schedules=[result.schedules[number] for number in repetitions]
         if result.schedules
         else [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,8 +37,10 @@ from tokitai_cli.judge.failures import (
 )
 from tokitai_cli.judge.findings import check_reason, place_words
 from tokitai_cli.judge.mutants.formula_changes import try_changes
+from tokitai_cli.judge.mutants.freedom import mutants_of_freedom
 from tokitai_cli.judge.mutants.trial import try_mutants
 from tokitai_cli.judge.mutants.zeroed_inputs import with_zeroed
+from tokitai_cli.judge.order import FreeOrder, words
 from tokitai_cli.judge.pattern import pattern_of
 from tokitai_cli.judge.repetition import Repetition
 from tokitai_cli.judge.roundings import (
@@ -72,18 +75,22 @@ class OutputJudgement(msgspec.Struct, frozen=True):
 def judge_output(
     case: Case,
     buffer: BufferPlan,
-    expectation: Expectation | None,
-    replay: Replay | None,
-    result: RunResult,
+    expected: tuple[Expectation | None, Replay | None],
+    results: tuple[RunResult, RunResult],
+    order: FreeOrder | None = None,
 ) -> OutputJudgement:
-    """Take the steps of the comparison that belong to one output, and record what it was."""
+    """Take the steps of the comparison that belong to one output, and record what it was.
+
+    results: in the reference's order, where `order` is free, and as they came.
+    """
+    (expectation, replay), (result, came) = expected, results
     if expectation is not None and expectation.block is not None:
         from tokitai_cli.judge.block import judge_block  # which judges a part by what is here
 
         judged = judge_block(case, buffer, expectation, expectation.block, result)
     else:
-        judged = judged_by_checks(case, buffer, expectation, replay, result)
-    sha256 = digests([one[buffer.name] for one in result.outputs if buffer.name in one])
+        judged = judged_by_checks(case, buffer, expectation, replay, result, order)
+    sha256 = digests([one[buffer.name] for one in came.outputs if buffer.name in one])
     record = msgspec.structs.replace(judged.record, sha256=sha256)
     return msgspec.structs.replace(judged, record=record)
 
@@ -94,6 +101,7 @@ def judged_by_checks(
     expectation: Expectation | None,
     replay: Replay | None,
     result: RunResult,
+    order: FreeOrder | None = None,
 ) -> OutputJudgement:
     """The steps that belong to one output; its record lacks the digests."""
     structure = form_failures(buffer, result)
@@ -107,6 +115,9 @@ def judged_by_checks(
         text = f"there is no reference of {buffer.name}"
         return OutputJudgement(form_record(buffer, []), [], [], text)
     reference = reference_target(buffer, expectation, flush_to_zero=case.variant.flush_to_zero)
+    if order is not None:
+        arranged = functools.partial(order.arranged, buffer.name)
+        reference = msgspec.structs.replace(reference, arranged=arranged)
     replayed = None if replay is None else replay_target(buffer, replay)
     checks = checks_for(case, buffer.name, reference, replayed)
     summary = Summary()
@@ -116,10 +127,15 @@ def judged_by_checks(
         buffer, excused, result, (reference, replayed), (checks, refined), summary
     )
     given = (excused, refined[0])
-    mutants = try_mutants(reference, replayed, summary, expectation, checks, given)
+    further = mutants_of_freedom(reference, order)
+    mutants = try_mutants(reference, replayed, summary, expectation, checks, given, further)
     nearest = is_to_nearest(case, buffer.name)
     leans = leaning(case, reference, result)
     failures = _explained(judged.failures, reference, expectation, result)
+    if order is not None and failures:
+        said = words(order, buffer.name, _flat(buffer, result.outputs[0][buffer.name]))
+        first = msgspec.structs.replace(failures[0], text=failures[0].text + said)
+        failures = [first, *failures[1:]]
     if leans is not None and nearest:
         said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
         failures = [*failures, Failure(STEP_NUMBERS, said, array=buffer.name)]
@@ -130,7 +146,7 @@ def judged_by_checks(
         lean=leans,
         finite=_finite(reference),
     )
-    if expectation.own:
+    if expectation.own and order is None:  # a sample of elements has no order
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
     if expectation.own or case.variant.by_formula:
         record = msgspec.structs.replace(

@@ -36,7 +36,9 @@ class OutputParts(msgspec.Struct, Generic[T], frozen=True, forbid_unknown_fields
     may_be_unwritten: T | None = None
     may_be_nan: T | None = None
     unbounded: T | None = None
-    #: [choices, *shape], of integers and bools.
+    #: Whole numbers, equal where elements may stand in each other's places.
+    segments: T | None = None
+    #: [choices, *shape].
     allowed: T | None = None
     #: The rest of a double-double reference, for float64 outputs.
     low: T | None = None

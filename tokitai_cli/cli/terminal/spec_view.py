@@ -20,7 +20,7 @@ from tokitai_cli.core.model.buffers import leaves_of
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.judged import Score
 from tokitai_cli.core.model.metrics import METRICS
-from tokitai_cli.core.model.spec import Buffer, Check, Param, Property, Variant
+from tokitai_cli.core.model.spec import Buffer, Check, Order, Param, Property, Variant
 from tokitai_cli.core.model.wording import number, shape_text
 
 
@@ -117,6 +117,8 @@ def _variant(name: str, variant: Variant) -> list[Block]:
                 when = f", when {buffer.constant.when}" if buffer.constant.when else ""
                 text = f"{number(buffer.constant.value)}{when}"
                 blocks.append(Line(text, label="constant:", indent=4))
+            if buffer.order:
+                blocks.append(Line(_order(buffer.order), label="order:", indent=4))
             if buffer.scratch:
                 blocks.append(Line(buffer.scratch, label="not judged:", indent=4))
             if buffer.non_finite:
@@ -136,6 +138,15 @@ def _variant(name: str, variant: Variant) -> list[Block]:
     blocks += [Line(_property(one), label="property:", indent=2) for one in variant.properties]
     blocks += [Line(text, label="not claimed:", indent=2) for text in variant.non_claims]
     return blocks
+
+
+def _order(order: Order | str) -> str:
+    if isinstance(order, str):
+        return order
+    if order.beside:
+        return f"that of {order.beside}"
+    within = f" within the segments of {order.within}" if order.within else ""
+    return f"any along axis {order.axis}{within}"
 
 
 def _property(asked: Property) -> str:

@@ -262,8 +262,11 @@ class Expectation(msgspec.Struct, frozen=True):
     #: Elements whose error says little of their value, such as where an intermediate may overflow and
     #: 0 comes out; or None. They are compared, and count as not judged.
     unbounded: NDArray[np.bool_] | None = None
-    #: Further values that are right for an integer output, (choices, *shape), or None.
+    #: Further values that are right for an output, (choices, *shape), or None.
     allowed: NDArray[Any] | None = None
+    #: Of an output whose order is free, a number for each element: those of one number may stand in
+    #: each other's places, those below 0 have their own. None where the spec says it.
+    segments: NDArray[Any] | None = None
     #: Number of terms of the reduction behind each element (0: not a reduction, None: not known).
     terms: int | None = 0
     #: Mutant name -> a wrong reference of the same shape, such as "last-term-dropped" and

@@ -100,6 +100,17 @@ class Constant(Strict, frozen=True, kw_only=True):
     when: str = ""
 
 
+class Order(Strict, frozen=True, kw_only=True):
+    """That slices of an output along `axis` may stand in each other's places, in each row by itself.
+
+    within: the output of offsets whose segments they stay in. with: the output whose order is theirs.
+    """
+
+    axis: int = -1
+    within: Identifier | Literal[""] = ""
+    beside: Identifier | Literal[""] = msgspec.field(name="with", default="")
+
+
 class Buffer(Strict, frozen=True, kw_only=True):
     """An array argument. `shape` holds expressions of the params; row-major and contiguous.
 
@@ -110,7 +121,7 @@ class Buffer(Strict, frozen=True, kw_only=True):
     it. `constant` declares that an output has one value throughout, so that it is no sign of weak
     checks that zeros are right. `rounding` says how an output narrower than float32 is rounded, if that
     is judged. `symbol` names the `__device__` variable that an output or in-out is,
-    in place of an argument.
+    in place of an argument. `order` says that an output is right up to an order.
     """
 
     dtype: DTypeName
@@ -121,6 +132,7 @@ class Buffer(Strict, frozen=True, kw_only=True):
     non_finite: str = ""
     constant: Constant | None = None
     rounding: Literal["", "nearest-even"] = ""
+    order: Order | Literal["any", ""] = ""
     symbol: Variable = ""
 
 

@@ -56,7 +56,7 @@ class Compared:
         skip: Mask | None = None,
         refined: NDArray[np.float64] | None = None,
     ) -> None:
-        self.chunk = chunk
+        self.chunk = chunk.nearest_to(got)
         self.native = got
         self.skip = skip
         self.refined = refined
@@ -230,7 +230,7 @@ class Compared:
         differs = np.asarray(bits_of(self.native) != bits_of(want))
         if differs.any() and self.chunk.target.form is not None:
             differs &= ~(np.isnan(self.native) & np.isnan(want))
-        for choice in self.chunk.choices[1:]:
+        for choice in self.chunk.choices[1:] if self.chunk.target.form is None else ():
             differs &= self.native != choice
         if self.chunk.may_be_nan is not None:
             differs &= ~(np.isnan(self.native) & self.chunk.may_be_nan)

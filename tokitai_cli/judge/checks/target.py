@@ -56,6 +56,8 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     may_be_nan: NDArray[np.bool_] | None = None
     unbounded: NDArray[np.bool_] | None = None
     allowed: NDArray[Any] | None = None
+    #: Puts a flat array of the output's dtype into the reference's order; None where that is its own.
+    arranged: Callable[[NDArray[Any]], NDArray[Any]] | None = None
     #: See BufferPlan.
     constant: float | None = None
 
@@ -68,6 +70,11 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     def native(self) -> np.dtype[Any]:
         """dtype that values are compared in: numpy's, with bool as uint8 (a byte of 2 is wrong)."""
         return np.dtype(np.uint8) if self.dtype == "bool" else numpy_dtype(self.dtype)
+
+    @property
+    def free(self) -> bool:
+        """Whether other floats than the reference, or other orders of it, are as right."""
+        return self.arranged is not None or (self.allowed is not None and self.form is not None)
 
     @property
     def size(self) -> int:
@@ -141,10 +148,24 @@ class Chunk:
 
     @cached_property
     def choices(self) -> list[NDArray[Any]]:
-        """Values of an integer output that are right: the reference, and what else is allowed."""
+        """Values that are right: the reference, and what else is allowed."""
         allowed = self.target.allowed
         more = () if allowed is None else (row[self.where] for row in allowed)
         return [self.reference, *more]
+
+    def nearest_to(self, got: NDArray[Any]) -> Chunk:
+        """The chunk with the right value at each place that a float of `got` is nearest to."""
+        if self.target.form is None or self.target.allowed is None:
+            return self
+        wide = got.astype(np.float64)
+        with np.errstate(all="ignore"):
+            apart = np.stack([np.abs(wide - one) for one in self.choices])
+            same = [(wide == one) | (np.isnan(wide) & np.isnan(one)) for one in self.choices]
+        apart[np.stack(same)] = 0.0
+        chosen = np.argmin(np.where(np.isnan(apart), np.inf, apart), axis=0)
+        other = Chunk(self.target, self.where)
+        other.reference = np.take_along_axis(np.stack(self.choices), chosen[None], axis=0)[0]
+        return other
 
     @cached_property
     def want_native(self) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from tokitai_cli.core.model.case import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
 from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
+from tokitai_cli.judge.mutants.freedom import arranged
 from tokitai_cli.judge.mutants.trial import FIRST_CHUNK, Given, MutantTrial
 from tokitai_cli.judge.mutants.values import Mutant
 
@@ -30,11 +31,11 @@ def try_changes(
     if not expectation.changes:
         return None
     found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
-    rows, width = expectation.rows, reference.width
+    rows = expectation.rows
     chunks = list(_chunks(reference, rows))
     for words, values in expectation.changes.items():
         flat = values.reshape(-1)
-        mutant = Mutant(words, words, functools.partial(_at, flat, rows, width))
+        mutant = _mutant(reference, words, flat, rows)
         trial = MutantTrial(mutant, checks, reference.form is None, given)
         with np.errstate(all="ignore"):
             for chunk in chunks:
@@ -51,6 +52,16 @@ def try_changes(
         rejected=found["rejected"],
         rows=0 if rows is None else rows.size,
     )
+
+
+def _mutant(reference: Target, words: str, flat: NDArray[Any], rows: Rows | None) -> Mutant:
+    width = reference.width
+    if reference.arranged is None or rows is None:
+        mutant = Mutant(words, words, functools.partial(_at, flat, rows, width))
+        return arranged(reference, mutant)
+    whole = reference.reference.copy()  # an order is one of all rows
+    whole.reshape(-1, width)[rows] = flat.reshape(-1, width)
+    return arranged(reference, Mutant(words, words, lambda index: np.asarray(whole[index])))
 
 
 def _chunks(reference: Target, rows: Rows | None) -> Iterable[Chunk]:

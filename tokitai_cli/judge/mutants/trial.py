@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, all_loose, values_of
 from tokitai_cli.judge.checks.tally import BiasTally, Summary
 from tokitai_cli.judge.checks.target import Chunk, Target
+from tokitai_cli.judge.mutants.freedom import RIGHT_TOO, arranged
 from tokitai_cli.judge.mutants.values import Mutant, Status, mutants_of
 
 FIRST_CHUNK = 1 << 11
@@ -33,8 +35,12 @@ class MutantTrial:
         checks: list[ResolvedCheck],
         integer: bool,
         given: Given,
+        *,
+        free: bool = False,
     ) -> None:
         self.mutant = mutant
+        #: Whether it is none of the right outputs, of which there are others where the target is free.
+        self.wrong = not free
         self._excused, self._refined = given
         self.integer = integer
         self.eligible = False
@@ -69,6 +75,7 @@ class MutantTrial:
         refined = None if self._refined is None else self._refined[chunk.index]
         excused = part_of(self._excused, chunk)
         compared = Compared(chunk, values_at(self.mutant, chunk), excused, refined)
+        self.wrong = self.wrong or bool(compared.differs.any())
         if not self.eligible:
             self.eligible = bool(beyond_doubt(compared).any())
         if self._exact and not self.eligible:
@@ -122,6 +129,8 @@ class MutantTrial:
         """
         status: Status = self.mutant.status or "not-eligible"
         detail = self.mutant.detail
+        if not self.mutant.status and not self.wrong:
+            status, detail = "not-applicable", f"{detail}; {RIGHT_TOO}"
         if self.rejected_by and (self.eligible or self.integer):
             status, detail = "rejected", f"{detail}; rejected by {self.rejected_by}"
         elif self.eligible:
@@ -158,6 +167,7 @@ def try_mutants(
     expectation: Expectation,
     checks: list[ResolvedCheck],
     given: Given = (None, None),
+    further: Sequence[Mutant] = (),
 ) -> list[MutantRecord]:
     """Say what becomes of each mutant of one output. The reference is seen once, by chunks.
 
@@ -166,9 +176,12 @@ def try_mutants(
     in the first chunk, and only where a check judges against it.
     """
     integer = reference.form is None
+    made = (*mutants_of(reference, summary, expectation, checks), *further)
     entries = {
-        mutant.kind: MutantTrial(mutant, checks, integer, given)
-        for mutant in mutants_of(reference, summary, expectation, checks)
+        mutant.kind: MutantTrial(
+            arranged(reference, mutant), checks, integer, given, free=reference.free
+        )
+        for mutant in made
     }
     use_replay = replay is not None and any(
         check.judges and check.against == "replay" for check in checks

@@ -49,6 +49,8 @@ def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
         if error is not None:
             raise AnswerError(f"{plan.name} has error beside error_below", "give one or the other")
         error = np.maximum(below, above)
+    if plan.dtype in FORMATS and parts.allowed is not None and parts.low is not None:
+        raise AnswerError(f"{plan.name} has low beside allowed", "give one of them")
     return Expectation(
         reference=reference,
         error=error,
@@ -58,6 +60,7 @@ def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
         may_be_nan=parts.may_be_nan,
         unbounded=parts.unbounded,
         allowed=parts.allowed,
+        segments=parts.segments,
         low=parts.low,
         terms=None,
         dropped={name: lambda array=array: array for name, array in parts.wrong.items()},
@@ -159,9 +162,15 @@ def _low(
 def _allowed(
     plan: BufferPlan, part: str, allowed: NDArray[Any], reference: NDArray[Any]
 ) -> NDArray[Any]:
-    if plan.dtype in FORMATS:
-        raise AnswerError(f"{part} of {plan.name}: floats have no set of allowed values")
     return _values(plan, f"{part} of {plan.name}", allowed)
+
+
+def _segments(
+    plan: BufferPlan, part: str, segments: NDArray[Any], reference: NDArray[Any]
+) -> NDArray[Any]:
+    if segments.dtype.kind not in "iu":
+        raise AnswerError(f"{part} of {plan.name} is {segments.dtype}, not of whole numbers")
+    return segments
 
 
 _LIKE_THE_OUTPUT = ("reference", "wrong", "changes")
@@ -174,4 +183,5 @@ _CHECKS: dict[str, Callable[[BufferPlan, str, NDArray[Any], NDArray[Any]], NDArr
     "unbounded": _mask,
     "low": _low,
     "allowed": _allowed,
+    "segments": _segments,
 }

@@ -16,6 +16,7 @@ from tokitai_cli.core.model.metrics import METRICS, named
 from tokitai_cli.core.model.spec import WARP_SIZE, Buffer, Check, ScalarArg, Spec, Variant
 from tokitai_cli.spec.reader.document import Document, KeyPath
 from tokitai_cli.spec.reader.draw_rules import check_draw, check_dtype
+from tokitai_cli.spec.reader.freedom_rules import check_freedom
 from tokitai_cli.spec.reader.launch_rules import ROLES, buffers_of, check_launches
 from tokitai_cli.spec.reader.symbols import (
     check_all_known,
@@ -57,7 +58,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     check_launches(document, path, spec, variant)
     check_all_known(document, (*path, "profiles"), variant.profiles, spec.profiles, "profile")
     _check_drawn(document, path, spec, variant)
-    _check_unset(document, path, spec, variant)
+    check_freedom(document, path, spec, variant)
     for index, check in enumerate(variant.checks):
         _check_check(document, (*path, "checks", index), spec, variant, check)
     _check_all_judged(document, path, spec, variant)
@@ -234,15 +235,6 @@ def _check_drawn(document: Document, path: KeyPath, spec: Spec, variant: Variant
                     hint = f"give the profile `draw:` or `inputs: {{{name}: ...}}`"
                     raise document.fault((*path, role, name), message, hint, at_key=True)
                 check_dtype(document, ("profiles", profile), draw, buffer.dtype)
-
-
-def _check_unset(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
-    for name, text in variant.unset.items():
-        here = (*path, "unset", name)
-        known = {**variant.inputs, **variant.inout}
-        check_known(document, here, name, known, "input or in-out")
-        names = [*spec.names, *variant.scalars]
-        check_comparison(document, here, text, names, real=True)
 
 
 def _outputs(variant: Variant) -> Mapping[str, Buffer]:

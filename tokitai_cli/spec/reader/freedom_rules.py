@@ -1,0 +1,71 @@
+"""What a variant leaves open: arrays that need not be set, and orders of outputs."""
+
+from __future__ import annotations
+
+from tokitai_cli.core.dtypes import DTYPES
+from tokitai_cli.core.model.spec import Order, Spec, Variant
+from tokitai_cli.spec.reader.document import Document, KeyPath
+from tokitai_cli.spec.reader.launch_rules import ROLES
+from tokitai_cli.spec.reader.symbols import check_comparison, check_known
+
+
+def check_freedom(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    """Raise SpecError at the first thing that a variant cannot leave open."""
+    _check_unset(document, path, spec, variant)
+    for role in ROLES:
+        for name, buffer in getattr(variant, role).items():
+            at = (*path, role, name, "order")
+            if buffer.order and role not in ("outputs", "inout"):
+                message = "only outputs and inout have `order`"
+                raise document.fault(at, message, "remove it", at_key=True)
+            _check_order(document, at, variant, name)
+
+
+def _check_unset(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    for name, text in variant.unset.items():
+        here = (*path, "unset", name)
+        known = {**variant.inputs, **variant.inout}
+        check_known(document, here, name, known, "input or in-out")
+        names = [*spec.names, *variant.scalars]
+        check_comparison(document, here, text, names, real=True)
+
+
+def _check_order(document: Document, path: KeyPath, variant: Variant, name: str) -> None:
+    outputs = {**variant.outputs, **variant.inout}
+    order = outputs[name].order if name in outputs else ""
+    if isinstance(order, str):
+        return
+    if order.beside:
+        _check_beside(document, path, variant, name, order.beside)
+        return
+    shape = outputs[name].shape
+    if not -len(shape) <= order.axis < len(shape):
+        message = f"axis {order.axis} of {name}, which has {len(shape)} dimensions"
+        raise document.fault((*path, "axis"), message, f"give one below {len(shape)}")
+    if order.within:
+        at = (*path, "within")
+        check_known(document, at, order.within, [one for one in outputs if one != name], "output")
+        offsets = outputs[order.within]
+        if DTYPES[offsets.dtype].kind not in {"signed", "unsigned"} or len(offsets.shape) != 1:
+            message = f"`{order.within}` is no list of offsets"
+            raise document.fault(at, message, "name an output of integers with one axis")
+
+
+def _check_beside(
+    document: Document, path: KeyPath, variant: Variant, name: str, beside: str
+) -> None:
+    outputs = {**variant.outputs, **variant.inout}
+    shape = outputs[name].shape
+    at = (*path, "with")
+    check_known(document, at, beside, [one for one in outputs if one != name], "output")
+    other = outputs[beside].order
+    if not other or (isinstance(other, Order) and other.beside):
+        hint = f"give {beside} `order: any`"
+        raise document.fault(at, f"`{beside}` has no order of its own", hint)
+    if document.given((*path, "axis")) or document.given((*path, "within")):
+        raise document.fault(path, "`with` says all of the order", "leave out the others")
+    of = outputs[beside].shape
+    axis = (other.axis if isinstance(other, Order) else -1) % len(of)
+    if list(map(str, of[: axis + 1])) != list(map(str, shape[: axis + 1])):
+        message = f"the shapes of `{name}` and `{beside}` differ up to axis {axis}"
+        raise document.fault(at, message, "one element of one belongs to one of the other")
