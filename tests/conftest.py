@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from tokitai_cli.build import cache_store
+from tokitai_cli.core.model.options import WATCH_VARIABLE
 from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.devices import nvidia
 
@@ -96,6 +97,7 @@ def build_cache() -> Iterator[Path]:
     """A build is named by all that goes into it, so that one of an earlier session serves as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOKITAI_CACHE", str(BUILDS))
+        patch.setenv(WATCH_VARIABLE, "off")  # but where a test is about it: it takes its time
         patch.delenv("SOURCE_DATE_EPOCH", raising=False)
         yield BUILDS
 

@@ -35,13 +35,30 @@ inline bool cells_for(Area& area, size_t offset, size_t size) {
 inline void on_area(Area& area, const unsigned char* at, size_t size, bool writes, const Stamp& now,
                     void* const* frame, bool reads_first) {
   const size_t offset = size_t(at - area.begin);
-  if (size > area.bytes - offset) size = area.bytes - offset;  // AddressSanitizer's to tell
+  if (size > area.bytes - offset) size = area.bytes - offset;  // what lies beyond, `check_outside` tells
   if (area.written && (!writes || reads_first)) check_written(area, offset, size, now, frame);
   if (area.written && writes) set_written(area, offset, size, now.thread);
   if (!cells_for(area, offset, size)) return;
   const size_t step = size_t(1) << area.granule;
   for (size_t i = offset; i < offset + size; i += step)
     check_cell(area, i >> area.granule, size, now, writes, frame);
+}
+
+// An access that goes where no array is: in front of one, or past its end, as far as its guards go.
+inline void check_outside(const unsigned char* at, size_t size, bool writes, const void* pc,
+                          void* const* frame) {
+  for (unsigned i = 0; i < watch.area_count; i++) {
+    const Area& area = watch.areas[i];
+    if (area.kind == Area::Kind::variable) continue;
+    const int64_t offset = at - area.begin;
+    if (offset < -int64_t(area.front) || offset >= int64_t(area.bytes + area.back)) continue;
+    Finding* found =
+        finding("out-of-bounds", spot_at(static_cast<const char*>(pc) - 1, frame), nullptr);
+    if (!found || found->count > 1) return;
+    say(*found, "out-of-bounds: %s of %zu byte%s", writes ? "write" : "read", size,
+        size == 1 ? "" : "s");
+    return name_area(*found, area, offset, size);
+  }
 }
 
 // A GPU keeps constants where kernels cannot write.
@@ -74,6 +91,7 @@ inline void on_access(const void* address, size_t size, bool writes, const void*
     if (writes && area->kind == Area::Kind::variable) check_constant(*area, at, size, now, frame);
     if (writes) order.now->fence_is_latest[now.thread] = false;
   }
+  if (!area || size > size_t(area->begin + area->bytes - at)) check_outside(at, size, writes, pc, frame);
   if (writes) accesses.copied.written = nullptr;
 }
 
@@ -154,6 +172,8 @@ inline void on_ordered(const void* address, size_t size, const AtomicAccess& doe
   if (area) {
     check_stale(*area, at, size, does.reads, does.writes, pc, frame);
     on_area(*area, at, size, does.writes, stamp_now(pc, frame, flags), frame, does.reads);
+  } else {
+    check_outside(at, size, does.writes, pc, frame);
   }
   if (does.writes) {
     order_write(thread, key, does.scope, releasing(does.order), does.reads);
@@ -180,7 +200,7 @@ inline void on_volatile(const void* address, size_t size, bool writes, const voi
   close_store();
   const auto* at = static_cast<const unsigned char*>(address);
   Area* area = area_of(at);
-  if (!area) return;
+  if (!area) return check_outside(at, size, writes, pc, frame);
   const unsigned thread = linear_thread();
   const Stamp now = stamp_now(pc, frame, is_volatile);
   bool flag = writes && order.now->fence_is_latest[thread];

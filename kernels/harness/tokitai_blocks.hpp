@@ -198,7 +198,9 @@ inline void watch_repetition(const Case& request) {
                                      nullptr,
                                      0,
                                      2,
-                                     nullptr};
+                                     nullptr,
+                                     0,
+                                     0};
 }
 
 // Blocks that waited for others which began later: no more than one is sure to be there at a time.

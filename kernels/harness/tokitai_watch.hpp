@@ -38,6 +38,7 @@ struct Area {
   size_t reserved;
   unsigned granule;        // bytes of a cell, as a power of two
   unsigned char* written;  // one byte for each, or null where all were written before the launch
+  size_t front, back;      // bytes around it that are no array's
 };
 
 struct Finding {
@@ -282,7 +283,9 @@ inline void watch_areas(const Case& request) {
                                          nullptr,
                                          0,
                                          2,
-                                         nullptr};
+                                         nullptr,
+                                         size_t(buffer.front),
+                                         size_t(buffer.back)};
   }
 }
 
@@ -296,8 +299,17 @@ inline void watch_shared(size_t dynamic_bytes) {
     const size_t bytes = used_bytes(array, dynamic_bytes);
     const char* symbol = array.offset == shared_layout.dynamic ? nullptr : array.symbol;
     if (bytes && array.offset != shared_layout.marker)
-      watch.areas[watch.area_count++] = {
-          Area::Kind::shared, 0, shared + array.offset, bytes, symbol, nullptr, 0, 2, nullptr};
+      watch.areas[watch.area_count++] = {Area::Kind::shared,
+                                         0,
+                                         shared + array.offset,
+                                         bytes,
+                                         symbol,
+                                         nullptr,
+                                         0,
+                                         2,
+                                         nullptr,
+                                         array.front,
+                                         array.bytes - bytes + array.back};
   }
 }
 

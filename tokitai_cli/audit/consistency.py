@@ -55,6 +55,8 @@ def remarks(found: Evidence, *, same: bool) -> list[Remark]:
     told += _texts(found)
     for case in queries.cases(found):
         told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(found, case)]
+    for case in found.watched:
+        told += [Remark(f"{case.key}, watched: {text}", fault=True) for text in _watched(case)]
     lacking = measured.lacking(queries.cases(found))
     told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
     told += _verdicts(found)
@@ -78,6 +80,7 @@ def _references(found: Evidence) -> Iterator[Remark]:
         if case.key in seen:
             yield Remark(f"{case.key} stands twice in it", fault=True)
         seen.add(case.key)
+    for case in (*found.cases, *found.watched):
         for what, name, known in (
             ("device", case.device, found.devices),
             ("spec", case.spec, found.specs),
@@ -122,6 +125,17 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     yield from measured.faults(case)
 
 
+def _watched(case: CaseRecord) -> Iterator[str]:
+    """Faults of a case that was watched beside the others."""
+    errors = any(one.severity == "error" for one in case.findings)
+    if errors and case.verdict is Verdict.VERIFIED:
+        yield "it says that nothing refutes it, and it has a finding"
+    if not errors and case.verdict is Verdict.REFUTED:
+        yield "it says refuted, and has no finding"
+    if fault := _rerun(case.rerun, case):
+        yield fault
+
+
 def _rerun(line: str, case: CaseRecord | None = None) -> str:
     """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
     words = planned.words_of(line)
@@ -162,7 +176,8 @@ def _verdicts(found: Evidence) -> Iterator[Remark]:
         if old.reads is not new.reads:
             text = f"{old.key} says {old.reads}, and its group makes it {new.reads}: {new.reason}"
             yield Remark(text, fault=True)
-    least = worst(case.reads for case in found.cases)
+    beside = [case.verdict for case in found.watched if queries.decides(case)]
+    least = worst([*(case.reads for case in found.cases), *beside])
     ends = {least} | {one for one in _ENDS if not found.cases or one.rank < least.rank}
     if found.verdict not in ends:
         text = f"it says {found.verdict}, and the worst of its cases is {least}"

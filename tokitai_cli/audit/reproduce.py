@@ -165,7 +165,10 @@ def _options(
     options = run_options(loaded, **told)
     local = [] if len(words) > 1 else [options.called or str(loaded.path)]
     rerun = shlex.join(["tokitai", "reproduce", *words, *local])
-    return msgspec.structs.replace(options, rerun=f"{rerun} --device {options.device}")
+    full = len(found.watched) >= len(found.cases) > 0
+    watch = ("full" if full else "auto") if found.watched else "off"
+    rerun = f"{rerun} --device {options.device}"
+    return msgspec.structs.replace(options, rerun=rerun, watch=watch)
 
 
 def _answer(found: Evidence, outcome: RunOutcome) -> Answer:
@@ -187,6 +190,12 @@ def _answer(found: Evidence, outcome: RunOutcome) -> Answer:
         else:
             same += 1
             equal += _bits(found, one) == _bits(here, other)
+    watched = {case.id: case for case in here.watched}
+    for one in filter(queries.decides, found.watched):
+        other = watched.get(one.id)
+        if other is None or other.verdict is not one.verdict:
+            told = "was not watched here" if other is None else f"is {other.verdict} here"
+            remarks.append(Remark(f"{queries.watch_headline(one)}: it {told}", fault=True))
     if not met:
         remarks.append(Remark("no recorded case was run here", fault=True))
     remarks.append(Remark(_circumstances(found, here)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.core.errors import UsageError, near
-from tokitai_cli.core.model.device import AUTO, Device, DeviceOptions, Fact, Probe
+from tokitai_cli.core.model.device import AUTO, Device, DeviceOptions, Fact, Probe, Sanitizer
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.cuda import CudaDevice
 from tokitai_cli.devices.gfx import GfxDevice
@@ -30,6 +30,14 @@ def get(name: str) -> Device:
         raise UsageError(
             f"unknown device: {name!r}", hint=near(name, (*_DEVICES, "auto", "all"))
         ) from None
+
+
+def watch_beside() -> tuple[Device, Sanitizer]:
+    """The device that watches kernels beside a run on any device, and its tool that does."""
+    from tokitai_cli.devices.sanitizers import cpu_watch
+
+    device = CpuDevice()
+    return device, cpu_watch.beside(device)
 
 
 def choose(choice: str, options: DeviceOptions) -> list[tuple[Device, Probe]]:

@@ -67,6 +67,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings | None = None
     agreement: Sequence[AgreementRecord] = ()
     contract: ContractRecord | None = None
+    #: Cases that ran in a watched build beside the others.
+    watched: Sequence[CaseRecord] = ()
     #: Absolute paths, and the words that stand in evidence for them.
     folders: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: The cases were read from files of this tool, and are normal as they are.
@@ -112,6 +114,7 @@ def assemble(parts: Parts) -> Evidence:
         settings=parts.settings,
         agreement=list(parts.agreement),
         contract=parts.contract,
+        watched=list(parts.watched),
     )
     draft = without_folders(_normal(draft, cases_are=parts.read_back), parts.folders)
     # 4. What can be said of it.
@@ -260,6 +263,11 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
             *queries.troubled(cases),
             *cases,
         )  # of those that are as bad, the plainest leads
+    ]
+    candidates += [
+        Outcome(case.verdict, case.stage, queries.watch_headline(case))
+        for case in parts.watched
+        if queries.decides(case)
     ]
     if parts.outcome is not None:
         if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):

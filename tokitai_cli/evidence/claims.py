@@ -12,6 +12,7 @@ from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GateRecord, No
 from tokitai_cli.core.model.judged import ExaminationRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import plural
+from tokitai_cli.evidence import queries
 from tokitai_cli.evidence.not_covered import not_covered
 
 _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedules}
@@ -156,7 +157,7 @@ def _memory_safe(evidence: Evidence) -> GateRecord:
         obstacle = seen + (
             "accesses were held against the launch's arrays as machine code, by no sanitizer"
             if _as_machine_code(evidence, ran)
-            else "accesses inside the kernels were not watched"
+            else f"accesses inside the kernels were not watched{_but_beside(evidence)}"
         )
     return _gate(
         "memory-safe",
@@ -181,7 +182,7 @@ def _race_free(evidence: Evidence) -> GateRecord:
     elif not obstacle and (
         _as_machine_code(evidence, ran) or not _everywhere(_of_own_watch(ran), "races")
     ):
-        obstacle = "no race detector watched the cases" + (
+        obstacle = f"no race detector watched the cases{_but_beside(evidence)}" + (
             "; races between waves of the machine code are findings of the device"
             if _as_machine_code(evidence, ran)
             else ""
@@ -196,6 +197,12 @@ def _race_free(evidence: Evidence) -> GateRecord:
         "a run of every case under a race detector of global and shared memory (tokitai sanitize on "
         "cpu; compute-sanitizer racecheck beside it), without a finding",
     )
+
+
+def _but_beside(evidence: Evidence) -> str:
+    """What was watched beside the cases, which says nothing of these."""
+    seen = [case for case in evidence.watched if not queries.unwatched(case)]
+    return f", but for {plural(len(seen), 'case')} beside them" if seen else ""
 
 
 def _of_own_watch(cases: Sequence[CaseRecord]) -> list[CaseRecord]:
@@ -305,9 +312,21 @@ def own_non_claims(evidence: Evidence) -> list[NonClaimRecord]:
             executed = _as_machine_code(evidence, ran)
             where = " within a wave, and between blocks behind a fence," if executed else ""
             shared = _examined(evidence, "shared-races")
-            texts.append(f"races{' in global memory' if shared else where} not tested")
+            but = _but_beside(evidence)
+            texts.append(f"races{' in global memory' if shared else where} not tested{but}")
         found += [NonClaimRecord(text=text, source="tool") for text in texts]
+    found += [NonClaimRecord(text=text, source="watch") for text in _unwatched(evidence)]
     return found
+
+
+def _unwatched(evidence: Evidence) -> list[str]:
+    """Variants of which no case could be watched beside the others, and why."""
+    seen = {case.variant for case in evidence.watched if not queries.unwatched(case)}
+    why = {case.variant: case for case in evidence.watched if case.variant not in seen}
+    return [
+        f"{case.op} {name}: not watched on {case.device}: {case.reason}"
+        for name, case in why.items()
+    ]
 
 
 def _untried_shapes(ran: Sequence[CaseRecord]) -> list[str]:

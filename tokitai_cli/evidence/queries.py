@@ -11,7 +11,7 @@ from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import CheckRecord, ElementRecord, Number, OutputRecord
 from tokitai_cli.core.model.shapes import in_common
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.core.model.wording import plural, shape_text
 
 FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
 # Source of the non-claims that say in numbers what the checks let pass.
@@ -99,6 +99,45 @@ def cases(evidence: Evidence) -> list[CaseRecord]:
 def headline(case: CaseRecord) -> str:
     """A case with its reason, as the reason of a run."""
     return f"{case.id} on {case.device}: {case.reason}"
+
+
+def decides(watched: CaseRecord) -> bool:
+    """Whether what was found in a case that was watched beside the others counts in the run's verdict.
+
+    One that could not be watched to its end says nothing of the kernel.
+    """
+    return watched.verdict is Verdict.REFUTED or bool(watched.guesses)
+
+
+def unwatched(watched: CaseRecord) -> bool:
+    """Whether a case that was to be watched beside the others was not, to its end."""
+    return not (decides(watched) or watched.verdict in FINE)
+
+
+def watch_words(evidence: Evidence) -> str:
+    """What was watched beside the run, and what came of it; empty where nothing was to be watched."""
+    ran = [case for case in evidence.watched if not unwatched(case)]
+    if not evidence.watched:
+        return ""
+    variants = {case.variant for case in evidence.watched}
+    whole = len({case.variant for case in ran})
+    told = f"{whole} of {plural(len(variants), 'variant')}"
+    if not ran:
+        return f"{told}: {evidence.watched[0].reason}"
+    tools = ", ".join(dict.fromkeys(look.tool for case in ran for look in case.examined))
+    kinds = ", ".join(dict.fromkeys(look.kind for case in ran for look in case.examined))
+    errors = sum(decides(case) for case in ran)
+    mild = sum(not decides(case) and bool(case.findings) for case in ran)
+    found = f"findings in {errors}" if errors else "no finding"
+    found += f", warnings in {mild}" if mild else ""
+    places = ", ".join(dict.fromkeys(case.device for case in ran))
+    looked = f"{tools}: {kinds}" if tools else "stopped by what it found"
+    return f"{told}, in {plural(len(ran), 'case')} on {places} ({looked}): {found}"
+
+
+def watch_headline(watched: CaseRecord) -> str:
+    """A case that was watched beside the others with its reason, as the reason of a run."""
+    return f"{watched.id}, watched on {watched.device}: {watched.reason}"
 
 
 def reason(evidence: Evidence) -> str:

@@ -123,6 +123,8 @@ class Outline(msgspec.Struct, frozen=True):
     limits: list[Limit]
     #: By the key of the build: headers of compiler, system and tool together.
     headers: dict[str, Headers]
+    #: Cases in which the watch beside the run found something.
+    watched: list[CaseRecord]
 
 
 def context(evidence: Evidence, report_options: ReportOptions | None = None) -> dict[str, Any]:
@@ -133,6 +135,7 @@ def context(evidence: Evidence, report_options: ReportOptions | None = None) -> 
         "outline": outline(evidence),
         "counts": queries.counts(evidence),
         "reason": queries.reason(evidence),
+        "watched": queries.watch_words(evidence),
         "decision": queries.decision,
         "shape": shape_text,
         "rounded": rounded_share,
@@ -184,6 +187,7 @@ def outline(evidence: Evidence) -> Outline:
         places=_places(evidence),
         limits=_limits(evidence.contract, cases),
         headers={key: _headers(build) for key, build in evidence.builds.items()},
+        watched=[case for case in evidence.watched if case.findings][:MOST_DETAILED],
     )
 
 

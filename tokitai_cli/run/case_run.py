@@ -121,7 +121,7 @@ def watched_case(subject: RunContext, prepared: Preparation, device: DeviceSessi
         if built.artifact is None:
             error = built.error or BuildError("nothing was built")
             return CaseOutcome(failed(record, Stage.BUILD, error), seconds=clock.seconds)
-        ready, artifact = prepared(clock), built.artifact
+        ready, artifact = prepared.without_oracle(clock), built.artifact
         if isinstance(ready, Refusal):
             return CaseOutcome(failed(record, ready.stage, ready.error), seconds=clock.seconds)
         result = clock.timed(Stage.RUN, lambda: device.serve(case, ready, artifact))

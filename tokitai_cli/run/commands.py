@@ -15,7 +15,7 @@ from tokitai_cli.core import storage
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.options import Kind, flag, options_of
 from tokitai_cli.core.model.settings import Settings
-from tokitai_cli.run.run_options import RunOptions
+from tokitai_cli.run.run_options import RunOptions, watch_by_itself
 
 
 def rerun_case(case: Case, device: str, options: RunOptions) -> str:
@@ -35,6 +35,7 @@ def rerun_run(options: RunOptions) -> str:
         "profile": selection.profiles,
         "suite": selection.suite,
         "build_only": options.build_only,
+        "watch": None if options.watch == watch_by_itself() else options.watch,
     }
     words = _shape_words(selection.shapes) + option_words(options.verb, chosen)
     return _line(options, words, selection.seeds, options.device)

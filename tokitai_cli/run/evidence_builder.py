@@ -25,6 +25,7 @@ from tokitai_cli.core.model.evidence import (
     ToolRecord,
     VolatileRecord,
 )
+from tokitai_cli.core.model.options import WATCH_VARIABLE
 from tokitai_cli.core.model.spec import Spec
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence import Outcome, Parts
@@ -40,7 +41,7 @@ _FLUSHED = (
     "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
 )
 _ENVIRONMENT = (
-    *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH"),
+    *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH", WATCH_VARIABLE),
     *(name for traits in TRAITS.values() for name in (*traits.found_by, *traits.obeyed)),
 )
 # What stands for the folder of the shipped kernels.
@@ -74,6 +75,14 @@ class Past(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """What was watched beside a run: a record of each case, builds, and the device where it ran."""
+
+    records: Sequence[CaseRecord] = ()
+    builds: Sequence[BuildInfo] = ()
+    device: DeviceRecord | None = None
+
+
 class EvidenceBuilder:
     """Everything that goes into the evidence of one run.
 
@@ -95,6 +104,7 @@ class EvidenceBuilder:
         self._oracle_logs: dict[str, str] = {}
         self._stages: dict[str, dict[str, float]] = {}
         self.agreements = Agreements()
+        self.watched = Watched()
         self.tool: Callable[[], ToolRecord] = evidence.tool_record
 
     def device(self, record: DeviceRecord) -> None:
@@ -127,6 +137,8 @@ class EvidenceBuilder:
 
         `past` is given for a run that is over; else it was from the recorder's making to now, here.
         """
+        if self.watched.device is not None:
+            self.device(self.watched.device)
         groups = evidence.groups(self.cases)
         self.cases = _settled(self.cases, groups, past.missing if past is not None else "")
         loaded = self._options.loaded
@@ -154,6 +166,7 @@ class EvidenceBuilder:
                 ],
                 outcome=outcome,
                 agreement=self.agreements.records(deterministic=True),
+                watched=self.watched.records,
                 contract=contract(
                     loaded.spec,
                     self._options.called or called(loaded),

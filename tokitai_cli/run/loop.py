@@ -6,7 +6,7 @@ import functools
 import html
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -39,6 +39,9 @@ from tokitai_cli.run.run_files import choose_folder, write_files
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.session import Session
 from tokitai_cli.spec import plan
+
+if TYPE_CHECKING:
+    from tokitai_cli.run.watching import WatchBeside
 
 # Cases that run together, each prepared once for all devices and passes that it meets.
 CaseGroup = Sequence[Preparation]
@@ -175,10 +178,15 @@ class Run:
         """Keep what a reader of the evidence should know, and who runs it knows."""
         self._recorder.notes.append(note)
 
-    def over(self, places: Sequence[DevicePasses], lots: Sequence[Sequence[Case]]) -> RunOutcome:
+    def over(
+        self,
+        places: Sequence[DevicePasses],
+        lots: Sequence[Sequence[Case]],
+        beside: WatchBeside | None = None,
+    ) -> RunOutcome:
         """Run every lot at every place and write the evidence, whatever ends it.
 
-        Raises the error of a run that ended before it had a case.
+        beside: what is watched meanwhile. Raises the error of a run that ended before it had a case.
         """
         self._total = sum(map(len, lots)) * len(places)
 
@@ -186,7 +194,7 @@ class Run:
             for cases in lots:
                 self._lot([Preparation(case, self._options.settings) for case in cases], places)
 
-        return self._finished(work, [one for place in places for one in place.passes])
+        return self._finished(work, [one for place in places for one in place.passes], beside)
 
     def only_build(self, passes: Sequence[PlainPass]) -> RunOutcome:
         """Build for every case in every pass, and run none."""
@@ -230,12 +238,17 @@ class Run:
         return outcomes
 
     def _finished(
-        self, work: Callable[[], Outcome | None], passes: Sequence[DevicePass]
+        self,
+        work: Callable[[], Outcome | None],
+        passes: Sequence[DevicePass],
+        beside: WatchBeside | None = None,
     ) -> RunOutcome:
         recorder, ended_by = self._recorder, None
         recorder.tool = evidence.begin_tool_record()  # git answers while the cases run
         try:
             outcome = work()
+            if beside is not None:
+                recorder.watched = beside.result()
         except (KeyboardInterrupt, Exception) as error:
             process.terminate_all()
             if not (recorder.cases or isinstance(error, KeyboardInterrupt)):
@@ -243,6 +256,7 @@ class Run:
             ended_by = error
             outcome = self._cut_short(error)
         builds = {built.key: built for one in passes for built in one.builds}
+        builds |= {built.key: built for built in recorder.watched.builds}
         found = recorder.finish(list(builds.values()), self._planned.left_out, outcome)
         files, notes = write_files(found, self._folder, self._options)
         for note in notes:
@@ -281,7 +295,13 @@ def verify(
         if options.build_only:
             return run.only_build(passes)
         places = [DevicePasses(one.name, (one,)) for one in passes]
-        return run.over(places, [(case,) for case in run.cases])
+        lots = [(case,) for case in run.cases]
+        if options.watch == "off" or not any(probe.available for _, probe in chosen):
+            return run.over(places, lots)
+        from tokitai_cli.run.watching import WatchBeside  # which runs what is here
+
+        with WatchBeside(options, run.cases, chosen) as beside:
+            return run.over(places, lots, beside)
 
 
 def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:

@@ -64,51 +64,86 @@ class Refusal(msgspec.Struct, frozen=True):
     records: list[InputRecord]
 
 
+class Drawn(msgspec.Struct, frozen=True):
+    """Arrays by name and their records; `log` is what a user's draws printed."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    records: list[InputRecord]
+    log: list[str]
+
+
 class Preparation:
     """Prepares a case when it is first asked for, and keeps the result for other devices."""
 
     def __init__(self, case: Case, settings: Settings) -> None:
         self.case = case
         self._settings = settings
+        self._drawn: Drawn | Refusal | None = None
         self._result: Prepared | Refusal | None = None
 
     def __call__(self, clock: Clock) -> Prepared | Refusal:
         """What the case needs; drawn and computed the first time, and timed then."""
         if self._result is None:
-            settings = self._settings
-            self._result = _prepare(self.case, settings.repeat, clock, settings.timeout)
+            drawn = self._draw(clock)
+            self._result = (
+                drawn
+                if isinstance(drawn, Refusal)
+                else _expected(self.case, drawn, clock, self._settings.timeout)
+            )
         return self._result
 
+    def without_oracle(self, clock: Clock) -> Prepared | Refusal:
+        """The arrays alone, for who looks at no output: the oracle is not asked."""
+        drawn = self._draw(clock)
+        if isinstance(drawn, Refusal):
+            return drawn
+        return Prepared(drawn.arrays, drawn.records, {}, {})
 
-def _prepare(
-    case: Case, repetitions: int, clock: Clock, oracle_timeout: float
-) -> Prepared | Refusal:
-    """Draw the arrays and ask the oracle; memory is checked before anything is allocated.
+    def _draw(self, clock: Clock) -> Drawn | Refusal:
+        if self._drawn is None:
+            settings = self._settings
+            self._drawn = _drawn(self.case, settings.repeat, clock, settings.timeout)
+        return self._drawn
 
-    A user's oracle has `oracle_timeout` seconds, and so have users' draws.
+
+def _drawn(case: Case, repetitions: int, clock: Clock, timeout: float) -> Drawn | Refusal:
+    """Draw the arrays; memory is checked before anything is allocated.
+
+    Users' draws have `timeout` seconds.
     """
     try:
         _check_size(case, repetitions)
     except NotRunError as error:
         return Refusal(Stage.PLAN, error, [])
-    stage, records, printed = Stage.INPUTS, [], list[str]()
+    printed = list[str]()
     try:
-        draw = functools.partial(inputs.draw, case, timeout=oracle_timeout, log=printed.append)
-        drawn = clock.timed(stage, draw)
-        records = clock.timed(stage, lambda: [_record(name, one) for name, one in drawn.items()])
-        arrays = {name: one.array for name, one in drawn.items()}
-        stage = Stage.ORACLE
-        expectations = clock.timed(
-            stage,
-            lambda: references.expect(case, arrays, timeout=oracle_timeout, log=printed.append),
-        )
-        replays = clock.timed(stage, lambda: references.replay(case, arrays, None, expectations))
-        properties = clock.timed(
-            stage, lambda: references.stated_properties(case, arrays, expectations)
+        draw = functools.partial(inputs.draw, case, timeout=timeout, log=printed.append)
+        drawn = clock.timed(Stage.INPUTS, draw)
+        records = clock.timed(
+            Stage.INPUTS, lambda: [_record(name, one) for name, one in drawn.items()]
         )
     except TokitaiError as error:
-        return Refusal(stage, error, records)
-    return Prepared(arrays, records, expectations, replays, "\n".join(printed), properties)
+        return Refusal(Stage.INPUTS, error, [])
+    return Drawn({name: one.array for name, one in drawn.items()}, records, printed)
+
+
+def _expected(case: Case, drawn: Drawn, clock: Clock, timeout: float) -> Prepared | Refusal:
+    """Ask the oracle, a user's own for `timeout` seconds at most."""
+    arrays, printed = drawn.arrays, list(drawn.log)
+    try:
+        expectations = clock.timed(
+            Stage.ORACLE,
+            lambda: references.expect(case, arrays, timeout=timeout, log=printed.append),
+        )
+        replays = clock.timed(
+            Stage.ORACLE, lambda: references.replay(case, arrays, None, expectations)
+        )
+        properties = clock.timed(
+            Stage.ORACLE, lambda: references.stated_properties(case, arrays, expectations)
+        )
+    except TokitaiError as error:
+        return Refusal(Stage.ORACLE, error, drawn.records)
+    return Prepared(arrays, drawn.records, expectations, replays, "\n".join(printed), properties)
 
 
 def _check_size(case: Case, repetitions: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,14 @@ from tokitai_cli import report
 from tokitai_cli.core import process
 from tokitai_cli.core.errors import Location, SpecError, UsageError, near
 from tokitai_cli.core.model.case import LoadedSpec
-from tokitai_cli.core.model.options import Kind, Option, flag, options_of
+from tokitai_cli.core.model.options import (
+    WATCH_VARIABLE,
+    WATCHES,
+    Kind,
+    Option,
+    flag,
+    options_of,
+)
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.wording import visible
 from tokitai_cli.run.specs import load_op
@@ -46,6 +54,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     save_arrays: bool = False
     save_all_arrays: bool = False
     build_only: bool = False
+    #: Of `WATCHES`.
+    watch: str = "off"
     verb: str = "verify"
     #: How a command line names the spec, where that is not by the path that it was read from.
     called: str = ""
@@ -94,8 +104,17 @@ def run_options(
         save_arrays=given["save_arrays"],
         save_all_arrays=given["save_all_arrays"],
         build_only=given.get("build_only", False),
+        watch=(given["watch"] or watch_by_itself()) if "watch" in given else "off",
         verb=verb,
     )
+
+
+def watch_by_itself() -> str:
+    """How much is watched where no option says it. Raises UsageError for what is none of `WATCHES`."""
+    found = os.environ.get(WATCH_VARIABLE) or WATCHES[0]
+    if found not in WATCHES:
+        raise UsageError(f"{WATCH_VARIABLE}={visible(found)}: not {' or '.join(WATCHES)}")
+    return found
 
 
 def check_surroundings() -> None:

@@ -100,7 +100,6 @@ def tools(device: Device, probe: Probe, *, case_by_case: bool = False) -> Tools:
             probe = msgspec.structs.replace(probe, available=False, missing=missing, hint=hint)
     found = tuple(one for one in found if not (case_by_case and one.unexecuted))
     usable = tuple(one for one in found if not one.missing)
-    facts = tuple(Fact(one.tool, one.version, one.program) for one in usable if one.program)
     seen = {kind for one in usable for kind, _ in one.looks}
     untested = tuple(
         f"{kind} not tested ({scope}): {one.missing}"
@@ -108,6 +107,14 @@ def tools(device: Device, probe: Probe, *, case_by_case: bool = False) -> Tools:
         for kind, scope in one.looks
         if one.missing and kind not in seen
     )
+    return with_tools(probe, usable, untested)
+
+
+def with_tools(
+    probe: Probe, usable: tuple[Sanitizer, ...], untested: tuple[str, ...] = ()
+) -> Tools:
+    """These tools, with what they are in the probe of their device."""
+    facts = tuple(Fact(one.tool, one.version, one.program) for one in usable if one.program)
     return Tools(msgspec.structs.replace(probe, facts=(*probe.facts, *facts)), usable, untested)
 
 

@@ -16,7 +16,7 @@ from tokitai_cli.cli.terminal.styled_blocks import Line
 from tokitai_cli.core.model.batch_record import BatchIndex
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.wording import Placed, from_folder, placed, plural
-from tokitai_cli.evidence.queries import FINE
+from tokitai_cli.evidence.queries import FINE, decides
 
 # GitHub shows so many errors of a step, and drops the others without a word.
 _MOST = 10
@@ -51,7 +51,7 @@ def annotate_run(evidence: Evidence, called: str, environ: Mapping[str, str] | N
         _say(
             _lines(
                 _Failed(called, (one.variant, str(one.reads)), one.id, one.reason)
-                for one in evidence.cases
+                for one in (*evidence.cases, *filter(decides, evidence.watched))
                 if one.reads not in FINE
             )
         )

@@ -54,6 +54,8 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     detailed = [] if nothing_ran else queries.telling(told)[:MOST_DETAILED]
     for case in detailed:
         blocks += _detail(evidence, case, called)
+    for case in [one for one in evidence.watched if queries.decides(one)][:MOST_DETAILED]:
+        blocks += _watched(case, called)
     for smallest in queries.smallest_failing(cases):
         where = shape_text(smallest.case.shape)
         text = f"{where}, of {smallest.case.variant} on {smallest.case.device} ({smallest.words})"
@@ -70,6 +72,8 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
     blocks.append(Line(from_folder(queries.reason(evidence), called), indent=2))
+    if watched := queries.watch_words(evidence):
+        blocks.append(Line(watched, label="watched:", indent=2))
     opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
     blocks.append(Line(opened or "none", label="claims:", indent=2))
     left = queries.not_covered(evidence)
@@ -167,6 +171,15 @@ def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block
         yield Line(case.debug, label="debug it:", indent=2)
     for array in case.saved_arrays:
         yield Line(array.file, label="saved:", indent=2)
+
+
+def _watched(case: CaseRecord, called: str) -> Iterator[Block]:
+    """A case whose numbers nothing compared, and in which the watch found something."""
+    text = f"{case.verdict}: {case.id}, watched on {case.device}"
+    yield Line(text, verdict_style(case.verdict))
+    yield Line(from_folder(case.reason, called), indent=2)
+    yield from _findings(case)
+    yield Line(from_here(case.rerun, called), label="see it again:", indent=2)
 
 
 def _compiler(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:

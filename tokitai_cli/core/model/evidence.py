@@ -322,7 +322,9 @@ class Evidence(Record, frozen=True, kw_only=True):
     """One run.
 
     In memory all cases are in `cases` and `cases_file` is None; a file of a run with very many
-    cases has them beside it. The digest is always that of the form in memory. `settings` and
+    cases has them beside it. The digest is always that of the form in memory. `watched`: cases that ran
+    once in a watched build beside the others; nothing compared their outputs, and one that says verified
+    came to its end without a finding that refutes it. `settings` and
     `contract` are None where the file was written before they were recorded. Objects keep their order
     in files, so that shapes are shown as they were made; the digest does not depend on it.
     """
@@ -352,3 +354,4 @@ class Evidence(Record, frozen=True, kw_only=True):
     settings: Settings | None = None
     agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
     contract: ContractRecord | None = None
+    watched: list[CaseRecord] = msgspec.field(default_factory=list)

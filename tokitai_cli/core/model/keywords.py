@@ -27,6 +27,7 @@ class VerifyOptions(TypedDict, total=False):
     gpu: int
     warp_size: int | None
     sanitize: bool
+    watch: str
     build_only: bool
     out: str | os.PathLike[str]
     name: str | None

@@ -15,6 +15,10 @@ import msgspec
 from tokitai_cli.core.model.device import AUTO, SANITIZED
 from tokitai_cli.core.model.settings import MIN_REPEAT, Settings
 
+# How much of a run is watched beside it.
+WATCHES = ("auto", "full", "off")
+# Environment variable that says it where no option does.
+WATCH_VARIABLE = "TOKITAI_WATCH"
 MAX_SEED = 2**63 - 1
 # A worker is a process with a child of its own: more of them than this are a slip of the pen.
 MAX_JOBS = 1024
@@ -197,6 +201,14 @@ TABLE: tuple[Option, ...] = (
         "sanitize",
         "Watch memory, races and more as well, as `tokitai sanitize` does.",
         verbs=("verify", "batch"),
+    ),
+    _text(
+        "watch",
+        f"Watch memory and races beside the numbers: {WATCHES[0]} (each variant's smallest telling "
+        f"shapes; by itself, or what {WATCH_VARIABLE} says), full (every case), off. Not with --all.",
+        metavar="auto|full|off",
+        choices=WATCHES,
+        verbs=("verify",),
     ),
     _flag("build_only", "Build, run nothing.", verbs=_SINGLE_RUN),
     _text(

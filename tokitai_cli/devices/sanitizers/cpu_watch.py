@@ -149,6 +149,11 @@ def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
     return (schedules, *watched)
 
 
+def beside(device: CpuDevice) -> Sanitizer:
+    """The check that a run on any device has beside it: it needs no runtime, and one repetition."""
+    return msgspec.structs.replace(_sanitizer(device, ACCESSES), once=True)
+
+
 def _sanitizer(device: CpuDevice, check: Check) -> Sanitizer:
     found = compiler()
     drivers = [] if found is None else [found]

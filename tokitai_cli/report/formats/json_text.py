@@ -38,6 +38,7 @@ def sarif(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     from tokitai_cli.evidence import queries
 
     cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
+    cases += [one for one in found.watched if queries.decides(one)]
     yield _rendered("sarif.json.j2", report_options, {
         "evidence": found,
         "rules": list(dict.fromkeys(str(one.reads) for one in cases)),
