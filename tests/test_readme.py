@@ -12,6 +12,7 @@ import pytest
 
 from tests.runs import tokitai
 from tokitai_cli import spec
+from tokitai_cli.core.model.options import WATCH_VARIABLE
 from tokitai_cli.core.model.spec import Check
 
 ROOT = Path(__file__).parent.parent
@@ -32,7 +33,7 @@ def commands(page: Path) -> list[str]:
 )
 def test_pages_show_what_the_tool_prints(page: Path, command: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
-    done = tokitai(*shlex.split(command)[1:], cwd=tmp_path)
+    done = tokitai(*shlex.split(command)[1:], cwd=tmp_path, env={WATCH_VARIABLE: "auto"})
     text = page.read_text(encoding="utf-8")
     shown = dict(BLOCK.findall(text))[command]
     printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())

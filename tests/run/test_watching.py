@@ -113,7 +113,7 @@ def test_what_cannot_be_watched_is_a_non_claim(
     probe = device.probe(run_options("softmax").settings)
     lacking = msgspec.structs.replace(probe, available=False, missing="no C++ compiler")
     monkeypatch.setattr(type(device), "probe", lambda *_: lacking)
-    monkeypatch.setattr(watching.devices, "watch_beside", lambda: (device, tool))
+    monkeypatch.setattr(devices, "watch_beside", lambda: (device, tool))
     options = run_options("softmax", shapes={"rows": 2}, variant="fwd", profile="normal")
     cases = plan.plan(options.loaded, options.selection).cases
     beside = watching.WatchBeside(options, cases, [(device, probe)])
