@@ -28,6 +28,7 @@ from tokitai_cli.core.numerics import (
     rounded_bound,
     spacing,
 )
+from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding
 from tokitai_cli.spec.plan.scalar_bytes import pack
 
 HALF = FORMATS["float16"]
@@ -63,6 +64,37 @@ def test_bfloat16_is_not_rounded_twice() -> None:
     assert np.isnan(got[3])
     assert got[4] == 0.0
     assert np.signbit(got[4])
+
+
+@pytest.mark.parametrize("name", sorted(PACKED))
+def test_rounding_by_adding_gives_the_bits_of_numpys_own_conversion(name: str) -> None:
+    dtype = numpy_dtype(name)
+    with np.errstate(all="ignore"):
+        every = np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
+        numbers = np.unique(every[np.isfinite(every)])
+        ties = (numbers[1:] + numbers[:-1]) / 2
+        ends = np.array([65519.99, 65520.0, 2.0**128 - 2.0**119, 2.0**128, 1e308, 5e-324, -0.0])
+        drawn = np.random.default_rng(0).integers(0, 2**64, 1 << 17, np.uint64).view(np.float64)
+        values = np.concatenate(
+            [
+                every,
+                ties,
+                np.nextafter(ties, np.inf),
+                np.nextafter(ties, -np.inf),
+                ends,
+                -ends,
+                drawn,
+            ]
+        )
+        single = values.astype(np.float16) if name == "float16" else float32_to_odd(values)
+        want = single.astype(dtype)
+    got = rounded_by_adding(values, name)
+    assert np.array_equal(got.view(np.uint16), want.view(np.uint16))
+    assert np.array_equal(
+        round_to(values[: 1 << 16].reshape(256, 256).T, name),
+        got[: 1 << 16].reshape(256, 256).T,
+        equal_nan=True,
+    )
 
 
 @pytest.mark.parametrize(

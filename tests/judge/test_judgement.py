@@ -1030,7 +1030,7 @@ def test_the_heat_map_is_the_largest_of_each_cell(shape: tuple[int, ...], step: 
     values = np.array([2.0**one if one > -14 else 0.0 for one in exponents])
     tally = HeatTally(cast("Target", SimpleNamespace(shape=shape)))
     for start in range(0, values.size, step):
-        tally.add(start, values[start : start + step])
+        tally.add(tally.measured(start, values[start : start + step]))
     found = tally.record("ulp")
     if not values.any():
         assert found is None

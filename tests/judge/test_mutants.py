@@ -28,7 +28,7 @@ from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to, rounded_bound, spacing
 from tokitai_cli.judge.checks import target as target_module
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
-from tokitai_cli.judge.checks.tally import Summary
+from tokitai_cli.judge.checks.reference_tally import Summary, part_of_summary
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.judge.expected import reference_target
 from tokitai_cli.judge.mutants import values as mutants_module
@@ -50,7 +50,7 @@ def mutants_by_kind(
 ) -> dict[str, Mutant]:
     target, summary = target_of(expectation, dtype), Summary()
     for chunk in target.chunks():
-        summary.add(chunk, None)
+        summary.add(part_of_summary(chunk, None))
     check = ResolvedCheck(metric, "reference", 1.0, judges=True, note="")
     return {made.kind: made for made in mutants_of(target, summary, expectation, [check])}
 

@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import DTYPES, FloatFormat, numpy_dtype
+from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding
+
+# Fewer values are rounded by numpy's own conversion.
+_FEW = 512
 
 
 def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
@@ -21,9 +25,11 @@ def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
     known = DTYPES[name]
     if known.form is not None:
         values = clamped(values, known.form)
+    if name in PACKED and values.size >= _FEW and values.dtype == np.float64:
+        return rounded_by_adding(values, name)
     with np.errstate(all="ignore"):
         if known.extension:
-            return _float32_to_odd(np.asarray(values, dtype=np.float64)).astype(numpy_dtype(name))
+            return float32_to_odd(np.asarray(values, dtype=np.float64)).astype(numpy_dtype(name))
         return np.asarray(values).astype(numpy_dtype(name))
 
 
@@ -32,23 +38,6 @@ def clamped(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float6
     if form.overflows != "largest":
         return values
     return np.clip(values, -form.largest, form.largest)
-
-
-def _float32_to_odd(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Round to odd to float32, after which one more rounding is as good as a single one.
-
-    ml_dtypes goes from float64 to its types by way of float32 and would round twice. Rounding to
-    odd keeps the information on which side of a tie the value lay: S. Boldo, G. Melquiond,
-    "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
-    IEEE Trans. Comput. 57(4), 2008.
-    """
-    nearest = values.astype(np.float32)
-    bits = np.atleast_1d(nearest).view(np.uint32)
-    wide = np.atleast_1d(nearest).astype(np.float64)
-    inexact = np.isfinite(values) & (wide != values)
-    outward = np.abs(wide) > np.abs(values)
-    bits = np.where(inexact, (bits - (inexact & outward)) | np.uint32(1), bits)
-    return bits.astype(np.uint32).view(np.float32).reshape(nearest.shape)
 
 
 def spacing(values: NDArray[np.float64], form: FloatFormat) -> NDArray[np.float64]:

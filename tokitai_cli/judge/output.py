@@ -21,10 +21,10 @@ from tokitai_cli.core.model.judged import (
     StructureRecord,
 )
 from tokitai_cli.core.model.metrics import METRICS
-from tokitai_cli.core.numerics import MUST_BE_FINITE, bits_of, digests
-from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
+from tokitai_cli.core.numerics import bits_of, digests
+from tokitai_cli.judge.checks.compared import Mask
 from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck, checks_for
-from tokitai_cli.judge.checks.tally import BoundTally, Summary
+from tokitai_cli.judge.checks.reference_tally import BoundTally, Summary
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.judge.expected import reference_target, refined_error, replay_target
 from tokitai_cli.judge.explanation import explanation
@@ -46,7 +46,7 @@ from tokitai_cli.judge.repetition import Repetition
 from tokitai_cli.judge.roundings import (
     NEAREST_EVEN,
     is_to_nearest,
-    leaning,
+    lean_tally,
     leaning_words,
     try_roundings,
 )
@@ -58,6 +58,7 @@ from tokitai_cli.judge.structure import (
     never_written,
     never_written_failure,
 )
+from tokitai_cli.judge.walk import Gathered, Given, walk
 
 
 class OutputJudgement(msgspec.Struct, frozen=True):
@@ -120,17 +121,21 @@ def judged_by_checks(
         reference = msgspec.structs.replace(reference, arranged=arranged)
     replayed = None if replay is None else replay_target(buffer, replay)
     checks = checks_for(case, buffer.name, reference, replayed)
-    summary = Summary()
     excused = _excused(buffer, expectation)
     refined = [refined_error(buffer, reference, outputs) for outputs in result.outputs]
+    derives = expectation.own or bool(case.variant.by_formula)
+    own = BoundTally(reference) if derives and _judges_by_bound(checks) else None
+    gathered = Gathered(Summary(), own, lean_tally(case, reference))
     judged = _judge_values(
-        buffer, excused, result, (reference, replayed), (checks, refined), summary
+        buffer, excused, result, (reference, replayed), (checks, refined), gathered
     )
     given = (excused, refined[0])
     further = mutants_of_freedom(reference, order)
-    mutants = try_mutants(reference, replayed, summary, expectation, checks, given, further)
+    mutants = try_mutants(
+        reference, replayed, gathered.summary, expectation, checks, given, further
+    )
     nearest = is_to_nearest(case, buffer.name)
-    leans = leaning(case, reference, result)
+    leans = None if gathered.lean is None else gathered.lean.record()
     failures = _explained(judged.failures, reference, expectation, result)
     if order is not None and failures:
         said = words(order, buffer.name, _flat(buffer, result.outputs[0][buffer.name]))
@@ -142,16 +147,16 @@ def judged_by_checks(
     record = msgspec.structs.replace(
         judged.record,
         passed=not failures,
-        unjudged=_unjudged(reference, summary),
+        unjudged=_unjudged(reference, gathered.summary),
         lean=leans,
-        finite=_finite(reference),
+        finite=gathered.finite,
     )
     if expectation.own and order is None:  # a sample of elements has no order
         mutants = with_zeroed(mutants, reference, expectation, checks, given)
-    if expectation.own or case.variant.by_formula:
+    if derives:
         record = msgspec.structs.replace(
             record,
-            own_bound=_own_bound(reference, checks, derived=not expectation.own),
+            own_bound=_own_bound(gathered.own, derived=not expectation.own),
             may_be_nan=_count(expectation.may_be_nan),
             choices=_choices(expectation),
         )
@@ -194,14 +199,6 @@ def _count(mask: NDArray[np.bool_] | None) -> int:
     return 0 if mask is None else int(np.count_nonzero(mask))
 
 
-def _finite(reference: Target) -> int:
-    """Elements that must be finite in the output's dtype."""
-    return sum(
-        chunk.reference.size if chunk.classes is None else _count(chunk.classes == MUST_BE_FINITE)
-        for chunk in reference.chunks()
-    )
-
-
 def _choices(expectation: Expectation) -> int:
     """Elements of which the oracle allows another value than its reference."""
     if expectation.allowed is None:
@@ -209,16 +206,13 @@ def _choices(expectation: Expectation) -> int:
     return _count((expectation.allowed != expectation.reference).any(axis=0))
 
 
-def _own_bound(
-    reference: Target, checks: Sequence[ResolvedCheck], *, derived: bool
-) -> BoundRecord | None:
+def _judges_by_bound(checks: Sequence[ResolvedCheck]) -> bool:
+    return any(check.judges and METRICS[check.metric].against_bound for check in checks)
+
+
+def _own_bound(tally: BoundTally | None, *, derived: bool) -> BoundRecord | None:
     """Size of the bound, where a check judges by it."""
-    if not any(check.judges and METRICS[check.metric].against_bound for check in checks):
-        return None
-    tally = BoundTally(reference)
-    for chunk in reference.chunks():
-        tally.add(chunk)
-    record = tally.record()
+    record = None if tally is None else tally.record()
     return None if record is None else msgspec.structs.replace(record, derived=derived)
 
 
@@ -248,7 +242,7 @@ def _judge_values(
     result: RunResult,
     targets: tuple[Target, Target | None],
     standards: tuple[Sequence[ResolvedCheck], Sequence[NDArray[np.float64] | None]],
-    summary: Summary,
+    gathered: Gathered,
 ) -> OutputJudgement:
     """Judge every repetition; `standards` are the checks, and each repetition's refined errors."""
     checks, refined = standards
@@ -266,7 +260,7 @@ def _judge_values(
         Repetition(number, buffer, targets[0], checks, refined[number])
         for number in (0, *differing)
     ]
-    _walk(repetitions, arrays, targets, unwritten, excused, summary)
+    walk(repetitions, Given(arrays, unwritten, excused), targets, gathered)
     changed = difference(buffer, arrays, differing, unwritten)
     chosen = next((one for one in repetitions if not one.passed), repetitions[0])
 
@@ -321,27 +315,6 @@ def _failures(
         text += place_words(pattern) + chosen.shown
         failures.append(Failure(STEP_NUMBERS, text, array=buffer.name, metric=record.metric))
     return failures, structure, pattern
-
-
-def _walk(
-    repetitions: Sequence[Repetition],
-    arrays: Sequence[NDArray[Any]],
-    targets: tuple[Target, Target | None],
-    skip: Mask | None,
-    excused: Mask | None,
-    summary: Summary,
-) -> None:
-    """Go once over reference and replay; all repetitions share what is computed of a chunk."""
-    for against, target in zip(("reference", "replay"), targets, strict=True):
-        for chunk in target.chunks() if target is not None else ():
-            left_out = part_of(skip, chunk)
-            for repetition in repetitions:
-                got = arrays[repetition.number][chunk.index]
-                refined = repetition.refined if against == "reference" else None
-                part = None if refined is None else refined[chunk.index]
-                repetition.add(Compared(chunk, got, left_out, part), against)
-            if against == "reference":
-                summary.add(chunk, part_of(excused, chunk))
 
 
 def form_record(

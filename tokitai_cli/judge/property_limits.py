@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.model.case import Deviations, StatedProperty
 from tokitai_cli.core.model.judged import PropertyRecord
+from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.checks.numbers import number, shown, shown_index, shown_short
 
 Outputs = Mapping[str, NDArray[Any]]
@@ -47,7 +48,11 @@ def judge_property(
     found = []
     with np.errstate(all="ignore"):
         for at, outputs in enumerate(repetitions):
-            if at and not others and _same(outputs[stated.output], repetitions[0][stated.output]):
+            if at and all(
+                _same(runs[at][stated.output], runs[0][stated.output])
+                for runs in (repetitions, others)
+                if runs
+            ):
                 continue  # equal bytes get the same answer
             other = others[at] if others else {}
             worst = _worst(at, stated.deviations(outputs, other))
@@ -72,7 +77,9 @@ def judge_property(
 
 
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    return left.tobytes() == right.tobytes()
+    if (left.dtype, left.shape) != (right.dtype, right.shape):
+        return False
+    return np.array_equal(bits_of(left), bits_of(right))
 
 
 def _worst(repetition: int, found: Deviations) -> _Worst | None:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.model.case import BufferPlan
 from tokitai_cli.judge.checks.compared import Compared, Mask
-from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck
-from tokitai_cli.judge.checks.tally import MetricsTally
+from tokitai_cli.judge.checks.output_checks import Checked, CheckTally, ResolvedCheck
+from tokitai_cli.judge.checks.tally import Metrics, MetricsTally
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.judge.structure import StructureTally
+
+
+class Measured(NamedTuple):
+    """One chunk of a repetition: what was compared, and what it is to metrics and checks."""
+
+    compared: Compared
+    metrics: Metrics | None
+    checks: list[Checked]
 
 
 class Repetition:
@@ -34,18 +43,28 @@ class Repetition:
         self._size = reference.size
         self.failing: Mask | None = None
 
-    def add(self, compared: Compared, against: str) -> None:
-        """Take in one chunk against the reference or the replay."""
-        index = compared.chunk.index
+    def measured(self, compared: Compared, against: str) -> Measured:
+        """What one chunk against the reference or the replay is to the tallies."""
+        metrics = None
         if against == "reference":
+            metrics = self.metrics.measured(compared)
+            _ = compared.structure_fails  # computed here, where there are several threads
+        tallies = (tally for tally in self.tallies if tally.check.against == against)
+        return Measured(compared, metrics, [tally.measured(compared) for tally in tallies])
+
+    def add(self, part: Measured, against: str) -> None:
+        """Take in one chunk, which follows the one before."""
+        compared = part.compared
+        index = compared.chunk.index
+        if part.metrics is not None:
             self.structure.add(compared)
-            self.metrics.add(compared)
+            self.metrics.add(part.metrics)
             self.mark(index, compared.structure_fails)
-        for tally in self.tallies:
-            if tally.check.against == against:
-                exceeds = tally.add(compared)
-                if tally.check.judges:
-                    self.mark(index, exceeds)
+        tallies = [tally for tally in self.tallies if tally.check.against == against]
+        for tally, checked in zip(tallies, part.checks, strict=True):
+            tally.add(checked, compared)
+            if tally.check.judges:
+                self.mark(index, checked.exceeds)
 
     def mark(self, index: slice | NDArray[np.int64], mask: Mask | None) -> None:
         """Remember failing elements, at one byte per element and only once there is one."""

@@ -7,13 +7,14 @@ tells it is that its errors all lean one way. Rounding to nearest leans nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, RunResult
+from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.draws import draws_are_random
 from tokitai_cli.core.model.judged import LeanRecord, MutantRecord, Towards
 from tokitai_cli.core.numerics import bits_of, round_to
@@ -50,42 +51,67 @@ def is_to_nearest(case: Case, name: str) -> bool:
     return name in written and written[name].rounding == NEAREST_EVEN
 
 
-def leaning(case: Case, target: Target, result: RunResult) -> LeanRecord | None:
-    """Where the errors of a case's first repetition lean to, on random inputs: others may lean."""
-    if not draws_are_random(case.loaded.spec, case.variant, case.profile):
-        return None
-    return lean(target, result.outputs[0][target.name])
+class Leans(NamedTuple):
+    """Sums of the errors in ulp of a chunk's inexact elements, and which these are."""
+
+    signed: float
+    outward: float
+    inexact: NDArray[np.bool_]
 
 
-def lean(target: Target, got: NDArray[np.generic]) -> LeanRecord | None:
-    """Where the errors of an output's inexact elements lean to, in ulp on average; None for nowhere.
+class LeanTally:
+    """Where the errors of an output's inexact elements lean to, in ulp on average."""
 
-    None too for outputs that are not narrow, and where fewer than a thousand references differ.
-    """
-    if not is_narrow(target):
-        return None
-    flat = np.ascontiguousarray(got).reshape(-1)
-    signed = outward = 0.0
-    count, seen = 0, np.zeros(0)
-    with np.errstate(all="ignore"):
-        for chunk in target.chunks():
-            compared = Compared(chunk, flat[chunk.index])
-            inexact = np.isfinite(chunk.want) & (chunk.want != chunk.reference)
-            if compared.comparable is not None:
-                inexact &= compared.comparable
-            errors = (compared.signed / chunk.ulp)[inexact]
-            signed += float(errors.sum())
-            outward += float((errors * np.sign(chunk.reference[inexact])).sum())
-            count += errors.size
-            if seen.size < _LEAST:
-                seen = np.unique(np.concatenate([seen, chunk.reference[inexact]]))
-    if seen.size < _LEAST:
-        return None
-    signed, outward = signed / count, outward / count
-    if max(abs(signed), abs(outward)) < _LEANS:
-        return None
-    towards = _OUTWARD[outward > 0] if abs(outward) >= abs(signed) else _SIGNED[signed > 0]
-    return LeanRecord(towards=towards, mean=max(abs(signed), abs(outward)), elements=count)
+    def __init__(self) -> None:
+        self._signed = self._outward = 0.0
+        self._count = 0
+        self._seen = np.zeros(0)
+
+    @staticmethod
+    def measured(compared: Compared) -> Leans:
+        """The errors of one chunk."""
+        chunk = compared.chunk
+        inexact = np.isfinite(chunk.want) & (chunk.want != chunk.reference)
+        if compared.comparable is not None:
+            inexact &= compared.comparable
+        errors, sign = (compared.signed / chunk.ulp)[inexact], np.sign(chunk.reference[inexact])
+        return Leans(float(errors.sum()), float((errors * sign).sum()), inexact)
+
+    def add(self, part: Leans, chunk: Chunk) -> None:
+        """Take in one chunk, which follows the one before."""
+        self._signed += part.signed
+        self._outward += part.outward
+        self._count += int(np.count_nonzero(part.inexact))
+        if self._seen.size < _LEAST:
+            new = chunk.reference[part.inexact]
+            self._seen = np.unique(np.concatenate([self._seen, new]))
+
+    def record(self) -> LeanRecord | None:
+        """Where they lean to; None for nowhere, and where fewer than a thousand references differ."""
+        if self._seen.size < _LEAST:
+            return None
+        signed, outward = self._signed / self._count, self._outward / self._count
+        if max(abs(signed), abs(outward)) < _LEANS:
+            return None
+        towards = _OUTWARD[outward > 0] if abs(outward) >= abs(signed) else _SIGNED[signed > 0]
+        return LeanRecord(
+            towards=towards, mean=max(abs(signed), abs(outward)), elements=self._count
+        )
+
+
+def lean_tally(case: Case, target: Target) -> LeanTally | None:
+    """For a case's first repetition, on random inputs and of a narrow output: others may lean."""
+    random = draws_are_random(case.loaded.spec, case.variant, case.profile)
+    return LeanTally() if random and is_narrow(target) else None
+
+
+def _lean(target: Target, make: Wrong) -> LeanRecord | None:
+    """Where the errors of a wrong output lean to."""
+    tally = LeanTally()
+    for chunk in target.chunks() if is_narrow(target) else ():
+        values = target.round(make(target, chunk.reference))
+        tally.add(tally.measured(Compared(chunk, values)), chunk)
+    return tally.record()
 
 
 def leaning_words(found: LeanRecord) -> str:
@@ -158,7 +184,7 @@ def _tried(
             by = by or _rejecting(compared, checks)
             if tried >= _SAMPLE:
                 break
-    if not by and nearest and kind == TRUNCATED and lean(target, _whole(target, make)):
+    if not by and nearest and kind == TRUNCATED and _lean(target, make):
         by = "the rounding that the spec says"
     status: Status = "rejected" if by else "accepted" if differing else "not-eligible"
     detail = f"{detail}; {differing} of {tried} elements change"
@@ -175,8 +201,3 @@ def _rejecting(compared: Compared, checks: list[ResolvedCheck]) -> str:
         if asked and bool((values_of(check, compared) > check.limit).any()):
             return check.label
     return ""
-
-
-def _whole(target: Target, make: Wrong) -> NDArray[np.generic]:
-    parts = [target.round(make(target, chunk.reference)) for chunk in target.chunks()]
-    return np.concatenate(parts)

@@ -25,6 +25,7 @@ from tokitai_cli.core.model.case import (
     Block,
     BufferPlan,
     Case,
+    ChangedRows,
     Expectation,
     Further,
     Replay,
@@ -187,13 +188,14 @@ def with_refined(
 
     `ask` gives the parts of its answer.
     """
-    chained = any(check.metric == "bound-chained" for check in case.variant.checks)
+    chained = {one.output for one in case.variant.checks if one.metric == "bound-chained"}
     forms = {form: HINTS.get(form, WRITE) for form in FORMS}
     found = {}
     for name, one in given.items():
         found[name] = one
         if one.error is not None:
-            refine = functools.partial(_refined, name, one.error, ask, []) if chained else None
+            asked = name in chained or "" in chained
+            refine = functools.partial(_refined, name, one.error, ask, []) if asked else None
             asks = functools.partial(_sides_of, name, ask)
             found[name] = msgspec.structs.replace(one, refine=refine, again=asks, forms=forms)
     return found
@@ -234,7 +236,8 @@ def _with_dropped(expectation: Expectation, sums: list[Operation]) -> Expectatio
     for name, kind in ((LAST_DROPPED, "last"), (HEAVIEST_DROPPED, "heaviest")):
         words = [Change(total, kind).words for total in reversed(long)]
         shown = max(words, key=lambda one: _shows(expectation, one))
-        dropped[name] = functools.partial(_changed, expectation, shown)
+        changed = expectation.changes.get(shown)
+        dropped[name] = ChangedRows(expectation.reference, expectation.rows, changed)
     return msgspec.structs.replace(
         expectation, terms=max(total.terms for total in long), dropped=dropped
     )
@@ -250,16 +253,6 @@ def _shows(expectation: Expectation, words: str) -> float:
     with np.errstate(all="ignore"):
         off = np.abs(wrong - right) / (error + np.abs(right) * 2.0**-24 + 2.0**-149)
     return float(np.max(off, where=np.isfinite(off), initial=0.0))
-
-
-def _changed(expectation: Expectation, words: str) -> NDArray[Any]:
-    """The output with a change in all rows that were tried; the reference where it makes none."""
-    whole = expectation.reference.copy()
-    if words in expectation.changes:
-        whole[slice(None) if expectation.rows is None else expectation.rows] = expectation.changes[
-            words
-        ]
-    return whole
 
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:

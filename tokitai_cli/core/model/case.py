@@ -206,6 +206,24 @@ NON_FINITE = ("all-nan", "one-nan", "all-inf")
 ALWAYS_TRIED = ("zeros", "constant-mean", "roll", *DROPPED, "sign-flipped", *NON_FINITE, "anchor")
 
 
+class ChangedRows(msgspec.Struct, frozen=True):
+    """A wrong reference in `Expectation.dropped`: the right one but for some rows of it."""
+
+    #: The right one.
+    reference: NDArray[Any]
+    #: Of the first axis; None for all.
+    rows: NDArray[np.int64] | None
+    #: What these have instead, None where nothing changes.
+    values: NDArray[Any] | None
+
+    def __call__(self) -> NDArray[Any]:
+        """The whole of it."""
+        whole = self.reference.copy()
+        if self.values is not None:
+            whole[slice(None) if self.rows is None else self.rows] = self.values
+        return whole
+
+
 class Block(msgspec.Struct, frozen=True):
     """The rows and columns of a large product that an expectation is of, and the product's factors."""
 

@@ -26,9 +26,10 @@ class HeatTally:
         self._cells = np.zeros((height, width))
         self._edges = -(-np.arange(width) * self.columns // max(width, 1))
 
-    def add(self, start: int, values: NDArray[np.float64]) -> None:
-        """Take in the values of the flat positions from `start`."""
-        height, _ = self._cells.shape
+    def measured(self, start: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cells of the values at the flat positions from `start`."""
+        cells = np.zeros(self._cells.shape)
+        height, _ = cells.shape
         end = start + values.size
         rows = np.arange(start // self.columns, (end - 1) // self.columns + 1)
         begins = (rows[:, None] * self.columns + self._edges).ravel()
@@ -37,7 +38,12 @@ class HeatTally:
         maxima = np.maximum.reduceat(values, np.maximum(begins - start, 0))
         down = begins // self.columns * height // self.rows
         across = np.searchsorted(self._edges, begins % self.columns, "right") - 1
-        np.maximum.at(self._cells, (down, across), maxima)
+        np.maximum.at(cells, (down, across), maxima)
+        return cells
+
+    def add(self, cells: NDArray[np.float64]) -> None:
+        """Take in the cells of one chunk."""
+        np.maximum(self._cells, cells, out=self._cells)
 
     def record(self, unit: Literal["bound", "ulp"]) -> HeatRecord | None:
         """Return the evidence; None where there is no error."""

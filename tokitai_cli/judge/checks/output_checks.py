@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from tokitai_cli.judge.checks.metric import (
     no_better,
 )
 from tokitai_cli.judge.checks.numbers import hex_bits, index_of, number, shown_short
-from tokitai_cli.judge.checks.tally import BiasTally
+from tokitai_cli.judge.checks.tally import Bias, BiasTally, bias_of
 from tokitai_cli.judge.checks.target import Target
 
 WORST_ELEMENTS = 8
@@ -155,6 +155,19 @@ def _largest(values: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[n
     return np.concatenate([above, equal[: WORST_ELEMENTS - above.size]])
 
 
+class Checked(NamedTuple):
+    """What one chunk is to a check."""
+
+    elements: int
+    top: float = 0.0
+    #: Largest values with their places in the chunk.
+    worst: Sequence[tuple[float, int]] = ()
+    #: Which elements exceed the limit; None for none.
+    exceeds: NDArray[np.bool_] | None = None
+    #: Of a check that has a value of the whole output alone.
+    bias: Bias | None = None
+
+
 class CheckTally:
     """One check over all chunks: largest value, how many exceed the limit, the worst elements."""
 
@@ -165,39 +178,47 @@ class CheckTally:
         self.elements = self.exceeding = 0
         self.bias = BiasTally()
         self._worst: list[tuple[float, int, ElementRecord]] = []
+        self._floor = 0.0
 
-    def add(self, compared: Compared) -> NDArray[np.bool_] | None:
-        """Take in one chunk; return which elements exceed the limit, or None for none."""
+    def measured(self, compared: Compared) -> Checked:
+        """What one chunk is to the check."""
         everywhere = MEASURES[self.check.metric].everywhere or self.check.against == "replay"
-        self.elements += compared.taken if everywhere else compared.count
+        elements = compared.taken if everywhere else compared.count
         if self.check.of_whole:
-            self.bias.add(compared)
-            return None
+            return Checked(elements, bias=bias_of(compared))
         values = values_of(self.check, compared)
         top = float(values.max(initial=0.0))
-        self.value = max(self.value, top)
+        worst: list[tuple[float, int]] = []
         if top > 0:
-            self._keep_worst(values, compared)
-        if not top > self.check.limit:
-            return None
-        exceeds = values > self.check.limit
-        self.exceeding += int(np.count_nonzero(exceeds))
-        return exceeds
+            # What is below the worst that are known already, of whichever chunks, is none of them.
+            floor = self._floor
+            places = np.flatnonzero(values >= floor if floor > 0 else values > 0)
+            if places.size > WORST_ELEMENTS:
+                places = _largest(values, places)
+            worst = [(float(values[place]), int(place)) for place in places]
+        exceeds = values > self.check.limit if top > self.check.limit else None
+        return Checked(elements, top, worst, exceeds)
 
-    def _keep_worst(self, values: NDArray[np.float64], compared: Compared) -> None:
-        full = len(self._worst) == WORST_ELEMENTS
-        floor = self._worst[0][0] if full else 0.0
-        places = np.flatnonzero(values > floor)
-        if places.size > WORST_ELEMENTS:
-            places = _largest(values, places)
-        for place in map(int, places):
-            value = float(values[place])
+    def add(self, part: Checked, compared: Compared) -> None:
+        """Take in one chunk."""
+        self.elements += part.elements
+        if part.bias is not None:
+            self.bias.add(part.bias)
+            return
+        self.value = max(self.value, part.top)
+        if part.exceeds is not None:
+            self.exceeding += int(np.count_nonzero(part.exceeds))
+        for value, place in part.worst:
             flat = flat_index(compared, place)
+            if len(self._worst) == WORST_ELEMENTS and (value, -flat) <= self._worst[0][:2]:
+                continue
             item = (value, -flat, element_record(self.check, self.target, compared, place))
             if len(self._worst) < WORST_ELEMENTS:
                 heapq.heappush(self._worst, item)
-            elif item[:2] > self._worst[0][:2]:
+            else:
                 heapq.heapreplace(self._worst, item)
+        if len(self._worst) == WORST_ELEMENTS:
+            self._floor = self._worst[0][0]
 
     @property
     def passed(self) -> bool:

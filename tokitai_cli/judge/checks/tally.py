@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.judged import BoundRecord, MetricsRecord
-from tokitai_cli.core.numerics import MAY_BE_ANYTHING, MUST_BE_FINITE, ratio
+from tokitai_cli.core.model.judged import MetricsRecord
+from tokitai_cli.core.numerics import MAY_BE_ANYTHING, ratio
 from tokitai_cli.judge.checks.compared import Compared, flat_index
 from tokitai_cli.judge.checks.heat import HeatTally
 from tokitai_cli.judge.checks.numbers import number
-from tokitai_cli.judge.checks.target import CHUNK, Chunk, Target
+from tokitai_cli.judge.checks.target import Target
 
 _BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
 _LEAST = -20  # exponent of the least bin of error over bound
+
+
+class Bias(NamedTuple):
+    """Sums of errors in ulp over one chunk, and the number of them."""
+
+    signed: float
+    outward: float
+    elements: int
+
+
+def bias_of(compared: Compared) -> Bias:
+    """The errors of a chunk."""
+    errors = ratio(compared.signed, compared.chunk.ulp)
+    sign = np.sign(compared.chunk.want)
+    if compared.comparable is not None:
+        sign[~compared.comparable] = 0.0
+    # Not a dot product: for a vector this short BLAS spends its time on waking threads.
+    return Bias(float(errors.sum()), float((errors * sign).sum()), compared.count)
 
 
 class BiasTally:
@@ -30,16 +47,11 @@ class BiasTally:
         self.signed = self.outward = 0.0
         self.count = 0
 
-    def add(self, compared: Compared) -> None:
+    def add(self, part: Bias) -> None:
         """Take in one chunk."""
-        errors = ratio(compared.signed, compared.chunk.ulp)
-        self.signed += float(errors.sum())
-        sign = np.sign(compared.chunk.want)
-        if compared.comparable is not None:
-            sign[~compared.comparable] = 0.0
-        # Not a dot product: for a vector this short BLAS spends its time on waking threads.
-        self.outward += float((errors * sign).sum())
-        self.count += compared.count
+        self.signed += part.signed
+        self.outward += part.outward
+        self.count += part.elements
 
     @property
     def means(self) -> tuple[float, float]:
@@ -51,6 +63,18 @@ class BiasTally:
     def value(self) -> float:
         """The larger magnitude of the two."""
         return max(map(abs, self.means))
+
+
+class Rows(NamedTuple):
+    """Sums of a value over the rows of one chunk: of its first row, of the last, and the largest."""
+
+    first: int
+    last: int
+    first_sum: float
+    last_sum: float
+    #: Row and sum of the largest behind the first.
+    best: int
+    best_sum: float
 
 
 class RowTally:
@@ -66,20 +90,54 @@ class RowTally:
         self._best_sum = 0.0
         self._open_row, self._open_sum = 0, 0.0
 
-    def add(self, start: int, values: NDArray[np.float64]) -> None:
-        """Take in the values of the flat positions from `start`."""
+    def measured(self, start: int, values: NDArray[np.float64]) -> Rows | None:
+        """The sums of the values at the flat positions from `start`; None where there are no rows."""
         if not self.rows:
-            return
+            return None
         first = start // self.width
         last = (start + values.size - 1) // self.width
         edges = np.arange(first, last + 1) * self.width - start
         sums = np.add.reduceat(values, np.maximum(edges, 0))
-        if first == self._open_row:
-            sums[0] += self._open_sum
-        place = int(np.argmax(sums))
-        if sums[place] > self._best_sum:
-            self.best, self._best_sum = first + place, float(sums[place])
-        self._open_row, self._open_sum = last, float(sums[-1])
+        place = int(np.argmax(sums[1:])) + 1 if last > first else 0
+        most = float(sums[place])
+        return Rows(first, last, float(sums[0]), float(sums[-1]), first + place, most)
+
+    def add(self, part: Rows | None) -> None:
+        """Take in one chunk, which follows the one before."""
+        if part is None:
+            return
+        opened = part.first_sum
+        if part.first == self._open_row:
+            opened += self._open_sum
+        best, most = part.best, part.best_sum
+        if best == part.first or opened >= most:
+            best, most = part.first, opened
+        if most > self._best_sum:
+            self.best, self._best_sum = best, most
+        self._open_row = part.last
+        self._open_sum = opened if part.last == part.first else part.last_sum
+
+
+class Metrics(NamedTuple):
+    """What one chunk of a repetition is to the metrics."""
+
+    max_abs: float
+    max_rel: float
+    max_ulp: float
+    over_bound: float | None
+    over_probable: float | None
+    exact: int
+    undecided: int
+    bias: Bias
+    #: Numbers of elements by the bins of their errors, in ulp and over the bound.
+    bins: NDArray[np.int64] | None
+    over: NDArray[np.int64] | None
+    rows: Rows | None
+    cells: NDArray[np.float64] | None
+
+
+def _count(classes: NDArray[np.uint8] | None, code: int) -> int:
+    return 0 if classes is None else int(np.count_nonzero(classes == code))
 
 
 class MetricsTally:
@@ -97,32 +155,58 @@ class MetricsTally:
         self._bins = np.zeros(_BINS, dtype=np.int64)
         self._over = np.zeros(_BINS - _LEAST, dtype=np.int64)
 
-    def add(self, compared: Compared) -> None:
-        """Take in one chunk."""
+    def measured(self, compared: Compared) -> Metrics:
+        """What one chunk is to the record."""
         chunk, ulps = compared.chunk, compared.ulps
-        self.max_abs = max(self.max_abs, float(compared.error.max()))
-        self.max_rel = max(self.max_rel, float(compared.relative.max()))
-        self.max_ulp = max(self.max_ulp, float(ulps.max()))
-        self.bias.add(compared)
-        if chunk.classes is not None:
-            self.undecided += int(np.count_nonzero(chunk.classes == MAY_BE_ANYTHING))
-        if compared.over_bound is not None:
-            self.over_bound = max(self.over_bound or 0.0, float(compared.over_bound.max()))
+        over_bound, over_probable = compared.over_bound, None
         if chunk.bound_probable is not None:
-            top = float(ratio(compared.error, chunk.bound_probable).max())
-            self.over_probable = max(self.over_probable or 0.0, top)
+            over_probable = float(ratio(compared.error, chunk.bound_probable).max())
         inexact = ulps[ulps > 0]
-        self.exact += compared.count - inexact.size
-        if inexact.size:
-            self._bins += np.bincount(_exponents(inexact, 0), minlength=_BINS)
-        values = ulps if compared.over_bound is None else compared.over_bound
-        if compared.over_bound is not None:
+        bins = np.bincount(_exponents(inexact, 0), minlength=_BINS) if inexact.size else None
+        values, over = ulps, None
+        if over_bound is not None:
+            values = over_bound
             beyond = _exponents(values[values > 0], _LEAST)
-            self._over += np.bincount(beyond - _LEAST, minlength=_BINS - _LEAST)
+            over = np.bincount(beyond - _LEAST, minlength=_BINS - _LEAST)
+        rows = cells = None
         if inexact.size or values.any():
-            self.row.add(flat_index(compared, 0), values)
-            if isinstance(compared.chunk.index, slice):
-                self.heat.add(flat_index(compared, 0), values)
+            start = flat_index(compared, 0)
+            rows = self.row.measured(start, values)
+            cells = self.heat.measured(start, values) if isinstance(chunk.index, slice) else None
+        return Metrics(
+            max_abs=float(compared.error.max()),
+            max_rel=float(compared.relative.max()),
+            max_ulp=float(ulps.max()),
+            over_bound=None if over_bound is None else float(over_bound.max()),
+            over_probable=over_probable,
+            exact=compared.count - int(inexact.size),
+            undecided=_count(chunk.classes, MAY_BE_ANYTHING),
+            bias=bias_of(compared),
+            bins=bins,
+            over=over,
+            rows=rows,
+            cells=cells,
+        )
+
+    def add(self, part: Metrics) -> None:
+        """Take in one chunk."""
+        self.max_abs = max(self.max_abs, part.max_abs)
+        self.max_rel = max(self.max_rel, part.max_rel)
+        self.max_ulp = max(self.max_ulp, part.max_ulp)
+        self.bias.add(part.bias)
+        self.undecided += part.undecided
+        if part.over_bound is not None:
+            self.over_bound = max(self.over_bound or 0.0, part.over_bound)
+        if part.over_probable is not None:
+            self.over_probable = max(self.over_probable or 0.0, part.over_probable)
+        self.exact += part.exact
+        if part.bins is not None:
+            self._bins += part.bins
+        if part.over is not None:
+            self._over += part.over
+        self.row.add(part.rows)
+        if part.cells is not None:
+            self.heat.add(part.cells)
 
     def record(self) -> MetricsRecord:
         """Return the evidence."""
@@ -167,101 +251,3 @@ def _histogram(bins: NDArray[np.int64], least: int) -> dict[str, int]:
         end = "inf" if exponent == _BINS - 1 else format(2.0**exponent, ".17g")
         found[end] = int(bins[place])
     return found
-
-
-class BoundTally:
-    """Size of the bound E over the elements that must be finite; see BoundRecord."""
-
-    def __init__(self, target: Target) -> None:
-        self._stride = max(1, target.size // CHUNK)
-        self._largest = [0.0, 0.0]
-        self._samples: list[list[NDArray[np.float64]]] = [[], []]
-
-    def add(self, chunk: Chunk) -> None:
-        """Take in one chunk."""
-        if chunk.bound is None:
-            return
-        finite = np.isfinite(chunk.ulp)
-        if chunk.classes is not None:
-            finite &= chunk.classes == MUST_BE_FINITE
-        form = chunk.target.form
-        least = 1.0 if form is None else form.smallest_normal
-        normal = finite & (chunk.magnitude >= least)
-        for place, (unit, part) in enumerate(((chunk.ulp, finite), (chunk.magnitude, normal))):
-            sizes = ratio(chunk.bound, unit)[part]
-            self._largest[place] = max(self._largest[place], float(sizes.max(initial=0.0)))
-            self._samples[place].append(sizes[:: self._stride])
-
-    def record(self) -> BoundRecord | None:
-        """Return the evidence; None where no element has a bound."""
-        ulps, relative = (
-            np.concatenate(parts) if parts else np.zeros(0) for parts in self._samples
-        )
-        if not ulps.size:
-            return None
-        middle = [_median(one) if one.size else 0.0 for one in (ulps, relative)]
-        return BoundRecord(
-            ulp_median=number(middle[0]),
-            ulp_largest=number(self._largest[0]),
-            relative_median=number(middle[1]),
-            relative_largest=number(self._largest[1]),
-        )
-
-
-class Summary(msgspec.Struct):
-    """What the mutants need to know of the whole reference, over its must-be-finite elements."""
-
-    finite: int = 0
-    #: Elements whose value the reference does not tell.
-    unjudged: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    #: Flat position of the smallest bound, -1 where no element must be finite.
-    anchor: int = -1
-    anchor_bound: float = math.inf
-    anchor_ulp: float = 0.0
-
-    def add(self, chunk: Chunk, skip: NDArray[np.bool_] | None) -> None:
-        """Take in one chunk of the reference; `skip` leaves elements out."""
-        bounded = chunk.bounded
-        reference = np.asarray(chunk.reference, dtype=np.float64)
-        bound = chunk.bound_or_ulps
-        if chunk.classes is None and skip is None and bounded is None:
-            self.finite += reference.size
-        else:
-            taken = np.ones(reference.shape, dtype=bool) if skip is None else ~skip
-            finite = taken if bounded is None else taken & bounded
-            if chunk.classes is not None:
-                finite = finite & (chunk.classes == MUST_BE_FINITE)
-            # An infinity of the reference itself is one value, and no other is right.
-            self.unjudged += int(np.count_nonzero(taken & ~finite & ~np.isinf(reference)))
-            if not finite.any():
-                return
-            reference = np.where(finite, reference, 0.0)
-            bound = np.where(finite, bound, np.inf)
-            self.finite += int(np.count_nonzero(finite))
-        self.total += float(reference.sum())
-        with np.errstate(over="ignore"):
-            self.squares += float(np.square(reference).sum())
-        place = int(np.argmin(bound))
-        if self.anchor < 0 or bound[place] < self.anchor_bound:
-            self.anchor = chunk.index.start + place if isinstance(chunk.index, slice) else -1
-            self.anchor_bound = float(bound[place])
-            self.anchor_ulp = float(chunk.ulp[place])
-
-    @property
-    def mean(self) -> float:
-        """Mean of the finite reference."""
-        return self.total / max(self.finite, 1)
-
-    @property
-    def rms(self) -> float:
-        """Root of its mean square."""
-        return math.sqrt(self.squares / max(self.finite, 1))
-
-
-def _median(values: NDArray[np.float64]) -> float:
-    """The median; numpy's own loads its masked arrays, which takes longer than most runs compare."""
-    low, high = (values.size - 1) // 2, values.size // 2
-    ordered = np.partition(values, (low, high))
-    return float((ordered[low] + ordered[high]) / 2)

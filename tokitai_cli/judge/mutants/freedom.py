@@ -40,7 +40,7 @@ def arranged(target: Target, mutant: Mutant) -> Mutant:
             made.append(whole.astype(target.reference.dtype))
         return np.asarray(made[0][index])
 
-    return msgspec.structs.replace(mutant, values=values, only=None)
+    return msgspec.structs.replace(mutant, values=values, only=None, rows=None)
 
 
 def _of_order(target: Target, order: FreeOrder) -> Iterator[Mutant]:

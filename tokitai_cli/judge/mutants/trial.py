@@ -14,7 +14,8 @@ from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, all_loose, values_of
-from tokitai_cli.judge.checks.tally import BiasTally, Summary
+from tokitai_cli.judge.checks.reference_tally import Summary
+from tokitai_cli.judge.checks.tally import BiasTally, bias_of
 from tokitai_cli.judge.checks.target import Chunk, Target
 from tokitai_cli.judge.mutants.freedom import RIGHT_TOO, arranged
 from tokitai_cli.judge.mutants.values import Mutant, Status, mutants_of
@@ -113,7 +114,7 @@ class MutantTrial:
     def _add_bias(self, compared: Compared, against: str) -> None:
         for place, tally in self._biases.items():
             if self._checks[place].against == against:
-                tally.add(compared)
+                tally.add(bias_of(compared))
 
     def close(self) -> None:
         """Judge what only the whole array can say: the mean error."""

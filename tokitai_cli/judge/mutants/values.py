@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import DROPPED, NON_FINITE, Expectation
+from tokitai_cli.core.model.case import DROPPED, NON_FINITE, ChangedRows, Expectation
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.judge.checks.numbers import index_of, shown, shown_index, shown_short
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
-from tokitai_cli.judge.checks.tally import Summary
+from tokitai_cli.judge.checks.reference_tally import Summary
 from tokitai_cli.judge.checks.target import Index, Target
 
 Status = Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
@@ -40,14 +40,23 @@ class Mutant(msgspec.Struct, frozen=True):
     status: Literal["", "not-eligible", "not-known", "not-applicable"] = ""
     #: Flat position of the one element that is wrong, None where many are.
     only: int | None = None
+    #: Rows of the first axis that alone are wrong, each of `width` elements; None for all.
+    rows: NDArray[np.int64] | None = None
+    width: int = 1
 
     def touches(self, index: Index) -> bool:
         """Whether some value at these positions may be wrong."""
         if self.only is None:
-            return True
+            return self.rows is None or self._touches_rows(index, self.rows)
         if isinstance(index, slice):
             return bool(index.start <= self.only < index.stop)
         return bool((index == self.only).any())
+
+    def _touches_rows(self, index: Index, rows: NDArray[np.int64]) -> bool:
+        if not isinstance(index, slice):
+            return bool(np.isin(index // self.width, rows).any())
+        first, last = index.start // self.width, (index.stop - 1) // self.width
+        return bool(np.searchsorted(rows, first) < np.searchsorted(rows, last, "right"))
 
 
 def mutants_of(
@@ -195,6 +204,8 @@ def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
         if kind not in expectation.dropped:
             return Mutant(kind, "the oracle cannot say it", None, "not-applicable")
     compute = expectation.dropped[kind]
+    if isinstance(compute, ChangedRows):
+        return _with_changed_rows(target, kind, compute)
     made: list[Callable[[Index], NDArray[Any]]] = []
 
     def values(index: Index) -> NDArray[Any]:
@@ -203,6 +214,26 @@ def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
         return np.asarray(made[0](index))
 
     return Mutant(kind, kind.replace("-", " "), values)
+
+
+def _with_changed_rows(target: Target, kind: str, changed: ChangedRows) -> Mutant:
+    width, rows, new = target.width, changed.rows, changed.values
+    if rows is None:
+        rows = np.arange(target.size // max(width, 1))
+    flat = None if new is None else new.reshape(-1)
+
+    def values(index: Index) -> NDArray[Any]:
+        positions = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+        part = target.reference[index].copy()
+        if flat is not None:
+            row = positions // width
+            place = np.minimum(np.searchsorted(rows, row), rows.size - 1)
+            wrong = rows[place] == row
+            part[wrong] = flat[place[wrong] * width + positions[wrong] % width]
+        return np.asarray(part)
+
+    detail = kind.replace("-", " ")
+    return Mutant(kind, detail, values, rows=changed.rows, width=width)
 
 
 def _parts(wrong: Any, kind: str, target: Target) -> Callable[[Index], NDArray[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.contraction import letters
 from tokitai_cli.oracles.variants.wrong_formulas import (
@@ -241,7 +242,7 @@ def _blurred(result: Any, kind: str | None) -> Any:
     if kind == "scaled":
         return result * (1 + _OFF)
     if kind == "half-precision":
-        return np.asarray(result).astype(np.float16).astype(np.float64)
+        return round_to(np.asarray(result), "float16").astype(np.float64)
     if kind == "neighbour" and np.ndim(result) and np.shape(result)[-1] > 1:
         return np.roll(result, 1, axis=-1)
     return result
