@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from tokitai_cli.core import arena
+
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 # Parts that are begun before the first one's result is taken, for each thread: they lie in memory.
@@ -39,6 +41,7 @@ def in_order(work: Callable[[_Part], _Result], parts: Iterable[_Part]) -> Iterat
     Each part is worked on in the context of the caller (permissions of formulas, numpy's errstate).
     What `work` raises is raised where its result would come; parts behind it are not begun.
     """
+    arena.keep()
     count = threads()
     waiting = iter(parts)
     first = list(itertools.islice(waiting, 2))

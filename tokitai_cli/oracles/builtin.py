@@ -75,7 +75,8 @@ def engine() -> list[Path]:
         for room in ("variants", "formula")
         for path in (package / "oracles" / room).glob("*.py")
     ]
-    return [*sorted(rooms), package / "core/numerics.py", package / "core/dtypes.py"]
+    core = [package / "core" / f"{name}.py" for name in ("numerics", "rounding", "dtypes")]
+    return [*sorted(rooms), *core]
 
 
 @functools.cache

@@ -22,7 +22,8 @@ from tokitai_cli.oracles.formula.relations import stored
 from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
-from tokitai_cli.oracles.variants import replay, row_blocks
+from tokitai_cli.oracles.variants import replay
+from tokitai_cli.oracles.variants.by_rows import by_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 from tokitai_cli.oracles.variants.wrong_outputs import recorded, with_changes
@@ -32,8 +33,6 @@ _MOST_VALUES = 64
 _ALIKE = 2.0**-48
 # A limit that is so many times wider for an overflow is owed to it.
 _MUCH = 2.0
-# Elements of the outputs that are evaluated at once where there are many.
-_ROWS = 1 << 21
 
 
 def answer(
@@ -45,81 +44,42 @@ def answer(
     other forms asked for, the errors are those that they leave, and all else is left out. Raises
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
-    found = _by_rows(asked, wanted) or evaluated(asked, wanted)
+    formula = formula or recorded(asked, wanted)
+    found = by_rows(asked, wanted, formula, _sides) or evaluated(asked, wanted)
     if wanted.precision.outputs or wanted.precision.forms:
         return found
     if wanted.replay:
         for name, values in replay.replay(asked.call).items():
             if name in found:
                 found[name] = msgspec.structs.replace(found[name], replay=values)
-    return with_changes(found, asked, wanted, formula or recorded(asked, wanted))
+    return with_changes(found, asked, wanted, formula)
 
 
 def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, ArrayParts]:
-    """References and errors of all outputs, those of one tree together."""
+    """References and errors of all outputs; one error for both sides where they are alike."""
+    found, alike = _sides(asked, wanted)
+    return {
+        name: parts if parts.error_below is None or not alike[name] else _one_error(parts)
+        for name, parts in found.items()
+    }
+
+
+def _one_error(parts: ArrayParts) -> ArrayParts:
+    errors = parts.errors()
+    assert errors is not None
+    return msgspec.structs.replace(
+        parts, error=np.maximum(*errors), error_below=None, error_above=None
+    )
+
+
+def _sides(asked: FormulaCall, wanted: Request) -> tuple[dict[str, ArrayParts], dict[str, bool]]:
+    """The same, errors by side, those of one tree together; and which outputs' sides are alike."""
     found: dict[str, ArrayParts] = {}
     for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
         precision = msgspec.structs.replace(wanted.precision, rounds=rounds, applied_rules=set())
         names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
         found |= _bounded(asked, wanted, names, precision)
-    return found
-
-
-def _by_rows(asked: FormulaCall, wanted: Request) -> dict[str, ArrayParts] | None:
-    """The same for a large case, some rows at a time, so that no more than the answer is ever whole.
-
-    None where it is small, or its rows hang together.
-    """
-    param = row_blocks.param_of(asked, wanted)
-    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in wanted.outputs.values())
-    if not param or not narrow:
-        return None
-    extents = [array.size for array in asked.inputs.values()]
-    extents += [row_blocks.elements(asked, wanted, name) for name in wanted.outputs]
-    if max(extents) < 2 * _ROWS and asked.params[param] * 2 < _ROWS:
-        return None
-    plain = {name: np.asarray(x) for name, x in asked.in_double(lambda x: x).items()}
-    size = sum(plain[name].size for name in wanted.outputs if name in plain)
-    if size < 2 * _ROWS or plain.keys() != wanted.outputs.keys():
-        return None
-    found = {name: OutputParts(reference=np.zeros(plain[name].shape)) for name in wanted.outputs}
-    for some in np.array_split(np.arange(asked.params[param]), size // _ROWS):
-        stored = {
-            name: np.reshape(array, plain[name].shape)[some]
-            for name, array in wanted.precision.outputs.items()
-        }
-        precision = msgspec.structs.replace(wanted.precision, outputs=stored)
-        mine = msgspec.structs.replace(wanted, precision=precision)
-        for name, parts in evaluated(row_blocks.with_rows(asked, mine, param, some), mine).items():
-            if not row_blocks.alike(plain[name][some], parts.reference):
-                return None
-            found[name] = _with_rows(found[name], parts, some)
-    return found
-
-
-def _with_rows(whole: ArrayParts, parts: ArrayParts, some: NDArray[np.int64]) -> ArrayParts:
-    """With some rows of the answer put in; sides where any has them, in place of one error."""
-    if parts.error is not None and whole.error_below is not None:
-        parts = _sided(parts)
-    elif parts.error_below is not None and whole.error is not None:
-        whole = _sided(whole)
-    missing = {
-        part.field: np.zeros(whole.reference.shape, array.dtype)
-        for part, array in parts.given()
-        if getattr(whole, part.field) is None
-    }
-    whole = msgspec.structs.replace(whole, **missing)
-    for part, array in parts.given():
-        getattr(whole, part.field)[some] = array
-    return whole
-
-
-def _sided(parts: ArrayParts) -> ArrayParts:
-    """With an error for each side in place of one for both."""
-    assert parts.error is not None
-    return msgspec.structs.replace(
-        parts, error=None, error_below=parts.error, error_above=parts.error.copy()
-    )
+    return found, {name: _alike(parts) for name, parts in found.items()}
 
 
 def _bounded(
@@ -176,12 +136,10 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> ArrayParts:
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
     told = _bounds_of(value, dtype)
-    same = _alike(told)
     return OutputParts(
         reference=told.reference,
-        error=told.error if same else None,
-        error_below=None if same else told.error_below,
-        error_above=None if same else told.error_above,
+        error_below=told.error_below,
+        error_above=told.error_above,
         may_be_nan=told.may_be_nan if told.may_be_nan.any() else None,
     )
 
@@ -193,11 +151,14 @@ def _bounds_of(value: Any, dtype: str) -> Bounds:
     return bracketed(told) if dtype == "float32" else told
 
 
-def _alike(told: Bounds) -> bool:
+def _alike(parts: ArrayParts) -> bool:
     """Whether the sides differ by float64's own roundings of the ends at most."""
-    below, above = told.error_below, told.error_above
+    errors = parts.errors()
+    if errors is None or errors[0] is errors[1]:
+        return True
+    below, above = errors
     with np.errstate(invalid="ignore"):
-        near = np.abs(below - above) <= _ALIKE * np.abs(told.reference)
+        near = np.abs(below - above) <= _ALIKE * np.abs(parts.reference)
     return bool(np.all(near | (below == above)))
 
 

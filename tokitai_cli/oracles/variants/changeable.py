@@ -295,11 +295,15 @@ def recorded(call: Call, file: str) -> Recorded:
     tape = Tape(file, None)
     result = call(lambda x: Changeable(x, tape, Behind()))
     behind = {name: x.behind for name, x in result.items() if isinstance(x, Changeable)}
-    return Recorded(tape.operations, behind)
+    return Recorded(tape.operations, behind, _values(result))
 
 
 def outputs(call: Call, change: Change) -> dict[str, Array]:
     """Outputs of the formula with the change. What it raises is passed on."""
     tape = Tape("", change)
     result = call(lambda x: Changeable(x, tape, Behind()))
+    return _values(result)
+
+
+def _values(result: Mapping[str, Any]) -> dict[str, Array]:
     return {name: np.asarray(_bare(value)) for name, value in result.items()}

@@ -159,6 +159,10 @@ class Recorded(NamedTuple):
 
     operations: list[Operation]
     behind: dict[str, Behind]
+    #: What each output is in float64.
+    values: Mapping[str, Array]
+    #: Of a large case, the rows that this is of (`by_rows.Sample`); None where it is of all.
+    sample: Any = None
 
     def changes(self) -> list[Change]:
         """All changes of the operations; of one that a loop repeats, in some of its passes."""

@@ -13,6 +13,7 @@ from tokitai_cli.oracles.formula.known import ReductionError
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
+from tokitai_cli.oracles.variants.by_rows import recorded_on_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Recorded
 
@@ -30,7 +31,13 @@ _SHARE = 1
 
 def recorded(asked: FormulaCall, wanted: Request) -> Recorded:
     """What the formula consists of. ClaimError where a claimed tree cannot add its sums."""
-    formula = changeable.recorded(asked.in_double, wanted.file)
+
+    def record(some: FormulaCall) -> Recorded:
+        return changeable.recorded(some.in_double, wanted.file)
+
+    on_rows = recorded_on_rows(asked, wanted, record)
+    formula, sample = on_rows or (record(asked), None)
+    formula = formula._replace(values={}, sample=sample)
     for name, rounds in wanted.rounds.items():
         total = formula.sum_of(name)
         least = max(total.terms - 1, 0).bit_length() if total else 0

@@ -1,0 +1,27 @@
+"""Memory of arrays that are freed stays with the process, for the next ones."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+
+# Parameters of mallopt(3), and what they are set to: arrays below this size come from the heap, and
+# so much of it may lie idle at its end before it goes back.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_LARGE, _IDLE = 32 << 20, 1 << 30
+
+
+@functools.cache
+def keep() -> None:
+    """Keep it, where the C library is glibc; elsewhere nothing changes.
+
+    By itself glibc gives arrays from 128 KiB on back to the system at once, and every page of the next
+    one is a fault: for temporaries of a chunk these take longer than the arithmetic.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE)
+        mallopt(_TRIM_THRESHOLD, _IDLE)
