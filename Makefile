@@ -49,7 +49,7 @@ bench: $(STAMP)
 	$(BIN)/python -m bench
 
 # The pages, and all files of the checkout that they link to, under the same names.
-PAGES := README.md CHANGELOG.md LICENSE docs formulas kernels reports/generated reports/samples specs tests/devices/gfx
+PAGES := README.md CHANGELOG.md LICENSE docs formulas kernels reports/generated reports/samples specs tests
 SITE := build/docs
 
 docs: $(STAMP)
