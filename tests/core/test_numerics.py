@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import hashlib
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from tokitai_cli.core.numerics import (
     MUST_BE_INFINITE,
     MUST_BE_NAN,
     bit_source,
+    least_error,
     overflow_class,
     round_to,
     rounded_bound,
@@ -237,6 +238,26 @@ def test_a_negative_zero_is_no_error_and_no_negative_bound() -> None:
         bound = rounded_bound(np.array([-0.0]), np.array([-2.0]), form)
         assert bound[0] == 0.0
         assert not np.signbit(bound[0])
+
+
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_the_least_error_is_the_least_that_reaches(name: str, flush: bool) -> None:
+    """F of it is the distance, and F of less is not; 0 where the last rounding explains the distance."""
+    rng = np.random.default_rng(3)
+    form = FORMATS[name]
+    reference = rng.standard_normal(4000) * 2.0 ** rng.integers(-40, 12, 4000)
+    distance = np.abs(reference) * 2.0 ** rng.uniform(-14, 2, 4000)
+    least = least_error(distance, reference, form, flush_to_zero=flush)
+
+    def bound(error: Any) -> Any:
+        return rounded_bound(error, reference, form, flush_to_zero=flush)
+
+    more = least > 0
+    assert more.any()
+    assert (bound(least * (1 + 1e-9))[more] >= distance[more] * (1 - 1e-12)).all()
+    assert (bound(least * (1 - 1e-6))[more] < distance[more]).all()
+    assert (bound(np.full(4000, 1e-300))[~more] >= distance[~more]).all()
 
 
 def test_rounded_bound_of_the_accumulators_own_format_and_with_flushing() -> None:

@@ -25,6 +25,7 @@ from tokitai_cli.core.model.judged import ExaminationRecord
 from tokitai_cli.core.model.spec import ScalarArg
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import Outcome, queries, statements, tool
+from tokitai_cli.evidence.encoding import tree_digest
 from tokitai_cli.run.untried import untried
 
 EVERY = list(Verdict)
@@ -400,7 +401,7 @@ def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 @pytest.mark.parametrize(
     ("change", "message", "key"),
     [
-        (lambda t: t.update(schema="tokitai/evidence/v3"), "newer schema", "schema"),
+        (lambda t: t.update(schema="tokitai/evidence/v9"), "newer schema", "schema"),
         (lambda t: t.update(schema="tokitai/evidence/v0"), "older schema", "schema"),
         (lambda t: t.update(schema="tokitai/spec/v1"), "no evidence file", "schema"),
         (lambda t: t.pop("schema"), "names no schema", "schema"),
@@ -492,6 +493,28 @@ def test_evidence_of_the_first_schema_is_checked_as_it_is(
     path.write_bytes(V1.read_bytes())
     with pytest.raises(EvidenceError, match=message):
         stage.read(edited(path, change))
+
+
+def test_evidence_of_the_second_schema_is_read(tmp_path: Path) -> None:
+    """It lacks what the third one adds, and says that it is not known."""
+    path = tmp_path / "run.json"
+    stage.write(samples.sample(Verdict.VERIFIED), path)
+    tree = json.loads(path.read_text("utf-8")) | {"schema": "tokitai/evidence/v2"}
+    for case in tree["cases"]:
+        for output in case["outputs"]:
+            del output["independent"]
+            (output["metrics"] or {"allowance": None}).pop("allowance")
+    for one in tree["contract"]["variants"].values():
+        del one["code"]
+    tree["digest"] = tree_digest(tree)
+    path.write_text(json.dumps(tree), "utf-8")
+    found = stage.read(path)
+    assert found.schema == EVIDENCE_SCHEMA
+    assert any(tree["digest"] in note for note in found.volatile.notes)
+    for case in found.cases:
+        for output in case.outputs:
+            assert output.independent is None
+            assert output.metrics is None or output.metrics.allowance is None
 
 
 def test_damage_says_what_a_digest_cannot_show(written: Path) -> None:

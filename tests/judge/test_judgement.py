@@ -114,6 +114,18 @@ def test_a_right_output_is_verified() -> None:
     assert judgement.repeats.sentinels == ["drawn words", "their complement"]
 
 
+def test_the_share_of_the_allowance_leaves_the_last_rounding_out() -> None:
+    """A right result needs none of it; one that is off by half of the error needs half of it."""
+    reference = 1 + ramp(4, 8) / 64
+    expectation = Expectation(reference=reference, error=np.full((4, 8), 0.25))
+    for off, least, most in ((0.0, 0.0, 0.0), (0.125, 0.48, 0.52), (0.5, 1.9, 2.1)):
+        judgement = judge_array(make_case(), expectation, rounded(reference + off))
+        metrics = judgement.outputs[0].metrics
+        assert metrics is not None
+        assert metrics.allowance is not None
+        assert least <= float(metrics.allowance) <= most
+
+
 @pytest.mark.parametrize(
     ("got", "kind"),
     [

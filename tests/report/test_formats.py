@@ -27,7 +27,17 @@ from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import HeatRecord
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.report import EVIDENCE_FORMATS, ReportOptions, canvas, figures, file_name, render
+from tokitai_cli.report import (
+    EVIDENCE_FORMATS,
+    ReportOptions,
+    canvas,
+    card,
+    columns,
+    figures,
+    file_name,
+    listing,
+    render,
+)
 from tokitai_cli.report.formats import latex
 
 VOID = {"meta", "wbr"}
@@ -241,13 +251,14 @@ def test_latex_compiles(tmp_path: Path) -> None:
         msgspec.structs.replace(case, variant=NAMES, profile=HOSTILE) for case in hostile.cases
     ]
     evidence = msgspec.structs.replace(hostile, cases=cases)
-    for kind in ("latex", "macros"):
+    for kind in ("latex", "macros", "appendix"):
         (tmp_path / file_name("t", kind)).write_bytes(render(evidence, kind))
     key = re.search(r"tokitai:(\S+/digest)", (tmp_path / "t.macros.tex").read_text("utf-8"))
     assert key is not None
     text = (
-        "\\documentclass{article}\\usepackage{booktabs}\\input{t.macros}\\begin{document}\n"
-        f"\\input{{t}} \\tokitai{{{key[1]}}}\\end{{document}}\n"
+        "\\documentclass{article}\\usepackage[T1]{fontenc}\n"
+        "\\usepackage{booktabs,longtable,array,xcolor}\\input{t.macros}\\begin{document}\n"
+        f"\\input{{t}} \\tokitai{{{key[1]}}} \\input{{t.appendix}}\\end{{document}}\n"
     )
     (tmp_path / "main.tex").write_text(text, "utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
@@ -260,6 +271,59 @@ def test_latex_compiles(tmp_path: Path) -> None:
             ["pdftotext", "main.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout
         assert evidence.digest[:30] in told.replace("\n", "")
+
+
+def test_tables_lose_columns_of_nothing_and_of_zeros() -> None:
+    rows = "".join(
+        columns.joined(cells) for cells in (["a", "-", "0", "0", "7"], ["b", "", "0", "-", "-"])
+    )
+    heads, cells = columns.table(["x", "none", ">zeros", "+>kept", ">some"], rows)
+    assert [(head.name, head.number) for head in heads] == [
+        ("x", False),
+        ("kept", True),
+        ("some", True),
+    ]
+    assert cells == [["a", "0", "7"], ["b", "-", "-"]]
+
+
+def test_listings_are_whole_lines() -> None:
+    code = 'def f(x):\n    """Two\n    lines."""\n    return x + 1  # why\n'
+    rows = listing.pieces(code)
+    assert ["".join(text for _, text in row) for row in rows] == code.splitlines()
+    assert ("keyword", "def") in rows[0]
+    assert ("text", '    lines."""') in rows[2]
+    assert ("comment", "# why") in rows[3]
+    assert listing.pieces("def (:\n'") == [[("", "def (:")], [("", "'")]]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 7, "0 %"), (7, 7, "100 %"), (999_999, 1_000_000, "99.9999 %"), (1, 3, "33.3 %")],
+)
+def test_shares_are_all_or_none_only_where_they_are(part: int, whole: int, text: str) -> None:
+    assert card.percent(part, whole) == text
+
+
+def test_the_first_page_says_what_was_executed_and_what_it_ignores() -> None:
+    output = samples.output(
+        metrics=msgspec.structs.replace(samples.METRICS, allowance=0.123), independent=["eps"]
+    )
+    parts = samples.parts([samples.case(outputs=[output])])
+    assert parts.contract is not None
+    variants = {
+        name: msgspec.structs.replace(one, code="def f(p, i, s):\n    return {}")
+        for name, one in parts.contract.variants.items()
+    }
+    contract = msgspec.structs.replace(parts.contract, variants=variants)
+    evidence = stage.assemble(msgspec.structs.replace(parts, contract=contract))
+    for kind in ("md", "html", "appendix"):
+        text = re.sub(r"<[^>]*>|\\\w+|[{}]", "", render(evidence, kind).decode())
+        assert "12.3" in text
+        assert "does not depend on eps" in text
+        assert "return" in text
+    told = dict(card.card(evidence, evidence.cases))
+    assert told["of the error allowance"] == "passes with 12.3 % of it"
+    assert told["reference ignores"] == "eps (grad-a)"
 
 
 def test_formats_of_500_cases_take_seconds() -> None:
@@ -286,7 +350,7 @@ def test_pictures_stand_in_the_page_with_words(tmp_path: Path) -> None:
     text = render(evidence, "html", ReportOptions(plots=True))
     assert text == render(evidence, "html", ReportOptions(plots=True))
     page = Page(text.decode())
-    pictures = [attrs for tag, attrs in page.tags if tag == "figure"]
+    pictures = [attrs for tag, attrs in page.tags if tag == "figure" and "role" in attrs]
     assert len(pictures) == 5
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in pictures)
     ids = [attrs["id"] for tag, attrs in page.tags if "id" in attrs]

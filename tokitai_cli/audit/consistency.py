@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
 import msgspec
@@ -26,8 +26,9 @@ from tokitai_cli.core.model.options import flag
 from tokitai_cli.core.model.verdict import Verdict, worst
 from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.evidence import encoding, queries
-from tokitai_cli.evidence.spec_record import contract
+from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.evidence.statements import statements
+from tokitai_cli.run.evidence_builder import shipped_code
 
 # How a run may end beside its cases.
 _ENDS = {
@@ -62,7 +63,7 @@ def remarks(found: Evidence, *, same: bool) -> list[Remark]:
     told += _verdicts(found)
     told += origin.remarks(found, same=same)
     told += _said(found, same=same)
-    told += _spec(found)
+    told += _spec(found, same=same)
     told += _groups(found, same=same)
     return _first(told)
 
@@ -253,7 +254,7 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
             yield Remark(f"it does not say what it leaves open: {text}", fault=same)
 
 
-def _spec(found: Evidence) -> Iterator[Remark]:
+def _spec(found: Evidence, *, same: bool) -> Iterator[Remark]:
     """What does not follow from the text of the spec."""
     for digest, one in found.specs.items():
         cases = [case for case in found.cases if case.spec == digest]
@@ -263,30 +264,38 @@ def _spec(found: Evidence) -> Iterator[Remark]:
             continue
         yield from _limits(loaded, queries.cases(found), digest)
         yield from _guesses(found, loaded, digest)
-        yield from _not_covered(found, loaded)
+        yield from _not_covered(found, loaded, same=same)
         if len(found.specs) == 1 and found.verdict not in _CUT:
             yield from planned.remarks(found, loaded)
         if found.contract is not None and cases:
             theirs = found.contract
-            mine = contract(loaded.spec, theirs.path, cases, found.sources)
-            if _told(mine, theirs) != theirs:
+            shipped = shipped_code(loaded.spec)
+            mine = contract(loaded.spec, theirs.path, cases, found.sources, shipped)
+            if _told(mine, theirs, shipped, same=same) != theirs:
                 yield Remark("what it tells of the spec is not what the spec says", fault=True)
 
 
-def _told(mine: ContractRecord, theirs: ContractRecord) -> ContractRecord:
-    """`mine` with sources of an absolute path as evidence tells them: it names no folder outside."""
-    variants = dict(mine.variants)
+def _told(
+    mine: ContractRecord, theirs: ContractRecord, shipped: Mapping[str, str], *, same: bool
+) -> ContractRecord:
+    """`mine` with sources of an absolute path as evidence tells them: it names no folder outside.
+
+    Code that an older file does not have, or that ships with another version of the tool, is theirs.
+    """
+    variants = {}
     for name, one in mine.variants.items():
         other = theirs.variants.get(name, one)
-        same = PurePath(one.source).name == PurePath(other.source).name
-        if PurePath(one.source).is_absolute() and same:
-            variants[name] = msgspec.structs.replace(
-                one, source=other.source, source_sha256=other.source_sha256
-            )
+        more: dict[str, str] = {}
+        if not same and (not other.code or one.oracle in shipped):
+            more["code"] = other.code
+        alike = PurePath(one.source).name == PurePath(other.source).name
+        if PurePath(one.source).is_absolute() and alike:
+            more |= {"source": other.source, "source_sha256": other.source_sha256}
+        variants[name] = msgspec.structs.replace(one, **more)
     return msgspec.structs.replace(mine, variants=variants)
 
 
-def _not_covered(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+def _not_covered(found: Evidence, loaded: LoadedSpec, *, same: bool) -> Iterator[Remark]:
     """What the spec and the devices leave open by their own word, and the evidence does not say."""
     variants = {case.variant for case in found.cases} & set(loaded.spec.variants)
     texts = [*loaded.spec.non_claims]
@@ -298,6 +307,9 @@ def _not_covered(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     for text in dict.fromkeys(texts):
         if text not in told:
             yield Remark(f"it does not say what spec or device leave open: {text}", fault=True)
+    for text in (unconfirmed(one).text for one in loaded.guesses):
+        if text not in told:
+            yield Remark(f"it does not say what the spec leaves open: {text}", fault=same)
 
 
 def recalled(one: SourceRecord) -> LoadedSpec | None:

@@ -86,6 +86,28 @@ def rounded_bound(
     return bound
 
 
+def least_error(
+    distance: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    form: FloatFormat,
+    *,
+    accumulator: str = "float32",
+    flush_to_zero: bool = False,
+) -> NDArray[np.float64]:
+    """The smallest e >= 0 with `distance` <= F(e, r) = e + max(u (|r| + e), H), as in `rounded_bound`.
+
+    0 where one rounding to `form` explains the distance. Element-wise, float64.
+    """
+    distance = np.asarray(distance, dtype=np.float64)
+    if form.name == accumulator:
+        return distance.copy()
+    half = form.smallest_normal if flush_to_zero else form.half_smallest
+    unit = form.unit_roundoff
+    with np.errstate(all="ignore"):
+        by_unit = (distance - unit * np.abs(reference)) / (1 + unit)
+        return np.asarray(np.fmax(np.fmin(by_unit, distance - half), 0.0))
+
+
 # Codes of `overflow_class`.
 MUST_BE_FINITE, MUST_BE_INFINITE, MAY_BE_EITHER, MUST_BE_NAN, MAY_BE_ANYTHING, MAY_BE_NAN = range(6)
 

@@ -45,6 +45,48 @@ def check_function(file: Path, name: str, signature: Signature) -> None:
         raise SpecError(said, hint=f"write def {name}({', '.join(signature[0])})")
 
 
+def function_text(text: str, name: str) -> str:
+    """The function `name` of a file's text with the definitions of the file that it leads to, as
+    written; empty where it is not there.
+    """
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    bound: dict[str, ast.stmt] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bound |= {one.id: node for one in targets if isinstance(one, ast.Name)}
+    if not isinstance(bound.get(name), ast.FunctionDef):
+        return ""
+    kept, todo = set[str](), [name]
+    while todo:
+        if (at := todo.pop()) in bound and at not in kept:
+            kept.add(at)
+            todo += [one.id for one in ast.walk(bound[at]) if isinstance(one, ast.Name)]
+    lines = text.splitlines()
+    nodes = {id(node): node for at, node in bound.items() if at in kept}
+    parts = [
+        "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
+        for node in sorted(nodes.values(), key=lambda one: one.lineno)
+    ]
+    return "\n\n".join(parts)
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Line that a definition begins on: that of its first decorator, where it has any."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
 def _tree(file: Path) -> ast.Module:
     import ast
     import warnings

@@ -31,7 +31,7 @@ def not_covered(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
         for output in case.outputs:
             place = (case.op, case.variant, output.name)
             outputs.setdefault(place, []).append((case, output))
-    texts = [*_workspaces(passed)]
+    texts = [*_ignored(passed), *_workspaces(passed)]
     for of in (_of_output, _of_formula, _of_changes):
         for (op, variant, name), pairs in outputs.items():
             texts += [f"{op} {variant}, output {name}: {text}" for text in of(pairs, name)]
@@ -181,6 +181,28 @@ def _sampled(pairs: _Pairs) -> Iterator[str]:
                 f"{judged} of {output.elements} elements were judged in {case.id}, at {sample.rows} "
                 f"rows and {sample.columns} columns: of the others nothing is known on these inputs"
             )
+
+
+def _ignored(cases: Sequence[CaseRecord]) -> Iterator[str]:
+    """Inputs and scalars that no reference of a variant depends on, in any case that was asked."""
+    for (op, variant), names in ignored(cases).items():
+        if names:
+            yield (
+                f"{op} {variant}: the reference does not depend on {', '.join(names)}, so that a kernel "
+                "which takes another value for it, or none, passes"
+            )
+
+
+def ignored(cases: Sequence[CaseRecord]) -> dict[tuple[str, str], list[str]]:
+    """By op and variant, what none of its outputs depends on in any case; none that was not asked."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for case in cases:
+        for output in case.outputs:
+            if output.independent is not None:
+                place = (case.op, case.variant)
+                known = found.get(place, output.independent)
+                found[place] = [name for name in known if name in output.independent]
+    return found
 
 
 def _workspaces(cases: Sequence[CaseRecord]) -> Iterator[str]:

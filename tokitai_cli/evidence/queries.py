@@ -16,6 +16,8 @@ from tokitai_cli.core.model.wording import plural, shape_text
 FAILING = (Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT)
 # Source of the non-claims that say in numbers what the checks let pass.
 NOT_COVERED = "checks"
+# Source of those that name a guess of a draft.
+GUESSED = "guess"
 FINE = (Verdict.VERIFIED, Verdict.VACUOUS, Verdict.EXPECTED_FAILURE, Verdict.BUILT)
 
 
@@ -91,6 +93,11 @@ def not_covered(evidence: Evidence) -> list[str]:
     return [one.text for one in evidence.non_claims if one.source == NOT_COVERED]
 
 
+def unconfirmed(evidence: Evidence) -> list[str]:
+    """Guesses of spec and formula that nobody confirmed."""
+    return [one.text for one in evidence.non_claims if one.source == GUESSED]
+
+
 def cases(evidence: Evidence) -> list[CaseRecord]:
     """All cases with their measurements, in the order of the run."""
     return [measured(evidence, case) for case in evidence.cases]
@@ -144,6 +151,12 @@ def reason(evidence: Evidence) -> str:
     """Why the run has its verdict, with what was measured on the case that it names."""
     named = (case for case in evidence.cases if headline(case) == evidence.reason)
     return next((headline(measured(evidence, case)) for case in named), evidence.reason)
+
+
+def decisive(evidence: Evidence) -> str:
+    """Key of the case that the run's reason is of; empty where it is of none."""
+    named = (case.key for case in evidence.cases if headline(case) == evidence.reason)
+    return next(named, "")
 
 
 def troubled(records: Iterable[CaseRecord]) -> list[CaseRecord]:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
 from tokitai_cli.core.model.contract import ContractRecord, KernelRecord, LimitRecord, ReasonRecord
-from tokitai_cli.core.model.evidence import CaseRecord, SourceRecord
+from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord, SourceRecord
+from tokitai_cli.core.model.guesses import Guess
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.spec import Check, Property, Spec, Variant
 from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.core.python_source import function_text
+from tokitai_cli.evidence.queries import GUESSED
 
 
 def contract(
-    spec: Spec, path: str, cases: Sequence[CaseRecord], sources: Mapping[str, SourceRecord]
+    spec: Spec,
+    path: str,
+    cases: Sequence[CaseRecord],
+    sources: Mapping[str, SourceRecord],
+    shipped: Mapping[str, str],
 ) -> ContractRecord:
-    """The contract of the variants, shapes and profiles of the `cases`; of all where there are none."""
+    """The contract of the variants, shapes and profiles of the `cases`; of all where there are none.
+
+    shipped: code of built-in formulas, by their names; that of others is in `sources`.
+    """
     ran = {case.variant for case in cases} or set(spec.variants)
     digests = {source.path: digest for digest, source in sources.items()}
     drawn = {case.profile for case in cases}
@@ -25,7 +36,7 @@ def contract(
         summary=spec.summary.strip(),
         path=path,
         variants={
-            name: _kernel(one, digests.get(one.source, ""))
+            name: _kernel(one, digests.get(one.source, ""), _code(one.oracle, sources, shipped))
             for name, one in spec.variants.items()
             if name in ran
         },
@@ -34,7 +45,23 @@ def contract(
     )
 
 
-def _kernel(variant: Variant, digest: str) -> KernelRecord:
+def unconfirmed(guess: Guess) -> NonClaimRecord:
+    """What a mark in spec or formula leaves open."""
+    about = f", {'.'.join(map(str, guess.key))}" if guess.key else ""
+    text = f"a guess that nobody confirmed: {guess.words} ({guess.place}{about})"
+    return NonClaimRecord(text=text, source=GUESSED)
+
+
+def _code(oracle: str, sources: Mapping[str, SourceRecord], shipped: Mapping[str, str]) -> str:
+    file, own, name = oracle.rpartition(":")
+    if not own:
+        return shipped.get(oracle, "")
+    path = posixpath.normpath(file)
+    texts = (one.text for one in sources.values() if posixpath.normpath(one.path) == path)
+    return function_text(next(texts, None) or "", name)
+
+
+def _kernel(variant: Variant, digest: str, code: str) -> KernelRecord:
     return KernelRecord(
         title=variant.title,
         formula=variant.formula,
@@ -46,6 +73,7 @@ def _kernel(variant: Variant, digest: str) -> KernelRecord:
         oracle=variant.oracle,
         bytes=_count(variant.work.bytes),
         flops=_count(variant.work.flops),
+        code=code,
         limits=[*map(_check, variant.checks), *map(_property, variant.properties)],
     )
 

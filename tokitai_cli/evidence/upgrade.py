@@ -9,18 +9,20 @@ from typing import Any
 from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA
 
 V1 = "tokitai/evidence/v1"
-READABLE = (EVIDENCE_SCHEMA, V1)
+V2 = "tokitai/evidence/v2"
+READABLE = (EVIDENCE_SCHEMA, V2, V1)
 
 
 def upgraded(tree: Mapping[str, Any]) -> dict[str, Any]:
     """A file's objects as the present schema has them, and what they lack as not known.
 
-    v1 sorted the keys of a shape and kept their order in `params`, named saved arrays by their files
-    alone, and knew no settings. Raises AttributeError, LookupError or TypeError for what follows
+    v2 has none of the keys that v3 adds, each of which says what its absence means. v1 sorted the keys
+    of a shape and kept their order in `params`, named saved arrays by their files alone, and knew no
+    settings. Raises AttributeError, LookupError or TypeError for what follows
     neither schema.
     """
-    if tree["schema"] == EVIDENCE_SCHEMA:
-        return dict(tree)
+    if tree["schema"] in (EVIDENCE_SCHEMA, V2):
+        return {**tree, "schema": EVIDENCE_SCHEMA}
     params = tree.get("params", [])
     now = {name: value for name, value in tree.items() if name != "params"}
     for name in ("cases", "groups", "left_out"):

@@ -150,6 +150,7 @@ def judged_by_checks(
         unjudged=_unjudged(reference, gathered.summary),
         lean=leans,
         finite=gathered.finite,
+        independent=None if expectation.independent is None else [*expectation.independent],
     )
     if expectation.own and order is None:  # a sample of elements has no order
         mutants = with_zeroed(mutants, reference, expectation, checks, given)

@@ -41,6 +41,7 @@ from tokitai_cli.oracles.formula.precision import accumulator
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.variants.answer import answer
+from tokitai_cli.oracles.variants.dependence import independent
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request, request_of
 from tokitai_cli.oracles.variants.single_product import block_of, product_of
@@ -119,9 +120,23 @@ def expect_by(case: Case, asked: FormulaCall, wanted: Request) -> dict[str, Expe
     given = {plan.name: expectation(plan, found[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
+    given = _with_independent(given, asked)
     given = with_refined(case, given, functools.partial(again, asked, wanted, formula))
     return {
         name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
+        for name, one in given.items()
+    }
+
+
+def _with_independent(
+    given: Mapping[str, Expectation], asked: FormulaCall
+) -> dict[str, Expectation]:
+    """Add what each reference does not depend on, where that can be asked at little cost."""
+    found = independent(asked.again_in_double, asked.inputs, asked.scalars)
+    return {
+        name: msgspec.structs.replace(one, independent=tuple(found.get(name, ())))
+        if found is not None
+        else one
         for name, one in given.items()
     }
 

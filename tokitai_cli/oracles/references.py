@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from tokitai_cli.core.errors import Location, SpecError, near
 from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.core.model.draws import functions_of
 from tokitai_cli.core.model.spec import Spec, Variant
+from tokitai_cli.core.python_source import function_text
 from tokitai_cli.oracles import builtin, fit
 from tokitai_cli.oracles.case_request import Arrays
 from tokitai_cli.oracles.properties import PROPERTIES, Given
@@ -127,6 +128,17 @@ def identity(variant: Variant, folder: Path) -> str:
         return digest_of(files_of(name, folder))
     file = builtin.file_of(name)
     return digest_of([file, *builtin.engine()] if file else [])
+
+
+def shipped_code(names: Iterable[str]) -> dict[str, str]:
+    """Code of the built-in formulas among `names`, each with what of its file it leads to."""
+    found = {}
+    for name in names:
+        file = None if is_user(name) else builtin.file_of(name)
+        if file is not None:
+            function = name.partition(".")[2].replace("-", "_")
+            found[name] = function_text(file.read_text(encoding="utf-8"), function)
+    return found
 
 
 def own_files(spec: Spec, variant: Variant, folder: Path) -> list[str]:

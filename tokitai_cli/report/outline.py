@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.core.model.contract import ContractRecord, KernelRecord, LimitRecord
+from tokitai_cli.core.model.contract import ContractRecord, KernelRecord
 from tokitai_cli.core.model.evidence import BuildRecord, CaseRecord, Evidence, GroupRecord
 from tokitai_cli.core.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.core.model.metrics import METRICS, named
@@ -14,10 +14,14 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.evidence import queries
+from tokitai_cli.report.card import Line, card, percent
 from tokitai_cli.report.format import ReportOptions
+from tokitai_cli.report.limits import Limit, largest, limits_of
+from tokitai_cli.report.nearness import Nearness, nearness
 
 MOST_DETAILED = 20
 MOST_ROWS = 2000
+MOST_OPEN = 3
 MOST_LOG_LINES = 60
 
 
@@ -78,21 +82,6 @@ class OutlineDevice(msgspec.Struct, frozen=True):
     compiler: str
 
 
-class Limit(msgspec.Struct, frozen=True):
-    """A check or property of a variant over all cases that it judged, with the spec's reason for it."""
-
-    variant: str
-    name: str
-    output: str
-    against: str
-    limit: Number | None
-    tolerances: str
-    why: str
-    #: The largest that was measured; None where the limit is not one for all, or nothing was.
-    value: Number | None
-    cases: int
-
-
 class Headers(msgspec.Struct, frozen=True):
     """Headers that a build read and that are nobody's own: how many, and one digest of all."""
 
@@ -101,7 +90,10 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """All that the template walks over, beside the evidence itself."""
+    """All that the template walks over, beside the evidence itself.
+
+    first_open, more_open: what the checks leave open, on the first page and behind the command.
+    """
 
     cases: list[CaseRecord]
     detailed: list[CaseRecord]
@@ -118,6 +110,8 @@ class Outline(msgspec.Struct, frozen=True):
     logs: list[Log]
     smallest_failing: list[queries.Smallest]
     not_covered: list[str]
+    first_open: list[str]
+    more_open: list[str]
     kernels: list[tuple[str, KernelRecord]]
     places: list[OutlineDevice]
     limits: list[Limit]
@@ -125,6 +119,12 @@ class Outline(msgspec.Struct, frozen=True):
     headers: dict[str, Headers]
     #: Cases in which the watch beside the run found something.
     watched: list[CaseRecord]
+    card: list[Line]
+    nearness: Nearness | None
+    #: Guesses of a draft that nobody confirmed.
+    guesses: list[str]
+    #: By the code of a reference, the variants that have it.
+    codes: list[tuple[str, str]]
 
 
 def context(evidence: Evidence, report_options: ReportOptions | None = None) -> dict[str, Any]:
@@ -137,6 +137,7 @@ def context(evidence: Evidence, report_options: ReportOptions | None = None) -> 
         "reason": queries.reason(evidence),
         "watched": queries.watch_words(evidence),
         "decision": queries.decision,
+        "told": queries.decisive(evidence),
         "shape": shape_text,
         "rounded": rounded_share,
         "figures": _figures(evidence)
@@ -161,6 +162,8 @@ def headline(evidence: Evidence) -> str:
 def outline(evidence: Evidence) -> Outline:
     """Choose what the report shows."""
     cases = queries.cases(evidence)
+    left = queries.not_covered(evidence)
+    first = len(left) if len(left) <= MOST_OPEN + 1 else MOST_OPEN
     told = queries.troubled(cases)
     told += [case for case in cases if case.verdict is Verdict.EXPECTED_FAILURE]
     detailed = queries.telling(told)[:MOST_DETAILED]
@@ -182,13 +185,28 @@ def outline(evidence: Evidence) -> Outline:
         policies=_policies(cases),
         logs=_logs(evidence),
         smallest_failing=queries.smallest_failing(cases),
-        not_covered=queries.not_covered(evidence),
+        not_covered=left,
+        first_open=left[:first],
+        more_open=left[first:],
         kernels=list(evidence.contract.variants.items()) if evidence.contract else [],
         places=_places(evidence),
-        limits=_limits(evidence.contract, cases),
+        limits=limits_of(evidence.contract, cases),
         headers={key: _headers(build) for key, build in evidence.builds.items()},
         watched=[case for case in evidence.watched if case.findings][:MOST_DETAILED],
+        card=card(evidence, cases),
+        nearness=nearness(cases),
+        guesses=queries.unconfirmed(evidence),
+        codes=_codes(evidence.contract),
     )
+
+
+def _codes(contract: ContractRecord | None) -> list[tuple[str, str]]:
+    """Names of variants, and the code of the reference that they share."""
+    found: dict[str, list[str]] = {}
+    for name, one in contract.variants.items() if contract else ():
+        if one.code:
+            found.setdefault(one.code, []).append(name)
+    return [(", ".join(names), code) for code, names in found.items()]
 
 
 def _headers(build: BuildRecord) -> Headers:
@@ -196,12 +214,12 @@ def _headers(build: BuildRecord) -> Headers:
     return Headers(len(found), data_sha256(found))
 
 
-def rounded_share(output: OutputRecord | None) -> float | None:
+def rounded_share(output: OutputRecord | None) -> str | None:
     """Share of an output's finite elements that are the correctly rounded value; None without any."""
     if output is None or output.metrics is None:
         return None
     finite = sum(output.metrics.ulp_histogram.values())
-    return output.metrics.exact_elements / finite if finite else None
+    return percent(output.metrics.exact_elements, finite) if finite else None
 
 
 def rows(evidence: Evidence) -> list[queries.Row]:
@@ -230,56 +248,6 @@ def _places(evidence: Evidence) -> list[OutlineDevice]:
         )
         found.append(OutlineDevice(name, device.device_class, device.arch, "; ".join(compilers)))
     return found
-
-
-def _limits(contract: ContractRecord | None, cases: list[CaseRecord]) -> list[Limit]:
-    """Limits as the spec states them, each with what was measured; as cases have them without it."""
-    values: dict[tuple[str, str, str], list[tuple[str, Number | None, Number | None]]] = {}
-    for case in cases:
-        for output in case.outputs:
-            for check in output.checks:
-                key: tuple[str, str, str] = (case.variant, check.metric, check.against)
-                values.setdefault(key, []).append((output.name, check.limit, check.value))
-        for one in case.properties:
-            key = (case.variant, one.name, "")
-            values.setdefault(key, []).append((one.output, None, one.value))
-    if contract is None:
-        asked = [
-            (
-                key[0],
-                LimitRecord(
-                    name=key[1],
-                    output=output,
-                    against=key[2],
-                    limit=limit,
-                    tolerances="",
-                    profiles=[],
-                    why="",
-                ),
-            )
-            for key, measured in values.items()
-            for output, limit in dict.fromkeys((name, limit) for name, limit, _ in measured)
-        ]
-    else:
-        asked = [(name, one) for name, kernel in contract.variants.items() for one in kernel.limits]
-    return [
-        _limit(variant, one, values.get((variant, one.name, one.against), []))
-        for variant, one in asked
-    ]
-
-
-def _limit(
-    variant: str, asked: LimitRecord, measured: list[tuple[str, Number | None, Number | None]]
-) -> Limit:
-    mine = [
-        value
-        for output, limit, value in measured
-        if output == (asked.output or output) and limit == asked.limit
-    ]
-    known = None if asked.limit is None else _largest(mine)
-    text = f"profiles {', '.join(asked.profiles)}: {asked.why}" if asked.profiles else asked.why
-    what = (asked.name, asked.output, asked.against, asked.limit, asked.tolerances)
-    return Limit(variant, *what, why=text, value=known, cases=len(mine))
 
 
 def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
@@ -315,18 +283,12 @@ def _flat(cases: list[CaseRecord]) -> list[Flat]:
         Flat(
             *key,
             cases=len(pairs),
-            worst=_largest([check.value for _, check in pairs]),
-            over_bound=_largest([one.metrics.over_bound for one, _ in pairs if one.metrics]),
+            worst=largest([check.value for _, check in pairs]),
+            over_bound=largest([one.metrics.over_bound for one, _ in pairs if one.metrics]),
             zeros=sum(check.passes_zeros for _, check in pairs),
         )
         for key, pairs in grouped.items()
     ]
-
-
-def _largest(values: list[Number | None]) -> Number | None:
-    return max(
-        (value for value in values if value is not None), key=queries.magnitude, default=None
-    )
 
 
 def _policies(cases: list[CaseRecord]) -> list[Policy]:

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+# Significant digits of numbers in a report; those of elements and exact values have their own.
+DIGITS = 3
+# What the picture of the first page shows.
+NEARNESS = (
+    "Largest error over its limit, by variant and kind of input, on a logarithmic axis; the mark in a "
+    "bar is the share of its error allowance that it needs, which leaves the last rounding out"
+)
+
 
 class Raw(str):
     """Text of a target that was made here, with every untrusted part escaped."""

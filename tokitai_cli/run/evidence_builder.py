@@ -29,7 +29,7 @@ from tokitai_cli.core.model.options import WATCH_VARIABLE
 from tokitai_cli.core.model.spec import Spec
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence import Outcome, Parts
-from tokitai_cli.evidence.spec_record import contract
+from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.oracles import references
 from tokitai_cli.run.agreement import Agreements
 from tokitai_cli.run.case_run import CaseOutcome
@@ -161,6 +161,7 @@ class EvidenceBuilder:
                 left_out=left_out,
                 non_claims=[
                     *_non_claims(loaded.spec, self.cases),
+                    *map(unconfirmed, loaded.guesses),
                     *_unbuilt_lines(builds),
                     *self.non_claims,
                 ],
@@ -172,6 +173,7 @@ class EvidenceBuilder:
                     self._options.called or called(loaded),
                     self.cases,
                     self.chosen.sources,
+                    shipped_code(loaded.spec),
                 ),
                 folders={
                     **_elsewhere(loaded),
@@ -221,6 +223,11 @@ def choose(cases: Iterable[Case]) -> Chosen:
                 data = path.read_bytes()
                 chosen.sources[storage.sha256(data)] = evidence.source_record(name, data)
     return chosen
+
+
+def shipped_code(spec: Spec) -> dict[str, str]:
+    """Code of the built-in formulas that a spec names."""
+    return references.shipped_code({one.oracle for one in spec.variants.values()})
 
 
 def _settled(

@@ -309,6 +309,8 @@ class Expectation(msgspec.Struct, frozen=True):
     replay: NDArray[Any] | None = None
     #: The rows and columns that all this is of, None for the whole output.
     block: Block | None = None
+    #: Inputs and scalars that the reference does not depend on in this case; None: it was not asked.
+    independent: tuple[str, ...] | None = None
 
 
 class Deviations(msgspec.Struct, frozen=True):

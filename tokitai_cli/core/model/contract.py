@@ -29,7 +29,8 @@ class KernelRecord(Record, frozen=True, kw_only=True):
     lowering, backend: ids under which a compiler or library knows it, empty where it has none.
     kernels: names, in the order of their launches. oracle: what knows the right answer.
     bytes, flops: expressions of the parameters for what a launch sequence moves and does; empty where
-    the spec does not say.
+    the spec does not say. code: the function that gave the reference, as it was executed, with what of
+    its file it leads to; empty where it is not known, and in older evidence.
     """
 
     title: str
@@ -43,6 +44,7 @@ class KernelRecord(Record, frozen=True, kw_only=True):
     limits: list[LimitRecord]
     bytes: str = ""
     flops: str = ""
+    code: str = ""
 
 
 class ReasonRecord(Record, frozen=True, kw_only=True):

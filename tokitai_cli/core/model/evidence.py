@@ -1,4 +1,4 @@
-"""The evidence file, schema tokitai/evidence/v2: one frozen struct per JSON object.
+"""The evidence file, schema tokitai/evidence/v3: one frozen struct per JSON object.
 
 Every output (Markdown, terminal, JSON) is rendered from these. Numbers that may be NaN or infinite
 have the type `Number`: a float, or one of the strings "nan", "inf", "-inf".
@@ -29,7 +29,7 @@ from tokitai_cli.core.model.judged import (
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 
-EVIDENCE_SCHEMA = "tokitai/evidence/v2"
+EVIDENCE_SCHEMA = "tokitai/evidence/v3"
 
 
 class ToolRecord(Record, frozen=True, kw_only=True):
@@ -329,7 +329,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     in files, so that shapes are shown as they were made; the digest does not depend on it.
     """
 
-    schema: Literal["tokitai/evidence/v2"]
+    schema: Literal["tokitai/evidence/v3"]
     name: str
     verdict: Verdict
     stage: Stage

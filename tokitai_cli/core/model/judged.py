@@ -78,7 +78,9 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     the largest mean error over bound (in ulp where there is no bound), None without an error.
     open_elements: those of which the oracle knows nothing (its error is infinite): any value passes.
     bound_histogram: elements by error over bound, with keys as those of ulp_histogram, halves and less
-    too; empty without a bound. heat: None without an error.
+    too; empty without a bound. heat: None without an error. allowance: the smallest factor on the
+    oracle's error with which every element is still within its bound, the last rounding being left as it
+    is; None without a bound, and in older evidence.
     """
 
     max_abs: Number
@@ -94,6 +96,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     undecided_elements: int = msgspec.field(name="open_elements", default=0)
     bound_histogram: dict[str, int] = msgspec.field(default_factory=dict)
     heat: HeatRecord | None = None
+    allowance: Number | None = None
 
 
 class BoundRecord(Record, frozen=True, kw_only=True):
@@ -212,6 +215,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     lean: LeanRecord | None = None
     #: Elements whose expected value is finite in the output's dtype; None in older evidence.
     finite: int | None = None
+    #: Inputs and scalars that its reference does not depend on here; None where that was not asked.
+    independent: list[str] | None = None
 
 
 class MutantRecord(Record, frozen=True, kw_only=True):

@@ -87,6 +87,9 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[one]} {one}" for one in Verdict if counts.get(one))
 
 
+_WHOLE = 6  # digits of whole numbers that are shown as they are
+
+
 def number(value: Number | None, digits: int = 6) -> str:
     """Show a number with `digits` significant digits; integers whole, None as a dash.
 
@@ -96,7 +99,7 @@ def number(value: Number | None, digits: int = 6) -> str:
         return "-"
     if isinstance(value, str):
         return visible(value)
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 10**digits):
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 10 ** max(digits, _WHOLE)):
         return "-0" if str(value) == "-0.0" else str(int(value))
     texts = (f"{value:.{more}g}" for more in range(digits, 18))
     return next(text for text in texts if abs(float(text)) != 1.0)

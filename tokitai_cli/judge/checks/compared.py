@@ -17,6 +17,7 @@ from tokitai_cli.core.numerics import (
     MUST_BE_NAN,
     bits_of,
     integer_distance,
+    least_error,
     ratio,
 )
 from tokitai_cli.judge.checks.target import Chunk
@@ -193,6 +194,22 @@ class Compared:
         if self.misrounded is not None:
             over[self.misrounded] = np.inf
         return over
+
+    @cached_property
+    def allowance(self) -> NDArray[np.float64] | None:
+        """The smallest factor on e with which each element is within F(e, r); None without a bound.
+
+        0 where the last rounding alone explains the error.
+        """
+        error = self.chunk.error_at(self.signed)
+        form = self.chunk.target.form
+        if error is None or form is None:
+            return None
+        flush = self.chunk.target.flush_to_zero
+        least = least_error(self.error, self.chunk.reference, form, flush_to_zero=flush)
+        if self.chunk.low is not None:
+            least[self.error <= np.abs(self.chunk.low)] = 0.0
+        return ratio(least, error)
 
     @cached_property
     def misrounded(self) -> Mask | None:

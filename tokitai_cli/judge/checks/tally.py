@@ -126,6 +126,7 @@ class Metrics(NamedTuple):
     max_ulp: float
     over_bound: float | None
     over_probable: float | None
+    allowance: float | None
     exact: int
     undecided: int
     bias: Bias
@@ -148,6 +149,7 @@ class MetricsTally:
         self.max_abs = self.max_rel = self.max_ulp = 0.0
         self.over_bound: float | None = None
         self.over_probable: float | None = None
+        self.allowance: float | None = None
         self.exact = self.undecided = 0
         self.bias = BiasTally()
         self.row = RowTally(target)
@@ -179,6 +181,7 @@ class MetricsTally:
             max_ulp=float(ulps.max()),
             over_bound=None if over_bound is None else float(over_bound.max()),
             over_probable=over_probable,
+            allowance=None if compared.allowance is None else float(compared.allowance.max()),
             exact=compared.count - int(inexact.size),
             undecided=_count(chunk.classes, MAY_BE_ANYTHING),
             bias=bias_of(compared),
@@ -199,6 +202,8 @@ class MetricsTally:
             self.over_bound = max(self.over_bound or 0.0, part.over_bound)
         if part.over_probable is not None:
             self.over_probable = max(self.over_probable or 0.0, part.over_probable)
+        if part.allowance is not None:
+            self.allowance = max(self.allowance or 0.0, part.allowance)
         self.exact += part.exact
         if part.bins is not None:
             self._bins += part.bins
@@ -229,6 +234,7 @@ class MetricsTally:
             undecided_elements=self.undecided,
             bound_histogram=_histogram(self._over, _LEAST),
             heat=self.heat.record("ulp" if self.over_bound is None else "bound"),
+            allowance=None if self.allowance is None else number(self.allowance),
         )
 
 

@@ -207,18 +207,22 @@ class Chunk:
         below, above = (self._bound(side[self.where]) for side in self.target.sides)
         return None if below is None or above is None else np.where(signed < 0, below, above)
 
+    def error_at(self, signed: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The oracle's error on the side on which each value got - reference lies."""
+        if self.target.sides is None:
+            return self.error
+        below, above = (side[self.where] for side in self.target.sides)
+        return np.where(signed < 0, below, above)
+
     def exact_at(self, signed: NDArray[np.float64]) -> NDArray[np.bool_] | None:
         """Where the error e is 0 on the side of each value got - reference; None for nowhere.
 
         Flushing to zero leaves values below the normal range open.
         """
-        form, error = self.target.form, self.error
-        if form is None or error is None or error.all():
+        form = self.target.form
+        if form is None or self.error is None or self.error.all():
             return None
-        if self.target.sides is not None:
-            below, above = (side[self.where] for side in self.target.sides)
-            error = np.where(signed < 0, below, above)
-        exact = np.asarray(error == 0)
+        exact = np.asarray(self.error_at(signed) == 0)
         if self.target.flush_to_zero:
             exact &= self.magnitude >= form.smallest_normal
         return exact

@@ -1,6 +1,7 @@
-"""A call of an oracle: its answer, and where there is time what it says of inputs with slices zeroed.
+"""A call of an oracle: its answer, and where there is time what it says of other inputs.
 
-What comes of the latter stands in `again.json`; nothing that it prints is kept.
+What it says of inputs with slices zeroed stands in `again.json`, what it does not depend on in
+`independent.json`; nothing that it prints then is kept.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tokitai_cli.oracles.user.loading import (
 )
 
 AGAIN = "again.json"
+INDEPENDENT = "independent.json"
 # In front of the names of arrays that are outputs which a kernel stored.
 STORED = "stored "
 # Elements of an output that are looked at when a slice is zeroed.
@@ -41,8 +43,11 @@ def main(request: Mapping[str, Any], folder: Path) -> None:
     start = time.monotonic()
     if answer(request, folder, lambda: {"outputs": _serve(request, folder)}):
         spent = time.monotonic() - start
-        calls = 1 + len(request["slices"])
+        calls = 1 + len(request["slices"]) + 3 * len(request["inputs"])
         if spent * calls < request["seconds"]:
+            _be_silent()
+            if request["independent"]:
+                put(folder / INDEPENDENT, _independent(request, folder))
             put(folder / AGAIN, _ask_again(request, folder))
 
 
@@ -100,12 +105,7 @@ def _takes_reduction(function: Callable[..., Any]) -> bool:
 
 
 def _ask_again(request: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """Ask for each slice; one that the oracle cannot do is left out. Nothing that it prints is kept."""
-    silent = os.open(os.devnull, os.O_WRONLY)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
+    """Ask for each slice; one that the oracle cannot do is left out."""
     answers = []
     for number, (which, name, axis) in enumerate(request["slices"]):
         inputs = inputs_of(request, folder)
@@ -115,6 +115,38 @@ def _ask_again(request: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]
             files = {one: _sample(number, one, parts, folder) for one, parts in result.items()}
             answers.append({"slice": [which, name, axis], "index": index, "outputs": files})
     return answers
+
+
+def _be_silent() -> None:
+    """Keep nothing of what it prints from here on."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+
+
+def _independent(request: Mapping[str, Any], folder: Path) -> dict[str, list[str]] | None:
+    """What its outputs do not depend on; None where that is not asked."""
+    from tokitai_cli.oracles.variants.dependence import independent
+    from tokitai_cli.oracles.variants.request import FormulaCall
+
+    file = Path(request["file"])
+    function = load(file, request["function"])
+    told = {"reduction": request["reduction"]} if _takes_reduction(function) else {}
+    drawn = inputs_of(request, folder)
+
+    def ask(inputs: Mapping[str, Any], scalars: Mapping[str, Any]) -> Mapping[str, Any]:
+        if request["formula"]:
+            asked = FormulaCall(function, request["params"], dict(inputs), dict(scalars))
+            return asked.in_double(lambda x: x)
+        copies = {name: array.copy() for name, array in inputs.items()}
+        result: Mapping[str, Any] = function(request["params"], copies, dict(scalars), **told)
+        return result
+
+    with contextlib.suppress(Exception):  # what it cannot be asked is not known
+        return independent(ask, drawn, request["scalars"])
+    return None
 
 
 def _zero(array: Any, axis: int, which: str) -> int:

@@ -38,7 +38,7 @@ from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import AnswerError, expectation, loaded
 from tokitai_cli.oracles.user.calls import call, function_of, output_files, read_answer
 from tokitai_cli.oracles.user.imported import file_of
-from tokitai_cli.oracles.user.oracle_call import AGAIN, STORED
+from tokitai_cli.oracles.user.oracle_call import AGAIN, INDEPENDENT, STORED
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
@@ -53,7 +53,7 @@ def expect(
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Expectation]:
     """Ask the user's oracle of `case`; every fault of it becomes an OracleError that says which."""
-    parts, zeroed = _answer(case, arrays, timeout, log, Further())
+    parts, zeroed, independent = _answer(case, arrays, timeout, log, Further())
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     try:
         found = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
@@ -66,7 +66,9 @@ def expect(
     own = case.variant.by_formula is None  # else the tool derived the error
     terms = 0 if case.variant.reduction == "none" else None
     return {
-        name: msgspec.structs.replace(one, own=own, terms=terms, zeroed=zeroed[name])
+        name: msgspec.structs.replace(
+            one, own=own, terms=terms, zeroed=zeroed[name], independent=independent.get(name)
+        )
         for name, one in found.items()
     }
 
@@ -77,8 +79,10 @@ def _answer(
     timeout: float,
     log: Callable[[str], None] | None,
     further: Further,
-) -> tuple[dict[str, ArrayParts], dict[str, tuple[Zeroed, ...]]]:
-    """Parts of the answer by output, and what it said of zeroed slices, under what is asked further."""
+) -> tuple[dict[str, ArrayParts], dict[str, tuple[Zeroed, ...]], dict[str, tuple[str, ...]]]:
+    """Of each output the parts of the answer, what it said of zeroed slices, and what it does not
+    depend on; under what is asked further.
+    """
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
         raise _fault(case, f"there is no file {file.name} beside the spec", hint="check the path")
@@ -102,7 +106,8 @@ def _answer(
             parts = {plan.name: loaded(plan, files[plan.name], folder) for plan in plans}
         except AnswerError as error:
             raise _fault(case, str(error), hint=error.hint) from None
-        return parts, {plan.name: _said_again(folder, plan) for plan in plans}
+        zeroed = {plan.name: _said_again(folder, plan) for plan in plans}
+        return parts, zeroed, _independent(folder, {*arrays, *more["scalars"]})
 
 
 def require(case: Case) -> None:
@@ -129,6 +134,7 @@ def _asked(case: Case, arrays: Arrays, further: Further) -> dict[str, Any]:
         "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),
         "formula": formula,
+        "independent": not further.outputs and not further.forms,
     }
 
 
@@ -155,6 +161,16 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
         raise _fault(case, f"returned nothing for {', '.join(missing)}", log)
     if unknown := sorted(given - wanted):
         raise _fault(case, f"returned {', '.join(unknown)}, which is no output", log)
+
+
+def _independent(folder: Path, names: set[str]) -> dict[str, tuple[str, ...]]:
+    """What each output does not depend on, of `names`; nothing where that was not asked."""
+    found = read_answer(folder / INDEPENDENT, dict) or {}
+    return {
+        output: tuple(name for name in said if isinstance(name, str) and name in names)
+        for output, said in found.items()
+        if isinstance(said, list)
+    }
 
 
 def _said_again(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:

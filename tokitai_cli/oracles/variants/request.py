@@ -92,6 +92,13 @@ class FormulaCall(msgspec.Struct, frozen=True):
         """The function's outputs on float64 arrays, each given to `wrap`."""
         return self.call(lambda x: wrap(np.array(x, dtype=np.float64)))
 
+    def again_in_double(
+        self, inputs: Mapping[str, NDArray[Any]], scalars: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The function's outputs on other inputs and scalars, in float64."""
+        other = msgspec.structs.replace(self, inputs=dict(inputs), scalars=dict(scalars))
+        return other.in_double(lambda x: x)
+
 
 def _wrapped(array: NDArray[Any], wrap: Callable[[Any], Any]) -> Any:
     return array.copy() if array.dtype.kind in "iub" else wrap(array)

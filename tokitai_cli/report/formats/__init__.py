@@ -9,6 +9,7 @@ from tokitai_cli.report.formats import (
     json_text,
     junit,
     latex,
+    latex_page,
     markdown,
 )
 
@@ -19,6 +20,7 @@ FORMATS: dict[str, Format] = {
         Format("md", ".md", markdown.evidence, markdown.index, "index.md"),
         Format("html", ".html", html.evidence, html.index, "index.html"),
         Format("latex", ".tex", latex.table, None),
+        Format("appendix", ".appendix.tex", latex_page.evidence, None),
         Format("macros", ".macros.tex", latex.macros, None),
         Format("figures", ".figures.pdf", figures_pdf.evidence, None, needs="matplotlib"),
         Format("junit", ".xml", junit.evidence, junit.index, "junit.xml"),

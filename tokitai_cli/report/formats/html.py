@@ -8,16 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.core.model.wording import number, visible, visible_block
-from tokitai_cli.report.raw import MARKUP, Numeral, Raw, made, printer
+from tokitai_cli.report import columns
+from tokitai_cli.report.listing import pieces
+from tokitai_cli.report.raw import DIGITS, MARKUP, NEARNESS, Numeral, Raw, made, printer
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import Evidence
     from tokitai_cli.core.model.judged import Number
     from tokitai_cli.report.format import ReportOptions
+    from tokitai_cli.report.nearness import Nearness
     from tokitai_cli.report.templates import Target
 
+_NUMBERS = ' class="n"'
 _LONG = 60  # rows from which on a browser lays a table out when it comes into sight
+# Letters of a bar's name.
+_MOST_NAME = 30
 # Parts of paths, names and shapes; what has none is cut, so that no column is wider than a page.
 _PART = re.compile(r"[^,/_]{0,24}[,/_]+|[^,/_]{1,24}")
 _SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
@@ -56,6 +62,8 @@ def _target() -> Target:
     names: dict[str, Callable[..., object]] = {
         "code": code,
         "fence": fence,
+        "listing": listing,
+        "bars": bars,
         "number": numeral,
         "bins": bins,
         "linked": _linked,
@@ -81,7 +89,7 @@ def escape(text: str) -> Raw:
     return Raw(visible(text).strip().translate(MARKUP))
 
 
-def numeral(value: Number | None, digits: int = 6) -> Raw:
+def numeral(value: Number | None, digits: int = DIGITS) -> Raw:
     """A number, which tables put to the right."""
     return Numeral(number(value, digits).translate(MARKUP))
 
@@ -113,6 +121,58 @@ def fence(text: str, language: str = "text") -> Raw:
     """`text` as a block with its line breaks."""
     body = visible_block(text).rstrip("\n").translate(MARKUP)
     return Raw(f'<pre tabindex="0"><code>{body}</code></pre>')
+
+
+def listing(code: str) -> Raw:
+    """Python with its words told apart."""
+    lines = (
+        "".join(
+            f'<span class="k-{kind}">{_body(text)}</span>' if kind else _body(text)
+            for kind, text in row
+        )
+        for row in pieces(visible_block(code))
+    )
+    return Raw('<pre class="code" tabindex="0"><code>{}</code></pre>'.format("\n".join(lines)))
+
+
+def _body(text: str) -> str:
+    return text.translate(MARKUP)
+
+
+_LABEL, _WIDE, _HIGH, _TOP, _SIDE = 190, 340, 18, 20, 90
+
+
+def bars(found: Nearness) -> Raw:
+    """The largest error over its limit, a bar each, with a mark at what it needs of its allowance."""
+    height = _TOP + _HIGH * len(found.bars) + 4
+    parts = []
+    for place, word in found.ticks:
+        x = _LABEL + _WIDE * place
+        kind = "at" if place == found.limit else "tick"
+        parts.append(f'<line class="{kind}" x1="{x:g}" x2="{x:g}" y1="{_TOP - 4}" y2="{height}"/>')
+        parts.append(f'<text x="{x:g}" y="{_TOP - 8}" text-anchor="middle">{escape(word)}</text>')
+    for at, bar in enumerate(found.bars):
+        y = _TOP + _HIGH * at
+        kind = "bad" if bar.place > found.limit else "good"
+        name = escape(
+            bar.name if len(bar.name) <= _MOST_NAME else f"{bar.name[: _MOST_NAME - 3]}..."
+        )
+        parts.append(f'<text x="{_LABEL - 6}" y="{y + 13}" text-anchor="end">{name}</text>')
+        parts.append(
+            f'<rect class="{kind}" x="{_LABEL}" y="{y + 4}" width="{_WIDE * bar.place:g}" '
+            f'height="{_HIGH - 8}"/>'
+        )
+        if bar.mark is not None:
+            x = _LABEL + _WIDE * bar.mark
+            parts.append(f'<line class="mark" x1="{x:g}" x2="{x:g}" y1="{y + 1}" y2="{y + 17}"/>')
+        words = f"{numeral(bar.share)}"
+        parts.append(f'<text x="{_LABEL + _WIDE + 8}" y="{y + 13}">{words}</text>')
+    width = _LABEL + _WIDE + _SIDE
+    said = escape(NEARNESS)
+    return Raw(
+        f'<figure class="near"><svg role="img" aria-label="{said}" viewBox="0 0 {width} {height}">'
+        f"{''.join(parts)}</svg><figcaption>{said}</figcaption></figure>\n"
+    )
 
 
 def _slug(name: object) -> Raw:
@@ -153,30 +213,37 @@ def _item(*, caller: Callable[[], object]) -> Raw:
 
 
 def table(*heads: str, caller: Callable[[], object]) -> Raw:
-    """A table; a head that begins with > is that of a column of numbers."""
-    cells = ""
-    for name in heads:
-        kind = ' class="n"' if name.startswith(">") else ""
-        cells += f'<th scope="col"{kind}>{_made(name.removeprefix(">"))}</th>'
-    words = ", ".join(escape(name.removeprefix(">")) for name in heads if name)
-    rows = str(caller()).strip()
-    kind = "scroll long" if rows.count("<tr>") > _LONG else "scroll"
+    """A table; see `columns.table` for its heads."""
+    found, lines = columns.table(heads, str(caller()))
+    cells = "".join(
+        f'<th scope="col"{_NUMBERS if head.number else ""}>{_made(head.name)}</th>'
+        for head in found
+    )
+    words = ", ".join(escape(head.name) for head in found if head.name)
+    rows = "\n".join(f"<tr>{''.join(map(_td, range(len(line)), line))}</tr>" for line in lines)
+    top = f"<thead><tr>{cells}</tr></thead>" if words else ""
+    kind = "scroll long" if len(lines) > _LONG else "scroll"
     return Raw(
         f'<div class="{kind}" tabindex="0" role="region" aria-label="Table: {words}">\n'
-        f"<table><thead><tr>{cells}</tr></thead><tbody>\n{rows}\n"
+        f"<table>{top}<tbody>\n{rows}\n"
         "</tbody></table></div>\n"
     )
 
 
 def row(*cells: object) -> Raw:
     """A row of a table; its first cell names it."""
-    made = []
-    for at, cell in enumerate(cells):
-        tag, kind = ("td", "") if at else ("th", ' scope="row"')
-        if at and isinstance(cell, int | float | Numeral):
-            kind = ' class="n"'
-        made.append(f"<{tag}{kind}>{_made(cell)}</{tag}>")
-    return Raw(f"<tr>{''.join(made)}</tr>")
+    marks = (columns.NUMBER if isinstance(one, int | float | Numeral) else "" for one in cells)
+    return Raw(
+        columns.joined([f"{mark}{_made(one)}" for mark, one in zip(marks, cells, strict=True)])
+    )
+
+
+def _td(at: int, cell: str) -> str:
+    """A cell of a row; the first one names it."""
+    if not at:
+        return f'<th scope="row">{cell.removeprefix(columns.NUMBER)}</th>'
+    number = cell.startswith(columns.NUMBER)
+    return f"<td{_NUMBERS if number else ''}>{cell.removeprefix(columns.NUMBER)}</td>"
 
 
 def _more(title: str, *, shown: bool = False, caller: Callable[[], object]) -> Raw:

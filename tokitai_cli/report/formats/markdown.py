@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tokitai_cli.core.model.wording import number, visible, visible_block
-from tokitai_cli.report.raw import Numeral, Raw, made, printer
+from tokitai_cli.report import columns
+from tokitai_cli.report.raw import DIGITS, Numeral, Raw, made, printer
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
@@ -56,6 +57,8 @@ def _target() -> Target:
     names: dict[str, Callable[..., object]] = {
         "code": code,
         "fence": fence,
+        "listing": listing,
+        "bars": _bars,
         "number": numeral,
         "bins": bins,
         "linked": code,
@@ -118,7 +121,16 @@ def fence(text: str, language: str = "text") -> Raw:
     return Raw(f"\n{ticks}{language}\n{body}\n{ticks}\n")
 
 
-def numeral(value: Number | None, digits: int = 6) -> Raw:
+def listing(code: str) -> Raw:
+    """Python as a block."""
+    return fence(code, "python")
+
+
+def _bars(found: object) -> Raw:
+    return Raw("")  # the table of variants and profiles says it
+
+
+def numeral(value: Number | None, digits: int = DIGITS) -> Raw:
     """Show a number, or one of the words for those that JSON cannot hold."""
     text = number(value, digits)
     return escape(text) if isinstance(value, str) else Numeral(text)
@@ -156,16 +168,17 @@ def _item(*, caller: Callable[[], object]) -> Raw:
 
 
 def table(*heads: str, caller: Callable[[], object]) -> Raw:
-    """A table; a head that begins with > is that of a column of numbers."""
-    names = " | ".join(_made(name.removeprefix(">")) for name in heads)
-    rules = "|".join("--:" if name.startswith(">") else "---" for name in heads)
-    rows = "\n".join(line for line in str(caller()).splitlines() if line)
+    """A table; see `columns.table` for its heads."""
+    found, lines = columns.table(heads, str(caller()))
+    names = " | ".join(_made(head.name) for head in found)
+    rules = "|".join("--:" if head.number else "---" for head in found)
+    rows = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return Raw(f"\n| {names} |\n|{rules}|\n{rows}\n\n")
 
 
 def row(*cells: object) -> Raw:
     """A row of a table."""
-    return Raw(f"| {' | '.join(_line(_made(cell)) for cell in cells)} |")
+    return Raw(columns.joined([_line(_made(cell)) for cell in cells]))
 
 
 def _more(title: str, *, shown: bool = False, caller: Callable[[], object]) -> Raw:
