@@ -53,20 +53,23 @@ def with_options(
     return run_verb
 
 
-def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
+def with_op(
+    verb: Verb, name: str, words: Sequence[str], *, is_source: Callable[[str], bool] | None = None
+) -> Verb:
     """`verb` with OP, OP's parameters and the options of `name`.
 
     Which parameters there are is looked up in `words`, the command line. The verb gets the loaded spec
-    as `op`, or nothing where none is named, and the parameters as `shapes`.
+    as `op`, or nothing where none is named, and the parameters as `shapes`. is_source: of a verb
+    that takes sources too, which it gets as they are, and specs whose formula is still to be written.
     """
     called = find_op(words, name)
     loaded: LoadedSpec | None = None
-    if called is not None:
+    if called is not None and not (is_source and is_source(called)):
         from tokitai_cli.run.specs import load_op
 
         answer_for_libraries()
         try:
-            loaded = load_op(called)
+            loaded = load_op(called, judged=is_source is None)
         except TokitaiError:
             if COMPLETE not in os.environ:  # else it is half typed
                 raise
@@ -75,10 +78,12 @@ def with_op(verb: Verb, name: str, words: Sequence[str]) -> Verb:
     @functools.wraps(verb)
     def run_verb(**given: Any) -> Any:
         shapes = {name: one for name in params if (one := given.pop(name))}
-        given["op"] = loaded if given["op"] == called else given["op"]
+        given["op"] = loaded if loaded and given["op"] == called else given["op"]
         return verb(shapes=shapes, **given)
 
     help = "A built-in op, or the path of a spec file."
+    if is_source is not None:
+        help = "A built-in op, the path of a spec file, or a source or folder with kernels."
     op = argument("op", str, "OP", help, default="" if "all" in options_of(name) else _NEEDED)
     spec = None if loaded is None else loaded.spec
     own = [] if spec is None else [_param(spec, name) for name in params]

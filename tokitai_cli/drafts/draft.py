@@ -23,6 +23,7 @@ from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, 
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
 from tokitai_cli.drafts.arguments import qualified, template_arguments
+from tokitai_cli.drafts.host_memory import at_host
 from tokitai_cli.drafts.known import DraftContext, DraftSubject
 from tokitai_cli.drafts.leaves import LaunchArguments
 from tokitai_cli.drafts.like import TemplateOp, like
@@ -42,6 +43,8 @@ class Draft(msgspec.Struct, frozen=True):
     model: SpecDraft | None = None
     #: Text of formula.py.
     formula: str = ""
+    #: The model at the host's own sizes, where these are known.
+    of_host: SpecDraft | None = None
     #: Of the tool, for which there is no draft.
     fault: Exception | None = None
 
@@ -148,7 +151,8 @@ def _draft(asked: _Asked) -> Draft:
     model, formula = draft_of(subject)
     if op is not None:
         model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
-    return Draft(kernel, instance, (), model, formula)
+    of_host = None if origin.room else at_host(model, program, kernel, launch)
+    return Draft(kernel, instance, (), model, formula, of_host)
 
 
 def _reasons(kernel: Kernel, leaves: LaunchArguments) -> list[str]:

@@ -31,12 +31,13 @@ def find_kernels(
     folders: Sequence[Path] = (),
     place: Path | None = None,
     defines: Mapping[str, str] | None = None,
+    room: bool = True,
 ) -> Iterator[list[Draft] | Unread]:
     """Drafts for the kernels of each source below `path`, each kernel once.
 
     folders: that #include is looked for in, before folders of the tree that hold what is missing. place:
     folder below which the specs are to lie, in folders of their own. defines: macros that the builds are
-    to be given. Raises UsageError where nothing is there.
+    to be given. room: see `DraftContext`. Raises UsageError where nothing is there.
     """
     if not path.exists():
         raise UsageError(
@@ -50,7 +51,7 @@ def find_kernels(
     for file in [path] if path.is_file() else _sources(path, folders):
         more = headers.folders(file.resolve(), folders)
         at = place and place.resolve() / "spec"
-        found = drafts_of(file, (*folders, *more), at, defines=defines)
+        found = drafts_of(file, (*folders, *more), at, defines=defines, room=room)
         if isinstance(found, Unread):
             yield found
             continue

@@ -7,6 +7,7 @@ its end, so that a finding belongs to its case; one that tells it case by case n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,16 +20,16 @@ from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import SANITIZED, Device, Fact, Probe, Sanitizer
 from tokitai_cli.core.model.events import Listener, silent
-from tokitai_cli.core.model.evidence import DeviceRecord
+from tokitai_cli.core.model.evidence import CaseRecord, DeviceRecord
 from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.judge import failure_of
 from tokitai_cli.run import guessed
-from tokitai_cli.run.case_record import ended, in_light_of_bugs
+from tokitai_cli.run.case_record import ended, in_light_of_bugs, new_record
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
 from tokitai_cli.run.device_session import DeviceSession, device_record
-from tokitai_cli.run.loop import CaseGroup, DevicePasses, PlainPass, Run, RunOutcome
+from tokitai_cli.run.loop import CaseGroup, DevicePasses, PlainPass, Run, RunOutcome, merged
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.session import Session
@@ -126,6 +127,28 @@ def watches(
         (WatchedPass if one.judges else LoggedPass)(subject, device, found, one, settings, listener)
         for one in found.usable
     )
+
+
+def without_oracle(
+    options: RunOptions, cases: Sequence[Case], listener: Listener = silent
+) -> list[CaseRecord]:
+    """The cases of one spec under every tool of the device that needs no right outputs.
+
+    One that says verified came to its end without a finding that refutes it. Raises UsageError where
+    nothing watches the device.
+    """
+    check_sanitized(options.device)
+    ((device, probe),) = devices.choose(options.device, options.settings)
+    kit = tools(device, probe, case_by_case=True)
+    kit = msgspec.structs.replace(kit, usable=tuple(one for one in kit.usable if not one.judges))
+    subject = RunContext(options, sources={}, oracles={})
+    lot = [Preparation(case, options.settings) for case in cases]
+    if not kit.usable:
+        why = kit.probe.missing or "; ".join(kit.untested)
+        drafts = [new_record(case, device.name, options) for case in cases]
+        return [ended(one, Verdict.INADMISSIBLE, Stage.PROBE, why) for one in drafts]
+    met = [one.outcomes(lot) for one in watches(kit, subject, device, options.settings, listener)]
+    return [functools.reduce(merged, several).record for several in zip(*met, strict=True)]
 
 
 class WatchedPass:

@@ -21,6 +21,7 @@ from tokitai_cli.cli.terminal.listings import (
 )
 from tokitai_cli.cli.terminal.progress import Progress
 from tokitai_cli.cli.terminal.spec_view import show_scores, show_spec
+from tokitai_cli.cli.terminal.watched_kernels import show_watched
 
 __all__ = [
     "BatchDisplay",
@@ -42,4 +43,5 @@ __all__ = [
     "show_scores",
     "show_spec",
     "show_summary",
+    "show_watched",
 ]

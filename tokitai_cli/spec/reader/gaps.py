@@ -15,8 +15,8 @@ from tokitai_cli.spec.reader.document import Document, KeyPath
 __all__ = ["GAP", "GUESS", "check_gaps", "guesses_of", "noted"]
 
 
-def check_gaps(document: Document, text: str, spec: Spec) -> None:
-    """Raise SpecError with every `# fill in:` of a spec and of the files of its oracles."""
+def check_gaps(document: Document, text: str, spec: Spec | None) -> None:
+    """Raise SpecError with every `# fill in:` of a spec and, with `spec`, of its oracles' files."""
     texts = _texts(document, text, spec)
     gaps = list(_marked(texts, GAP))
     if gaps:

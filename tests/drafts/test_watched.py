@@ -1,0 +1,103 @@
+"""`sanitize` of sources: drafted at the host's sizes, watched, and never changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.runs import tokitai_here
+from tokitai_cli.core.model.device import Sanitizer
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.devices.sanitizers import cpu_watch
+
+PROGRAM = """#include <cuda_runtime.h>
+__global__ void sum(const float* x, float* y, int n) {
+    __shared__ float part[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    part[threadIdx.x] = i < n ? x[i] : 0.f;
+    for (int s = 32; s > 0; s >>= 1) {
+        if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) y[blockIdx.x] = part[0];
+}
+__global__ void scale(const float* x, float* y, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i];
+}
+__global__ void differences(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i + 1] - x[i];
+}
+#define BYTES (n * sizeof(float))
+int main() {
+    const int n = 3 * 50;
+    float *a, *b;
+    cudaMalloc((void**)&a, BYTES);
+    cudaMalloc(&b, n * sizeof(float));
+    sum<<<(n + 63) / 64, 64>>>(a, b, n);
+    scale<<<(n + 63) / 64, 64>>>(a, b, 2.f, n);
+    differences<<<(n + 63) / 64, 64>>>(a, b, n);
+}
+"""
+
+
+def accesses_alone(device: CpuDevice) -> tuple[Sanitizer, ...]:
+    return (cpu_watch._sanitizer(device, cpu_watch.ACCESSES),)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "program.cu").write_text(PROGRAM)
+
+
+def test_a_source_needs_no_spec_and_no_formula(tmp_path: Path) -> None:
+    done = tokitai_here("sanitize", "program.cu", "--json", "-q")
+    assert done.returncode == 1, done.stderr
+    found = {one["kernel"]: one for one in json.loads(done.stdout)}
+    assert [one["outcome"] for one in found.values()] == ["refuted", "no finding", "refuted"]
+    assert {one["shape"]["n"] for one in found.values()} == {150}
+    kinds = {name: [told["kind"] for told in one["findings"]] for name, one in found.items()}
+    assert kinds["sum"][0] == "race"
+    assert kinds["differences"] == ["out-of-bounds"]
+    assert found["differences"]["findings"][0]["array"] == "x[150] of 150 elements"
+    assert found["scale"]["place"] == "program.cu:12"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.cu"]
+
+
+def test_one_kernel_of_a_source_and_a_folder(tmp_path: Path) -> None:
+    done = tokitai_here("sanitize", "program.cu:scale", "-q")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 kernel: 1 no finding")
+    (tmp_path / "program.cu").write_text(PROGRAM.replace("part[threadIdx.x] =", "part[0] ="))
+    (tmp_path / "none.cu").write_text("__global__ void open(struct unknown s);\n")
+    done = tokitai_here("sanitize", ".", "-q")
+    assert done.returncode == 1
+    assert "race" in done.stdout
+
+
+def test_what_is_outside_a_guessed_extent_is_inconclusive_with_the_guess(tmp_path: Path) -> None:
+    (tmp_path / "program.cu").write_text(PROGRAM.partition("#define")[0])
+    done = tokitai_here("sanitize", "program.cu:sum", "-q")
+    assert done.returncode == 6
+    assert "guessed by the draft: the grid of sum: by the kernel's text" in done.stdout
+
+
+def test_errors_name_what_helps(tmp_path: Path) -> None:
+    done = tokitai_here("sanitize", "program.cu:nobody")
+    assert done.returncode == 2
+    assert "program.cu has no kernel `nobody`" in done.stderr
+    done = tokitai_here("sanitize", "program.cu", "--variant", "main")
+    assert done.returncode == 2
+    assert "--variant is for a spec, not for a source" in done.stderr
+
+
+def test_a_spec_whose_formula_nobody_has_written_is_watched(tmp_path: Path) -> None:
+    assert tokitai_here("new", "program.cu", "--kernel", "sum", "--out", "check").returncode == 0
+    done = tokitai_here("sanitize", "check/spec.yaml", "--n", "100", "-q")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "watch of accesses, race:" in done.stdout
+    assert tokitai_here("verify", "check/spec.yaml").returncode == 2
