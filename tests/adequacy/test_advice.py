@@ -410,3 +410,27 @@ def test_no_profile_is_proposed_on_which_an_output_overflows_in_its_dtype(tmp_pa
         for edit in one.edits
         if edit.path[0] == "profiles"
     ]
+
+
+TILED = """\
+#include <hip/hip_runtime.h>
+__global__ void scale(const float* x, const float* w, float* y, float eps, int rows, int cols) {
+    for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += blockDim.x * gridDim.x)
+        for (int at = 0; at < cols; at += 16)
+            for (int i = at; i < at + 16 && i < cols; i++) y[row * cols + i] = x[row * cols + i] * w[i];
+}
+"""
+
+
+def test_passes_of_a_loop_and_a_cap_of_the_grid_are_told(tmp_path: Path) -> None:
+    shape = "{rows: 33, cols: 37}"
+    spec = SPEC.replace("{rows: 32, cols: 32}", shape).replace(LOOSE, "- {metric: bound}")
+    path = written(tmp_path, spec.replace("ceil_div(rows, 32)", "min(ceil_div(rows, 32), 3)"))
+    (tmp_path / "scale.hip").write_text(TILED)
+    text = told(path)
+    assert "no shape has three passes and a tail of the loop over cols by 16" in text
+    assert "ceil_div(rows, 32) is at most 3, the grid's cap, in every shape" in text
+    given = list(advice.advise(load(path)))
+    advice.apply(load(path), given)
+    assert "passes" not in told(path)
+    assert "cap" not in told(path)

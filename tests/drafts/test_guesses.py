@@ -142,7 +142,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
                      "b: {dtype: float32, shape: [batch, k, n]}",
                      'args: [a, b, c, m, n, k, "m * k", "k * n"]']),
         ("filter", ["decay: {dtype: float32, shape: [channels, 4]}  # guess: its shape, its comment",
-                    "channels: {default: 40, help", "steps: 37}, why: a tail",
+                    "channels: {default: 40, help", "channels: 257, steps: 5}, why: a tail",
                     "y: {dtype: float32, shape: [batch, channels, steps]}"]),
         ("strided", ['requires: ["cols <= pitch"]', "x: {dtype: float32, shape: [rows, pitch]}",
                      "pitch: {default: 47"]),

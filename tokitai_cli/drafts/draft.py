@@ -22,13 +22,14 @@ from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
+from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.drafts.arguments import qualified, template_arguments
 from tokitai_cli.drafts.host_memory import at_host
 from tokitai_cli.drafts.known import DraftContext, DraftSubject
 from tokitai_cli.drafts.leaves import LaunchArguments
 from tokitai_cli.drafts.like import TemplateOp, like
 from tokitai_cli.drafts.model import SpecDraft
-from tokitai_cli.drafts.reading import Reading, facts_of
+from tokitai_cli.drafts.reading import Reading
 from tokitai_cli.drafts.render import spec_text
 from tokitai_cli.drafts.writer import draft_of
 

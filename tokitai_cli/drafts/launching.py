@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.kernel_text import unguarded
 from tokitai_cli.cpp.indices.reach import Reach, places
+from tokitai_cli.cpp.tiles import Tiles
 from tokitai_cli.drafts.known import Known
 from tokitai_cli.drafts.model import Guess
 from tokitai_cli.drafts.reaching import AFFORDED, Reaching
@@ -80,6 +82,17 @@ class Launching:
         with contextlib.suppress(SpecError):
             unfit = unfit or min(expressions.evaluate(one, values) for one in found.value) < 1
         return Guess(otherwise, had) if unfit and found.value != otherwise else found
+
+    @functools.cached_property
+    def tiles(self) -> list[Tiles]:
+        """Loops over tiles of sizes, in the launch that the draft has."""
+        known, axes = self._known, "xyz"
+        names = {one.name: one.name for one in known.sizes}
+        names |= {name: f"({told})" for name, told in known.passed.items()}
+        for key, extents in (("blockDim", self.block.value), ("gridDim", self.grid.value)):
+            told = [*extents, "1", "1"][:3]
+            names |= {f"{key}.{axis}": f"({one})" for axis, one in zip(axes, told, strict=True)}
+        return known.subject.reading.tiles(names)
 
     def filled(self) -> dict[str, int]:
         """Sizes that have to fill blocks, by their threads: all are to step, or none is left out."""

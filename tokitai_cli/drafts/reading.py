@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
-from tokitai_cli.cpp.body.reader import read, roles
+from tokitai_cli.cpp.body.reader import roles
 from tokitai_cli.cpp.body.values import Facts
 from tokitai_cli.cpp.body.walk import row_of
 from tokitai_cli.cpp.shapes import shape_of
-from tokitai_cli.cpp.source.extract import Program
-from tokitai_cli.cpp.source.signatures import Kernel, Parameter
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.variables import Variable
+from tokitai_cli.cpp.tiles import Tiles, in_sizes, tiles_of
 
 _ROLES = {
     "none": "inputs",
@@ -22,19 +21,6 @@ _ROLES = {
     "update": "inout",
     "part": "inout",
 }
-
-
-def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> Facts:
-    """What the kernel's body does; nothing where the tree does not have it.
-
-    arguments: of its template, by the parameters' names.
-    """
-    for tree in program.trees:
-        for one in tree.by_name.get(kernel.name, ()):
-            same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
-            if same and tree.place(one.outer) == (kernel.file, kernel.line):
-                return read(tree, one, given=arguments)
-    return Facts([], {}, [], {}, frozenset())
 
 
 class Reading:
@@ -85,31 +71,11 @@ class Reading:
         if isinstance(found, str):
             return []
         names = {self._paths[one]: said for one, said in sizes.items() if one in self._paths}
-        extents = [_text(one, names) for one in found]
+        extents = [in_sizes(one, names) for one in found]
         return extents if all(extents) else []
 
-
-def _text(extent: Polynomial, names: Mapping[str, str]) -> str:
-    """An extent in the language of sizes; empty where it has names that the spec does not."""
-    parts = []
-    for key, count in sorted(extent.terms.items(), key=lambda one: -len(one[0])):
-        factors = [_atom(atom, names) for atom in key]
-        if len(key) > 1 or abs(count) != 1:
-            factors = [f"({one})" if "//" in one else one for one in factors]
-        if not all(factors):
-            return ""
-        number = [str(abs(count))] if abs(count) != 1 or not key else []
-        parts.append(("-" if count < 0 else "+") + " " + " * ".join([*number, *factors]))
-    text = " ".join(parts).removeprefix("+ ")
-    return text if not text.startswith("-") else ""
-
-
-def _atom(atom: Atom, names: Mapping[str, str]) -> str:
-    if not isinstance(atom, Quotient):
-        return names.get(atom, "")
-    above, below = _text(atom.dividend, names), _text(atom.divisor, names)
-    return f"{_grouped(above)} // {_grouped(below)}" if above and below else ""
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
+    def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
+        """Loops over tiles. names: how the spec says sizes and extents of the launch."""
+        return tiles_of(
+            self._facts, {self._paths.get(one, one): said for one, said in names.items()}
+        )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.reach import Reach
 from tokitai_cli.drafts.known import Known
 from tokitai_cli.drafts.launching import (
@@ -30,6 +31,9 @@ _HELD, _KEPT = 1 << 22, 3  # elements of a shape's arrays, and what a size is no
 _VECTORS = re.compile(
     r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128|[vV]ec(?:_t|_type)?\s*(?:const\s*)?\*"
 )
+
+
+_RAISES = (1, 3, 7, 16, 19, 35, 67, 131, *(3 * 2**at + 7 for at in range(6, 18)))
 
 
 class Sizing:
@@ -97,6 +101,18 @@ class Sizing:
                 held[name] = less
         return held
 
+    def unequal(self, shape: Mapping[str, int]) -> dict[str, int]:
+        """`shape` without two equal sizes but 1, where the arrays stay small."""
+        for least in (2, 1):
+            new: dict[str, int] = {}
+            for name, size in reversed([*shape.items()]):
+                free = (n for n in range(least, len(shape) + 10) if n not in new.values())
+                fits = (n for n in free if self._known.fitting(name, n) == n)
+                new[name] = next(fits, size) if size > 1 and size in new.values() else size
+            if self.elements(new) <= AFFORDED:
+                return {name: new[name] for name in shape}
+        return dict(shape)
+
     def of_several_blocks(self, shape: Mapping[str, int]) -> dict[str, int]:
         """`shape` with a tail behind a block along each axis of the grid, where arrays stay small."""
         new, fitting = dict(shape), self._known.fitting
@@ -114,6 +130,16 @@ class Sizing:
             if new[name] > before and self.elements(new) > AFFORDED:
                 new[name] = before
         return self.fitted(new)
+
+    def meeting(self, goal: str, shape: Mapping[str, int]) -> dict[str, int]:
+        """`shape` with one size raised until a comparison holds, where the arrays stay small."""
+        fitting = self._known.fitting
+        for name in expressions.names_in(goal):
+            for more in _RAISES if name in shape and not _holds(goal, shape) else ():
+                new = self.fitted({**shape, name: fitting(name, shape[name] + more)})
+                if _holds(goal, new) and self.elements(new) <= AFFORDED:
+                    return new
+        return dict(shape)
 
     def elements(self, shape: Mapping[str, int]) -> int:
         """Elements of all arrays."""
@@ -197,6 +223,13 @@ class Sizing:
                 break
             sizes = less
         return sizes
+
+
+def _holds(goal: str, shape: Mapping[str, int]) -> bool:
+    try:
+        return expressions.holds(goal, {WARP: LANES, **shape})
+    except SpecError:
+        return False
 
 
 def times(reached: int, weight: int, total: int, names: Sequence[str], *, structs: bool) -> str:

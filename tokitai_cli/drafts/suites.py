@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from tokitai_cli.core import expressions
 from tokitai_cli.cpp.indices.kernel_text import statement_end
+from tokitai_cli.drafts.draws import draw_of
 from tokitai_cli.drafts.known import Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.model import SuiteShape
 from tokitai_cli.drafts.profiles import telling
+from tokitai_cli.drafts.reaching import count
 from tokitai_cli.drafts.sizing import Sizing
 
 # Shapes of suites, from the last size to the first: one, a tail, a multiple of blocks, a large one.
 # No shape but the first has two equal sizes.
-_EXTENTS = ((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2))
+_EXTENTS = (
+    *((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2), (1, 4, 6, 5)),
+    *((1, 6, 7, 4), (1, 8, 9, 7), (1, 9, 8, 6)),
+)
 _WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
 # Sizes that are few, which the smallest extents are for.
 _FEW = re.compile(
@@ -41,31 +48,59 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
     if whole := launching.whole:
         yield from (SuiteShape({"elements": whole * at}, why) for at, why in enumerate(_WHY, 1))
         return
+    goals = list(_goals(known, launching))
     own = [one.name for one in known.sizes]
     rows = {large: small for small, large in known.text.within() if small in own}
-    names = sorted({*own} - rows.keys(), key=lambda one: _order(known, one)) or ["elements"]
-    more = _EXTENTS + _EXTENTS[-1:] * len(names)
+    names = _ordered(known, launching, {*own} - rows.keys()) or ["elements"]
     steps, two = _steps(known), _at_least_two(known)
     for index, why in enumerate(_WHY):
-        told = dict(zip(names, (one[index] for one in more[: len(names)][::-1]), strict=True))
-        shows = why
+        told = _shape(names, index)
+        shows = [why]
         if index == 0 and two:
             told |= dict.fromkeys(two, 2)
-            shows = f"one of each, 2 of {' and '.join(two)}, whose answers may all be one at 1"
+            shows = [f"{why}, 2 of {' and '.join(two)}, whose answers may all be one at 1"]
         told |= {name: min(told[name], _STEPS[index]) for name in steps}
         told = sizing.held({name: known.fitting(name, n) for name, n in told.items()})
+        told = sizing.unequal(told) if index else told
         for large, small in rows.items():
             told[large] = known.fitting(large, told.get(small, 1) + _PADS[index])
         told = sizing.fitted(told)
         told = sizing.of_several_blocks(told) if index == len(_WHY) - 1 else told
-        yield SuiteShape({name: told[name] for name in own or names}, shows)
+        for goal, so in goals if index == len(_WHY) - 1 else ():
+            before, told = told, sizing.meeting(goal, told)
+            shows += [so] * (before != told and so not in shows)
+        yield SuiteShape({name: told[name] for name in own or names}, ", ".join(shows))
 
 
-def _order(known: Known, name: str) -> tuple[bool, int]:
-    """Place among the sizes, those that are few in front."""
+def _shape(names: Sequence[str], index: int) -> dict[str, int]:
+    """Sizes of the shape of that place, told apart where there are more than the table has."""
+    columns = [one[index] for one in _EXTENTS]
+    columns += [index and 10 + at for at in range(len(names) - len(columns))]
+    return dict(zip(names, columns[: len(names)][::-1], strict=True))
+
+
+def _goals(known: Known, launching: Launching) -> Iterator[tuple[str, str]]:
+    """Comparisons that a large shape is to meet where it can, and what it shows then."""
+    for extent in launching.grid.value:
+        for one, cap in expressions.caps_of(extent):
+            yield f"{one} > {cap}", "more than the grid's cap"
+    for tiles in launching.tiles:
+        yield tiles.several, "three passes and a tail"
+
+
+def _ordered(known: Known, launching: Launching, names: Collection[str]) -> list[str]:
+    """Sizes, those that are few in front, and those that the kernel tiles at the end."""
     padded = any(_PADDED.search(one.name) for one in known.parameters)
-    few = _FEW.search(name) or (padded and _TAPS.search(name))
-    return not few, [one.name for one in known.sizes].index(name)
+    tiled = {one for tiles in launching.tiles for one in expressions.names_in(tiles.size)}
+    for extent in launching.grid.value:
+        tiled |= {*expressions.names_in(extent)} if re.search("ceil_div|//", extent) else set()
+    places = [one.name for one in known.sizes]
+
+    def place(name: str) -> tuple[bool, bool, int]:
+        few = _FEW.search(name) or (padded and _TAPS.search(name))
+        return not few, name in tiled, places.index(name)
+
+    return sorted(names, key=place)
 
 
 def _steps(known: Known) -> list[str]:
@@ -91,7 +126,20 @@ def _steps(known: Known) -> list[str]:
 def _at_least_two(known: Known) -> list[str]:
     """Sizes at which 1 would make an output constant: classes of a loss, columns of a mean."""
     kinds = {name for name, _ in telling(known)}
-    if not kinds & {"large", "ties"} and not _CENTRED.search(known.text.body):
-        return []
-    looped = re.findall(r"\bfor\s*\([^;]*;\s*[\w.]+\s*<\s*(\w+)\s*;", known.text.body)
-    return [one.name for one in known.sizes if one.name in looped]
+    names, body = [one.name for one in known.sizes], known.text.body
+    found = {str(draw_of(known, one).get("below")) for one in known.read}  # all 0 at 1
+    if kinds & {"large", "ties"} or _CENTRED.search(body):
+        found |= {*re.findall(r"\bfor\s*\([^;]*;\s*[\w.]+\s*<\s*(\w+)\s*;", body)}
+    if _spreads(known):
+        found = {*names}
+    return [one for one in names if one in found]
+
+
+def _spreads(known: Known) -> bool:
+    """Whether outputs have several elements where each input has one."""
+    ones, text = {one.name: 1 for one in known.sizes}, known.text
+    shapes = {one: text.shape(one) for one in text.arrays}
+    counts = {one: math.prod(count(n, ones) for n in shape) for one, shape in shapes.items()}
+    written = [counts.get(one.name, 0) for one in known.written]
+    read = [counts.get(one.name, 2) for one in known.read]
+    return bool(read and written) and max(written) > 1 >= max(read)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import msgspec
 
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
+from tokitai_cli.adequacy.advice.passes import tiles_in
 from tokitai_cli.core.errors import TokitaiError
-from tokitai_cli.core.expressions import holds, names_in
+from tokitai_cli.core.expressions import caps_of, holds, names_in
 from tokitai_cli.core.model.case import LoadedSpec, Shape
 from tokitai_cli.core.model.sizes import params_behind, sizes_at
 from tokitai_cli.core.model.spec import Spec
@@ -18,7 +19,10 @@ from tokitai_cli.spec import plan
 
 SUITE = "quick"
 # What is added to a size until a shape shows what is asked for.
-_STEPS = (1, 3, 7, 16, 19, 32, 33, 64, 100, 128, 256, 257, 300, 512, 1025)
+_STEPS = (
+    *(1, 3, 7, 16, 19, 32, 33, 64, 100, 128, 256, 257, 300, 512, 1025),
+    *(3 * 2**at + 7 for at in range(9, 17)),
+)
 # Bytes of a case that is proposed at most.
 _LARGEST = 1 << 24
 _CEILING = re.compile(r"ceil_div\(\s*([^(),]+?)\s*,\s*([^(),]+?)\s*\)")
@@ -104,6 +108,13 @@ def _goals(loaded: LoadedSpec, name: str, seen: list[Shape]) -> Iterator[Goal]:
             yield Goal((a,), f"{a} != {value}", spec, said, f"another {a}")
     for extent in dict.fromkeys(str(one) for launch in variant.launches for one in launch.grid):
         yield from _of_grid(extent, spec)
+    for tiles in tiles_in(loaded, variant):
+        names = params_behind(spec.sizes, names_in(tiles.several))
+        grown = {*names_in(tiles.step)} & {*names_in(tiles.size)}  # a grid that covers it at once
+        known = names and spec.params.keys() >= {*names}
+        if known and not (grown and not caps_of(tiles.step)):
+            said = f"no shape has three passes and a tail of the loop over {tiles.size} by {tiles.step}"
+            yield Goal(names, tiles.several, spec, said, f"three passes and a tail of {tiles.size}")
 
 
 def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:
@@ -124,6 +135,9 @@ def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:
             )
             tail = f"({size}) % ({part}) != 0 and ({size}) > ({part})"
             yield Goal(inner, tail, spec, said, f"a tail of {size}")
+    for one, cap in caps_of(extent):
+        said = f"{one} is at most {cap}, the grid's cap, in every shape: no thread goes on to more"
+        yield Goal(names, f"{one} > {cap}", spec, said, "more than the grid's cap")
 
 
 def _search(loaded: LoadedSpec, variant: str, goal: Goal, seen: list[Shape]) -> Shape | None:

@@ -12,6 +12,7 @@ from tokitai_cli.core.expressions.parser import (
     KEYWORDS,
     MAX_DEPTH,
     MAX_LENGTH,
+    caps_of,
     is_comparison,
     names_in,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_LENGTH",
     "MAX_VALUE",
+    "caps_of",
     "evaluate",
     "evaluate_exactly",
     "evaluate_real",

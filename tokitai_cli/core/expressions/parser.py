@@ -86,6 +86,33 @@ def names_in(text: str | int, *, real: bool = False) -> tuple[str, ...]:
     return tuple(found)
 
 
+def arguments_of(text: str, function: str) -> list[list[str]]:
+    """Arguments of each call of a function in an expression; raises SpecError where it is none."""
+    parse(text)
+    found: list[list[str]] = []
+    tokens = _tokens(text, real=False)
+    for at, token in enumerate(tokens):
+        if (token.kind, token.text) != ("name", function):
+            continue
+        depth, begin, told = 0, tokens[at + 1].position + 1, list[str]()
+        for one in tokens[at + 1 :]:
+            depth += (one.text == "(") - (one.text == ")")
+            if depth == 0 or (depth == 1 and one.text == ","):
+                told.append(text[begin : one.position].strip())
+                begin = one.position + 1
+            if depth == 0:
+                break
+        found.append(told)
+    return found
+
+
+def caps_of(text: str | int) -> list[tuple[str, str]]:
+    """What an expression is capped at: (`ceil_div(n, 64)`, `4`) of `min(ceil_div(n, 64), 4)`."""
+    calls = arguments_of(text, "min") if isinstance(text, str) else []
+    pairs = ((one, cap) for told in calls for one in told for cap in told)
+    return [(one, cap) for one, cap in pairs if names_in(one) and not names_in(cap)]
+
+
 @functools.lru_cache(maxsize=1024)
 def parse(text: str, *, real: bool = False) -> Node:
     """Tree of an expression; raises SpecError with the position (from 1) of what is wrong."""

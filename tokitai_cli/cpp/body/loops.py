@@ -6,24 +6,16 @@ of its own, and the others are counted by it. Guards do the bounding.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import join
 from tokitai_cli.cpp.body.polynomial import Polynomial, quotient
-from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Stepped, Value
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.tree import child, declarator_of, named, text_of
 from tokitai_cli.cpp.tree import walk as nodes_of
 
 _CHANGES = {"assignment_expression", "update_expression"}
-
-
-class _Counter(NamedTuple):
-    here: Polynomial
-    start: Polynomial
-    step: Polynomial
 
 
 def loop(walk: Walk, node: Node) -> None:
@@ -42,11 +34,13 @@ def loop(walk: Walk, node: Node) -> None:
     marks, after = _dry(walk, node, before, names)
     entry, counter = _entry(walk, node, before, marks, after, names)
     walk.store = {**before, **entry}
+    if counter is not None and not walk.dry:
+        walk.facts.loops.append(counter)
     outer, walk.breaks = walk.breaks, []
     mark = len(walk.guards)
     backwards = counter is not None and (counter.step.number or 0) < 0
     if counter is not None and backwards:
-        walk.guards.append(Guard(counter.here, "<=", counter.start))
+        walk.guards.append(Guard(counter.counter, "<=", counter.start))
     _once(walk, node)
     del walk.guards[mark:]
     breaks, walk.breaks = walk.breaks, outer
@@ -131,7 +125,7 @@ def _entry(
     marks: dict[int, Value],
     after: dict[int, Value],
     names: dict[int, str],
-) -> tuple[dict[int, Value], _Counter | None]:
+) -> tuple[dict[int, Value], Stepped | None]:
     """What the changed variables hold when a pass begins."""
     varying = {name for value in marks.values() for name in _names(value)}
     condition = child(node, "condition")
@@ -141,7 +135,7 @@ def _entry(
         else set()
     )
     entry: dict[int, Value] = {}
-    counter: _Counter | None = None
+    counter: Stepped | None = None
     for key in sorted(marks, key=lambda key: (names.get(key) not in asked, key)):
         mark, end, start = marks[key], after.get(key), before.get(key)
         if isinstance(mark, Pointer) and (not isinstance(end, Pointer) or end.array != mark.array):
@@ -153,7 +147,7 @@ def _entry(
         if step is None:
             entry[key] = mark
         elif counter is None and isinstance(start, Polynomial) and isinstance(mark, Polynomial):
-            counter = _Counter(mark, start, step)
+            counter = Stepped(mark, start, step)
             entry[key] = mark
         else:
             entry[key] = _counted(walk, start, step, counter) or mark
@@ -177,11 +171,11 @@ def _step(mark: Value, end: Value, varying: set[str]) -> Polynomial | None:
 
 
 def _counted(
-    walk: Walk, start: Value, step: Polynomial, counter: _Counter | None
+    walk: Walk, start: Value, step: Polynomial, counter: Stepped | None
 ) -> Polynomial | Pointer | None:
     trips = walk.fresh("trip")
     if counter is not None and counter.step:
-        trips = quotient(counter.here - counter.start, counter.step)
+        trips = quotient(counter.counter - counter.start, counter.step)
     if isinstance(start, Pointer):
         return Pointer(start.array, start.offset + step * trips, start.unit, start.rows)
     return start + step * trips if isinstance(start, Polynomial) else None

@@ -91,6 +91,14 @@ class Access(NamedTuple):
     unit: int | Fraction | None
 
 
+class Stepped(NamedTuple):
+    """A loop whose counter goes by a constant step from `start` on."""
+
+    counter: Polynomial
+    start: Polynomial
+    step: Polynomial
+
+
 class Facts(msgspec.Struct):
     """What a walk over a function's body has found."""
 
@@ -101,6 +109,7 @@ class Facts(msgspec.Struct):
     undecided: list[str] = []
     #: Types of arrays: pointers among parameters and in their structs, variables of the program.
     arrays: dict[str, str] = {}
+    loops: list[Stepped] = []
     #: Names that the body has; an array that is none of them is not touched.
     words: frozenset[str] = frozenset()
 

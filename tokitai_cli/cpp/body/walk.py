@@ -66,7 +66,7 @@ class Walk:
 
     def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
         self.program, self._readers = program, readers
-        self.facts = Facts([], {}, [], {}, frozenset())
+        self.facts = Facts([], {}, [], {})
         self.scopes: list[dict[str, Place]] = [{}]
         self.store: dict[int, Value] = {}
         self.guards: list[Guard] = []

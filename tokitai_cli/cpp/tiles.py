@@ -1,0 +1,111 @@
+"""Loops of a kernel over tiles of a size, and extents in the language of sizes.
+
+A loop that goes by a block's threads, or by pieces of a size, has passes of its own: what is carried
+from one to the next shows from the third on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
+from tokitai_cli.cpp.body.reader import read
+from tokitai_cli.cpp.body.values import Facts, Stepped
+from tokitai_cli.cpp.shapes import is_moving
+from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.source.signatures import Kernel
+
+
+class Tiles(NamedTuple):
+    """A loop over a size, in the language of sizes."""
+
+    #: What it goes over, and how much of it in a pass.
+    size: str
+    step: str
+
+    @property
+    def several(self) -> str:
+        """Comparison of shapes with three whole passes and a tail."""
+        step, size = _grouped(self.step), _grouped(self.size)
+        return f"{size} > 3 * {step} and {size} % {step} != 0"
+
+
+def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> Facts:
+    """What the kernel's body does; nothing where the tree does not have it.
+
+    arguments: of its template, by the parameters' names.
+    """
+    for tree in program.trees:
+        for one in tree.by_name.get(kernel.name, ()):
+            same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
+            if same and tree.place(one.outer) == (kernel.file, kernel.line):
+                return read(tree, one, given=arguments)
+    return Facts([], {}, [], {})
+
+
+def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:
+    """Loops over tiles of sizes that `names` say.
+
+    names: of whole numbers of the kernel's and of the launch (`blockDim.x`), in the language of sizes.
+    """
+    found: dict[Tiles, None] = {}
+    for one in facts.loops:
+        for below in _bounds(facts, one.counter):
+            if told := _tiles(one, below, names):
+                found[told] = None
+    return list(found)
+
+
+def _bounds(facts: Facts, counter: Polynomial) -> set[Polynomial]:
+    """What a counter stays below."""
+    return {
+        guard.right
+        for access in facts.accesses
+        for guard in access.guards
+        if guard.left == counter and guard.sign in {"<", "<="}
+    }
+
+
+def _tiles(loop: Stepped, below: Polynomial, names: Mapping[str, str]) -> Tiles | None:
+    atoms = [*below.terms]
+    single = atoms[0][0] if len(atoms) == 1 and len(atoms[0]) == 1 else None
+    if loop.step.number == 1 and isinstance(single, Quotient):  # counts the tiles themselves
+        divisor = single.divisor
+        size, rest = single.dividend, single.dividend.terms.get((), 0)
+        size = size - Polynomial({(): rest})
+        step = divisor
+    elif (loop.step.number or 2) > 1:
+        size, step = below, loop.step
+    else:
+        return None
+    if any(map(is_moving, (*size.atoms(), *step.atoms()))):
+        return None
+    told = in_sizes(size, names), in_sizes(step, names)
+    return Tiles(*told) if all(told) and not told[0].isdigit() else None
+
+
+def in_sizes(extent: Polynomial, names: Mapping[str, str]) -> str:
+    """An extent in the language of sizes; empty where it has names that `names` have no word for."""
+    parts = []
+    for key, count in sorted(extent.terms.items(), key=lambda one: -len(one[0])):
+        factors = [_atom(atom, names) for atom in key]
+        if len(key) > 1 or abs(count) != 1:
+            factors = [f"({one})" if "//" in one else one for one in factors]
+        if not all(factors):
+            return ""
+        number = [str(abs(count))] if abs(count) != 1 or not key else []
+        parts.append(("-" if count < 0 else "+") + " " + " * ".join([*number, *factors]))
+    text = " ".join(parts).removeprefix("+ ")
+    return text if not text.startswith("-") else ""
+
+
+def _atom(atom: Atom, names: Mapping[str, str]) -> str:
+    if not isinstance(atom, Quotient):
+        return names.get(atom, "")
+    above, below = in_sizes(atom.dividend, names), in_sizes(atom.divisor, names)
+    return f"{_grouped(above)} // {_grouped(below)}" if above and below else ""
+
+
+def _grouped(text: str) -> str:
+    return f"({text})" if " " in text else text
