@@ -47,7 +47,7 @@ HOMES = {
     "tree_sitter_cuda": {"cpp"},
     "pcpp": {"cpp"},
     "subprocess": {"core"},
-    "elftools": {"devices"},
+    "elftools": {"core"},
     "itanium_demangler": {"devices"},
     "zstandard": {"devices"},
     "sqlite3": {"batch"},

@@ -11,10 +11,10 @@ import pytest
 
 from tests.runs import KERNELS, run
 from tests.support import make_case
+from tokitai_cli.core.elf import variable_name
 from tokitai_cli.core.model.device import WRITABLE
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence, FactRecord
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.devices.amdgpu.binary.elf import variable_name
 from tokitai_cli.devices.ptxas import ptxas_facts
 
 LAUNCH = {"grid": ["ceil_div(n, 256)"], "block": [256], "args": ["x", "y", "n"]}

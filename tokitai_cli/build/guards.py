@@ -2,7 +2,8 @@
 
 On the cpu device an array of shared memory is thread-local storage without initial values. With
 -fdata-sections each lies in a section of its own that has a size and no content, so that room in
-front of it and behind it is a matter of numbers (ELF-64, System V ABI chapter 4).
+front of it and behind it is a matter of numbers. They are changed in the file's own tables (ELF-64,
+System V ABI chapter 4), all rows at once: pyelftools makes an object of each, and writes none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core import elf
+from tokitai_cli.core.errors import BuildError, CodeError
 from tokitai_cli.core.model.device import SharedGuards
 
 _SECTION = np.dtype(
@@ -41,10 +43,15 @@ def guard_shared_arrays(path: Path, guards: SharedGuards) -> None:
     behind it, in 16 bits each. Raises BuildError where arrays share a section.
     """
     data = np.fromfile(path, np.uint8)
-    if bytes(data[:6]) != b"\x7fELF\x02\x01":
+    try:
+        with elf.opened(data.tobytes()) as file:
+            start, count = file["e_shoff"], file.num_sections()
+            wide = (file.elfclass, file.little_endian) == (64, True)
+    except CodeError as error:
+        raise BuildError(f"the compiler made no object file: {error}") from error
+    if not wide:
         raise BuildError("the compiler made no object file for a 64-bit little-endian processor")
-    count = int(data[60:62].view("<u2")[0])
-    sections = _table(data, int(data[40:48].view("<u8")[0]), count * _SECTION.itemsize, _SECTION)
+    sections = _table(data, start, count * _SECTION.itemsize, _SECTION)
     thread_local = (sections["flags"] & _THREAD_LOCAL) != 0
     guarded = thread_local & (sections["type"] == _NOBITS) & (sections["size"] != 0)
     if not guarded.any():

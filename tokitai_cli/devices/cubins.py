@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.core import elf
 from tokitai_cli.core.errors import CodeError, Location
 from tokitai_cli.core.file_kind import ELF, HEAD, is_ptx
 from tokitai_cli.core.storage import open_plain, read_plain
-from tokitai_cli.devices.amdgpu.binary import elf
 from tokitai_cli.devices.amdgpu.binary.objects import Argument, Compiled
 
 _NEWER_ABI = 8

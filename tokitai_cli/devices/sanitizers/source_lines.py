@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tokitai_cli.core import process, resources
+from tokitai_cli.core import elf, process, resources
+from tokitai_cli.core.errors import CodeError
 from tokitai_cli.devices.environment import compiler_environment
 from tokitai_cli.devices.programs import first_program
 
@@ -32,7 +32,10 @@ def _asked(program: str, wanted: list[str]) -> dict[tuple[str, str], list[str]]:
     found = first_program([(name, name) for name in ("addr2line", *_LLVM)])
     if found is None or not Path(program).is_file():
         return {}
-    base = _base(Path(program))
+    try:
+        base = _base(Path(program))
+    except CodeError:
+        return {}
     told = [f"0x{int(offset, 16) + base:x}" for offset in wanted]
     argv = [str(found[0]), "-e", program, "-a", "-i", "-f"]
     if found[1] != "addr2line":
@@ -62,21 +65,8 @@ def own(places: Iterable[str], *, only: bool = False) -> str:
 
 
 def _base(path: Path) -> int:
-    """Address of an executable's first byte: 0 where it can be moved (ELF-64, e_type and PT_LOAD)."""
-    with path.open("rb") as file:
-        head = file.read(64)
-        (kind,) = struct.unpack_from("<H", head, 16)
-        if kind != 2:
+    """Address of an executable's first byte: 0 where it can be moved."""
+    with elf.opened(path.read_bytes()) as file:
+        if file["e_type"] != "ET_EXEC":
             return 0
-        at, size, count = (
-            *struct.unpack_from("<Q", head, 32),
-            *struct.unpack_from("<HH", head, 54),
-        )
-        file.seek(at)
-        table = file.read(size * count)
-    loads = [
-        struct.unpack_from("<Q", table, n * size + 16)[0]
-        for n in range(count)
-        if struct.unpack_from("<I", table, n * size)[0] == 1
-    ]
-    return min(loads, default=0)
+        return min((part["p_vaddr"] for part in file.iter_segments("PT_LOAD")), default=0)

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import field
 
+from tokitai_cli.core import elf
 from tokitai_cli.core.errors import CodeError, near
 from tokitai_cli.core.file_kind import ELF
-from tokitai_cli.devices.amdgpu.binary import elf
+from tokitai_cli.devices.amdgpu.binary import target
 from tokitai_cli.devices.amdgpu.binary.names import ANONYMOUS, demangled, parts, plain, title
 
 _WORD = re.compile(r"\w+(?=[<(]|$)")
@@ -198,7 +199,7 @@ def kernel_of(every: Sequence[tuple[_C, _K]], name: str) -> tuple[_C, _K]:
 
 def read_code_object(data: bytes) -> CodeObject:
     """Read a code object for AMD processors. Raises CodeError for what is none, or damaged."""
-    if not data.startswith(ELF) or not elf.is_code_object(data):
+    if not data.startswith(ELF) or not target.is_code_object(data):
         raise CodeError("no code object for an AMD processor")
     with elf.opened(data) as file:
         segments = tuple(
@@ -230,7 +231,7 @@ def target_of(data: bytes) -> str:
 
 
 def _target(metadata: _Metadata, data: bytes) -> str:
-    return metadata.target.partition("--")[2] or elf.target_of(data)
+    return metadata.target.partition("--")[2] or target.target_of(data)
 
 
 def _kernel(

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tokitai_cli.core import elf
 from tokitai_cli.core.model.device import APPROXIMATE, WRITABLE, Fact
 from tokitai_cli.core.storage import sha256
-from tokitai_cli.devices.amdgpu.binary import elf
 from tokitai_cli.devices.amdgpu.binary.objects import CodeObject, Kernel
 from tokitai_cli.devices.amdgpu.isa.decode import UNKNOWN, decode
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction

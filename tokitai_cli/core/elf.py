@@ -1,11 +1,10 @@
-"""ELF files as far as code objects need them, read with pyelftools; what is damaged is a CodeError."""
+"""ELF files of every kind, read with pyelftools; what is damaged is a CodeError."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,34 +13,18 @@ from tokitai_cli.core.errors import CodeError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
+# Processors (e_machine).
 AMDGPU, CUDA = 224, 190
 _WRITE, _THREAD_LOCAL = 0x1, 0x400
 _FOREIGN = re.compile(
     r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
 )
-# The low byte of e_flags. https://llvm.org/docs/AMDGPUUsage.html#elf-code-object
-MACHINES = {
-    0x41: "gfx1100", 0x46: "gfx1101", 0x47: "gfx1102", 0x44: "gfx1103", 0x43: "gfx1150",
-    0x4A: "gfx1151", 0x55: "gfx1152", 0x58: "gfx1153", 0x54: "gfx11-generic",
-    0x48: "gfx1200", 0x4E: "gfx1201", 0x59: "gfx12-generic",
-}  # fmt: skip
-
-
-def is_code_object(data: bytes) -> bool:
-    """Whether an ELF file is one for AMD's processors."""
-    return machine(data) == AMDGPU
 
 
 def machine(data: bytes) -> int:
     """The number of an ELF file's processor; -1 where it is none of 64 bits, little-endian."""
     whole = len(data) >= 64 and data[4:6] == b"\x02\x01"
     return int.from_bytes(data[18:20], "little") if whole else -1
-
-
-def target_of(data: bytes) -> str:
-    """The processor of a code object, "machine 0x.." where it is not one of gfx11."""
-    (flags,) = struct.unpack_from("<I", data, 48)
-    return MACHINES.get(flags & 0xFF, f"machine {flags & 0xFF:#04x}")
 
 
 @contextlib.contextmanager
