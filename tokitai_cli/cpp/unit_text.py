@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tokitai_cli.core import resources
 from tokitai_cli.cpp.unit import Unit
 
 # Standard headers of the host alone, which cost a compiler time.
@@ -25,10 +27,6 @@ ALWAYS = re.compile(  # of C, C++ and HIP itself
     r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
 )
 _TORCH = ("torch/", "ATen/", "c10/")  # where they are not installed, ours has what kernels use
-# HIP's votes are macros on cuda, and CUDA's headers have functions of their own by these names.
-_VOTES = ("__any", "__all")
-_VOTES_OFF = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in _VOTES)
-_VOTES_ON = "".join(f'#pragma pop_macro("{name}")\n' for name in _VOTES)
 # Macros by which a program sets up headers that are not its own.
 _SETTINGS = ("_USE_MATH", "_GNU", "__STDC_", "__HIP_NO", "__CUDA_NO", "CUB_", "THRUST_", "CCCL_",
              "HIP_ENABLE", "NDEBUG")  # fmt: skip
@@ -116,10 +114,20 @@ def _taken_in(name: str, std: bool, optional: dict[str, None]) -> Iterator[str]:
     optional[plain] = None
     taken = f"#include {name}\n"
     if not plain.startswith("hip"):
-        taken = f"{_VOTES_OFF}{taken}{_VOTES_ON}"
+        taken = f"{_votes('off')}{taken}{_votes('on')}"
     if plain.startswith(_TORCH):
         taken = f"{taken}#else\n#include <tokitai_torch.hpp>\n"
     yield f"#if __has_include({name})\n{taken}#endif\n"
+
+
+@functools.cache
+def _votes(way: str) -> str:
+    """What puts HIP's votes aside for headers that are not ours, "off" and "on" again.
+
+    They are macros on cuda, and CUDA's headers have functions of their own by these names.
+    """
+    file = resources.kernels_dir() / "cuda" / "tokitai_cuda" / f"votes_{way}.h"
+    return without_comments(file.read_text(encoding="utf-8")).lstrip()
 
 
 def _settings(unit: Unit) -> str:
