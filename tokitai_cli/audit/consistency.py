@@ -46,25 +46,25 @@ _SHOWN = 20
 _RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
 
 
-def remarks(found: Evidence, *, same: bool) -> list[Remark]:
+def remarks(evidence: Evidence, *, same: bool) -> list[Remark]:
     """All that does not fit, and what could not be looked at. same: this very tool has written it."""
-    told = list(_references(found))
+    told = list(_references(evidence))
     if told:  # nothing can be followed
         return told
-    if fault := _rerun(found.rerun):
+    if fault := _rerun(evidence.rerun):
         told.append(Remark(fault, fault=True))
-    told += _texts(found)
-    for case in queries.cases(found):
-        told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(found, case)]
-    for case in found.watched:
+    told += _texts(evidence)
+    for case in queries.cases(evidence):
+        told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(evidence, case)]
+    for case in evidence.watched:
         told += [Remark(f"{case.key}, watched: {text}", fault=True) for text in _watched(case)]
-    lacking = measured.lacking(queries.cases(found))
+    lacking = measured.lacking(queries.cases(evidence))
     told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
-    told += _verdicts(found)
-    told += origin.remarks(found, same=same)
-    told += _said(found, same=same)
-    told += _spec(found, same=same)
-    told += _groups(found, same=same)
+    told += _verdicts(evidence)
+    told += origin.remarks(evidence, same=same)
+    told += _said(evidence, same=same)
+    told += _spec(evidence, same=same)
+    told += _groups(evidence, same=same)
     return _first(told)
 
 
@@ -75,26 +75,26 @@ def _first(told: list[Remark]) -> list[Remark]:
     return [*told[:_SHOWN], Remark(f"{more} more", fault=told[_SHOWN].fault)] if more > 0 else told
 
 
-def _references(found: Evidence) -> Iterator[Remark]:
+def _references(evidence: Evidence) -> Iterator[Remark]:
     seen: set[str] = set()
-    for case in found.cases:
+    for case in evidence.cases:
         if case.key in seen:
             yield Remark(f"{case.key} stands twice in it", fault=True)
         seen.add(case.key)
-    for case in (*found.cases, *found.watched):
+    for case in (*evidence.cases, *evidence.watched):
         for what, name, known in (
-            ("device", case.device, found.devices),
-            ("spec", case.spec, found.specs),
-            ("build", case.build, found.builds),
+            ("device", case.device, evidence.devices),
+            ("spec", case.spec, evidence.specs),
+            ("build", case.build, evidence.builds),
         ):
             if name not in known and (name or what == "device"):
                 yield Remark(f"{case.key} refers to a {what} that is not in it", fault=True)
 
 
-def _texts(found: Evidence) -> Iterator[Remark]:
-    for digest, one in [*found.specs.items(), *found.sources.items()]:
+def _texts(evidence: Evidence) -> Iterator[Remark]:
+    for digest, one in [*evidence.specs.items(), *evidence.sources.items()]:
         yield from _text(digest, one)
-    for build in found.builds.values():
+    for build in evidence.builds.values():
         for path, text in build.header_texts.items():
             if storage.sha256(text.encode()) != build.headers.get(path) and "\ufffd" not in text:
                 yield Remark(f"the text of {path} has another digest than its record", fault=True)
@@ -254,23 +254,23 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
             yield Remark(f"it does not say what it leaves open: {text}", fault=same)
 
 
-def _spec(found: Evidence, *, same: bool) -> Iterator[Remark]:
+def _spec(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
     """What does not follow from the text of the spec."""
-    for digest, one in found.specs.items():
-        cases = [case for case in found.cases if case.spec == digest]
+    for digest, one in evidence.specs.items():
+        cases = [case for case in evidence.cases if case.spec == digest]
         loaded = recalled(one)
         if loaded is None:
             yield Remark(f"the text of {one.path} is no spec that this version reads")
             continue
-        yield from _limits(loaded, queries.cases(found), digest)
-        yield from _guesses(found, loaded, digest)
-        yield from _not_covered(found, loaded, same=same)
-        if len(found.specs) == 1 and found.verdict not in _CUT:
-            yield from planned.remarks(found, loaded)
-        if found.contract is not None and cases:
-            theirs = found.contract
+        yield from _limits(loaded, queries.cases(evidence), digest)
+        yield from _guesses(evidence, loaded, digest)
+        yield from _not_covered(evidence, loaded, same=same)
+        if len(evidence.specs) == 1 and evidence.verdict not in _CUT:
+            yield from planned.remarks(evidence, loaded)
+        if evidence.contract is not None and cases:
+            theirs = evidence.contract
             shipped = shipped_code(loaded.spec)
-            mine = contract(loaded.spec, theirs.path, cases, found.sources, shipped)
+            mine = contract(loaded.spec, theirs.path, cases, evidence.sources, shipped)
             if _told(mine, theirs, shipped, same=same) != theirs:
                 yield Remark("what it tells of the spec is not what the spec says", fault=True)
 
@@ -295,15 +295,15 @@ def _told(
     return msgspec.structs.replace(mine, variants=variants)
 
 
-def _not_covered(found: Evidence, loaded: LoadedSpec, *, same: bool) -> Iterator[Remark]:
+def _not_covered(evidence: Evidence, loaded: LoadedSpec, *, same: bool) -> Iterator[Remark]:
     """What the spec and the devices leave open by their own word, and the evidence does not say."""
-    variants = {case.variant for case in found.cases} & set(loaded.spec.variants)
+    variants = {case.variant for case in evidence.cases} & set(loaded.spec.variants)
     texts = [*loaded.spec.non_claims]
     for name in sorted(variants):
         texts += loaded.spec.variants[name].non_claims
-    for name in dict.fromkeys(case.device for case in found.cases):
-        texts += found.devices[name].non_claims
-    told = {one.text for one in found.non_claims}
+    for name in dict.fromkeys(case.device for case in evidence.cases):
+        texts += evidence.devices[name].non_claims
+    told = {one.text for one in evidence.non_claims}
     for text in dict.fromkeys(texts):
         if text not in told:
             yield Remark(f"it does not say what spec or device leave open: {text}", fault=True)
@@ -312,23 +312,23 @@ def _not_covered(found: Evidence, loaded: LoadedSpec, *, same: bool) -> Iterator
             yield Remark(f"it does not say what the spec leaves open: {text}", fault=same)
 
 
-def recalled(one: SourceRecord) -> LoadedSpec | None:
+def recalled(record: SourceRecord) -> LoadedSpec | None:
     """The spec whose text evidence holds; no file of it is looked at. None where it cannot be read."""
-    if one.text is None:
+    if record.text is None:
         return None
     try:
-        return spec.recall(Path(one.path).absolute(), one.text.encode())
+        return spec.recall(Path(record.path).absolute(), record.text.encode())
     except TokitaiError:
         return None
 
 
-def _guesses(found: Evidence, loaded: LoadedSpec, digest: str) -> Iterator[Remark]:
+def _guesses(evidence: Evidence, loaded: LoadedSpec, digest: str) -> Iterator[Remark]:
     """Guesses that cases hang on, and that neither the spec nor a source marks."""
     marked = {one.place for one in loaded.guesses}
-    for source in found.sources.values():
+    for source in evidence.sources.values():
         for number, line in enumerate((source.text or "").splitlines(), 1):
             marked |= {f"{PurePath(source.path).name}:{number}"} if GUESS in line else set()
-    for case in queries.cases(found):
+    for case in queries.cases(evidence):
         for one in case.guesses if case.spec == digest else ():
             if one.place not in marked:
                 text = f"{case.key}: it hangs on a guess in {one.place}, which marks none"

@@ -22,9 +22,9 @@ def sound(file: str | Path) -> Evidence:
     return found
 
 
-def require_sound(found: Evidence, path: Path) -> None:
+def require_sound(evidence: Evidence, path: Path) -> None:
     """Raise UnfitError where evidence, which stands at `path`, contradicts itself."""
-    faults = [one.text for one in contradictions(found) if one.fault]
+    faults = [one.text for one in contradictions(evidence) if one.fault]
     if faults:
         more = f" (and {plural(len(faults) - 1, 'more fault')})" if len(faults) > 1 else ""
         raise UnfitError(
@@ -34,14 +34,14 @@ def require_sound(found: Evidence, path: Path) -> None:
         )
 
 
-def contradictions(found: Evidence) -> list[Remark]:
+def contradictions(evidence: Evidence) -> list[Remark]:
     """All that `consistency` says of evidence, by the words of this tool where this tool wrote it."""
-    return consistency.remarks(found, same=same_tool(found))
+    return consistency.remarks(evidence, same=same_tool(evidence))
 
 
-def same_tool(found: Evidence) -> bool:
+def same_tool(evidence: Evidence) -> bool:
     """Whether this tool wrote it, as far as can be said: another commit may say things otherwise."""
-    if found.tool.version != __version__:
+    if evidence.tool.version != __version__:
         return False
     commit = begin_commit(os.environ)()
-    return commit == found.tool.commit and not commit.endswith(("unknown", "-dirty"))
+    return commit == evidence.tool.commit and not commit.endswith(("unknown", "-dirty"))

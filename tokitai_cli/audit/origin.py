@@ -40,15 +40,15 @@ _MARKS: Mapping[DeviceClass, _Marks] = {
 }
 
 
-def remarks(found: Evidence, *, same: bool) -> Iterator[Remark]:
+def remarks(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
     """What no run on the named devices writes. same: this very tool has written the file."""
-    for name, device in found.devices.items():
+    for name, device in evidence.devices.items():
         yield from _told(_device(name, device))
-    for build in found.builds.values():
-        record = found.devices.get(build.device)
+    for build in evidence.builds.values():
+        record = evidence.devices.get(build.device)
         yield from _told(_build(build, record))
-    for case in queries.cases(found):
-        ran = found.builds.get(case.build)
+    for case in queries.cases(evidence):
+        ran = evidence.builds.get(case.build)
         in_front = ran is not None and ran.failed and not ran.device  # of the compiler
         if ran is not None and ran.device != case.device and not in_front:
             yield Remark(f"{case.key}: its build is one for {ran.device}", fault=True)

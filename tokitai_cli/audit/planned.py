@@ -31,9 +31,9 @@ def words_of(line: str) -> list[str]:
         return []
 
 
-def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+def remarks(evidence: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     """Cases that were selected and are not in it, or that nothing selected."""
-    selection = _selection(words_of(found.rerun), loaded)
+    selection = _selection(words_of(evidence.rerun), loaded)
     if selection is None:
         yield Remark("whether every case that was selected is in it cannot be said")
         return
@@ -42,8 +42,8 @@ def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     except (TokitaiError, ValueError, ArithmeticError) as error:
         yield Remark(f"the cases that it repeats cannot be made of the spec: {error}", fault=True)
         return
-    for device in dict.fromkeys(case.device for case in found.cases):
-        there = {case.id for case in found.cases if case.device == device}
+    for device in dict.fromkeys(case.device for case in evidence.cases):
+        there = {case.id for case in evidence.cases if case.device == device}
         for what, ids in (
             ("was selected and is not in it", planned.keys() - there),
             ("is in it and was not selected", there - planned.keys()),
@@ -51,7 +51,7 @@ def remarks(found: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
             if ids:
                 more = f" and {plural(len(ids) - 1, 'more case')}" if len(ids) > 1 else ""
                 yield Remark(f"{min(ids)}{more} on {device} {what}", fault=True)
-    for record in found.cases:
+    for record in evidence.cases:
         for what in _unlike(record, planned[record.id]) if record.id in planned else ():
             yield Remark(f"{record.key}: {what} not those that the spec gives it", fault=True)
 

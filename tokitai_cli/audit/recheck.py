@@ -101,9 +101,9 @@ def _alike(a: Number | None, b: Number | None) -> bool:
     return math.isclose(first, second, rel_tol=1e-9) or (math.isnan(first) and math.isnan(second))
 
 
-def _not_asked(found: Evidence, judged: Sequence[CaseRecord]) -> Iterator[str]:
+def _not_asked(evidence: Evidence, judged: Sequence[CaseRecord]) -> Iterator[str]:
     """What recheck leaves open."""
-    if left := len(found.cases) - len(judged):
+    if left := len(evidence.cases) - len(judged):
         yield (
             f"{plural(left, 'case')} without saved arrays were not judged again: "
             "--save-all-arrays of the run keeps them"
@@ -138,9 +138,9 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
 
 
 def _judged(
-    found: Evidence, record: CaseRecord, path: Path, limits: Mapping[str, float]
+    evidence: Evidence, record: CaseRecord, path: Path, limits: Mapping[str, float]
 ) -> judge.Judgement:
-    loaded = recalled(found.specs[record.spec]) if record.spec in found.specs else None
+    loaded = recalled(evidence.specs[record.spec]) if record.spec in evidence.specs else None
     if loaded is None or record.variant not in loaded.spec.variants:
         raise EvidenceError(f"has no spec of {record.key} that is read here", where=Location(path))
     try:

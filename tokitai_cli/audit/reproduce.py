@@ -73,14 +73,14 @@ def reproduce(
     return _answer(found, outcome), outcome
 
 
-def _unpacked(found: Evidence, path: Path, stack: contextlib.ExitStack) -> LoadedSpec:
+def _unpacked(evidence: Evidence, path: Path, stack: contextlib.ExitStack) -> LoadedSpec:
     """The spec that the file holds, written with all that belongs to it into a temporary folder."""
-    if len(found.specs) != 1:
+    if len(evidence.specs) != 1:
         raise UsageError("it has several specs: name one", where=Location(path), hint=_UNPACK)
     folder = process.make_temporary_folder(process.temporary_base(), prefix="reproduce-")
     stack.callback(process.remove_temporary_folder, folder)
     written = unpack(str(path), str(folder / "files"))
-    (digest,) = found.specs
+    (digest,) = evidence.specs
     places = {sha256: place for place, sha256 in written.grids[0].rows}
     lacking = "; ".join(one.text for one in written.remarks if one.fault)
     if digest not in places:
@@ -88,15 +88,15 @@ def _unpacked(found: Evidence, path: Path, stack: contextlib.ExitStack) -> Loade
     return load(Path(places[digest]))
 
 
-def _builtin_of(found: Evidence) -> str | None:
+def _builtin_of(evidence: Evidence) -> str | None:
     """Name of the built-in op that the evidence is of, by its spec's digest."""
-    names = {case.op for case in found.cases} & {name for name, _ in spec.builtin()}
-    return next((name for name in names if load_op(name).digest in found.specs), None)
+    names = {case.op for case in evidence.cases} & {name for name, _ in spec.builtin()}
+    return next((name for name in names if load_op(name).digest in evidence.specs), None)
 
 
-def _local(found: Evidence, op: str | None, path: Path) -> LoadedSpec:
+def _local(evidence: Evidence, op: str | None, path: Path) -> LoadedSpec:
     if op is None:
-        names = {case.op for case in found.cases} & {name for name, _ in spec.builtin()}
+        names = {case.op for case in evidence.cases} & {name for name, _ in spec.builtin()}
         if len(names) != 1:
             hint = f"name it: reproduce FILE SPEC; {_UNPACK}, --run-authors-code runs it"
             raise UsageError(
@@ -106,7 +106,7 @@ def _local(found: Evidence, op: str | None, path: Path) -> LoadedSpec:
             )
         (op,) = names
     loaded = load_op(op)
-    if loaded.digest not in found.specs:
+    if loaded.digest not in evidence.specs:
         raise _other(path, f"the spec {loaded.path.name}", loaded.digest)
     return loaded
 
@@ -139,14 +139,14 @@ def _cases(records: list[CaseRecord], loaded: LoadedSpec, path: Path) -> list[Ca
     return list(cases.values())
 
 
-def _check_sources(found: Evidence, cases: list[Case], path: Path) -> None:
+def _check_sources(evidence: Evidence, cases: list[Case], path: Path) -> None:
     for digest, one in choose(cases).sources.items():
-        if digest not in found.sources:
+        if digest not in evidence.sources:
             raise _other(path, one.path, digest)
 
 
 def _options(
-    found: Evidence,
+    evidence: Evidence,
     loaded: LoadedSpec,
     records: list[CaseRecord],
     words: Sequence[str],
@@ -157,29 +157,29 @@ def _options(
         used = dict.fromkeys(case.device for case in records)
         names = [devices.get(name).name for name in used]
         told["device"] = names[0] if len(names) == 1 else "all"
-    if found.settings is not None and told.get("repeat") is None:
-        told["repeat"] = min(max(found.settings.repeat, MIN_REPEAT), _MOST_REPEAT)
-    if found.settings is not None and told.get("warmup") is None:
-        told["warmup"] = min(max(found.settings.warmup, 0), _MOST_REPEAT)
+    if evidence.settings is not None and told.get("repeat") is None:
+        told["repeat"] = min(max(evidence.settings.repeat, MIN_REPEAT), _MOST_REPEAT)
+    if evidence.settings is not None and told.get("warmup") is None:
+        told["warmup"] = min(max(evidence.settings.warmup, 0), _MOST_REPEAT)
     told["name"] = told.get("name") or f"{loaded.spec.op}-reproduced"
     options = run_options(loaded, **told)
     local = [] if len(words) > 1 else [options.called or str(loaded.path)]
     rerun = shlex.join(["tokitai", "reproduce", *words, *local])
-    full = len(found.watched) >= len(found.cases) > 0
-    watch = ("full" if full else "auto") if found.watched else "off"
+    full = len(evidence.watched) >= len(evidence.cases) > 0
+    watch = ("full" if full else "auto") if evidence.watched else "off"
     rerun = f"{rerun} --device {options.device}"
     return msgspec.structs.replace(options, rerun=rerun, watch=watch)
 
 
-def _answer(found: Evidence, outcome: RunOutcome) -> Answer:
+def _answer(evidence: Evidence, outcome: RunOutcome) -> Answer:
     """Verdicts and inputs decide; bits and numbers may differ with the compiler, and are told."""
     here = outcome.evidence
     again = {case.key: case for case in here.cases}
-    elsewhere = not any(case.key in again for case in found.cases)
+    elsewhere = not any(case.key in again for case in evidence.cases)
     if elsewhere:
-        again = _by_recorded(found, here)
+        again = _by_recorded(evidence, here)
     remarks, same, equal, met = list[Remark](), 0, 0, 0
-    for one in found.cases:
+    for one in evidence.cases:
         other = again.get(one.key)
         if other is None:
             remarks.append(Remark(f"{one.key} was not run again"))
@@ -189,35 +189,35 @@ def _answer(found: Evidence, outcome: RunOutcome) -> Answer:
             remarks.append(Remark(fault, fault=True))
         else:
             same += 1
-            equal += _bits(found, one) == _bits(here, other)
+            equal += _bits(evidence, one) == _bits(here, other)
     watched = {case.id: case for case in here.watched}
-    for one in filter(queries.decides, found.watched):
+    for one in filter(queries.decides, evidence.watched):
         other = watched.get(one.id)
         if other is None or other.verdict is not one.verdict:
             told = "was not watched here" if other is None else f"is {other.verdict} here"
             remarks.append(Remark(f"{queries.watch_headline(one)}: it {told}", fault=True))
     if not met:
         remarks.append(Remark("no recorded case was run here", fault=True))
-    remarks.append(Remark(_circumstances(found, here)))
-    text = f"{same} of {plural(len(found.cases), 'case')} came out the same"
+    remarks.append(Remark(_circumstances(evidence, here)))
+    text = f"{same} of {plural(len(evidence.cases), 'case')} came out the same"
     if elsewhere and met:
         ran, recorded = (
-            ", ".join(dict.fromkeys(c.device for c in run.cases)) for run in (here, found)
+            ", ".join(dict.fromkeys(c.device for c in run.cases)) for run in (here, evidence)
         )
         text = (
-            f"{same} of {plural(len(found.cases), 'case')} have the same verdict and inputs on {ran}; "
-            f"this does not confirm {recorded}"
+            f"{same} of {plural(len(evidence.cases), 'case')} have the same verdict and inputs on "
+            f"{ran}; this does not confirm {recorded}"
         )
     fine = not any(one.fault for one in remarks)
     code = ELSEWHERE if elsewhere else 0
     text += f"; bits equal in {equal}"
-    return Answer(text, fine, remarks, differences(found, here), code)
+    return Answer(text, fine, remarks, differences(evidence, here), code)
 
 
-def _by_recorded(found: Evidence, here: Evidence) -> dict[str, CaseRecord]:
+def _by_recorded(evidence: Evidence, here: Evidence) -> dict[str, CaseRecord]:
     """Cases that ran on other devices than the recorded ones, by the key of the recorded case."""
     ran = {case.id: case for case in here.cases}
-    return {case.key: ran[case.id] for case in found.cases if case.id in ran}
+    return {case.key: ran[case.id] for case in evidence.cases if case.id in ran}
 
 
 def _differs(recorded: CaseRecord, here: CaseRecord) -> str:
@@ -238,7 +238,7 @@ def _bits(run: Evidence, case: CaseRecord) -> list[tuple[str, str]]:
     return [(one.name, one.sha256[0] if one.sha256 else "") for one in whole.outputs]
 
 
-def _circumstances(found: Evidence, here: Evidence) -> str:
+def _circumstances(evidence: Evidence, here: Evidence) -> str:
     """Devices, compilers and times of both runs."""
 
     def of(run: Evidence) -> str:
@@ -252,4 +252,4 @@ def _circumstances(found: Evidence, here: Evidence) -> str:
         built = ", ".join(versions) or "no compiler"
         return f"{', '.join(places)}, {built}, {number(run.volatile.seconds, 3)} s"
 
-    return f"here: {of(here)}; recorded: {of(found)}"
+    return f"here: {of(here)}; recorded: {of(evidence)}"

@@ -25,16 +25,16 @@ def diff(first: str, second: str) -> Answer:
     return Answer(text, not counted, grids=[*grids, *_times(one, other)])
 
 
-def differences(one: Evidence, other: Evidence) -> list[Grid]:
+def differences(first: Evidence, second: Evidence) -> list[Grid]:
     """What differs, times left out: tables of two columns of values."""
-    mine, yours = ({case.key: case for case in queries.cases(run)} for run in (one, other))
-    both = [key for key in mine if key in yours]
+    left, right = ({case.key: case for case in queries.cases(run)} for run in (first, second))
+    both = [key for key in left if key in right]
     told = {
-        "run": list(_run(one, other)),
-        "case": list(_cases(mine, yours)),
-        "measured": [row for key in both for row in _measured(key, mine[key], yours[key])],
-        "claim": list(_claims(one, other)),
-        "environment": list(_environment(one, other)),
+        "run": list(_run(first, second)),
+        "case": list(_cases(left, right)),
+        "measured": [row for key in both for row in _measured(key, left[key], right[key])],
+        "claim": list(_claims(first, second)),
+        "environment": list(_environment(first, second)),
     }
     return [Grid((what, "", "first", "second"), _few(rows)) for what, rows in told.items() if rows]
 
@@ -56,16 +56,17 @@ def _shown(value: object) -> str:
     return number(value) if isinstance(value, int | float) else str(value)
 
 
-def _run(one: Evidence, other: Evidence) -> Iterator[Row]:
-    yield from _unlike(one.name, {"verdict": (one.verdict, other.verdict)})
+def _run(first: Evidence, second: Evidence) -> Iterator[Row]:
+    yield from _unlike(first.name, {"verdict": (first.verdict, second.verdict)})
     for what in ("specs", "sources"):
         left, right = (
-            {one.path: digest for digest, one in getattr(run, what).items()} for run in (one, other)
+            {source.path: digest for digest, source in getattr(run, what).items()}
+            for run in (first, second)
         )
         for path in dict.fromkeys([*left, *right]):
             yield from _unlike(path, {"sha256": (left.get(path), right.get(path))})
-    for name in dict.fromkeys([*one.oracles, *other.oracles]):
-        yield from _unlike(name, {"sha256": (one.oracles.get(name), other.oracles.get(name))})
+    for name in dict.fromkeys([*first.oracles, *second.oracles]):
+        yield from _unlike(name, {"sha256": (first.oracles.get(name), second.oracles.get(name))})
 
 
 def _cases(mine: Mapping[str, CaseRecord], yours: Mapping[str, CaseRecord]) -> Iterator[Row]:
@@ -95,22 +96,22 @@ def _measured(key: str, left: CaseRecord, right: CaseRecord) -> Iterator[Row]:
             })  # fmt: skip
 
 
-def _claims(one: Evidence, other: Evidence) -> Iterator[Row]:
-    left, right = ({gate.name: gate.opened for gate in run.claims} for run in (one, other))
+def _claims(first: Evidence, second: Evidence) -> Iterator[Row]:
+    left, right = ({gate.name: gate.opened for gate in run.claims} for run in (first, second))
     words = {True: "open", False: "closed", None: "-"}
     for name in dict.fromkeys([*left, *right]):
         pair = (words[left.get(name)], words[right.get(name)])
         yield from _unlike(name, {"claim": pair})
 
 
-def _environment(one: Evidence, other: Evidence) -> Iterator[Row]:
+def _environment(first: Evidence, second: Evidence) -> Iterator[Row]:
     for what in ("version", "commit", "python", "numpy", "platform"):
-        yield from _unlike("tool", {what: (getattr(one.tool, what), getattr(other.tool, what))})
-    left, right = (dict(_compilers(run)) for run in (one, other))
+        yield from _unlike("tool", {what: (getattr(first.tool, what), getattr(second.tool, what))})
+    left, right = (dict(_compilers(run)) for run in (first, second))
     for name in dict.fromkeys([*left, *right]):
         yield from _unlike(name, {"compiler": (left.get(name), right.get(name))})
-    for name in dict.fromkeys([*one.devices, *other.devices]):
-        facts = [_facts(run, name) for run in (one, other)]
+    for name in dict.fromkeys([*first.devices, *second.devices]):
+        facts = [_facts(run, name) for run in (first, second)]
         for fact in dict.fromkeys([*facts[0], *facts[1]]):
             yield from _unlike(f"device {name}", {fact: (facts[0].get(fact), facts[1].get(fact))})
 
@@ -130,8 +131,8 @@ def _facts(run: Evidence, name: str) -> dict[str, str]:
     return told | {"class": device.device_class, "architecture": device.arch}
 
 
-def _times(one: Evidence, other: Evidence) -> list[Grid]:
-    left, right = one.volatile.case_times_ns, other.volatile.case_times_ns
+def _times(first: Evidence, second: Evidence) -> list[Grid]:
+    left, right = first.volatile.case_times_ns, second.volatile.case_times_ns
     rows = [
         (key, number(old / 1000, 4), number(new / 1000, 4), number(new / old, 4) if old else "-")
         for key, old, new in (

@@ -72,7 +72,9 @@ def pae(kind: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
 
 
-def remarks(path: Path, found: Evidence, envelope: Path, key: Path, *, same: bool) -> list[Remark]:
+def remarks(
+    path: Path, evidence: Evidence, envelope: Path, key: Path, *, same: bool
+) -> list[Remark]:
     """What speaks against the signature of an evidence file; nothing where it holds.
 
     same: this very tool has written it, so that every word of its statement can be made again.
@@ -92,10 +94,10 @@ def remarks(path: Path, found: Evidence, envelope: Path, key: Path, *, same: boo
         return [Remark(f"{envelope.name} signs no in-toto statement", fault=True)]
     if not any(_verifies(public, one, pae(PAYLOAD_TYPE, payload)) for one in signatures):
         return [Remark(f"no signature in {envelope.name} is that of the key", fault=True)]
-    return [Remark(text, fault=True) for text in _unlike(path, found, payload, same)]
+    return [Remark(text, fault=True) for text in _unlike(path, evidence, payload, same)]
 
 
-def _unlike(path: Path, found: Evidence, payload: bytes, same: bool) -> list[str]:
+def _unlike(path: Path, evidence: Evidence, payload: bytes, same: bool) -> list[str]:
     """Whether the signed statement is that of this file."""
     try:
         told: Any = msgspec.json.decode(payload)
@@ -108,7 +110,7 @@ def _unlike(path: Path, found: Evidence, payload: bytes, same: bool) -> list[str
     digest = storage.file_sha256(path)
     if {"sha256": digest} not in digests:
         return [f"what is signed is another file: {path.name} has the sha256 {digest}"]
-    mine: Mapping[str, Any] = msgspec.json.decode(report.statement(found, path.name, digest))
+    mine: Mapping[str, Any] = msgspec.json.decode(report.statement(evidence, path.name, digest))
     if mine["predicate"]["result"] != result:
         return [f"the statement says {result}, and the evidence {mine['predicate']['result']}"]
     for name, kind in kinds.items():

@@ -48,20 +48,20 @@ def unpack(file: str, folder: str) -> Answer:
     return Answer(text, fine, remarks, [Grid(("file", "sha256"), rows)])
 
 
-def _texts(found: Evidence) -> Iterator[tuple[str, str, str]]:
+def _texts(evidence: Evidence) -> Iterator[tuple[str, str, str]]:
     """Path, sha256 and text of each."""
-    for digest, one in [*found.specs.items(), *found.sources.items()]:
+    for digest, one in [*evidence.specs.items(), *evidence.sources.items()]:
         if one.text is not None:
             yield one.path, digest, one.text
-    for build in found.builds.values():
+    for build in evidence.builds.values():
         for path, text in build.header_texts.items():
             yield path, build.headers.get(path, ""), text
 
 
-def _missing(found: Evidence) -> list[str]:
+def _missing(evidence: Evidence) -> list[str]:
     return [
         f"{one.path} (sha256 {digest}) is not in the evidence: no text, or too large"
-        for digest, one in [*found.specs.items(), *found.sources.items()]
+        for digest, one in [*evidence.specs.items(), *evidence.sources.items()]
         if one.text is None
     ]
 

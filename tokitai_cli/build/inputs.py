@@ -137,14 +137,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     texts[path] = data.decode("utf-8", "replace")
         return texts
 
-    def merged(self, other: Manifest) -> Manifest:
+    def merged(self, more: Manifest) -> Manifest:
         """What must hold for both."""
         return Manifest(
-            headers={**self.headers, **other.headers},
-            absent=sorted({*self.absent, *other.absent}),
-            stamps={**self.stamps, **other.stamps},
-            beside={**self.beside, **other.beside},
-            made=self.made + other.made,
+            headers={**self.headers, **more.headers},
+            absent=sorted({*self.absent, *more.absent}),
+            stamps={**self.stamps, **more.stamps},
+            beside={**self.beside, **more.beside},
+            made=self.made + more.made,
         )
 
 

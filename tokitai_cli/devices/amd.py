@@ -60,7 +60,7 @@ def agents() -> tuple[tuple[Agent, ...], str]:
     """GPUs that are there, and the source that told them; nothing is asked without the driver."""
     if not DRIVER.exists() and not NODES.is_dir():
         return (), ""
-    for name, arguments, parse in _ASKED:
+    for name, arguments, parse in _LISTERS:
         program = first_program(
             [*((f"{root}/bin/{name}", source) for root, source in roots()), (name, "PATH")]
         )
@@ -71,7 +71,7 @@ def agents() -> tuple[tuple[Agent, ...], str]:
     return sysfs_agents(NODES), str(NODES)
 
 
-def shown(found: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent, ...]:
+def shown(agents: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent, ...]:
     """GPUs that ROCR_VISIBLE_DEVICES and then HIP_VISIBLE_DEVICES leave, in their order.
 
     Only indices are read: where another form (a UUID) is given, the runtime knows, and no GPU here
@@ -84,11 +84,11 @@ def shown(found: tuple[Agent, ...], environment: dict[str, str]) -> tuple[Agent,
             continue
         kept: list[Agent] = []
         for word in words:
-            if not 0 <= int(word) < len(found):
+            if not 0 <= int(word) < len(agents):
                 break
-            kept.append(found[int(word)])
-        found = tuple(kept)
-    return found
+            kept.append(agents[int(word)])
+        agents = tuple(kept)
+    return agents
 
 
 def shared_limit(arch: str) -> int:
@@ -193,7 +193,7 @@ def _version(path: Path) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", path.name))
 
 
-_ASKED: tuple[tuple[str, tuple[str, ...], Callable[[str], tuple[Agent, ...]]], ...] = (
+_LISTERS: tuple[tuple[str, tuple[str, ...], Callable[[str], tuple[Agent, ...]]], ...] = (
     ("rocm_agent_enumerator", (), parse_enumerator),
     ("rocminfo", (), parse_rocminfo),
     ("amd-smi", ("static", "--asic", "--json"), parse_amd_smi),

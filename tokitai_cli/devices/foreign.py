@@ -21,7 +21,7 @@ _C = TypeVar("_C")
 _K = TypeVar("_K", bound=Compiled)
 #: Kernels, each behind the code object that it is in.
 Held = Sequence[tuple[_C, _K]]
-Found = Sequence[tuple[_K, tuple[Word, ...]]]
+KernelWords = Sequence[tuple[_K, tuple[Word, ...]]]
 
 
 def kernels_in(path: Path) -> Held[CodeObject | cubins.CudaModule, Compiled]:
@@ -46,7 +46,7 @@ def of_cuda(path: Path, arch: str = "") -> Held[cubins.CudaModule, cubins.CudaKe
 
 def requested_kernels(
     request: HarnessRequest, read: Callable[[], Held[_C, _K]]
-) -> tuple[_C, Found[_K]]:
+) -> tuple[_C, KernelWords[_K]]:
     """The code object of the source that has all kernels of `request`, each with its words.
 
     read: gives the kernels of the source. Raises UntranslatedError where there is none, or the

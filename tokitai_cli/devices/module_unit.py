@@ -36,7 +36,7 @@ def _facts(kernel: cubins.CudaKernel) -> Iterator[Fact]:
         yield Fact(f"{kernel.title}: registers", str(kernel.registers), "the cubin")
 
 
-def _unit(data: bytes, found: foreign.Found[Compiled]) -> str:
+def _unit(data: bytes, found: foreign.KernelWords[Compiled]) -> str:
     lines = (data[at : at + _LINE] for at in range(0, len(data), _LINE))
     image = "\n".join('"' + "".join(f"\\{byte:03o}" for byte in line) + '"' for line in lines)
     tables = [_tables(index, kernel.name, words) for index, (kernel, words) in enumerate(found)]

@@ -78,18 +78,18 @@ def parse_smi(text: str) -> tuple[Gpu, ...]:
     return tuple(found)
 
 
-def shown(found: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
+def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
     """GPUs that CUDA_VISIBLE_DEVICES leaves, in its order (CUDA C++ Programming Guide).
 
     Entries are indices or the start of a UUID; the first one that names no GPU ends the list.
     """
     if visible is None:
-        return found
+        return gpus
     kept: list[Gpu] = []
     for word in (entry.strip() for entry in visible.split(",")):
         matches = [
             gpu
-            for gpu in found
+            for gpu in gpus
             if (gpu.index == int(word) if word.isdecimal() else word and gpu.uuid.startswith(word))
         ]
         if len(matches) != 1 or matches[0] in kept:

@@ -87,12 +87,12 @@ def read(path: Path, *, most: int | None = None) -> Evidence:
     return _resealed(evidence)
 
 
-def _resealed(found: Evidence) -> Evidence:
+def _resealed(evidence: Evidence) -> Evidence:
     """Evidence with the digest of its present form; a note keeps that of an older one."""
-    now = sealed(found)
-    if now.digest == found.digest or any(found.digest in note for note in now.volatile.notes):
+    now = sealed(evidence)
+    if now.digest == evidence.digest or any(evidence.digest in note for note in now.volatile.notes):
         return now
-    note = f"written by an earlier version, with the digest {found.digest}"
+    note = f"written by an earlier version, with the digest {evidence.digest}"
     told = msgspec.structs.replace(now.volatile, notes=[*now.volatile.notes, note])
     return msgspec.structs.replace(now, volatile=told)
 

@@ -14,7 +14,7 @@ from tokitai_cli.core import storage
 from tokitai_cli.core.model.batch_record import BatchIndex
 from tokitai_cli.core.model.evidence import Evidence
 
-_Found = TypeVar("_Found", Evidence, BatchIndex)
+_Result = TypeVar("_Result", Evidence, BatchIndex)
 
 # Where homes lie on Linux and macOS, also on the machines that the workers of a batch ran on.
 _ROOTS = ("/home/", "/Users/")
@@ -28,13 +28,13 @@ _ABSOLUTE = re.compile(r'"rerun":"(?:[^"\\]|\\.)*[ \']/')
 _LEAST_PARTS = 3
 
 
-def without_folders(found: _Found, folders: Mapping[str, str]) -> _Found:
+def without_folders(evidence: _Result, folders: Mapping[str, str]) -> _Result:
     """Normal evidence with the words of `folders` in place of these absolute paths.
 
     Every home folder, the user's and others', reads `~`; commands that repeat it name files and
     folders that are not under the working folder by their last part.
     """
-    text = msgspec.json.encode(found).decode()
+    text = msgspec.json.encode(evidence).decode()
     known = {one: word for one, word in folders.items() if len(PurePath(one).parts) >= _LEAST_PARTS}
     home = storage.home()
     known |= {} if home is None else {str(home): "~"}
@@ -43,11 +43,11 @@ def without_folders(found: _Found, folders: Mapping[str, str]) -> _Found:
         re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text
     ]
     if not told and not homes and not _ABSOLUTE.search(text):
-        return found
+        return evidence
     if home is not None and str(home) in text:
         homes.insert(0, re.escape(str(home)))
     clean = _Clean(_pattern([*told, *homes]), _pattern(homes), known)
-    return msgspec.convert(clean.told(msgspec.to_builtins(found)), type(found))
+    return msgspec.convert(clean.told(msgspec.to_builtins(evidence)), type(evidence))
 
 
 def index_without_folders(index: BatchIndex) -> BatchIndex:

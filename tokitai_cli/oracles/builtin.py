@@ -105,23 +105,23 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     return expect_by(case, asked, wanted)
 
 
-def expect_by(case: Case, asked: FormulaCall, wanted: Request) -> dict[str, Expectation]:
+def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expectation]:
     """Say it by a formula that is called in this process. Raises as `expect`."""
     name = case.variant.oracle
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
-    if (block := _block(case, asked)) is not None:
-        asked, plans = _within(case, asked, block)
-        wanted = msgspec.structs.replace(wanted, shapes={})
+    if (block := _block(case, call)) is not None:
+        call, plans = _within(case, call, block)
+        request = msgspec.structs.replace(request, shapes={})
     with placed(case, name):
-        formula = recorded(asked, wanted)
-        _require_bound(plans, wanted, formula)
-        found = answer(asked, wanted, formula)
+        formula = recorded(call, request)
+        _require_bound(plans, request, formula)
+        found = answer(call, request, formula)
         require_outputs(plans, case, name, {key: parts.reference for key, parts in found.items()})
     given = {plan.name: expectation(plan, found[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
-    given = _with_independent(given, asked)
-    given = with_refined(case, given, functools.partial(again, asked, wanted, formula))
+    given = _with_independent(given, call)
+    given = with_refined(case, given, functools.partial(again, call, request, formula))
     return {
         name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
         for name, one in given.items()
@@ -129,10 +129,10 @@ def expect_by(case: Case, asked: FormulaCall, wanted: Request) -> dict[str, Expe
 
 
 def _with_independent(
-    given: Mapping[str, Expectation], asked: FormulaCall
+    given: Mapping[str, Expectation], call: FormulaCall
 ) -> dict[str, Expectation]:
     """Add what each reference does not depend on, where that can be asked at little cost."""
-    found = independent(asked.again_in_double, asked.inputs, asked.scalars)
+    found = independent(call.again_in_double, call.inputs, call.scalars)
     return {
         name: msgspec.structs.replace(one, independent=tuple(found.get(name, ())))
         if found is not None
@@ -141,7 +141,7 @@ def _with_independent(
     }
 
 
-def _block(case: Case, asked: FormulaCall) -> Block | None:
+def _block(case: Case, call: FormulaCall) -> Block | None:
     """The sampled block of a large product of two inputs; None where the formula is no such one."""
     oracle, plans = case.variant.by_formula, case.buffers_of(Role.OUTPUT, Role.INOUT)
     assert oracle is not None
@@ -149,7 +149,7 @@ def _block(case: Case, asked: FormulaCall) -> Block | None:
         return None
     if any(check.against == "replay" for check in case.variant.checks):
         return None  # a replay has rows of its own
-    product = product_of(asked, plans[0].name)
+    product = product_of(call, plans[0].name)
     if product is None or product.multiplications < oracle.sampled_from:
         return None
     left, right = product.left.matrix, product.right.matrix
@@ -163,36 +163,36 @@ def _block(case: Case, asked: FormulaCall) -> Block | None:
 
 
 def _within(
-    case: Case, asked: FormulaCall, block: Block
+    case: Case, call: FormulaCall, block: Block
 ) -> tuple[FormulaCall, tuple[BufferPlan, ...]]:
     """The block as a case of its own."""
     (plan,) = case.buffers_of(Role.OUTPUT, Role.INOUT)
-    product = product_of(asked, plan.name)
+    product = product_of(call, plan.name)
     assert product is not None
     shape = (block.rows.size, block.columns.size)
     part = msgspec.structs.replace(plan, shape=shape)
-    return block_of(asked, product, block.rows, block.columns), (part,)
+    return block_of(call, product, block.rows, block.columns), (part,)
 
 
-def _require_bound(plans: Iterable[BufferPlan], wanted: Request, formula: Recorded) -> None:
+def _require_bound(plans: Iterable[BufferPlan], request: Request, formula: Recorded) -> None:
     """Raise NotRunError where a sum is so long that float32 has no bound for it."""
     for plan in plans:
         total = formula.sum_of(plan.name)
-        steps = wanted.rounds.get(plan.name, total.terms if total else 0)
+        steps = request.rounds.get(plan.name, total.terms if total else 0)
         if total and plan.dtype != "float64" and steps * FORMATS["float32"].unit_roundoff > 0.25:
             said = f"a float32 sum of {total.terms} terms has no error bound"
             raise NotRunError(said, hint="shorten it")
 
 
 def again(
-    asked: FormulaCall, wanted: Request, formula: Recorded | None, further: Further
+    call: FormulaCall, request: Request, formula: Recorded | None, further: Further
 ) -> dict[str, ArrayParts]:
     """Parts of the answer under what is asked further."""
     precision = msgspec.structs.replace(
-        wanted.precision, outputs=dict(further.outputs), forms=further.forms
+        request.precision, outputs=dict(further.outputs), forms=further.forms
     )
-    wanted = msgspec.structs.replace(wanted, precision=precision, kept=further.kept)
-    return answer(asked, wanted, formula)
+    request = msgspec.structs.replace(request, precision=precision, kept=further.kept)
+    return answer(call, request, formula)
 
 
 def with_refined(

@@ -117,7 +117,7 @@ def remainder(given: Given, part: slice) -> tuple[Floats, Floats]:
     return want, 4 * g.shape[1] * _OWN * size
 
 
-def row_sum(wanted: RowSums) -> Builder:
+def row_sum(sums: RowSums) -> Builder:
     """Sum of each row against what `wanted` says of it."""
 
     def build(given: Given) -> StatedProperty:
@@ -128,7 +128,7 @@ def row_sum(wanted: RowSums) -> Builder:
                 _, bound, finite = given.bound(part)
                 y = values[part].astype(np.float64)
                 got[part] = y.sum(axis=1)
-                want[part], own = wanted(given, part)
+                want[part], own = sums(given, part)
                 size = np.abs(y).sum(axis=1)
                 limit[part] = bound.sum(axis=1) + own + y.shape[1] * _OWN * _finite(size)
                 judged[part] = finite.all(axis=1) & np.isfinite(want[part])

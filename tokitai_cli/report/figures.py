@@ -28,15 +28,15 @@ _GOOD, _BAD, _OPEN = "#2a8f4b", "#c0392b", "#a8701c"
 _WRONG = {*queries.FAILING, Verdict.BUILD_FAILED, Verdict.INTERNAL_ERROR, Verdict.UNEXPECTED_PASS}
 
 
-def figures_of(found: Evidence) -> list[Figure]:
+def figures_of(evidence: Evidence) -> list[Figure]:
     """All pictures that the recorded facts of a run give."""
-    cases = queries.cases(found)
+    cases = queries.cases(evidence)
     outputs = [(case, output) for case in cases for output in case.outputs if output.metrics]
     return [
         *_histograms("error over bound", "bound_histogram", outputs),
         *_histograms("error in ulp", "ulp_histogram", outputs),
         *_heats(outputs),
-        *_times(found, cases),
+        *_times(evidence, cases),
     ]
 
 
@@ -183,18 +183,18 @@ def _heat(case: CaseRecord, output: OutputRecord, axes: Axes) -> None:
     axes.figure.colorbar(image, ax=axes, ticks=ticks).ax.set_yticklabels(words)
 
 
-def _times(found: Evidence, cases: Sequence[CaseRecord]) -> Iterator[Figure]:
+def _times(evidence: Evidence, cases: Sequence[CaseRecord]) -> Iterator[Figure]:
     """Time by shape: median and quartiles over profiles and repetitions, per variant and device."""
     times: dict[str, dict[str, list[float]]] = {}
     sizes: dict[str, int] = {}
     for case in cases:
-        if mine := found.volatile.case_times_ns.get(case.key):
+        if mine := evidence.volatile.case_times_ns.get(case.key):
             shape = shape_text(case.shape)
             sizes[shape] = max(sizes.get(shape, 0), sum(one.elements for one in case.outputs))
             line = times.setdefault(f"{case.variant} on {case.device}", {})
             line.setdefault(shape, []).extend(one / 1000 for one in mine)
     shapes = sorted(sizes, key=lambda one: sizes[one])[-_MOST_SHAPES:]
-    classes = {found.devices[case.device].device_class for case in cases}
+    classes = {evidence.devices[case.device].device_class for case in cases}
     caption = (
         "Time of the launches by shape, over all profiles: median, and a line between quartiles"
     )

@@ -285,10 +285,10 @@ def variables(record: BuildRecord, case: Case) -> tuple[str, ...]:
     return tuple(name for name in names if name not in symbols_of(case.variant))
 
 
-def device_record(device: Device, probe: Probe, told: Iterable[Fact] = ()) -> DeviceRecord:
+def device_record(device: Device, probe: Probe, facts: Iterable[Fact] = ()) -> DeviceRecord:
     """Evidence of a device: what was found of it, and what is new of what its runtime `told`."""
     known = {(fact.name, fact.source) for fact in probe.facts}
-    new = [fact for fact in told if (fact.name, fact.source) not in known]
+    new = [fact for fact in facts if (fact.name, fact.source) not in known]
     return DeviceRecord(
         name=device.name,
         device_class=probe.device_class,

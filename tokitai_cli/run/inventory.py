@@ -78,9 +78,9 @@ def listing_json(specs: list[LoadedSpec]) -> str:
     return json.dumps(listing, indent=1)
 
 
-def diagnosis_json(found: Diagnosis) -> str:
+def diagnosis_json(diagnosis: Diagnosis) -> str:
     """Give a diagnosis as JSON."""
-    return json.dumps(msgspec.to_builtins(found), indent=1)
+    return json.dumps(msgspec.to_builtins(diagnosis), indent=1)
 
 
 def schema_text(what: str) -> str:

@@ -42,7 +42,7 @@ class _Older(msgspec.Struct):
     cases_file: CasesFileRecord | None = None
 
 
-def keep_older(found: Evidence, path: Path) -> str:
+def keep_older(evidence: Evidence, path: Path) -> str:
     """Move the evidence at `path` away, unless `found` is to replace it; returns a note.
 
     It is replaced where it is of the same spec, and where every case that it has a result of has one
@@ -53,13 +53,13 @@ def keep_older(found: Evidence, path: Path) -> str:
     if not path.is_file():
         return ""
     older = _read(path)
-    if older is not None and _replaces(found, older):
-        for arrays in _arrays(older, path, found):
+    if older is not None and _replaces(evidence, older):
+        for arrays in _arrays(older, path, evidence):
             shutil.rmtree(arrays, ignore_errors=True)
         return ""
     try:
         kept = _new_folder(path.parent / OLDER)
-        _move(path, kept, [] if older is None else _arrays(older, path, found))
+        _move(path, kept, [] if older is None else _arrays(older, path, evidence))
     except OSError as error:
         message = f"cannot be kept in another folder: {error.strerror or error}"
         raise EvidenceError(message, where=Location(path)) from error
@@ -108,11 +108,11 @@ def _read(path: Path) -> _Older | None:
     return older
 
 
-def _replaces(found: Evidence, older: _Older) -> bool:
+def _replaces(evidence: Evidence, older: _Older) -> bool:
     # `tokitai VERB SPEC` stand in front of every option.
-    if found.rerun.partition(" -")[0] != older.rerun.partition(" -")[0]:
+    if evidence.rerun.partition(" -")[0] != older.rerun.partition(" -")[0]:
         return False
-    return _finished(older) <= _finished(found)
+    return _finished(older) <= _finished(evidence)
 
 
 def _finished(held: Evidence | _Older) -> set[tuple[str, str]]:
@@ -125,9 +125,9 @@ def _words(older: _Older) -> str:
     return f"another run ({cases}, {older.verdict})"
 
 
-def _arrays(older: _Older, path: Path, found: Evidence) -> list[Path]:
+def _arrays(older: _Older, path: Path, evidence: Evidence) -> list[Path]:
     """Folders beside `path` that hold arrays of the older run alone; none that a link leads to."""
-    mine = {one.file.partition("/")[0] for case in found.cases for one in case.saved_arrays}
+    mine = {one.file.partition("/")[0] for case in evidence.cases for one in case.saved_arrays}
     names = {one.file.partition("/")[0] for case in older.cases for one in case.saved_arrays} - mine
     form = re.compile(rf"{re.escape(path.stem)}\.arrays(-\d+)?")
     places = [path.with_name(name) for name in sorted(names) if form.fullmatch(name)]

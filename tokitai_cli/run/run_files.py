@@ -55,7 +55,7 @@ def _unwritable(folder: Path) -> str:
 
 
 def write_files(
-    found: Evidence, folder: Path, options: RunOptions
+    evidence: Evidence, folder: Path, options: RunOptions
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Write NAME.json and one file per further format; returns their paths, JSON first, and notes.
 
@@ -66,11 +66,11 @@ def write_files(
     """
     try:
         with _held(folder):
-            note = keep_older(found, folder / f"{options.name}.json")
-            return _write_all(found, folder, options), (note,) if note else ()
+            note = keep_older(evidence, folder / f"{options.name}.json")
+            return _write_all(evidence, folder, options), (note,) if note else ()
     except EvidenceError as error:
         elsewhere = Path(tempfile.mkdtemp(prefix="tokitai-reports-"))
-        files = _write_all(found, elsewhere, options)
+        files = _write_all(evidence, elsewhere, options)
         return files, (f"{error.where} {error.message}: the evidence goes to {elsewhere}",)
 
 

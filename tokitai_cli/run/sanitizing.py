@@ -120,12 +120,12 @@ def with_tools(
 
 
 def watches(
-    found: Tools, subject: RunContext, device: Device, settings: Settings, listener: Listener
+    tools: Tools, subject: RunContext, device: Device, settings: Settings, listener: Listener
 ) -> tuple[WatchedPass, ...]:
     """A pass over the cases for each tool."""
     return tuple(
-        (WatchedPass if one.judges else LoggedPass)(subject, device, found, one, settings, listener)
-        for one in found.usable
+        (WatchedPass if one.judges else LoggedPass)(subject, device, tools, one, settings, listener)
+        for one in tools.usable
     )
 
 

@@ -59,12 +59,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes_of(
-    source: Path, folders: Sequence[Path], wanted: Collection[str]
+    source: Path, folders: Sequence[Path], names: Collection[str]
 ) -> tuple[list[Change], Mapping[Path, str]]:
-    """All changes of what the kernels named in `wanted` reach, in order; and the files' texts."""
+    """All changes of what the kernels of these `names` reach, in order; and the files' texts."""
     whole = program(source, folders)
-    every, kept = needed(whole, wanted)
-    kernels = {name for _, piece in every if piece.kernel for name in piece.names} & {*wanted}
+    every, kept = needed(whole, names)
+    kernels = {name for _, piece in every if piece.kernel for name in piece.names} & {*names}
     reached = {name: needed(whole, [name])[1] for name in kernels}
     texts = {path: file.text for path, file in whole.files.items()}
     found: list[Change] = []

@@ -80,7 +80,7 @@ def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
     emit(blocks, sys.stderr if stream is None else stream)
 
 
-def show_doctor(found: Diagnosis) -> None:
+def show_doctor(diagnosis: Diagnosis) -> None:
     """Show devices, facts and what is missing."""
     columns = [Column("device"), Column("class"), Column("arch"), Column("runs"), Column("builds")]
     rows = [
@@ -91,16 +91,16 @@ def show_doctor(found: Diagnosis) -> None:
             "yes" if probe.available else "no",
             "yes" if probe.buildable else "no",
         ]
-        for probe in found.devices
+        for probe in diagnosis.devices
     ]
-    styles = [GOOD if probe.available else DOUBTFUL for probe in found.devices]
+    styles = [GOOD if probe.available else DOUBTFUL for probe in diagnosis.devices]
     blocks: list[Block] = [Table(columns, rows, styles)]
     facts = [
         [probe.device, fact.name, fact.value, fact.source]
-        for probe in found.devices
+        for probe in diagnosis.devices
         for fact in probe.facts
     ]
-    facts += [["-", fact.name, fact.value, fact.source] for fact in found.facts]
+    facts += [["-", fact.name, fact.value, fact.source] for fact in diagnosis.facts]
     if facts:
         blocks += [
             Line(""),
@@ -114,8 +114,10 @@ def show_doctor(found: Diagnosis) -> None:
                 facts,
             ),
         ]
-    lacks = [(probe.device, probe.missing, probe.hint) for probe in found.devices if probe.missing]
-    lacks += [(lack.name, "missing", lack.hint) for lack in found.lacks]
+    lacks = [
+        (probe.device, probe.missing, probe.hint) for probe in diagnosis.devices if probe.missing
+    ]
+    lacks += [(lack.name, "missing", lack.hint) for lack in diagnosis.lacks]
     for name, missing, hint in lacks:
         blocks += [Line(""), Line(f"{name}: {missing}", DOUBTFUL)]
         blocks += [Line(hint, indent=2)] if hint else []
@@ -163,11 +165,11 @@ def show_kernels(
     emit(blocks, sys.stdout)
 
 
-def show_machine_code(found: Inspection) -> None:
+def show_machine_code(inspection: Inspection) -> None:
     """Show facts and listing of one kernel, or a row for each of several, and what can be executed."""
     blocks: list[Block] = []
-    if len(found.kernels) == 1:
-        (kernel,) = found.kernels
+    if len(inspection.kernels) == 1:
+        (kernel,) = inspection.kernels
         blocks += [Line(kernel.demangled, STRONG)]
         blocks += [Line(fact.value, label=f"{fact.name}:", indent=2) for fact in kernel.facts]
         if kernel.refused:
@@ -176,7 +178,7 @@ def show_machine_code(found: Inspection) -> None:
             )
         blocks += [Line(line, FAINT if line.startswith(";") else NORMAL) for line in kernel.listing]
     else:
-        told = [{fact.name: fact.value for fact in one.facts} for one in found.kernels]
+        told = [{fact.name: fact.value for fact in one.facts} for one in inspection.kernels]
         columns = [Column("kernel", wide=True), Column("instructions", right=True)]
         columns += [Column(head, right=True) for head in _MACHINE]
         columns += [Column("cannot be executed", wide=True, spare=1)]
@@ -186,22 +188,22 @@ def show_machine_code(found: Inspection) -> None:
                 *(facts[name] for name in _MACHINE.values()),
                 ", ".join(one.refused),
             ]
-            for one, facts in zip(found.kernels, told, strict=True)
+            for one, facts in zip(inspection.kernels, told, strict=True)
         ]
         blocks.append(Table(columns, rows))
-    runs = sum(not one.refused for one in found.kernels)
-    total = sum(one.instructions for one in found.kernels)
-    unknown = sum(one.unknown for one in found.kernels)
-    share = f" ({100 * runs / len(found.kernels):.1f}%)" if found.kernels else ""
+    runs = sum(not one.refused for one in inspection.kernels)
+    total = sum(one.instructions for one in inspection.kernels)
+    unknown = sum(one.unknown for one in inspection.kernels)
+    share = f" ({100 * runs / len(inspection.kernels):.1f}%)" if inspection.kernels else ""
     blocks += [
-        Line(f"{found.arch} of {', '.join(found.targets)}", label="processor:"),
+        Line(f"{inspection.arch} of {', '.join(inspection.targets)}", label="processor:"),
         Line(
-            f"{total} of {plural(len(found.names), 'name')} in "
-            f"{plural(len(found.kernels), 'kernel')}, {unknown} not decoded",
+            f"{total} of {plural(len(inspection.names), 'name')} in "
+            f"{plural(len(inspection.kernels), 'kernel')}, {unknown} not decoded",
             label="instructions:",
         ),
         Line(
-            f"{runs} of {len(found.kernels)}{share}",
+            f"{runs} of {len(inspection.kernels)}{share}",
             label="kernels that the gfx device can execute:",
         ),
     ]

@@ -36,7 +36,7 @@ _MUCH = 2.0
 
 
 def answer(
-    asked: FormulaCall, wanted: Request, formula: Recorded | None = None
+    call: FormulaCall, request: Request, formula: Recorded | None = None
 ) -> dict[str, ArrayParts]:
     """Parts of every output, as an oracle that users write returns them.
 
@@ -44,20 +44,20 @@ def answer(
     other forms asked for, the errors are those that they leave, and all else is left out. Raises
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
-    formula = formula or recorded(asked, wanted)
-    found = by_rows(asked, wanted, formula, _sides) or evaluated(asked, wanted)
-    if wanted.precision.outputs or wanted.precision.forms:
+    formula = formula or recorded(call, request)
+    found = by_rows(call, request, formula, _sides) or evaluated(call, request)
+    if request.precision.outputs or request.precision.forms:
         return found
-    if wanted.replay:
-        for name, values in replay.replay(asked.call).items():
+    if request.replay:
+        for name, values in replay.replay(call.call).items():
             if name in found:
                 found[name] = msgspec.structs.replace(found[name], replay=values)
-    return with_changes(found, asked, wanted, formula)
+    return with_changes(found, call, request, formula)
 
 
-def evaluated(asked: FormulaCall, wanted: Request) -> dict[str, ArrayParts]:
+def evaluated(call: FormulaCall, request: Request) -> dict[str, ArrayParts]:
     """References and errors of all outputs; one error for both sides where they are alike."""
-    found, alike = _sides(asked, wanted)
+    found, alike = _sides(call, request)
     return {
         name: parts if parts.error_below is None or not alike[name] else _one_error(parts)
         for name, parts in found.items()
@@ -72,24 +72,24 @@ def _one_error(parts: ArrayParts) -> ArrayParts:
     )
 
 
-def _sides(asked: FormulaCall, wanted: Request) -> tuple[dict[str, ArrayParts], dict[str, bool]]:
+def _sides(call: FormulaCall, request: Request) -> tuple[dict[str, ArrayParts], dict[str, bool]]:
     """The same, errors by side, those of one tree together; and which outputs' sides are alike."""
     found: dict[str, ArrayParts] = {}
-    for rounds in sorted({wanted.rounds.get(name) for name in wanted.outputs}, key=str):
-        precision = msgspec.structs.replace(wanted.precision, rounds=rounds, applied_rules=set())
-        names = [name for name in wanted.outputs if wanted.rounds.get(name) == rounds]
-        found |= _bounded(asked, wanted, names, precision)
+    for rounds in sorted({request.rounds.get(name) for name in request.outputs}, key=str):
+        precision = msgspec.structs.replace(request.precision, rounds=rounds, applied_rules=set())
+        names = [name for name in request.outputs if request.rounds.get(name) == rounds]
+        found |= _bounded(call, request, names, precision)
     return found, {name: _alike(parts) for name, parts in found.items()}
 
 
 def _bounded(
-    asked: FormulaCall, wanted: Request, names: list[str], precision: Precision
+    call: FormulaCall, request: Request, names: list[str], precision: Precision
 ) -> dict[str, ArrayParts]:
     """References and errors of the outputs `names`, and of all that the formula returns besides."""
     found: dict[str, ArrayParts] = {}
-    floats = {name for name in names if wanted.outputs[name] != "float64"}
+    floats = {name for name in names if request.outputs[name] != "float64"}
     if floats:
-        result = _tracked(asked, wanted, precision)
+        result = _tracked(call, request, precision)
         if precision.welford and not precision.applied_rules & {"mean", "variance"}:
             raise ReductionError(
                 "the formula has no bound for the reduction welford: it takes no mean or variance;"
@@ -98,35 +98,35 @@ def _bounded(
             )
         for name in result:
             if name in floats:
-                found[name] = _parts(name, wanted.outputs[name], result)
-            elif name not in wanted.outputs:
+                found[name] = _parts(name, request.outputs[name], result)
+            elif name not in request.outputs:
                 found[name] = OutputParts(
                     reference=np.asarray(0.0)
                 )  # the caller says that there is none
         if OVERFLOW in precision.applied_rules:
-            _add_unbounded(found, asked, wanted.outputs, precision)
-        if wanted.probable:
-            _add_probable(found, asked, wanted.outputs, precision)
+            _add_unbounded(found, call, request.outputs, precision)
+        if request.probable:
+            _add_probable(found, call, request.outputs, precision)
     wide = [name for name in names if name not in floats]
     if wide:
         with allowing(precision):
-            result = asked.call(double)
+            result = call.call(double)
         found |= {name: _wide_parts(result[name]) for name in wide if name in result}
     return found
 
 
-def _tracked(asked: FormulaCall, wanted: Request, precision: Precision) -> Mapping[str, Any]:
+def _tracked(call: FormulaCall, request: Request, precision: Precision) -> Mapping[str, Any]:
     """What the formula returns; outputs that a kernel kept go on from these."""
     kept: dict[int, NDArray[np.float64]] = {}
-    if wanted.kept:
+    if request.kept:
         with allowing(msgspec.structs.replace(precision, tape=Tape())):
-            numbered = asked.call(known_input)
+            numbered = call.call(known_input)
         for name, values in precision.outputs.items():
             if isinstance(array := numbered.get(name), Tracked):
                 kept[array.number] = np.asarray(values, np.float64)
         precision = msgspec.structs.replace(precision, tape=Tape(kept))
     with allowing(precision):
-        return asked.call(known_input)
+        return call.call(known_input)
 
 
 def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> ArrayParts:
@@ -210,7 +210,7 @@ def _wide_parts(value: Any) -> ArrayParts:
 
 def _add_unbounded(
     found: dict[str, ArrayParts],
-    asked: FormulaCall,
+    call: FormulaCall,
     dtypes: Mapping[str, str],
     precision: Precision,
 ) -> None:
@@ -219,7 +219,7 @@ def _add_unbounded(
     They are those whose limit is much narrower where nothing overflows.
     """
     with allowing(msgspec.structs.replace(precision, unlimited=True)):
-        result = asked.call(known_input)
+        result = call.call(known_input)
     for name, parts in found.items():
         errors = parts.errors()
         if errors is None or name not in result:
@@ -234,12 +234,12 @@ def _add_unbounded(
 
 def _add_probable(
     found: dict[str, ArrayParts],
-    asked: FormulaCall,
+    call: FormulaCall,
     dtypes: Mapping[str, str],
     precision: Precision,
 ) -> None:
     with allowing(msgspec.structs.replace(precision, probable=True)):
-        result = asked.call(known_input)
+        result = call.call(known_input)
     for name, parts in found.items():
         if name in result and parts.errors() is not None:
             probable = _bounds_of(result[name], dtypes[name]).error

@@ -51,24 +51,24 @@ class _Piece(NamedTuple):
 
 
 def recorded_on_rows(
-    asked: FormulaCall, wanted: Request, record: Callable[[FormulaCall], Recorded]
+    call: FormulaCall, request: Request, record: Callable[[FormulaCall], Recorded]
 ) -> tuple[Recorded, Sample] | None:
     """What the formula of a large case consists of, from a few of its rows.
 
     None where the case is small, or where more rows are other operations or longer sums.
     """
-    param = _param_of(asked, wanted)
+    param = _param_of(call, request)
     if not param:
         return None
-    count = asked.params[param]
-    few, more = _FEW[0], max(_FEW[1], BLOCK // max(_longest(asked, wanted, param), 1))
+    count = call.params[param]
+    few, more = _FEW[0], max(_FEW[1], BLOCK // max(_longest(call, request, param), 1))
     if count <= more:
         return None
     found = []
     for number in (few, more):
         rows = np.unique(np.linspace(0, count - 1, number).astype(np.int64))
         try:
-            found.append(record(row_blocks.with_rows(asked, wanted, param, rows)))
+            found.append(record(row_blocks.with_rows(call, request, param, rows)))
         except (ArithmeticError, IndexError, TypeError, ValueError):
             return None
     less, formula = found
@@ -78,13 +78,13 @@ def recorded_on_rows(
 
 
 def by_rows(
-    asked: FormulaCall, wanted: Request, formula: Recorded, evaluate: Evaluate
+    call: FormulaCall, request: Request, formula: Recorded, evaluate: Evaluate
 ) -> dict[str, ArrayParts] | None:
     """References and errors of all outputs; None where the case is small, or its rows hang together."""
     sample = formula.sample
-    if sample is None or sample.values.keys() != wanted.outputs.keys():
+    if sample is None or sample.values.keys() != request.outputs.keys():
         return None
-    count, shapes = asked.params[sample.param], dict[str, tuple[int, ...]]()
+    count, shapes = call.params[sample.param], dict[str, tuple[int, ...]]()
     for name, values in sample.values.items():
         if not values.ndim or values.shape[0] != sample.rows.size:
             return None
@@ -93,9 +93,9 @@ def by_rows(
     if size < 2 * _PART:
         return None
     products = any(one.name in _PRODUCTS for one in formula.operations)
-    step = count if products else _step(_longest(asked, wanted, sample.param))
+    step = count if products else _step(_longest(call, request, sample.param))
     pieces = list(_pieces(count, size // _PART, step))
-    look = functools.partial(_looked_at, asked, wanted, sample.param, shapes, evaluate)
+    look = functools.partial(_looked_at, call, request, sample.param, shapes, evaluate)
     whole = _Whole(shapes, pieces)
     with parallel.sharing(1 if products else parallel.threads()):
         for piece, found in zip(pieces, parallel.in_order(look, pieces), strict=True):
@@ -109,26 +109,26 @@ def by_rows(
     return parts
 
 
-def _param_of(asked: FormulaCall, wanted: Request) -> str:
+def _param_of(call: FormulaCall, request: Request) -> str:
     """The param that counts the rows of a case that may be large; "" for none."""
-    param = row_blocks.param_of(asked, wanted)
-    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in wanted.outputs.values())
+    param = row_blocks.param_of(call, request)
+    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in request.outputs.values())
     if not param or not narrow:
         return ""
-    extents = [array.size for array in asked.inputs.values()]
-    extents += [row_blocks.elements(asked, wanted, name) for name in wanted.outputs]
-    large = max(extents) >= 2 * _PART or asked.params[param] * 2 >= _PART
+    extents = [array.size for array in call.inputs.values()]
+    extents += [row_blocks.elements(call, request, name) for name in request.outputs]
+    large = max(extents) >= 2 * _PART or call.params[param] * 2 >= _PART
     return param if large else ""
 
 
-def _longest(asked: FormulaCall, wanted: Request, param: str) -> int:
+def _longest(call: FormulaCall, request: Request, param: str) -> int:
     """Elements of the longest row, of inputs and outputs."""
-    count = max(asked.params[param], 1)
-    rows = [row_blocks.elements(asked, wanted, name) // count for name in wanted.outputs]
+    count = max(call.params[param], 1)
+    rows = [row_blocks.elements(call, request, name) // count for name in request.outputs]
     rows += [
         array.size // count
-        for name, array in asked.inputs.items()
-        if param in wanted.shapes.get(name, ())
+        for name, array in call.inputs.items()
+        if param in request.shapes.get(name, ())
     ]
     return max(rows, default=1)
 
@@ -148,8 +148,8 @@ def _pieces(count: int, parts: int, step: int) -> Iterator[_Piece]:
 
 
 def _looked_at(
-    asked: FormulaCall,
-    wanted: Request,
+    call: FormulaCall,
+    request: Request,
     param: str,
     shapes: Mapping[str, tuple[int, ...]],
     evaluate: Evaluate,
@@ -158,12 +158,12 @@ def _looked_at(
     """What the formula gives of the rows; None where that is not as many."""
     stored = {
         name: np.reshape(array, shapes[name])[piece.rows]
-        for name, array in wanted.precision.outputs.items()
+        for name, array in request.precision.outputs.items()
     }
-    precision = msgspec.structs.replace(wanted.precision, outputs=stored)
-    mine = msgspec.structs.replace(wanted, precision=precision)
+    precision = msgspec.structs.replace(request.precision, outputs=stored)
+    mine = msgspec.structs.replace(request, precision=precision)
     rows = np.arange(piece.rows.start, piece.rows.stop)
-    found, alike = evaluate(row_blocks.with_rows(asked, mine, param, rows), mine)
+    found, alike = evaluate(row_blocks.with_rows(call, mine, param, rows), mine)
     fits = all(found[name].reference.shape == (rows.size, *shapes[name][1:]) for name in shapes)
     return (found, alike) if fits else None
 

@@ -15,34 +15,34 @@ from tokitai_cli.oracles.variants.request import FormulaCall, Request
 _CLOSE = 1e-9
 
 
-def param_of(asked: FormulaCall, wanted: Request) -> str:
+def param_of(call: FormulaCall, request: Request) -> str:
     """The param that counts the first axis of every output, and an axis of an input; "" for none.
 
     Whether rows hang together is seen when values are compared (`alike`).
     """
-    fronts = {tuple(wanted.shapes.get(name, ()))[:1] for name in wanted.outputs}
+    fronts = {tuple(request.shapes.get(name, ()))[:1] for name in request.outputs}
     front = fronts.pop() if len(fronts) == 1 else ()
-    if front and front[0] in wanted.tied:
+    if front and front[0] in request.tied:
         return ""
-    read = {text for name in asked.inputs for text in wanted.shapes.get(name, ())}
-    return front[0] if front and front[0] in asked.params and front[0] in read else ""
+    read = {text for name in call.inputs for text in request.shapes.get(name, ())}
+    return front[0] if front and front[0] in call.params and front[0] in read else ""
 
 
-def elements(asked: FormulaCall, wanted: Request, name: str) -> int:
+def elements(call: FormulaCall, request: Request, name: str) -> int:
     """Elements of an output as its shape says, where it is made of params alone; else 0."""
-    shape = wanted.shapes.get(name, ())
-    return math.prod(asked.params.get(text, 0) for text in shape)
+    shape = request.shapes.get(name, ())
+    return math.prod(call.params.get(text, 0) for text in shape)
 
 
 def with_rows(
-    asked: FormulaCall, wanted: Request, param: str, rows: NDArray[np.int64]
+    call: FormulaCall, request: Request, param: str, rows: NDArray[np.int64]
 ) -> FormulaCall:
     """The case with these alone of the rows that `param` counts."""
-    inputs = dict(asked.inputs)
-    for name, array in asked.inputs.items():
-        axes = [axis for axis, text in enumerate(wanted.shapes.get(name, ())) if text == param]
+    inputs = dict(call.inputs)
+    for name, array in call.inputs.items():
+        axes = [axis for axis, text in enumerate(request.shapes.get(name, ())) if text == param]
         inputs[name] = functools.reduce(lambda some, axis: np.take(some, rows, axis), axes, array)
-    return FormulaCall(asked.function, {**asked.params, param: len(rows)}, inputs, asked.scalars)
+    return FormulaCall(call.function, {**call.params, param: len(rows)}, inputs, call.scalars)
 
 
 def alike(want: NDArray[Any], got: NDArray[Any]) -> bool:

@@ -44,10 +44,10 @@ class Product(msgspec.Struct, frozen=True):
         return int(self.left.matrix.size * self.right.matrix.shape[1])
 
 
-def product_of(asked: FormulaCall, output: str) -> Product | None:
+def product_of(call: FormulaCall, output: str) -> Product | None:
     """The two factors, where the formula gives this one output, as a product of two of its inputs."""
     try:
-        result = asked.call(Factor)
+        result = call.call(Factor)
     except Exception:  # noqa: BLE001 - whatever else it does with an input: it is no such product
         return None
     found = result.get(output)
@@ -58,16 +58,16 @@ def product_of(asked: FormulaCall, output: str) -> Product | None:
 
 
 def block_of(
-    asked: FormulaCall, product: Product, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    call: FormulaCall, product: Product, rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> FormulaCall:
     """The case with these rows and columns of the output alone."""
     parts = (
         (product.left, int(product.left.turned), rows),
         (product.right, int(not product.right.turned), columns),
     )
-    inputs = dict(asked.inputs)
-    for name, array in asked.inputs.items():
+    inputs = dict(call.inputs)
+    for name, array in call.inputs.items():
         for one, axis, some in parts:
             if one.array is array:
                 inputs[name] = np.take(array, some, axis)
-    return FormulaCall(asked.function, asked.params, inputs, asked.scalars)
+    return FormulaCall(call.function, call.params, inputs, call.scalars)

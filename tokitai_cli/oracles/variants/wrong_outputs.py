@@ -29,16 +29,16 @@ _FEW_OPERATIONS, _OPERATION = 128, 64
 _SHARE = 1
 
 
-def recorded(asked: FormulaCall, wanted: Request) -> Recorded:
+def recorded(call: FormulaCall, request: Request) -> Recorded:
     """What the formula consists of. ClaimError where a claimed tree cannot add its sums."""
 
     def record(some: FormulaCall) -> Recorded:
-        return changeable.recorded(some.in_double, wanted.file)
+        return changeable.recorded(some.in_double, request.file)
 
-    on_rows = recorded_on_rows(asked, wanted, record)
-    formula, sample = on_rows or (record(asked), None)
+    on_rows = recorded_on_rows(call, request, record)
+    formula, sample = on_rows or (record(call), None)
     formula = formula._replace(values={}, sample=sample)
-    for name, rounds in wanted.rounds.items():
+    for name, rounds in request.rounds.items():
         total = formula.sum_of(name)
         least = max(total.terms - 1, 0).bit_length() if total else 0
         if rounds < least:
@@ -46,13 +46,13 @@ def recorded(asked: FormulaCall, wanted: Request) -> Recorded:
             raise ReductionError(
                 f"no tree adds {total.terms} terms with {rounds} additions on its longest path: at"
                 f" least {least} are needed",
-                f"reduction.outputs.{name}" if name in wanted.trees else "reduction.tree",
+                f"reduction.outputs.{name}" if name in request.trees else "reduction.tree",
             )
     return formula
 
 
 def with_changes(
-    found: Mapping[str, ArrayParts], asked: FormulaCall, wanted: Request, formula: Recorded
+    answers: Mapping[str, ArrayParts], call: FormulaCall, request: Request, formula: Recorded
 ) -> dict[str, ArrayParts]:
     """With wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
 
@@ -60,26 +60,26 @@ def with_changes(
     """
     made = formula.changes()
     work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
-    size = sum(parts.reference.size for parts in found.values())
+    size = sum(parts.reference.size for parts in answers.values())
     rows, room = None, _room(size)
-    if (size + work) * len(made) > room and (sample := sampled(asked, wanted, found, len(made))):
-        asked, rows = sample
-        size = sum(found[name].reference[rows].size for name in wanted.outputs)
+    if (size + work) * len(made) > room and (sample := sampled(call, request, answers, len(made))):
+        call, rows = sample
+        size = sum(answers[name].reference[rows].size for name in request.outputs)
     if (size + work) * len(made) > room:
         most = max(_LEAST_CHANGES, room // max(size + work, 1))
-        start = wanted.turn % max(len(made), 1)
+        start = request.turn % max(len(made), 1)
         made = made[start:] + made[:start]
         # Dropped terms decide what a case proves: they are tried whatever they cost.
         terms = [change for change in made if change.kind in DROPPING]
         others = [change for change in made if change.kind not in DROPPING]
         made = terms + others[: max(most - len(terms), 0)]
-    changes: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in found}
+    changes: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in answers}
     for change in made:
         try:
-            outputs = changeable.outputs(asked.in_double, change)
+            outputs = changeable.outputs(call.in_double, change)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
-        right = {name: parts.reference for name, parts in found.items() if name in outputs}
+        right = {name: parts.reference for name, parts in answers.items() if name in outputs}
         right = {name: one if rows is None else one[rows] for name, one in right.items()}
         same = {name for name, one in right.items() if _same(one, outputs[name])}
         # A place that nothing alters is told of: no row has what would, such as equal values.
@@ -90,31 +90,31 @@ def with_changes(
                 changes[name][change.words] = _as_output(values, one)
     return {
         name: msgspec.structs.replace(parts, changes=changes[name], rows=rows)
-        for name, parts in found.items()
+        for name, parts in answers.items()
     }
 
 
 def sampled(
-    asked: FormulaCall, wanted: Request, found: Mapping[str, ArrayParts], times: int
+    call: FormulaCall, request: Request, answers: Mapping[str, ArrayParts], times: int
 ) -> tuple[FormulaCall, NDArray[np.int64]] | None:
     """The case with so few of its rows that it can be asked `times` times, and which these are.
 
     None where rows hang together.
     """
-    param = rows_of.param_of(asked, wanted)
+    param = rows_of.param_of(call, request)
     if not param:
         return None
-    count = asked.params[param]
-    size = sum(found[name].reference.size for name in wanted.outputs)
+    count = call.params[param]
+    size = sum(answers[name].reference.size for name in request.outputs)
     few = max(min(count, _LEAST_ROWS), min(count, _room(size) * count // max(size * times, 1)))
     rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
-    less = rows_of.with_rows(asked, wanted, param, rows)
+    less = rows_of.with_rows(call, request, param, rows)
     try:
         again = less.in_double(lambda x: x)
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return None
-    for name in wanted.outputs:
-        if not rows_of.alike(found[name].reference[rows], np.asarray(again[name])):
+    for name in request.outputs:
+        if not rows_of.alike(answers[name].reference[rows], np.asarray(again[name])):
             return None
     return less, rows
 

@@ -29,7 +29,7 @@ class _Times(msgspec.Struct, frozen=True):
     largest: int | None
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Table of the run's cases."""
     import statistics
 
@@ -37,12 +37,12 @@ def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     from tokitai_cli.report.templates import generated
 
     def times(case: CaseRecord) -> _Times:
-        spent = found.volatile.case_times_ns.get(case.key)
+        spent = evidence.volatile.case_times_ns.get(case.key)
         if not spent:
             return _Times(0, None, None, None)
         return _Times(len(spent), min(spent), statistics.median(spent), max(spent))
 
-    told = {**context(found), "rows": rows(found), "times": times}
+    told = {**context(evidence), "rows": rows(evidence), "times": times}
     for piece in generated(_target(), "cases.csv.j2", report_options, told):
         yield piece.encode()
 

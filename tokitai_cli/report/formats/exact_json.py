@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from tokitai_cli.report.format import ReportOptions
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """All of the evidence, its cases inside."""
     from tokitai_cli.evidence.encoding import to_json
 
-    yield to_json(found).encode()
+    yield to_json(evidence).encode()
 
 
 def index(
-    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+    index: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
 ) -> Iterator[bytes]:
     """The index without its cases, which have a file of their own."""
     from tokitai_cli.evidence.encoding import line
 
-    yield msgspec.json.format(line(found), indent=1) + b"\n"
+    yield msgspec.json.format(line(index), indent=1) + b"\n"

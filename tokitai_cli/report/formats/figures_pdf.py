@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from tokitai_cli.report.format import ReportOptions
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """One page for each picture."""
     from tokitai_cli.report import canvas, figures
 
-    yield canvas.pdf(figures.figures_of(found))
+    yield canvas.pdf(figures.figures_of(evidence))

@@ -29,20 +29,20 @@ _PART = re.compile(r"[^,/_]{0,24}[,/_]+|[^,/_]{1,24}")
 _SECTION = re.compile(r'<h2 id="[^"]*">([^<]*)</h2>')
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Report of a run."""
     from tokitai_cli.report.outline import context
 
-    yield _page("evidence.j2", report_options, context(found, report_options))
+    yield _page("evidence.j2", report_options, context(evidence, report_options))
 
 
 def index(
-    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+    index: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
 ) -> Iterator[bytes]:
     """Report of a batch: failures first."""
     from tokitai_cli.report.index_outline import index_context
 
-    yield _page("batch.j2", report_options, index_context(found, report_options))
+    yield _page("batch.j2", report_options, index_context(index, report_options))
 
 
 def _page(template: str, report_options: ReportOptions, context: Mapping[str, Any]) -> bytes:
@@ -142,18 +142,18 @@ def _body(text: str) -> str:
 _LABEL, _WIDE, _HIGH, _TOP, _SIDE = 190, 340, 18, 20, 90
 
 
-def bars(found: Nearness) -> Raw:
+def bars(nearness: Nearness) -> Raw:
     """The largest error over its limit, a bar each, with a mark at what it needs of its allowance."""
-    height = _TOP + _HIGH * len(found.bars) + 4
+    height = _TOP + _HIGH * len(nearness.bars) + 4
     parts = []
-    for place, word in found.ticks:
+    for place, word in nearness.ticks:
         x = _LABEL + _WIDE * place
-        kind = "at" if place == found.limit else "tick"
+        kind = "at" if place == nearness.limit else "tick"
         parts.append(f'<line class="{kind}" x1="{x:g}" x2="{x:g}" y1="{_TOP - 4}" y2="{height}"/>')
         parts.append(f'<text x="{x:g}" y="{_TOP - 8}" text-anchor="middle">{escape(word)}</text>')
-    for at, bar in enumerate(found.bars):
+    for at, bar in enumerate(nearness.bars):
         y = _TOP + _HIGH * at
-        kind = "bad" if bar.place > found.limit else "good"
+        kind = "bad" if bar.place > nearness.limit else "good"
         name = escape(
             bar.name if len(bar.name) <= _MOST_NAME else f"{bar.name[: _MOST_NAME - 3]}..."
         )

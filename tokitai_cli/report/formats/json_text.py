@@ -33,48 +33,48 @@ class Digest(msgspec.Struct, frozen=True):
     algorithm: str = "sha256"
 
 
-def sarif(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def sarif(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """A result for every case that did not pass, at its kernel's line where the text is recorded."""
     from tokitai_cli.evidence import queries
 
-    cases = [one for one in queries.cases(found) if one.reads not in _PASSED]
-    cases += [one for one in found.watched if queries.decides(one)]
+    cases = [one for one in queries.cases(evidence) if one.reads not in _PASSED]
+    cases += [one for one in evidence.watched if queries.decides(one)]
     yield _rendered("sarif.json.j2", report_options, {
-        "evidence": found,
+        "evidence": evidence,
         "rules": list(dict.fromkeys(str(one.reads) for one in cases)),
-        "finished": found.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
-        "results": [_result(found, one) for one in cases],
+        "finished": evidence.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
+        "results": [_result(evidence, one) for one in cases],
     })  # fmt: skip
 
 
 def statement(
-    found: Evidence, report_options: ReportOptions, file: Digest | None = None
+    evidence: Evidence, report_options: ReportOptions, file: Digest | None = None
 ) -> Iterator[bytes]:
     """The in-toto statement; its subjects are kernels, artifacts and the evidence.
 
     file: of the evidence's file, where that is known; else it is named by the digest of its content.
     """
     passed: dict[str, list[str]] = {"": [], "skipped": [], "failure": [], "error": []}
-    for case in found.cases:
+    for case in evidence.cases:
         passed[kind_of(case.reads)].append(case.key)
-    whole = file or Digest(f"{found.name}.json", found.digest, "tokitaiContentSha256")
-    sources = [Digest(one.path, digest) for digest, one in found.sources.items()]
+    whole = file or Digest(f"{evidence.name}.json", evidence.digest, "tokitaiContentSha256")
+    sources = [Digest(one.path, digest) for digest, one in evidence.sources.items()]
     artifacts = [
         Digest(f"{one.source} for {one.device}", one.artifact_sha256)
-        for one in found.builds.values()
+        for one in evidence.builds.values()
         if one.artifact_sha256
     ]
     compilers = {
         one.compiler.sha256: Digest(one.compiler.path, one.compiler.sha256)
-        for one in found.builds.values()
+        for one in evidence.builds.values()
         if one.compiler is not None
     }
-    specs = [Digest(one.path, digest) for digest, one in found.specs.items()]
-    oracles = [Digest(name, digest) for name, digest in found.oracles.items() if digest]
+    specs = [Digest(one.path, digest) for digest, one in evidence.specs.items()]
+    oracles = [Digest(name, digest) for name, digest in evidence.oracles.items() if digest]
     yield _rendered("statement.json.j2", report_options, {
         "subjects": [whole, *sources, *artifacts],
         "configuration": [*specs, *oracles, *compilers.values()],
-        "result": _RESULTS.get(found.verdict, "FAILED"),
+        "result": _RESULTS.get(evidence.verdict, "FAILED"),
         "passed": passed[""],
         "warned": passed["skipped"],
         "failed": [*passed["failure"], *passed["error"]],
@@ -114,8 +114,8 @@ def _clean(value: object) -> object:
     return [_clean(one) for one in value] if isinstance(value, list) else value
 
 
-def _result(found: Evidence, case: CaseRecord) -> dict[str, Any]:
-    uri, line = _place(found, case)
+def _result(evidence: Evidence, case: CaseRecord) -> dict[str, Any]:
+    uri, line = _place(evidence, case)
     return {
         "verdict": str(case.reads),
         "level": _LEVELS.get(kind_of(case.reads), "error"),
@@ -127,24 +127,24 @@ def _result(found: Evidence, case: CaseRecord) -> dict[str, Any]:
     }
 
 
-def _place(found: Evidence, case: CaseRecord) -> tuple[str, int]:
+def _place(evidence: Evidence, case: CaseRecord) -> tuple[str, int]:
     """Path of the kernel's file, and the line of a finding in it, else that it is defined on, else 0."""
     from urllib.parse import quote  # for this format alone
 
-    kernel = found.contract.variants.get(case.variant) if found.contract else None
-    if kernel is None or found.contract is None:
+    kernel = evidence.contract.variants.get(case.variant) if evidence.contract else None
+    if kernel is None or evidence.contract is None:
         return "", 0
-    folder = posixpath.dirname(found.contract.path)
+    folder = posixpath.dirname(evidence.contract.path)
     path = posixpath.normpath(posixpath.join(folder, kernel.source)).lstrip("./")
     for one in case.findings:
         for place in one.location.split(", "):
             file, _, line = place.rpartition(":")
             if posixpath.basename(file) == posixpath.basename(path) and line.isdigit():
                 return quote(path), int(line)
-    told, _ = placed(from_folder(case.reason, found.contract.path))
+    told, _ = placed(from_folder(case.reason, evidence.contract.path))
     if case.verdict is Verdict.BUILD_FAILED and told is not None and told.line:
         return quote(posixpath.normpath(told.file).lstrip("./")), told.line
-    source = found.sources.get(kernel.source_sha256)
+    source = evidence.sources.get(kernel.source_sha256)
     text = source.text if source is not None and source.text else ""
     for name in kernel.kernels:
         if match := re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(", text):

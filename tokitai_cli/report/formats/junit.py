@@ -62,43 +62,43 @@ class _Suite(msgspec.Struct, frozen=True):
     tests: Iterable[_Test]
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """XML of a run: one suite, and a test for the run where none of its cases tells its end."""
     from tokitai_cli.evidence import queries
 
-    tests = [_of_case(found, case) for case in queries.cases(found)]
-    if found.verdict.exit_code and not any(one.kind in ("failure", "error") for one in tests):
-        tests.append(_whole("the whole run", found.verdict, found.reason, found.rerun))
-    tally = _Tally(seconds=found.volatile.seconds)
+    tests = [_of_case(evidence, case) for case in queries.cases(evidence)]
+    if evidence.verdict.exit_code and not any(one.kind in ("failure", "error") for one in tests):
+        tests.append(_whole("the whole run", evidence.verdict, evidence.reason, evidence.rerun))
+    tally = _Tally(seconds=evidence.volatile.seconds)
     for one in tests:
         tally.add(one.kind)
-    yield from _written(report_options, "tokitai", tally, [_Suite(found.name, tally, tests)])
+    yield from _written(report_options, "tokitai", tally, [_Suite(evidence.name, tally, tests)])
 
 
 def index(
-    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+    index: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
 ) -> Iterator[bytes]:
     """XML of the index, piece by piece; `cases` are all of its cases, spec by spec."""
-    tallies = {one.name: _tally(one.counts) for one in found.specs}
-    for cell in found.matrix:
+    tallies = {one.name: _tally(one.counts) for one in index.specs}
+    for cell in index.matrix:
         tallies.setdefault(cell.spec, _Tally()).seconds += cell.seconds
-    whole = _tally(found.counts)
-    whole.seconds = found.seconds
-    failures = {failure.case.id: failure for failure in found.failures}
+    whole = _tally(index.counts)
+    whole.seconds = index.seconds
+    failures = {failure.case.id: failure for failure in index.failures}
     # What no case tells: that there was none, or that some never ran.
-    undetected = (not found.counts and not found.faults) or found.not_started > 0
+    undetected = (not index.counts and not index.faults) or index.not_started > 0
     if undetected:
         whole.add("error")
-    whole.add("error", len(found.faults))
+    whole.add("error", len(index.faults))
 
     def suites() -> Iterator[_Suite]:
         if undetected:
-            message = f"{found.not_started} of {found.total} cases were not run; {found.reason}"
-            rerun = f"{found.rerun} --resume" if found.total else found.rerun
-            test = _whole("the whole batch", found.verdict, message, rerun)
+            message = f"{index.not_started} of {index.total} cases were not run; {index.reason}"
+            rerun = f"{index.rerun} --resume" if index.total else index.rerun
+            test = _whole("the whole batch", index.verdict, message, rerun)
             yield _Suite(test.name, _Tally(tests=1, errors=1), [test])
-        if found.faults:
-            tests = [_whole(fault, Verdict.NOT_RUN, fault, found.rerun) for fault in found.faults]
+        if index.faults:
+            tests = [_whole(fault, Verdict.NOT_RUN, fault, index.rerun) for fault in index.faults]
             count = len(tests)
             yield _Suite("specs that could not be used", _Tally(tests=count, errors=count), tests)
         for name, mine in itertools.groupby(cases, key=lambda case: case.spec):
@@ -143,8 +143,8 @@ def _whole(name: str, verdict: Verdict, message: str, rerun: str) -> _Test:
     return _Test("tokitai.batch", name, kind, str(verdict), message, rerun, "")
 
 
-def _of_case(found: Evidence, case: CaseRecord) -> _Test:
-    log = found.volatile.kernel_logs.get(case.key, "")
+def _of_case(evidence: Evidence, case: CaseRecord) -> _Test:
+    log = evidence.volatile.kernel_logs.get(case.key, "")
     return _Test(
         place=f"{case.op}.{case.variant}",
         name=case.key.removeprefix(f"{case.op}/{case.variant}/"),
@@ -152,8 +152,8 @@ def _of_case(found: Evidence, case: CaseRecord) -> _Test:
         verdict=str(case.reads),
         message=_message(case.reads, case.reason),
         text=_lines(f"{case.reads} at stage {case.stage}", case.reason),
-        out=_lines(log, f"run it again: {case.rerun}", f"evidence: {found.name}.json"),
-        seconds=sum(found.volatile.stage_seconds.get(case.key, {}).values()),
+        out=_lines(log, f"run it again: {case.rerun}", f"evidence: {evidence.name}.json"),
+        seconds=sum(evidence.volatile.stage_seconds.get(case.key, {}).values()),
     )
 
 

@@ -58,21 +58,21 @@ _HYPHENS = re.compile("-(?=-)")  # two of them would be a dash
 _EXPONENT = re.compile(r"e([+-])0*(\d+)$")
 
 
-def table(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def table(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     r"""A tabular of variants and profiles, for \input inside a table environment."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    yield rendered(_target(), "table.tex.j2", report_options, context(found)).encode()
+    yield rendered(_target(), "table.tex.j2", report_options, context(evidence)).encode()
 
 
-def macros(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def macros(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Numbers by key, each with a macro behind it."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    told = context(found)
-    told["numbers"] = list(_unique(_numbers(found, told["outline"])))
+    told = context(evidence)
+    told["numbers"] = list(_unique(_numbers(evidence, told["outline"])))
     yield rendered(_target(), "macros.tex.j2", report_options, told).encode()
 
 
@@ -117,23 +117,23 @@ def numeral(value: Number | None, digits: int = 4) -> Raw:
 printed = printer(escape, numeral, "--")
 
 
-def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
+def _numbers(evidence: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
     """Keys of letters, digits, - . and / with their values."""
     import statistics
 
-    name = found.name
-    yield f"{name}/verdict", str(found.verdict)
-    yield f"{name}/cases", len(found.cases)
-    for verdict, count in found.counts.items():
+    name = evidence.name
+    yield f"{name}/verdict", str(evidence.verdict)
+    yield f"{name}/cases", len(evidence.cases)
+    for verdict, count in evidence.counts.items():
         yield f"{name}/cases/{verdict}", count
-    yield f"{name}/digest", found.digest
-    yield f"{name}/command", found.rerun
-    for claim in found.claims:
+    yield f"{name}/digest", evidence.digest
+    yield f"{name}/command", evidence.rerun
+    for claim in evidence.claims:
         yield f"{name}/claim/{claim.name}", "open" if claim.opened else "closed"
     for device in outline.places:
         yield f"{name}/device/{device.name}/class", device.device_class
         yield f"{name}/device/{device.name}/compiler", device.compiler
-    yield from _largest(found)
+    yield from _largest(evidence)
     for kernel, one in outline.kernels:
         yield f"{name}/{kernel}/source-sha256", one.source_sha256
         yield f"{name}/{kernel}/lowering", one.lowering
@@ -145,17 +145,17 @@ def _numbers(found: Evidence, outline: Outline) -> Iterator[tuple[str, object]]:
             yield f"{place}/max-abs", numeral(metrics.max_abs)
             yield f"{place}/max-ulp", numeral(metrics.max_ulp)
             yield f"{place}/over-bound", numeral(metrics.over_bound)
-    for case in found.cases:
-        if times := found.volatile.case_times_ns.get(case.key):
+    for case in evidence.cases:
+        if times := evidence.volatile.case_times_ns.get(case.key):
             yield f"{name}/time/{case.key}/median-us", numeral(statistics.median(times) / 1000)
 
 
-def _largest(found: Evidence) -> Iterator[tuple[str, object]]:
+def _largest(evidence: Evidence) -> Iterator[tuple[str, object]]:
     """The largest errors of each variant on each device, over all its cases."""
     sizes: dict[str, list[Number | None]] = {}
-    for case in queries.cases(found):
+    for case in queries.cases(evidence):
         for one in (output.metrics for output in case.outputs if output.metrics is not None):
-            place = f"{found.name}/{case.variant}/{case.device}"
+            place = f"{evidence.name}/{case.variant}/{case.device}"
             sizes.setdefault(f"{place}/max-ulp", []).append(one.max_ulp)
             sizes.setdefault(f"{place}/over-bound", []).append(one.over_bound)
     for key, values in sizes.items():

@@ -52,12 +52,12 @@ _printed = printer(_text, numeral, "--")
 _made = functools.partial(made, printed=_printed)
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """The part of a document."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    told = context(found)
+    told = context(evidence)
     content = _lists(rendered(_target(), "first.j2", report_options, told))
     yield rendered(
         _target(), "appendix.tex.j2", report_options, {**told, "content": Raw(content)}
@@ -182,18 +182,18 @@ def _letters(at: int, name: str, rows: Sequence[Sequence[str]]) -> float:
     return float(min(max(longest, len(name), _LEAST_LETTERS), _MOST_LETTERS))
 
 
-def bars(found: Nearness) -> Raw:
+def bars(nearness: Nearness) -> Raw:
     """The picture of the first page, made of rules; the limit is where the thin line is."""
     rows = []
-    for bar in found.bars:
+    for bar in nearness.bars:
         filled = _BARS * bar.place
         mark = "" if bar.mark is None else _mark(filled - _BARS * bar.mark)
-        limit = _at(_BARS * found.limit - filled, r"\rule[-2pt]{0.4pt}{10pt}")
+        limit = _at(_BARS * nearness.limit - filled, r"\rule[-2pt]{0.4pt}{10pt}")
         rows.append(
             f"{code(bar.name)} & \\rule{{{filled:.4f}\\linewidth}}{{5pt}}{mark}{limit} & "
             f"{numeral(bar.share)} \\\\"
         )
-    more = f" {found.more} more have no bar." if found.more else ""
+    more = f" {nearness.more} more have no bar." if nearness.more else ""
     return Raw(
         "\n\\par\\medskip\\noindent{\\footnotesize\n"
         f"\\begin{{tabular}}{{@{{}}l@{{\\quad}}p{{{_BARS:.2f}\\linewidth}}@{{\\quad}}r@{{}}}}\n"

@@ -30,22 +30,22 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 _FENCE = re.compile("`{3,}")
 
 
-def evidence(found: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
+def evidence(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
     """Report of a run."""
     from tokitai_cli.report.outline import context
     from tokitai_cli.report.templates import rendered
 
-    yield _tidy(rendered(_target(), "evidence.j2", report_options, context(found))).encode()
+    yield _tidy(rendered(_target(), "evidence.j2", report_options, context(evidence))).encode()
 
 
 def index(
-    found: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+    index: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
 ) -> Iterator[bytes]:
     """Report of a batch: failures first."""
     from tokitai_cli.report.index_outline import index_context
     from tokitai_cli.report.templates import rendered
 
-    yield _tidy(rendered(_target(), "batch.j2", report_options, index_context(found))).encode()
+    yield _tidy(rendered(_target(), "batch.j2", report_options, index_context(index))).encode()
 
 
 @functools.cache

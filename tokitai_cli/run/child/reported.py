@@ -11,10 +11,10 @@ from tokitai_cli.run.child.memory_layout import Placed
 
 
 def records(
-    found: Sequence[Mapping[str, str]], buffers: Sequence[Placed], tool: str
+    findings: Sequence[Mapping[str, str]], buffers: Sequence[Placed], tool: str
 ) -> tuple[FindingRecord, ...]:
     """A record of each; `buffers` are those that the answer numbers."""
-    return tuple(_record(one, buffers, tool) for one in found)
+    return tuple(_record(one, buffers, tool) for one in findings)
 
 
 def _record(one: Mapping[str, str], buffers: Sequence[Placed], tool: str) -> FindingRecord:

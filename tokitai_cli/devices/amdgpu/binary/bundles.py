@@ -15,7 +15,7 @@ from tokitai_cli.core import elf
 from tokitai_cli.core.errors import CodeError, Location
 from tokitai_cli.core.file_kind import ELF, PACKED, PLAIN, USUAL
 from tokitai_cli.core.storage import read_plain
-from tokitai_cli.devices.amdgpu.binary import objects, target
+from tokitai_cli.devices.amdgpu.binary import objects, processor
 
 # After the magic and two uint16 of version and method: sizes of the file and of what is in it.
 # https://clang.llvm.org/docs/ClangOffloadBundler.html#compression-and-decompression
@@ -111,7 +111,7 @@ def _read(path: Path, arch: str, stamp: tuple[int, ...]) -> tuple[objects.CodeOb
 
 def _found(data: bytes) -> Iterator[Embedded]:
     if data.startswith(ELF):
-        if target.is_code_object(data):
+        if processor.is_code_object(data):
             yield Embedded(objects.target_of(data), data)
         else:
             for section in elf.sections(data, ".hip_fatbin"):

@@ -16,11 +16,11 @@ from msgspec import field
 from tokitai_cli.core import elf
 from tokitai_cli.core.errors import CodeError, near
 from tokitai_cli.core.file_kind import ELF
-from tokitai_cli.devices.amdgpu.binary import target
+from tokitai_cli.devices.amdgpu.binary import processor
 from tokitai_cli.devices.amdgpu.binary.names import ANONYMOUS, demangled, parts, plain, title
 
 _WORD = re.compile(r"\w+(?=[<(]|$)")
-_TOLD, _MOST_TOLD = 5, 400  # names of kernels, and letters, in an error
+_SHOWN, _MOST_SHOWN = 5, 400  # names of kernels, and letters, in an error
 NOTE_METADATA, EXECUTABLE = 32, 1
 MAX_SEGMENT = 1 << 28
 
@@ -189,17 +189,17 @@ def kernel_of(every: Sequence[tuple[_C, _K]], name: str) -> tuple[_C, _K]:
     if len(found) == 1:
         return found[0]
     if found:
-        told = ", ".join(one.demangled for _, one in found[:_TOLD])
+        told = ", ".join(one.demangled for _, one in found[:_SHOWN])
         raise CodeError(f"{len(found)} kernels are called `{name}`", hint=f"name one of {told}")
     hint = near(name, (one.title for _, one in every))
-    many = len(hint) > _MOST_TOLD
+    many = len(hint) > _MOST_SHOWN
     hint = "`tokitai isa FILE` lists its kernels" if many else hint
     raise CodeError(f"no kernel is called `{name}`", hint=hint)
 
 
 def read_code_object(data: bytes) -> CodeObject:
     """Read a code object for AMD processors. Raises CodeError for what is none, or damaged."""
-    if not data.startswith(ELF) or not target.is_code_object(data):
+    if not data.startswith(ELF) or not processor.is_code_object(data):
         raise CodeError("no code object for an AMD processor")
     with elf.opened(data) as file:
         segments = tuple(
@@ -231,7 +231,7 @@ def target_of(data: bytes) -> str:
 
 
 def _target(metadata: _Metadata, data: bytes) -> str:
-    return metadata.target.partition("--")[2] or target.target_of(data)
+    return metadata.target.partition("--")[2] or processor.target_of(data)
 
 
 def _kernel(

@@ -37,14 +37,14 @@ DEPCTR = (
 )
 
 
-def text(one: Instruction) -> str:
+def text(instruction: Instruction) -> str:
     """The instruction's mnemonic, operands and modifiers."""
-    if one.encoding == UNKNOWN:
-        word = one.modifiers["word"]
-        return f".long {word:#010x}" if one.size == 4 else f".byte {word:#x}"
-    if one.x is not None and one.y is not None:
-        return f"{_plain(one.x, 'VOPD')} :: {_plain(one.y, 'VOPDY')}"
-    return _plain(one, one.encoding)
+    if instruction.encoding == UNKNOWN:
+        word = instruction.modifiers["word"]
+        return f".long {word:#010x}" if instruction.size == 4 else f".byte {word:#x}"
+    if instruction.x is not None and instruction.y is not None:
+        return f"{_plain(instruction.x, 'VOPD')} :: {_plain(instruction.y, 'VOPDY')}"
+    return _plain(instruction, instruction.encoding)
 
 
 def _plain(one: Instruction, encoding: str) -> str:

@@ -24,11 +24,11 @@ from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
 _VCC_LOW = Operand("vcc")
 
 
-def scalar_value(one: Instruction, entry: Entry, mode: Mode = USUAL) -> Translated:
+def scalar_value(instruction: Instruction, entry: Entry, mode: Mode = USUAL) -> Translated:
     """C++ of a scalar instruction with a value in its entry. Raises RefusedError."""
     check(entry, mode, clamp=False)
     lines = []
-    given = list(one.src)
+    given = list(instruction.src)
     for name, kind, operand in zip("abc", entry.src, given, strict=False):
         made, pattern = operands.scalar_type(kind)
         value = operands.flushed(
@@ -41,7 +41,7 @@ def scalar_value(one: Instruction, entry: Entry, mode: Mode = USUAL) -> Translat
         kind = entry.dst[0]
         made, pattern = operands.scalar_type(kind)
         if "old" in entry.code:
-            old = pattern.format(scalar(one.dst[0], width_of(kind)))
+            old = pattern.format(scalar(instruction.dst[0], width_of(kind)))
             lines.append(f"const {made} old = {operands.flushed(kind, old, mode, SOURCE)};")
         lines.append(f"{made} d;")
     code = operands.code_of(entry, mode)
@@ -52,30 +52,33 @@ def scalar_value(one: Instruction, entry: Entry, mode: Mode = USUAL) -> Translat
     if entry.dst:
         width = width_of(entry.dst[0])
         bits = operands.rounded_bits(entry.dst[0], "d", mode)
-        lines.append(set_scalar(one.dst[0], bits, width))
+        lines.append(set_scalar(instruction.dst[0], bits, width))
     return Translated("{ " + " ".join(lines) + " }")
 
 
 def vector_value(
-    one: Instruction, entry: Entry, mode: Mode = USUAL, lanes: Mapping[int, str] | None = None
+    instruction: Instruction,
+    entry: Entry,
+    mode: Mode = USUAL,
+    lanes: Mapping[int, str] | None = None,
 ) -> Translated:
     """C++ of a vector instruction in a float mode. Raises RefusedError.
 
     lanes: what stands for a vector register, by its number, where it was copied.
     """
-    clamp = bool(one.modifiers.get("clamp"))
-    saturated = entry_of(f"{one.name}_clamp") if clamp else None
+    clamp = bool(instruction.modifiers.get("clamp"))
+    saturated = entry_of(f"{instruction.name}_clamp") if clamp else None
     if saturated is not None:
         entry, clamp = saturated, False
     check(entry, mode, clamp)
-    modifiers = one.modifiers
-    picked, to = operands.picked(one, entry)
+    modifiers = instruction.modifiers
+    picked, to = operands.picked(instruction, entry)
     given = list(picked)
     if len(given) < len(entry.src) and entry.src[-1] == "mask":
         given.append(_VCC_LOW)
     if len(given) < len(entry.src):
         raise RefusedError("with fewer operands")
-    crossed, before, active = _crossed(one, entry)
+    crossed, before, active = _crossed(instruction, entry)
     sources = []
     for index, (kind, operand) in enumerate(zip(entry.src, given, strict=False)):
         stand_in = crossed if index == 0 else ""
@@ -91,10 +94,10 @@ def vector_value(
     call = f"{entry.name}{mode.suffix}({', '.join([*arguments, *sources])})"
     masks = [index for index, kind in enumerate(entry.dst) if kind in ("mask", "exec")]
     if masks:
-        if masks[0] >= len(one.dst):
+        if masks[0] >= len(instruction.dst):
             call = set_scalar(_VCC_LOW, f"{call} & w.exec")
         else:
-            call = set_scalar(one.dst[masks[0]], f"{call} & w.exec")
+            call = set_scalar(instruction.dst[masks[0]], f"{call} & w.exec")
     else:
         call += ";"
     return Translated(

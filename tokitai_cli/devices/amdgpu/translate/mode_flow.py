@@ -72,17 +72,17 @@ def _sets(one: Instruction) -> bool:
     return entry is not None and entry.kind == "mode"
 
 
-def after(one: Instruction, mode: Mode) -> Mode:
+def after(instruction: Instruction, mode: Mode) -> Mode:
     """The mode behind an instruction that sets it. Raises RefusedError."""
-    number = one.modifiers["simm16"]
-    if one.name in ("s_round_mode", "s_denorm_mode"):
-        shift = 0 if one.name == "s_round_mode" else 4
+    number = instruction.modifiers["simm16"]
+    if instruction.name in ("s_round_mode", "s_denorm_mode"):
+        shift = 0 if instruction.name == "s_round_mode" else 4
         return _with(mode, (number & 15) << shift, 15 << shift)
     register, offset, size = number & 63, number >> 6 & 31, (number >> 11) + 1
-    if register != _MODE_REGISTER or one.src[-1].kind not in ("literal", "int"):
+    if register != _MODE_REGISTER or instruction.src[-1].kind not in ("literal", "int"):
         raise RefusedError("of another register than MODE, or not of a constant")
     mask = (1 << size) - 1
-    return _with(mode, (one.src[-1].value & mask) << offset, mask << offset)
+    return _with(mode, (instruction.src[-1].value & mask) << offset, mask << offset)
 
 
 def _with(mode: Mode, value: int, mask: int) -> Mode:

@@ -23,15 +23,15 @@ class Regions:
         self._regions: list[str] = []
         self.places: list[int] = []
 
-    def take(self, one: Instruction, text: str) -> str:
+    def take(self, instruction: Instruction, text: str) -> str:
         """Put an instruction into the region; its text where the region ends with it."""
-        told = touched(one)
+        told = touched(instruction)
         if told is None:
             return ""
         ended = self.end() if told.always else ""
         number = len(self._steps)
         if told.checks or HALF_SCALAR + EXEC in told.writes:
-            self.places.append(one.address)
+            self.places.append(instruction.address)
         parts = [
             *([[], []] if told.once else [told.taken, told.written]),
             sorted(told.reads),
@@ -42,7 +42,7 @@ class Regions:
         always = told.always or bool(told.across)
         numbers = f"numbers_{self._name} + {len(self._numbers)}"
         self._steps.append(
-            f"  {{{one.address:#x}, {_constant(one):#x}, {numbers}, {counts}, "
+            f"  {{{instruction.address:#x}, {_constant(instruction):#x}, {numbers}, {counts}, "
             f"{str(told.once).lower()}, {str(always).lower()}}},\n"
         )
         for part in parts:

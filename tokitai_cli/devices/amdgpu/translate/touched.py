@@ -89,30 +89,34 @@ def _typed(operand: Operand, kind: str, parts: int = _BOTH) -> Iterator[int]:
         yield from _halves(operand, 1, _HIGH if high else _LOW)
 
 
-def touched(one: Instruction) -> Touched | None:
+def touched(instruction: Instruction) -> Touched | None:
     """Of an instruction that can be translated; None of one that has no effect on registers."""
-    if one.x is not None and one.y is not None:
-        x, y = touched(one.x) or Touched(), touched(one.y) or Touched()
+    if instruction.x is not None and instruction.y is not None:
+        x, y = touched(instruction.x) or Touched(), touched(instruction.y) or Touched()
         return Touched(reads=x.reads | y.reads, writes=x.writes | y.writes)
-    entry = entry_of(one.name)
+    entry = entry_of(instruction.name)
     assert entry is not None
     if entry.kind == "value":
-        return _value(one, entry)
+        return _value(instruction, entry)
     if entry.kind in ("saveexec", "wrexec"):
-        reads = frozenset(_halves(one.src[0]))
-        writes = {HALF_SCALAR + SCC, HALF_SCALAR + EXEC, *_halves(one.dst[0])}
+        reads = frozenset(_halves(instruction.src[0]))
+        writes = {HALF_SCALAR + SCC, HALF_SCALAR + EXEC, *_halves(instruction.dst[0])}
         return Touched(reads=reads, writes=frozenset(writes), last=True)
     if entry.kind == "getpc":
-        return Touched(writes=frozenset(_halves(one.dst[0], 2)))
-    if one.encoding == "MUBUF" and entry.kind != "fence":
-        return _described(one, entry)
-    if one.name.startswith(("global_", "flat_", "scratch_", "ds_", "s_load_", "s_buffer_")):
+        return Touched(writes=frozenset(_halves(instruction.dst[0], 2)))
+    if instruction.encoding == "MUBUF" and entry.kind != "fence":
+        return _described(instruction, entry)
+    if instruction.name.startswith(("global_", "flat_", "scratch_", "ds_", "s_load_", "s_buffer_")):
         return (
-            _lanes(one, entry)
+            _lanes(instruction, entry)
             if "perm" in entry.kind or entry.kind == "swizzle"
-            else _memory(one, entry)
+            else _memory(instruction, entry)
         )
-    return _lanes(one, entry) if one.name.startswith("v_") and entry.kind != "none" else None
+    return (
+        _lanes(instruction, entry)
+        if instruction.name.startswith("v_") and entry.kind != "none"
+        else None
+    )
 
 
 def _value(one: Instruction, entry: Entry) -> Touched:
