@@ -52,6 +52,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
     yield from _not_finite(pairs)
     yield from _few(pairs)
     yield from _leaning(pairs)
+    yield from _masks(pairs)
     yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
         pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
@@ -123,6 +124,30 @@ def _leaning(pairs: _Pairs) -> Iterator[str]:
             f"{plural(len(found), 'case')}, most in {case.id}: rounding to nearest leans nowhere, "
             "truncation by 0.5 (`rounding: nearest-even` refutes it)"
         )
+
+
+def _masks(pairs: _Pairs) -> Iterator[str]:
+    """What of masks by chance is judged, and which wrong ones no case is large enough to tell."""
+    found = [(case, one) for case, one in pairs if one.mask is not None and not case.vacuous]
+    if not found:
+        return
+    name = found[0][1].name
+    least = max(one.mask.significance for _, one in found if one.mask is not None)
+    yield (
+        f"a mask that is drawn by chance is judged by its share and by what elements some distance "
+        f"apart have in common, each case with a significance of {least:g}: that its elements are "
+        "independent is not shown"
+    )
+    if not any(record.name == "other-seed" for case, _ in found for record in case.properties):
+        yield f"no other seed was tried: whether {name} follows from it is not known"
+    kinds: dict[str, bool] = {}
+    for case, _ in found:
+        for mutant in case.mutants:
+            if mutant.output == name:
+                told = kinds.get(mutant.kind, False) or mutant.status == "rejected"
+                kinds[mutant.kind] = told
+    if left := [kind for kind, told in kinds.items() if not told]:
+        yield f"no case has elements enough to tell these wrong masks: {', '.join(left)}"
 
 
 def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tokitai_cli.judge.judgement import (
     judge_other_inputs,
     judge_right,
 )
+from tokitai_cli.judge.other_seed import judge_other_seed
 
 __all__ = [
     "APPROXIMATIONS",
@@ -30,6 +31,7 @@ __all__ = [
     "judge_another",
     "judge_approximation",
     "judge_other_inputs",
+    "judge_other_seed",
     "judge_right",
     "number",
 ]

@@ -141,6 +141,8 @@ def in_reference_order(
 
     Outputs of another form, or with elements that the kernel never wrote, stay as they are.
     """
+    if not orders:
+        return result, []
     plans = {plan.name: plan for plan in case.buffers_of(Role.OUTPUT, Role.INOUT)}
     outputs = [dict(one) for one in result.outputs]
     groups = {id(one): one for one in orders.values()}

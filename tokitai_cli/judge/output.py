@@ -42,6 +42,7 @@ from tokitai_cli.judge.mutants.trial import try_mutants
 from tokitai_cli.judge.mutants.zeroed_inputs import with_zeroed
 from tokitai_cli.judge.order import FreeOrder, words
 from tokitai_cli.judge.pattern import pattern_of
+from tokitai_cli.judge.random_masks import judged_masks
 from tokitai_cli.judge.repetition import Repetition
 from tokitai_cli.judge.roundings import (
     NEAREST_EVEN,
@@ -129,6 +130,8 @@ def judged_by_checks(
     judged = _judge_values(
         buffer, excused, result, (reference, replayed), (checks, refined), gathered
     )
+    if buffer.kept is not None:
+        return _of_chance(judged, buffer, result)
     given = (excused, refined[0])
     further = mutants_of_freedom(reference, order)
     mutants = try_mutants(
@@ -170,6 +173,14 @@ def judged_by_checks(
         undecided=_open(case, record, checks),
         replayed=None if replayed is None else replayed.size,
     )
+
+
+def _of_chance(judged: OutputJudgement, buffer: BufferPlan, result: RunResult) -> OutputJudgement:
+    """The judgement of a mask that the kernel drew, every element of which may be 0 or 1."""
+    found, failures, mutants = judged_masks(buffer, result)
+    failures = [*judged.failures, *failures]
+    record = msgspec.structs.replace(judged.record, passed=not failures, mask=found)
+    return msgspec.structs.replace(judged, record=record, failures=failures, mutants=mutants)
 
 
 def _unjudged(reference: Target, summary: Summary) -> int:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.core.errors import Location, SpecError, near
-from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, StatedProperty
+from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Replay, Role, StatedProperty
 from tokitai_cli.core.model.draws import functions_of
 from tokitai_cli.core.model.spec import Spec, Variant
+from tokitai_cli.core.numerics import bit_source
 from tokitai_cli.core.python_source import function_text
 from tokitai_cli.oracles import builtin, fit
 from tokitai_cli.oracles.case_request import Arrays
@@ -44,14 +48,36 @@ def expect(
     """
     arrays = _as_set(case, arrays)
     if is_user(case.variant.oracle):
-        return user_oracle.expect(case, arrays, timeout, log)
-    return builtin.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
+        found = user_oracle.expect(case, arrays, timeout, log)
+    else:
+        found = builtin.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
+    return found | {plan.name: _either(plan, arrays[plan.name]) for plan in masks_of(case)}
+
+
+def masks_of(case: Case) -> tuple[BufferPlan, ...]:
+    """Outputs that the kernel draws by chance; `arrays` may have them, to say the rest by."""
+    return tuple(plan for plan in case.buffers if plan.kept is not None)
+
+
+def _either(plan: BufferPlan, mask: NDArray[Any]) -> Expectation:
+    """0 and 1 are both right in a mask, whatever it is."""
+    reference = (mask != 0).astype(numpy_dtype(plan.dtype))
+    return Expectation(reference, allowed=(mask == 0).astype(reference.dtype)[None])
+
+
+def _example(case: Case, plan: BufferPlan) -> NDArray[Any]:
+    """A mask by chance, by which the oracle is asked where there is none of a kernel."""
+    assert plan.kept is not None
+    source = bit_source(case.seed, case.loaded.spec.op, case.variant_name, plan.name, "mask")
+    chance = (source.random_raw(plan.elements) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (chance < plan.kept).astype(numpy_dtype(plan.dtype)).reshape(plan.shape)
 
 
 def _as_set(case: Case, arrays: Arrays) -> Arrays:
-    """The arrays with zeros for those that need not be set: what is right hangs on none of them."""
+    """The arrays with zeros for those that need not be set, on which nothing hangs, and with masks."""
     unset = [plan.name for plan in case.buffers if plan.unset]
-    return {**arrays, **{name: np.zeros_like(arrays[name]) for name in unset}}
+    masks = {one.name: _example(case, one) for one in masks_of(case) if one.name not in arrays}
+    return {**arrays, **{name: np.zeros_like(arrays[name]) for name in unset}, **masks}
 
 
 def replay(

@@ -22,7 +22,7 @@ from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.judge import Judgement
 from tokitai_cli.oracles import references
-from tokitai_cli.run import child, guessed
+from tokitai_cli.run import child, guessed, random_masks
 from tokitai_cli.run.case_record import ended, failed, in_light_of_bugs, judged, new_record
 from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
@@ -181,7 +181,7 @@ class _Attempt:
     def _served(self, ready: Prepared, artifact: build.Artifact) -> CaseOutcome:
         device, clock = self._device, self.clock
         try:
-            result, judgement = self._tried(ready, artifact)
+            result, judgement, ready = self._tried(ready, artifact)
         except TokitaiError as error:
             device.replace()
             record = failed(self.draft, clock.stage, error)
@@ -210,8 +210,8 @@ class _Attempt:
 
     def _tried(
         self, ready: Prepared, artifact: build.Artifact, clock: Clock | None = None
-    ) -> tuple[RunResult, Judgement]:
-        """Result of the case's own run, and the judgement of all its runs.
+    ) -> tuple[RunResult, Judgement, Prepared]:
+        """Result of the case's own run, the judgement of all its runs, and what the oracle said.
 
         Properties that compare two runs are tried where everything else holds. Raises as
         `DeviceSession.serve` and `compare.judge` do; the clock's stage then says where.
@@ -219,21 +219,21 @@ class _Attempt:
         case, clock = self._case, clock or self.clock
         serve = functools.partial(self._device.serve, case, artifact=artifact)
         result = clock.timed(Stage.RUN, lambda: serve(ready))
-        judgement = clock.timed(
-            Stage.COMPARE,
-            lambda: judge.judge(case, ready.expectations, ready.replays, result, ready.properties),
-        )
+        judgement, ready = self._judged(case, ready, result, clock)
         waiting = [stated for stated in ready.properties if stated.changed]
         state = lasting(artifact.record, case)
         near = approximate(artifact.record)
-        if not (waiting or state or near) or judgement.verdict is not Verdict.VERIFIED:
-            return result, judgement
+        other = random_masks.with_other_seed(case)
+        if not (waiting or state or near or other) or judgement.verdict is not Verdict.VERIFIED:
+            return result, judgement, ready
         # What a child gave back is gone with its next case.
         kept = tuple(map(_copied, result.outputs))
         if state:
             judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
             if judgement.verdict is not Verdict.VERIFIED:
-                return msgspec.structs.replace(result, outputs=kept), judgement
+                return msgspec.structs.replace(result, outputs=kept), judgement, ready
+        if other is not None:
+            judgement = self._with_other_seed(other, (ready, artifact), judgement, kept[0], clock)
         for number in range(1, len(judge.APPROXIMATIONS) + 1) if near else ():
             nearby = functools.partial(serve, ready, approximation=number)
             another = clock.timed(Stage.RUN, nearby)
@@ -248,7 +248,45 @@ class _Attempt:
                 _raise_in(stated, error)
             judging = functools.partial(judge.judge_another, case, judgement, stated)
             judgement = clock.timed(Stage.COMPARE, functools.partial(judging, kept, another))
-        return msgspec.structs.replace(result, outputs=kept), judgement
+        return msgspec.structs.replace(result, outputs=kept), judgement, ready
+
+    def _judged(
+        self, case: Case, ready: Prepared, result: RunResult, clock: Clock
+    ) -> tuple[Judgement, Prepared]:
+        """The judgement, and what it is by; where repetitions drew masks of their own, the worst one."""
+        timeout = self._device.settings.timeout
+        parts = clock.timed(
+            Stage.ORACLE, lambda: random_masks.by_masks(case, ready, result, timeout)
+        )
+        found = [
+            clock.timed(
+                Stage.COMPARE,
+                functools.partial(
+                    judge.judge, case, one.expectations, one.replays, some, one.properties
+                ),
+            )
+            for one, some in parts
+        ]
+        at = next((at for at, one in enumerate(found) if one.verdict is not Verdict.VERIFIED), 0)
+        if len(parts) > 1:
+            repeats = random_masks.all_repeats(case, result, found[at].repeats)
+            found[at] = msgspec.structs.replace(found[at], repeats=repeats)
+        return found[at], parts[at][0]
+
+    def _with_other_seed(
+        self,
+        other: Case,
+        given: tuple[Prepared, build.Artifact],
+        so_far: Judgement,
+        first: Outputs,
+        clock: Clock,
+    ) -> Judgement:
+        """Judge a run with the next seed of the kernel's mask."""
+        ready, artifact = given
+        result = clock.timed(Stage.RUN, lambda: self._device.serve(other, ready, artifact))
+        judgement, _ = self._judged(other, ready, result, clock)
+        judging = functools.partial(judge.judge_other_seed, other, so_far, first)
+        return clock.timed(Stage.COMPARE, lambda: judging(result.outputs[0], judgement))
 
     def _on_other_inputs(
         self,
@@ -265,15 +303,15 @@ class _Attempt:
             raise ready.error
         serve = functools.partial(self._device.serve_once_more, other, ready, artifact, first.kept)
         result = clock.timed(Stage.RUN, serve)
-        judging = functools.partial(
-            judge.judge, other, ready.expectations, ready.replays, result, ()
+        judged, _ = self._judged(
+            other, msgspec.structs.replace(ready, properties=()), result, clock
         )
-        return judge.judge_other_inputs(so_far, clock.timed(Stage.COMPARE, judging), state)
+        return judge.judge_other_inputs(so_far, judged, state)
 
     def _again(self, ready: Prepared, artifact: build.Artifact) -> bool:
         """Whether a fresh child refutes the case too; a child that now fails is another failure."""
         try:
-            _, judgement = self._tried(ready, artifact, Clock())
+            _, judgement, _ = self._tried(ready, artifact, Clock())
         except TokitaiError:
             return False
         finally:

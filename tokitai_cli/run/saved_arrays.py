@@ -30,6 +30,7 @@ _FIELDS = {
     "nan": "may_be_nan",
     "unbounded": "unbounded",
     "allowed": "allowed",
+    "segments": "segments",
 }
 # The bound that one repetition's other outputs leave (bound-chained) stands with its number.
 REPLAY, REPLAYED_ROWS, CHAINED = "replay", "rows", "chained"

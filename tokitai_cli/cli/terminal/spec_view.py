@@ -20,7 +20,7 @@ from tokitai_cli.core.model.buffers import leaves_of
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.judged import Score
 from tokitai_cli.core.model.metrics import METRICS
-from tokitai_cli.core.model.spec import Buffer, Check, Order, Param, Property, Variant
+from tokitai_cli.core.model.spec import Buffer, Check, Order, Param, Property, Random, Variant
 from tokitai_cli.core.model.wording import number, shape_text
 
 
@@ -102,6 +102,7 @@ def _variant(name: str, variant: Variant) -> list[Block]:
         "replay": variant.replay,
         "requires": "; ".join(variant.requires),
         "unset": "; ".join(f"{key} where {text}" for key, text in variant.unset.items()),
+        "random": _random(variant.random),
         "include": " ".join(variant.include),
         "flags": " ".join(variant.flags),
         "defines": " ".join(f"{key}={value}" for key, value in variant.defines.items()),
@@ -138,6 +139,13 @@ def _variant(name: str, variant: Variant) -> list[Block]:
     blocks += [Line(_property(one), label="property:", indent=2) for one in variant.properties]
     blocks += [Line(text, label="not claimed:", indent=2) for text in variant.non_claims]
     return blocks
+
+
+def _random(random: Random | None) -> str:
+    if random is None:
+        return ""
+    seed = f", by the seed {random.seed}" if random.seed else ""
+    return f"{random.mask}, elements 1 with the probability {random.p}{seed}"
 
 
 def _order(order: Order | str) -> str:

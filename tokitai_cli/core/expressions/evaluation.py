@@ -54,7 +54,7 @@ def evaluate(text: str | int, names: Mapping[str, int]) -> int:
     return value
 
 
-def evaluate_real(text: str | float, names: Mapping[str, int]) -> float:
+def evaluate_real(text: str | float, names: Mapping[str, int | Fraction]) -> float:
     """Value of a real expression: a fraction that is rounded once; a number is returned as it is.
 
     Raises SpecError as `evaluate_exactly` does, and for what float64 cannot hold.
@@ -65,7 +65,7 @@ def evaluate_real(text: str | float, names: Mapping[str, int]) -> float:
         raise SpecError(f"`{text}` is too large for a float64") from None
 
 
-def evaluate_exactly(text: str | float, names: Mapping[str, int]) -> float | Fraction:
+def evaluate_exactly(text: str | float, names: Mapping[str, int | Fraction]) -> float | Fraction:
     """Value of a real expression as int or fraction; a number is returned as it is.
 
     A root that is no fraction is rounded to float64. Raises SpecError as `evaluate` does.

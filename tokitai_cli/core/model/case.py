@@ -74,6 +74,8 @@ class BufferPlan(msgspec.Struct, frozen=True):
     symbol: str = ""
     #: Whether nothing need be in it beforehand, at the case's shape and scalars.
     unset: bool = False
+    #: Of a mask that the kernel draws by chance, the probability with which an element is 1.
+    kept: float | None = None
 
     @property
     def elements(self) -> int:

@@ -183,6 +183,24 @@ class LeanRecord(Record, frozen=True, kw_only=True):
     elements: int
 
 
+class MaskRecord(Record, frozen=True, kw_only=True):
+    """What a mask shows that a kernel drew by chance, each element kept with the probability p.
+
+    share_chance: probability, at most, of a share as far from p. distance: of elements whose
+    correlation is nearest to, or most beyond, what chance exceeds. significance: the probability, at
+    most, with which all this refutes a mask of independent elements.
+    """
+
+    kept: int
+    elements: int
+    p: float
+    share_chance: float
+    distance: int
+    correlation: float
+    correlation_limit: float
+    significance: float
+
+
 class OutputRecord(Record, frozen=True, kw_only=True):
     """One output judged. `metrics` is None where nothing could be compared. `non_finite` is what the
     spec says of NaN and infinities in it. sha256: of its little-endian bytes after each repetition.
@@ -213,6 +231,8 @@ class OutputRecord(Record, frozen=True, kw_only=True):
     own_bound: BoundRecord | None = None
     sample: SampleRecord | None = None
     lean: LeanRecord | None = None
+    #: Of a mask that the kernel draws by chance.
+    mask: MaskRecord | None = None
     #: Elements whose expected value is finite in the output's dtype; None in older evidence.
     finite: int | None = None
     #: Inputs and scalars that its reference does not depend on here; None where that was not asked.

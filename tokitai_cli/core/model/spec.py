@@ -254,6 +254,17 @@ class FormulaOracle(Strict, frozen=True, kw_only=True):
     sampled_from: Annotated[int, Meta(ge=1)] = 2**39
 
 
+class Random(Strict, frozen=True, kw_only=True):
+    """An output that the kernel draws by chance: a mask whose elements are 1 with the probability `p`.
+
+    seed: the scalar that another mask follows from.
+    """
+
+    mask: Identifier
+    p: Real
+    seed: Identifier | Literal[""] = ""
+
+
 class Variant(Strict, frozen=True, kw_only=True):
     """One kernel or sequence of kernels with its contract.
 
@@ -288,6 +299,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     properties: list[Property] = []
     profiles: list[str] = []
     unset: dict[Identifier, str] = {}
+    random: Random | None = None
     non_claims: list[str] = []
     work: Work = Work()
 

@@ -164,8 +164,7 @@ class Compared:
     def error(self) -> NDArray[np.float64]:
         """|got - reference|, 0 where not comparable."""
         if self.chunk.target.form is None:
-            distances = [integer_distance(self.native, one) for one in self.chunk.choices]
-            return self._masked(np.minimum.reduce(distances))
+            return self._masked(integer_distance(self.native, self.chunk.reference))
         return np.abs(self.signed)
 
     @cached_property
@@ -247,8 +246,6 @@ class Compared:
         differs = np.asarray(bits_of(self.native) != bits_of(want))
         if differs.any() and self.chunk.target.form is not None:
             differs &= ~(np.isnan(self.native) & np.isnan(want))
-        for choice in self.chunk.choices[1:] if self.chunk.target.form is None else ():
-            differs &= self.native != choice
         if self.chunk.may_be_nan is not None:
             differs &= ~(np.isnan(self.native) & self.chunk.may_be_nan)
         if self.chunk.classes is not None:

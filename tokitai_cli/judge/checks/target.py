@@ -19,6 +19,7 @@ from tokitai_cli.core.dtypes import FORMATS, FloatFormat, numpy_dtype
 from tokitai_cli.core.numerics import (
     MUST_BE_FINITE,
     UNBOUNDED_ULPS,
+    integer_distance,
     overflow_class,
     round_to,
     rounded_bound,
@@ -154,18 +155,22 @@ class Chunk:
         return [self.reference, *more]
 
     def nearest_to(self, got: NDArray[Any]) -> Chunk:
-        """The chunk with the right value at each place that a float of `got` is nearest to."""
-        if self.target.form is None or self.target.allowed is None:
+        """The chunk with the right value at each place that the one of `got` is nearest to."""
+        if self.target.allowed is None:
             return self
-        wide = got.astype(np.float64)
-        with np.errstate(all="ignore"):
-            apart = np.stack([np.abs(wide - one) for one in self.choices])
-            same = [(wide == one) | (np.isnan(wide) & np.isnan(one)) for one in self.choices]
-        apart[np.stack(same)] = 0.0
+        apart = np.stack([self._distance(got, one) for one in self.choices])
         chosen = np.argmin(np.where(np.isnan(apart), np.inf, apart), axis=0)
         other = Chunk(self.target, self.where)
         other.reference = np.take_along_axis(np.stack(self.choices), chosen[None], axis=0)[0]
         return other
+
+    def _distance(self, got: NDArray[Any], want: NDArray[Any]) -> NDArray[np.float64]:
+        if self.target.form is None:
+            return integer_distance(got, want)
+        wide = got.astype(np.float64)
+        with np.errstate(all="ignore"):
+            same = (wide == want) | (np.isnan(wide) & np.isnan(want))
+            return np.where(same, 0.0, np.abs(wide - want))
 
     @cached_property
     def want_native(self) -> NDArray[Any]:

@@ -99,6 +99,7 @@ class Filler(msgspec.Struct, frozen=True):
                     constant,
                     symbol=symbol,
                     unset=self.unset(name),
+                    kept=self.kept(name),
                 )
                 plans.append(plan)
         structs = (
@@ -133,6 +134,17 @@ class Filler(msgspec.Struct, frozen=True):
             return False
         holds = functools.partial(expressions.holds, text, real=True)
         return self.located(f"unset.{name}", lambda: holds({**self.names, **self.values()}))
+
+    def kept(self, name: str) -> float | None:
+        """Of a mask by chance, the probability with which an element is 1."""
+        random = self.variant.random
+        if random is None or random.mask != name:
+            return None
+        names = {**self.names, **self.values()}
+        p = self.located("random.p", lambda: expressions.evaluate_real(random.p, names))
+        if not 0 < p < 1:
+            raise self.fault("random.p", f"p is {p:g}", "it is above 0 and below 1")
+        return p
 
     def values(self) -> dict[str, int | Fraction]:
         """Values of the scalars that are finite and that no step of a loop changes, exactly."""

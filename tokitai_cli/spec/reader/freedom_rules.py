@@ -6,12 +6,13 @@ from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.spec import Order, Spec, Variant
 from tokitai_cli.spec.reader.document import Document, KeyPath
 from tokitai_cli.spec.reader.launch_rules import ROLES
-from tokitai_cli.spec.reader.symbols import check_comparison, check_known
+from tokitai_cli.spec.reader.symbols import check_comparison, check_known, check_real
 
 
 def check_freedom(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     """Raise SpecError at the first thing that a variant cannot leave open."""
     _check_unset(document, path, spec, variant)
+    _check_random(document, (*path, "random"), spec, variant)
     for role in ROLES:
         for name, buffer in getattr(variant, role).items():
             at = (*path, role, name, "order")
@@ -28,6 +29,27 @@ def _check_unset(document: Document, path: KeyPath, spec: Spec, variant: Variant
         check_known(document, here, name, known, "input or in-out")
         names = [*spec.names, *variant.scalars]
         check_comparison(document, here, text, names, real=True)
+
+
+def _check_random(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
+    random = variant.random
+    if random is None:
+        return
+    check_known(document, (*path, "mask"), random.mask, variant.outputs, "output")
+    mask = variant.outputs[random.mask]
+    if DTYPES[mask.dtype].kind not in {"signed", "unsigned", "bool"} or mask.order:
+        message = f"`{random.mask}` is no mask"
+        hint = "name an output of bools or integers, one for each element, without `order`"
+        raise document.fault((*path, "mask"), message, hint)
+    if isinstance(random.p, str):
+        check_real(document, (*path, "p"), random.p, [*spec.names, *variant.scalars])
+    elif not 0 < random.p < 1:
+        message = f"p is {random.p:g}"
+        raise document.fault((*path, "p"), message, "it is above 0 and below 1: what is kept")
+    if random.seed:
+        check_known(document, (*path, "seed"), random.seed, variant.scalars, "scalar")
+        if "float" in variant.scalars[random.seed].dtype:
+            raise document.fault((*path, "seed"), f"`{random.seed}` is no whole number")
 
 
 def _check_order(document: Document, path: KeyPath, variant: Variant, name: str) -> None:
