@@ -6,9 +6,9 @@ import ctypes
 import functools
 import sys
 
-# Parameters of mallopt(3), and what they are set to: arrays below this size come from the heap, and
-# so much of it may lie idle at its end before it goes back.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+# Parameters of mallopt(3), and what they are set to: arrays below this size come from the heap, of
+# which there is one for all threads, and so much of it may lie idle at its end before it goes back.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _LARGE, _IDLE = 32 << 20, 1 << 30
 
 
@@ -25,3 +25,4 @@ def keep() -> None:
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGE)
         mallopt(_TRIM_THRESHOLD, _IDLE)
+        mallopt(_ARENA_MAX, 1)

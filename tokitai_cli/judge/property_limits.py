@@ -55,9 +55,9 @@ def judge_property(
             ):
                 continue  # equal bytes get the same answer
             other = others[at] if others else {}
-            worst = _worst(at, stated.deviations(outputs, other))
-            if worst is not None:
-                found.append(worst)
+            parts = (_worst(at, part) for part in stated.deviations(outputs, other))
+            if judged := [part for part in parts if part is not None]:
+                found.append(_joined(judged))
     if not found:
         return None
     chosen = max(found, key=lambda one: one.severity)
@@ -94,10 +94,12 @@ def _worst(repetition: int, found: Deviations) -> _Worst | None:
     place = int(np.argmax(severity))
     flat = (array.reshape(-1)[place] for array in (severity, distance, found.got, found.want))
     worst, far, got, want = map(float, flat)
+    index = [int(part) for part in np.unravel_index(place, distance.shape)]
+    index[0] += found.first
     return _Worst(
         severity=worst,
         repetition=repetition,
-        index=[int(part) for part in np.unravel_index(place, distance.shape)],
+        index=index,
         distance=far,
         got=got,
         want=want,
@@ -105,6 +107,15 @@ def _worst(repetition: int, found: Deviations) -> _Worst | None:
         exceeding=int(np.count_nonzero(judged & (distance > found.limit))),
         judged=count,
     )
+
+
+def _joined(parts: Sequence[_Worst]) -> _Worst:
+    """The worst of all parts, the first of equals, with the counts of all."""
+    worst = max(parts, key=lambda one: one.severity)
+    exceeding, judged = (
+        sum(getattr(one, name) for one in parts) for name in ("exceeding", "judged")
+    )
+    return msgspec.structs.replace(worst, exceeding=exceeding, judged=judged)
 
 
 def _detail(stated: StatedProperty, worst: _Worst) -> str:

@@ -25,13 +25,14 @@ Places whose reference is not finite, or may overflow, are left out: the masks j
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core import parallel
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import BufferPlan, Case, Deviations, Expectation, StatedProperty
 from tokitai_cli.core.numerics import (
@@ -121,7 +122,7 @@ def row_sum(sums: RowSums) -> Builder:
     """Sum of each row against what `wanted` says of it."""
 
     def build(given: Given) -> StatedProperty:
-        def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+        def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
             got, want, limit, judged = _empty_rows(given)
             values = as_matrix(outputs[given.plan.name])
             for part in blocks(*given.rows):
@@ -132,7 +133,7 @@ def row_sum(sums: RowSums) -> Builder:
                 size = np.abs(y).sum(axis=1)
                 limit[part] = bound.sum(axis=1) + own + y.shape[1] * _OWN * _finite(size)
                 judged[part] = finite.all(axis=1) & np.isfinite(want[part])
-            return Deviations(got, want, limit, judged)
+            return [Deviations(got, want, limit, judged)]
 
         return StatedProperty("row-sum", given.plan.name, "row", deviations)
 
@@ -151,7 +152,7 @@ def row_variance(given: Given) -> StatedProperty:
 
 def _moments(given: Given, *, variance: bool) -> StatedProperty:
 
-    def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+    def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
         got, want, limit, judged = _empty_rows(given)
         refine = given.expectation.refine
         error = None if refine is None else refine(outputs)
@@ -168,7 +169,7 @@ def _moments(given: Given, *, variance: bool) -> StatedProperty:
             size = (np.abs(y) + np.abs(reference)).sum(axis=1)
             limit[part] = bound.mean(axis=1) + 4 * _OWN * _finite(size)
             judged[part] = finite.all(axis=1)
-        return Deviations(got, want, limit, judged)
+        return [Deviations(got, want, limit, judged)]
 
     name = "row-variance" if variance else "row-mean"
     return StatedProperty(name, given.plan.name, "row", deviations)
@@ -180,7 +181,7 @@ def conserved(given: Given) -> StatedProperty:
     vocab, columns = given.rows
     inside = (indices >= 0) & (indices < vocab)
 
-    def deviations(outputs: Arrays, _others: Arrays) -> Deviations:
+    def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
         got, size, limit = np.zeros((3, columns))
         judged = np.ones(columns, dtype=bool)
         values = as_matrix(outputs[given.plan.name])
@@ -197,7 +198,7 @@ def conserved(given: Given) -> StatedProperty:
             want += terms.sum(axis=0)
             sizes += np.abs(terms).sum(axis=0)
         limit += _OWN * (vocab * _finite(size) + grad.shape[0] * _finite(sizes))
-        return Deviations(got, want, limit, judged & np.isfinite(want))
+        return [Deviations(got, want, limit, judged & np.isfinite(want))]
 
     return StatedProperty("sum-conserved", given.plan.name, "column", deviations)
 
@@ -211,6 +212,8 @@ def shifted_rows(given: Given) -> StatedProperty | None:
             constants = np.array(_SHIFTS[start:] + _SHIFTS[:start])
             chosen = constants[np.arange(x.shape[0]) % constants.size][:, None]
             for part in blocks(*x.shape):
+                if moved[part].all():
+                    continue
                 wide = x[part].astype(np.float64)
                 there = wide + chosen[part]
                 exact = (there - wide == chosen[part]) & (there - chosen[part] == wide)
@@ -222,7 +225,7 @@ def shifted_rows(given: Given) -> StatedProperty | None:
     if not moved.any():
         return None
 
-    def deviations(outputs: Arrays, others: Arrays) -> Deviations:
+    def deviations(outputs: Arrays, others: Arrays) -> Iterable[Deviations]:
         return _both(given, outputs, others, lambda part: moved[part, None], None)
 
     return StatedProperty(
@@ -248,7 +251,7 @@ def permuted(*names: str) -> Builder:
         if np.array_equal(order, np.arange(columns)):
             order = order[::-1].copy()
 
-        def deviations(outputs: Arrays, others: Arrays) -> Deviations:
+        def deviations(outputs: Arrays, others: Arrays) -> Iterable[Deviations]:
             return _both(given, outputs, others, lambda part: None, order)
 
         changed = {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
@@ -266,21 +269,22 @@ def _both(
     others: Arrays,
     among: Callable[[slice], Mask | None],
     order: NDArray[np.intp] | None,
-) -> Deviations:
+) -> Iterator[Deviations]:
     """Elements of two runs, the second one's columns being `order` of the first one's: within 2 E."""
-    first = as_matrix(outputs[given.plan.name]).astype(np.float64)
-    second = as_matrix(others[given.plan.name]).astype(np.float64)
-    if order is not None:
-        first = first[:, order]
-    limit, judged = np.zeros(first.shape), np.zeros(first.shape, dtype=bool)
-    for part in blocks(*given.rows):
-        _, bound, finite = given.bound(part)
-        if order is not None:
-            bound, finite = bound[:, order], finite[:, order]
-        limit[part] = 2 * bound
-        chosen = among(part)
-        judged[part] = finite if chosen is None else finite & chosen
-    return Deviations(second, first, limit, judged)
+    every = [as_matrix(run[given.plan.name]) for run in (outputs, others)]
+
+    def some(part: slice) -> Deviations:
+        with np.errstate(all="ignore"):
+            first, second = (matrix[part].astype(np.float64) for matrix in every)
+            _, bound, finite = given.bound(part)
+            if order is not None:
+                first, bound = np.take(first, order, axis=1), np.take(bound, order, axis=1)
+                finite = np.take(finite, order, axis=1)
+            chosen = among(part)
+            judged = finite if chosen is None else finite & chosen
+            return Deviations(second, first, 2 * bound, judged, part.start)
+
+    return parallel.in_order(some, blocks(*given.rows))
 
 
 def _empty_rows(given: Given) -> tuple[Floats, Floats, Floats, Mask]:

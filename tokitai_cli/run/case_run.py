@@ -13,6 +13,7 @@ import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli import build, judge
+from tokitai_cli.core import parallel
 from tokitai_cli.core.errors import BuildError, ChildError, SpecError, TokitaiError, lack_of
 from tokitai_cli.core.model.case import Case, RunResult, StatedProperty
 from tokitai_cli.core.model.evidence import CaseRecord
@@ -71,7 +72,8 @@ def run_case(
     case = plan.at_warp_size(case, device.warp_size)
     attempt = _Attempt(subject, case, device, prepared)
     try:
-        outcome = attempt.outcome()
+        with parallel.sharing(device.settings.threads):
+            outcome = attempt.outcome()
         # Looked at afterwards too: an oracle is read by the process that runs it.
         _check_unchanged(subject, case, attempt.source_sha256)
         return outcome

@@ -73,7 +73,11 @@ def from_here(path: Path) -> str:
 
 
 def settings_words(verb: str, settings: Settings, **more: Any) -> list[str]:
-    """Words for how often and how long a case runs, and for what its device was asked."""
+    """Words for how often and how long a case runs, and for what its device was asked.
+
+    Nothing hangs on the number of threads, which is a machine's own.
+    """
+    settings = msgspec.structs.replace(settings, threads=0)
     return option_words(verb, msgspec.structs.asdict(settings) | more)
 
 

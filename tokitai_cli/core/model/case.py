@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -323,6 +323,8 @@ class Deviations(msgspec.Struct, frozen=True):
     limit: NDArray[np.float64]
     #: Places at which the identity is claimed; None for all.
     judged: NDArray[np.bool_] | None = None
+    #: Along the first axis, which of all places the first of these is.
+    first: int = 0
 
 
 class StatedProperty(msgspec.Struct, frozen=True):
@@ -333,8 +335,10 @@ class StatedProperty(msgspec.Struct, frozen=True):
     #: What its places are: "row", "column" or "element".
     places: str
     #: Outputs of one repetition, by name, and those of a run on `changed` arrays where there are any
-    #: -> how far they are from the identity.
-    deviations: Callable[[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Deviations]
+    #: -> how far they are from the identity, part by part in order.
+    deviations: Callable[
+        [Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Iterable[Deviations]
+    ]
     #: Arrays by name that replace the drawn ones in another run of the same artifact; empty where the
     #: property is one of a single run.
     changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)

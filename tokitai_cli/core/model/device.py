@@ -149,7 +149,7 @@ class DeviceOptions(msgspec.Struct, frozen=True):
     gpu: int = 0
     #: 32 or 64, cpu device only, 0 for its default.
     warp_size: int = 0
-    #: OS threads of the cpu device, 0 for all cores.
+    #: OS threads of the cpu device, and of the tool beside it; 0 for all cores.
     threads: int = 0
 
 

@@ -191,6 +191,13 @@ TABLE: tuple[Option, ...] = (
         verbs=("batch",),
     ),
     _number(
+        "threads",
+        "Threads of the tool and of the cpu device; as many as there are cores by itself.",
+        least=1,
+        most=MAX_JOBS,
+        verbs=_SINGLE_RUN,
+    ),
+    _number(
         "warp_size",
         "Lanes of a warp on the cpu device; 32 by itself.",
         metavar="32|64",

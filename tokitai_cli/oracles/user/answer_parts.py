@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.model.case import BufferPlan, Expectation
 from tokitai_cli.core.numerics import round_to, spacing
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts, Part
+
+# Elements of an answer that are looked at together.
+_PART = 1 << 17
 
 
 class AnswerError(Exception):
@@ -74,7 +77,16 @@ def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
 def _replay(plan: BufferPlan, values: NDArray[Any] | None) -> NDArray[Any] | None:
     if values is None or plan.dtype not in FORMATS:
         return None if values is None else values.astype(numpy_dtype(plan.dtype))
-    return round_to(values.astype(np.float64), plan.dtype)
+    flat = values.reshape(-1)
+    rounded = np.empty(flat.shape, numpy_dtype(plan.dtype))
+    for at in _slices(flat.size):
+        rounded[at] = round_to(flat[at].astype(np.float64), plan.dtype)
+    return rounded.reshape(values.shape)
+
+
+def _slices(size: int) -> Iterator[slice]:
+    """Parts of a flat array, so that nothing of its whole size is made on the way."""
+    return (slice(start, start + _PART) for start in range(0, size, _PART))
 
 
 def _said(plan: BufferPlan, part: Part) -> str:
@@ -127,8 +139,10 @@ def _error(
         raise AnswerError(f"{part} of {plan.name}: bool outputs are exact and have none")
     if error.dtype != np.float64:
         raise AnswerError(f"{part} of {plan.name} is {error.dtype}, not float64")
-    if np.any((np.isnan(error) & np.isfinite(reference)) | (error < 0)):
-        raise AnswerError(f"{part} of {plan.name} has negative values or NaN")
+    off, at = (x.reshape(-1) for x in np.broadcast_arrays(error, reference))
+    for some in _slices(off.size):
+        if np.any((np.isnan(off[some]) & np.isfinite(at[some])) | (off[some] < 0)):
+            raise AnswerError(f"{part} of {plan.name} has negative values or NaN")
     return error
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.core import parallel
 from tokitai_cli.oracles.output_parts import OF_USERS, OutputParts, Part
 from tokitai_cli.oracles.user.loading import (
     FaultError,
@@ -93,7 +94,8 @@ def _by_formula(
     stored = {name.removeprefix(STORED): inputs[name] for name in inputs.keys() - drawn.keys()}
     wanted = request_of(request["formula"], str(file), stored)
     asked = FormulaCall(function, request["params"], drawn, request["scalars"])
-    found: Mapping[str, OutputParts[Any]] = guarded(file, lambda: answers.answer(asked, wanted))
+    with parallel.sharing(1):  # nobody says that a user's function may run on several threads
+        found: Mapping[str, OutputParts[Any]] = guarded(file, lambda: answers.answer(asked, wanted))
     return found
 
 

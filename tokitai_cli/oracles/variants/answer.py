@@ -23,7 +23,7 @@ from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import replay
-from tokitai_cli.oracles.variants.by_rows import by_rows
+from tokitai_cli.oracles.variants.by_rows import by_rows, replay_by_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 from tokitai_cli.oracles.variants.wrong_outputs import recorded, with_changes
@@ -49,7 +49,8 @@ def answer(
     if request.precision.outputs or request.precision.forms:
         return found
     if request.replay:
-        for name, values in replay.replay(call.call).items():
+        replayed = replay_by_rows(call, request, formula) or replay.replay(call.call)
+        for name, values in replayed.items():
             if name in found:
                 found[name] = msgspec.structs.replace(found[name], replay=values)
     return with_changes(found, call, request, formula)

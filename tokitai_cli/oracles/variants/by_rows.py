@@ -19,6 +19,7 @@ from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import row_blocks
+from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 
@@ -27,7 +28,6 @@ _PART = 1 << 21
 # Elements of the longest rows in a block, and rows that a formula is recorded on.
 _BLOCK = 1 << 17
 _FEW = (16, 61)
-# BLAS adds in an order that hangs on the size of a product, and has threads of its own.
 _PRODUCTS = frozenset(("matmul", "dot", "einsum"))
 
 # What the formula gives of some rows, and whether each output's sides are alike.
@@ -81,6 +81,58 @@ def by_rows(
     call: FormulaCall, request: Request, formula: Recorded, evaluate: Evaluate
 ) -> dict[str, ArrayParts] | None:
     """References and errors of all outputs; None where the case is small, or its rows hang together."""
+    layout = _layout(call, request, formula)
+    if layout is None:
+        return None
+    sample, shapes, pieces, products = layout
+    look = functools.partial(_looked_at, call, request, sample.param, shapes, evaluate)
+    whole = _Whole(shapes, pieces)
+    with parallel.sharing(1 if products else parallel.threads()):
+        for piece, found in zip(pieces, parallel.in_order(look, pieces), strict=True):
+            if found is None:
+                return None
+            whole.add(piece, found)
+    parts = whole.parts()
+    for name, values in sample.values.items():
+        if not row_blocks.alike(values, parts[name].reference[sample.rows]):
+            return None
+    return parts
+
+
+def replay_by_rows(
+    call: FormulaCall, request: Request, formula: Recorded
+) -> dict[str, NDArray[Any]] | None:
+    """The formula in float32 by blocks of rows; None where it is taken as a whole."""
+    layout = _layout(call, request, formula)
+    if layout is None or layout.products:
+        return None
+    sample, shapes, pieces, _ = layout
+
+    def look(piece: _Piece) -> dict[str, NDArray[Any]]:
+        rows = np.arange(piece.rows.start, piece.rows.stop)
+        return in_single(row_blocks.with_rows(call, request, sample.param, rows).call)
+
+    found: dict[str, NDArray[Any]] = {}
+    for piece, values in zip(pieces, parallel.in_order(look, pieces), strict=True):
+        for name, shape in shapes.items():
+            if name not in found:
+                found[name] = np.empty(shape, values[name].dtype)
+            found[name][piece.rows] = values[name]
+    return found
+
+
+class _Layout(NamedTuple):
+    """A case that is taken apart: its sample, the outputs' shapes, and the pieces in order."""
+
+    sample: Sample
+    shapes: dict[str, tuple[int, ...]]
+    pieces: list[_Piece]
+    #: Whether it has products: BLAS adds in an order that hangs on their size, so that pieces are
+    #: whole parts, and has threads of its own.
+    products: bool
+
+
+def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout | None:
     sample = formula.sample
     if sample is None or sample.values.keys() != request.outputs.keys():
         return None
@@ -94,19 +146,7 @@ def by_rows(
         return None
     products = any(one.name in _PRODUCTS for one in formula.operations)
     step = count if products else _step(_longest(call, request, sample.param))
-    pieces = list(_pieces(count, size // _PART, step))
-    look = functools.partial(_looked_at, call, request, sample.param, shapes, evaluate)
-    whole = _Whole(shapes, pieces)
-    with parallel.sharing(1 if products else parallel.threads()):
-        for piece, found in zip(pieces, parallel.in_order(look, pieces), strict=True):
-            if found is None:
-                return None
-            whole.add(piece, found)
-    parts = whole.parts()
-    for name, values in sample.values.items():
-        if not row_blocks.alike(values, parts[name].reference[sample.rows]):
-            return None
-    return parts
+    return _Layout(sample, shapes, list(_pieces(count, size // _PART, step)), products)
 
 
 def _param_of(call: FormulaCall, request: Request) -> str:

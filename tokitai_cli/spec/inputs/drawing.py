@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core import parallel
 from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.core.errors import near
 from tokitai_cli.core.model.case import Case
@@ -26,6 +27,8 @@ from tokitai_cli.spec.inputs.user_draws import draw_by_function
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
 # for each temporary array.
 _CHUNK = 15 * 1024
+# Elements that a thread draws at once, and numbers that Philox gives for each count.
+_TASK, _PER_COUNT = 16 * _CHUNK, 4
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -125,13 +128,31 @@ def _draw_floats(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     if kind.check is not None:
         kind.check(request)
     array = np.empty(request.plan.shape, dtype=numpy_dtype(request.plan.dtype))
-    flat, source = array.reshape(-1), request.source()
-    for start in range(0, flat.size, _CHUNK):
-        part = flat[start : start + _CHUNK]
-        part[...] = round_to(kind.fill(request, source.random_raw(part.size)), request.plan.dtype)
+    _fill(request, array, lambda raw: round_to(kind.fill(request, raw), request.plan.dtype))
     if kind.finish is not None and array.size:
         kind.finish(request, array)
     return array, _words(request)
+
+
+def _fill(
+    request: ArrayRequest, array: NDArray[Any], values: Callable[[NDArray[np.uint64]], NDArray[Any]]
+) -> None:
+    """Fill the array with what `values` makes of the stream's numbers, by threads.
+
+    Philox counts: a thread begins where its part of the one stream does, so that no value hangs on how
+    many there are.
+    """
+    flat = array.reshape(-1)
+
+    def work(first: int) -> None:
+        source = request.source()
+        source.advance(first // _PER_COUNT)
+        for start in range(first, min(first + _TASK, flat.size), _CHUNK):
+            part = flat[start : start + _CHUNK]
+            part[...] = values(source.random_raw(part.size))
+
+    for _ in parallel.in_order(work, range(0, flat.size, _TASK)):
+        pass
 
 
 def _words(request: ArrayRequest) -> str:
@@ -150,10 +171,7 @@ def _words(request: ArrayRequest) -> str:
 def _draw_integers(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     fill, words = integer_fill(request)
     array = np.empty(request.plan.shape, dtype=numpy_dtype(request.plan.dtype))
-    flat, source = array.reshape(-1), request.source()
-    for start in range(0, flat.size, _CHUNK):
-        part = flat[start : start + _CHUNK]
-        part[...] = fill(source.random_raw(part.size))
+    _fill(request, array, fill)
     if request.draw.kind in ROW_ORDERS and array.size:
         ROW_ORDERS[request.draw.kind](request, array)
         words = f"{request.draw.kind} {words}"
