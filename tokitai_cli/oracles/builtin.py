@@ -38,6 +38,7 @@ from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
 from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
 from tokitai_cli.oracles.formula.precision import accumulator
+from tokitai_cli.oracles.formula.products import keeping
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.variants.answer import answer
@@ -112,7 +113,7 @@ def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expe
     if (block := _block(case, call)) is not None:
         call, plans = _within(case, call, block)
         request = msgspec.structs.replace(request, shapes={})
-    with placed(case, name):
+    with placed(case, name), keeping():
         formula = recorded(call, request)
         _require_bound(plans, request, formula)
         found = answer(call, request, formula)

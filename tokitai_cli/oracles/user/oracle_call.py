@@ -87,6 +87,7 @@ def _parts(name: Any, value: Any) -> OutputParts[Any]:
 def _by_formula(
     request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Mapping[str, OutputParts[Any]]:
+    from tokitai_cli.oracles.formula.products import keeping
     from tokitai_cli.oracles.variants import answer as answers
     from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 
@@ -94,7 +95,10 @@ def _by_formula(
     stored = {name.removeprefix(STORED): inputs[name] for name in inputs.keys() - drawn.keys()}
     wanted = request_of(request["formula"], str(file), stored)
     asked = FormulaCall(function, request["params"], drawn, request["scalars"])
-    with parallel.sharing(1):  # nobody says that a user's function may run on several threads
+    with (
+        keeping(),
+        parallel.sharing(1),
+    ):  # nobody says that a user's function may run on several threads
         found: Mapping[str, OutputParts[Any]] = guarded(file, lambda: answers.answer(asked, wanted))
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.contraction import letters
+from tokitai_cli.oracles.formula.products import multiplied
 from tokitai_cli.oracles.variants.wrong_formulas import (
     EXTREMES,
     OF_SUMS,
@@ -145,7 +146,7 @@ class Changeable(Moving):
         self, name: str, function: Callable[..., Any], plain: list[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         if self.tape.is_recording:
-            result = function(*plain, **kwargs)
+            result = _recorded(name, function, plain, kwargs)
             self.tape.next(name, _terms(name, plain, np.size(result)))
             return result
         kind = self.tape.next(name)
@@ -154,6 +155,17 @@ class Changeable(Moving):
         if kind in OF_SUMS:
             return _without(name, kind, function, plain, kwargs)
         return _blurred(function(*plain, **kwargs), kind)
+
+
+def _recorded(
+    name: str, function: Callable[..., Any], plain: list[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """The result of a reduction; the tracked formula comes to the same large products."""
+    if name == "matmul" and not kwargs and all(np.ndim(x) == 2 for x in plain):
+        a, b = (np.asarray(x) for x in plain)
+        if a.dtype == b.dtype == np.float64 and a.shape[1] == b.shape[0]:
+            return multiplied(a, b).copy()
+    return function(*plain, **kwargs)
 
 
 def _behind(*values: Any) -> Behind:
