@@ -1,4 +1,4 @@
-"""`python -m bench.gfx_table`: the opcode table of gfx11, asked of llvm-mc-19 and ziglang's assembler.
+"""`python -m bench.gfx_table`: the opcode tables, asked of llvm-mc-19 and ziglang's assembler.
 
 Every opcode of every encoding is disassembled with a register of its own in each field; the text
 tells name, operands, their order and widths. Writes tokitai_cli/devices/amdgpu/isa/opcodes.txt.
@@ -13,10 +13,35 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS, Layout
+import msgspec
 
-# The first stands for gfx1100, 1101 and 1102, the second for gfx1150 and 1151.
-ARCHES = ("gfx1100", "gfx1151")
+from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS, LAYOUTS9, Layout
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Processors whose encodings are the same."""
+
+    #: Those that llvm-mc-19 is asked for; each stands for all that run the same code.
+    arches: tuple[str, ...]
+    layouts: dict[str, Layout]
+    #: Further words for llvm-mc-19.
+    words: tuple[str, ...]
+    #: What `saddr` holds where no scalar register is added.
+    off: int
+    #: s_getreg_b32 and s_sendmsg, their constants zero.
+    registers: int
+    messages: int
+    #: Whether operands of 16 bits are halves of registers.
+    halved: bool
+
+
+# gfx1100 stands for gfx1101, 1102 and 1103, gfx1151 for gfx1150, 1152 and 1153; gfx942 for gfx940 and 941.
+FAMILIES = {
+    "gfx11": Family(
+        ("gfx1100", "gfx1151"), LAYOUTS, ("-mattr=+real-true16",), 124, 0xB8800000, 0xBFB60000, True
+    ),
+    "gfx9": Family(("gfx90a", "gfx942"), LAYOUTS9, (), 127, 0xB8800000, 0xBF900000, False),
+}
 # A field's value in a probe, and how that register is spelled.
 PROBES = {
     "D": (10, "v10"), "S": (20, "s20"), "A": (30, "v30"), "B": (50, "v50"), "C": (70, "v70"),
@@ -27,11 +52,16 @@ SCALARS = {"A": (32, "s32"), "B": (52, "s52"), "C": (72, "s72")}
 LITERAL = 0x12345678
 # Fields that tell more when they are not zero, and the opcode of a move in VOPD.
 MOVE = 8
-FILLED = {"glc": 1, "offset0": 3, "offset1": 5, "opy": MOVE}
+FILLED = {"glc": 1, "offset0": 3, "offset1": 5, "opy": MOVE, "imm": 1}
 
 
 TABLE = Path(__file__).resolve().parent.parent / "tokitai_cli/devices/amdgpu/isa/opcodes.txt"
 Way = dict[str, tuple[int, str]]
+
+
+def family_of(arch: str) -> Family:
+    """The family of a processor."""
+    return FAMILIES["gfx11" if arch.startswith("gfx11") else "gfx9"]
 
 
 def disassembled(probes: list[bytes], arch: str) -> list[str]:
@@ -43,7 +73,7 @@ def disassembled(probes: list[bytes], arch: str) -> list[str]:
     done = subprocess.run(
         [
             *("llvm-mc-19", "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}"),
-            "-mattr=+real-true16",
+            *family_of(arch).words,
         ],
         input="\n".join(lines) + "\n", capture_output=True, text=True, check=True,
     )  # fmt: skip
@@ -70,7 +100,7 @@ def probe(layout: Layout, opcode: int, fields: dict[str, int]) -> bytes:
     return word.to_bytes(layout.size, "little") + LITERAL.to_bytes(4, "little") * 2
 
 
-def choices(fields: dict[str, tuple[int, int]], scalar: bool) -> list[Way]:
+def choices(fields: dict[str, tuple[int, int]], scalar: bool, off: int) -> list[Way]:
     """Ways to fill the fields, the fullest first."""
     options: list[list[tuple[str, int, str]]] = []
     for field in fields:
@@ -84,7 +114,7 @@ def choices(fields: dict[str, tuple[int, int]], scalar: bool) -> list[Way]:
         if field == "S" and "op_sel" in fields:  # what VOP3 has there otherwise
             wanted = [(0, "s0")]
         if field == "G":
-            wanted[-1] = (124, "")
+            wanted[-1] = (off, "")
         options.append([(field, *one) for one in wanted])
     ways = [
         {field: (value, text) for field, value, text in way} for way in itertools.product(*options)
@@ -93,22 +123,29 @@ def choices(fields: dict[str, tuple[int, int]], scalar: bool) -> list[Way]:
 
 
 def token(text: str, way: Way) -> str:
-    """An operand of the text as the table names it: its field and registers, `t` for true16."""
+    """An operand of the text as the table names it: its field and registers.
+
+    `t` for true16, `a` for one that is an accumulation register by itself.
+    """
     if text in {"vcc_lo", "vcc"}:
         return "V"
     if text == f"{LITERAL:#x}" or text == f"{LITERAL & 0xFFFF:#x}":
         return "L"
-    if text in {"off", "null", "0", "exec_lo", "m0"}:
+    if text in {"off", "null", "0", "exec_lo", "exec", "m0"}:
         return ""
-    match = re.fullmatch(r"([vs])(?:(\d+)(\.[lh])?|\[(\d+):(\d+)\])", text.strip("-|"))
+    if text.startswith("gpr_idx"):
+        return "I"
+    match = re.fullmatch(r"([avs])(?:(\d+)(\.[lh])?|\[(\d+):(\d+)\])", text.strip("-|"))
     if match is None:
         return "K"
     first = int(match[2] or match[4])
     count = int(match[5]) - first + 1 if match[4] else 1
     for field, (_, spelled) in way.items():
-        if spelled == f"{match[1]}{first}" or (spelled == f"v{first}" and field == "D"):
+        letter = "v" if match[1] == "a" else match[1]
+        if spelled == f"{letter}{first}" or (spelled == f"v{first}" and field == "D"):
             scalar = match[1] == "s" and field == "D"
-            return f"{field.lower() if scalar else field}{count}{'t' if match[3] else ''}"
+            mark = "t" if match[3] else "a" if match[1] == "a" else ""
+            return f"{field.lower() if scalar else field}{count}{mark}"
     raise ValueError(f"{text} of no field in {way}")
 
 
@@ -117,7 +154,7 @@ def operands(text: str) -> list[str]:
     if re.match(r"s_(wait\w*|delay_alu) ", text):
         return [*text.partition(" ")[2].split(",")[:1], "K"]
     rest = re.sub(r"\(.*?\)", "()", " " + text.partition(" ")[2])
-    rest = re.split(r" (?:glc|offset|op_sel|gds|offen|clamp|dlc|slc|neg_lo|neg_hi)", rest)[0]
+    rest = re.split(r" (?:glc|sc0|offset|op_sel|gds|offen|clamp|dlc|slc|neg_lo|neg_hi|neg)", rest)[0]
     return [one.strip() for one in rest.split(",") if one.strip()]
 
 
@@ -136,13 +173,14 @@ class Found:
 def opcodes(name: str, arch: str) -> dict[int, Found]:
     """Every opcode of an encoding; of VOPD those of its first half, of VOPDY those of its second."""
     second = name == "VOPDY"
-    layout = LAYOUTS["VOPD" if second else name]
+    family = family_of(arch)
+    layout = family.layouts["VOPD" if second else name]
     extra = {field: value for field, value in FILLED.items() if field in layout.fields}
     keys: list[tuple[int, Way]] = []
     for opcode in range(1 << (layout.fields["opy"] if second else layout.op)[1]):
         first = layout.encoded(0 if second else opcode, {}) & 0xFFFFFFFF
-        if next(one for one in LAYOUTS.values() if one.matches(first)) is layout:
-            keys += [(opcode, way) for way in choices(layout.fields, name.startswith("SO"))]
+        if next(one for one in family.layouts.values() if one.matches(first)) is layout:
+            keys += [(opcode, way) for way in choices(layout.fields, name.startswith("SO"), family.off)]
             keys.append((opcode, {}))
     probes = []
     for opcode, way in keys:
@@ -240,15 +278,17 @@ def assembles(lines: list[str]) -> list[bool]:
 def rows(arch: str) -> dict[str, dict[str, str]]:
     """Group ("VOP2 D1 A1 B1") to the opcodes in it and their names as printed."""
     groups: dict[str, dict[str, str]] = {}
-    for encoding in (*LAYOUTS, "VOPDY"):
+    family = family_of(arch)
+    for encoding in (*family.layouts, *(["VOPDY"] if "VOPD" in family.layouts else [])):
         found = opcodes(encoding, arch)
-        if encoding in {"VOP1", "VOP2", "VOPC", "VOP3"}:
+        if family.halved and encoding in {"VOP1", "VOP2", "VOPC", "VOP3"}:
             halves(list(found.values()))
         for opcode, one in found.items():
             tokens = one.tokens[:1] if encoding == "SOPP" else one.tokens
             group = " ".join([encoding, *tokens, *one.flags])
             groups.setdefault(group, {})[str(opcode)] = one.name
-    groups |= {"HWREG": names(0xB8800000, "hwreg", arch), "MSG": names(0xBFB60000, "sendmsg", arch)}
+    groups["HWREG"] = names(family.registers, "hwreg", arch)
+    groups["MSG"] = names(family.messages, "sendmsg", arch)
     return groups
 
 
@@ -265,14 +305,19 @@ def names(word: int, function: str, arch: str) -> dict[str, str]:
 
 
 HEADER = """\
-# Opcodes of gfx11: an encoding with its operands, then the opcodes and the mnemonics as listed.
-# Written by `python -m bench.gfx_table`; what the letters mean stands in table.py.
+# Opcodes: an encoding with its operands, then the opcodes and the mnemonics as listed.
+# Written by `python -m bench.gfx_table`; what the letters mean stands in opcode_table.py.
 """
 
 
 def table() -> str:
-    """The whole table: what all processors share, then what each group has of its own."""
-    sets = {arch: rows(arch) for arch in ARCHES}
+    """The whole table: of each family what all its processors share, then what each has of its own."""
+    return HEADER + "".join(part for name in FAMILIES for part in parts(name))
+
+
+def parts(family: str) -> list[str]:
+    """Lines of a family."""
+    sets = {arch: rows(arch) for arch in FAMILIES[family].arches}
     flat = {
         arch: {
             (group, opcode, name) for group, found in one.items() for opcode, name in found.items()
@@ -280,9 +325,9 @@ def table() -> str:
         for arch, one in sets.items()
     }
     shared = set.intersection(*flat.values())
-    lines = [HEADER]
-    parts = {"gfx11": shared, **{arch: own - shared for arch, own in flat.items()}}
-    for part, entries in parts.items():
+    lines: list[str] = []
+    each = {family: shared, **{arch: own - shared for arch, own in flat.items()}}
+    for part, entries in each.items():
         lines += [f"[{part}]\n"] if entries else []
         groups: dict[str, dict[int, str]] = {}
         for group, opcode, name in entries:
@@ -290,7 +335,7 @@ def table() -> str:
         for group, found in sorted(groups.items()):
             lines.append(f"{group}\n")
             lines += [f" {opcode} {name}\n" for opcode, name in sorted(found.items())]
-    return "".join(lines)
+    return lines
 
 
 if __name__ == "__main__":
