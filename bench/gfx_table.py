@@ -15,19 +15,18 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS, LAYOUTS9, Layout
+from tokitai_cli.devices.amdgpu.isa.encodings import Layout
+from tokitai_cli.devices.amdgpu.isa.families import GFX9, GFX11, Family
 
 
-class Family(msgspec.Struct, frozen=True):
-    """Processors whose encodings are the same."""
+class Asked(msgspec.Struct, frozen=True):
+    """How the assemblers are asked of a family."""
 
+    family: Family
     #: Those that llvm-mc-19 is asked for; each stands for all that run the same code.
     arches: tuple[str, ...]
-    layouts: dict[str, Layout]
     #: Further words for llvm-mc-19.
     words: tuple[str, ...]
-    #: What `saddr` holds where no scalar register is added.
-    off: int
     #: s_getreg_b32 and s_sendmsg, their constants zero.
     registers: int
     messages: int
@@ -35,12 +34,12 @@ class Family(msgspec.Struct, frozen=True):
     halved: bool
 
 
-# gfx1100 stands for gfx1101, 1102 and 1103, gfx1151 for gfx1150, 1152 and 1153; gfx942 for gfx940 and 941.
-FAMILIES = {
-    "gfx11": Family(
-        ("gfx1100", "gfx1151"), LAYOUTS, ("-mattr=+real-true16",), 124, 0xB8800000, 0xBFB60000, True
+# gfx1100 stands for gfx1101 to 1103, gfx1151 for gfx1150, 1152 and 1153, gfx942 for gfx940 and 941.
+ASKED = {
+    "gfx11": Asked(
+        GFX11, ("gfx1100", "gfx1151"), ("-mattr=+real-true16",), 0xB8800000, 0xBFB60000, True
     ),
-    "gfx9": Family(("gfx90a", "gfx942"), LAYOUTS9, (), 127, 0xB8800000, 0xBF900000, False),
+    "gfx9": Asked(GFX9, ("gfx90a", "gfx942"), (), 0xB8800000, 0xBF900000, False),
 }
 # A field's value in a probe, and how that register is spelled.
 PROBES = {
@@ -59,9 +58,9 @@ TABLE = Path(__file__).resolve().parent.parent / "tokitai_cli/devices/amdgpu/isa
 Way = dict[str, tuple[int, str]]
 
 
-def family_of(arch: str) -> Family:
-    """The family of a processor."""
-    return FAMILIES["gfx11" if arch.startswith("gfx11") else "gfx9"]
+def asked(arch: str) -> Asked:
+    """How the assemblers are asked of a processor."""
+    return ASKED["gfx11" if arch.startswith("gfx11") else "gfx9"]
 
 
 def disassembled(probes: list[bytes], arch: str) -> list[str]:
@@ -73,7 +72,7 @@ def disassembled(probes: list[bytes], arch: str) -> list[str]:
     done = subprocess.run(
         [
             *("llvm-mc-19", "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}"),
-            *family_of(arch).words,
+            *asked(arch).words,
         ],
         input="\n".join(lines) + "\n", capture_output=True, text=True, check=True,
     )  # fmt: skip
@@ -154,7 +153,9 @@ def operands(text: str) -> list[str]:
     if re.match(r"s_(wait\w*|delay_alu) ", text):
         return [*text.partition(" ")[2].split(",")[:1], "K"]
     rest = re.sub(r"\(.*?\)", "()", " " + text.partition(" ")[2])
-    rest = re.split(r" (?:glc|sc0|offset|op_sel|gds|offen|clamp|dlc|slc|neg_lo|neg_hi|neg)", rest)[0]
+    rest = re.split(r" (?:glc|sc0|offset|op_sel|gds|offen|clamp|dlc|slc|neg_lo|neg_hi|neg)", rest)[
+        0
+    ]
     return [one.strip() for one in rest.split(",") if one.strip()]
 
 
@@ -166,28 +167,38 @@ class Found:
         self.text = text
         self.fields = {field: value for field, (value, _) in way.items()} | extra
         found = [token(one, way) for one in operands(text)]
-        self.tokens = [one for one in found if one]
+        indexes = self.name in {"s_set_gpr_idx_on", "s_set_gpr_idx_mode"}
+        self.tokens = ["I" if indexes and one == "K" else one for one in found if one]
         self.flags = ["two"] if "offset0" in text else []
+
+
+def whole(way: Way, extra: dict[str, int]) -> dict[str, int]:
+    """All fields of a probe; nothing is filled where the way fills none."""
+    return {field: value for field, (value, _) in way.items()} | (extra if way else {})
 
 
 def opcodes(name: str, arch: str) -> dict[int, Found]:
     """Every opcode of an encoding; of VOPD those of its first half, of VOPDY those of its second."""
     second = name == "VOPDY"
-    family = family_of(arch)
+    family = asked(arch).family
     layout = family.layouts["VOPD" if second else name]
     extra = {field: value for field, value in FILLED.items() if field in layout.fields}
     keys: list[tuple[int, Way]] = []
     for opcode in range(1 << (layout.fields["opy"] if second else layout.op)[1]):
         first = layout.encoded(0 if second else opcode, {}) & 0xFFFFFFFF
         if next(one for one in family.layouts.values() if one.matches(first)) is layout:
-            keys += [(opcode, way) for way in choices(layout.fields, name.startswith("SO"), family.off)]
+            keys += [
+                (opcode, way) for way in choices(layout.fields, name.startswith("SO"), family.off)
+            ]
             keys.append((opcode, {}))
     probes = []
     for opcode, way in keys:
-        fields = {field: value for field, (value, _) in way.items()} | (extra if way else {})
-        fields |= {"opy": opcode} if second else {}
+        fields = whole(way, extra) | ({"opy": opcode} if second else {})
         probes.append(probe(layout, MOVE if second else opcode, fields))
     found: dict[int, Found] = {}
+    if name == "DS" and family is GFX9:  # some are there with the global memory alone
+        keys += [(opcode, way | {"gds": (1, "")}) for opcode, way in keys if way]
+        probes += [probe(layout, opcode, whole(way, extra)) for opcode, way in keys[len(probes) :]]
     for (opcode, way), text in zip(keys, disassembled(probes, arch), strict=True):
         # Without registers nothing tells the operands, but there may be none.
         if text and opcode not in found and (way or not operands(text)):
@@ -278,17 +289,18 @@ def assembles(lines: list[str]) -> list[bool]:
 def rows(arch: str) -> dict[str, dict[str, str]]:
     """Group ("VOP2 D1 A1 B1") to the opcodes in it and their names as printed."""
     groups: dict[str, dict[str, str]] = {}
-    family = family_of(arch)
+    ask = asked(arch)
+    family = ask.family
     for encoding in (*family.layouts, *(["VOPDY"] if "VOPD" in family.layouts else [])):
         found = opcodes(encoding, arch)
-        if family.halved and encoding in {"VOP1", "VOP2", "VOPC", "VOP3"}:
+        if ask.halved and encoding in {"VOP1", "VOP2", "VOPC", "VOP3"}:
             halves(list(found.values()))
         for opcode, one in found.items():
             tokens = one.tokens[:1] if encoding == "SOPP" else one.tokens
             group = " ".join([encoding, *tokens, *one.flags])
             groups.setdefault(group, {})[str(opcode)] = one.name
-    groups["HWREG"] = names(family.registers, "hwreg", arch)
-    groups["MSG"] = names(family.messages, "sendmsg", arch)
+    groups["HWREG"] = names(ask.registers, "hwreg", arch)
+    groups["MSG"] = names(ask.messages, "sendmsg", arch)
     return groups
 
 
@@ -312,12 +324,12 @@ HEADER = """\
 
 def table() -> str:
     """The whole table: of each family what all its processors share, then what each has of its own."""
-    return HEADER + "".join(part for name in FAMILIES for part in parts(name))
+    return HEADER + "".join(part for name in ASKED for part in parts(name))
 
 
 def parts(family: str) -> list[str]:
     """Lines of a family."""
-    sets = {arch: rows(arch) for arch in FAMILIES[family].arches}
+    sets = {arch: rows(arch) for arch in ASKED[family].arches}
     flat = {
         arch: {
             (group, opcode, name) for group, found in one.items() for opcode, name in found.items()

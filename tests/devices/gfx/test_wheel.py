@@ -46,11 +46,12 @@ def library(name: str) -> Path:
     return file
 
 
-def told_by_llvm(data: bytes, folder: Path) -> dict[int, str]:
+def told_by_llvm(data: bytes, folder: Path, arch: str = "gfx1101") -> dict[int, str]:
     """Address to text of what llvm-objdump-19 makes of a code object."""
     (folder / "code.hsaco").write_bytes(data)
+    words = ["--mattr=+real-true16"] if arch.startswith("gfx11") else []
     done = subprocess.run(
-        ["llvm-objdump-19", "-d", "--mattr=+real-true16", folder / "code.hsaco"],
+        ["llvm-objdump-19", "-d", *words, folder / "code.hsaco"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     lines = re.findall(r"^\t(.*?)\s*// ([0-9A-F]{12}):", done.stdout, re.MULTILINE)

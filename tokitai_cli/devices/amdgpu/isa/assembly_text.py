@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from tokitai_cli.devices.amdgpu.isa.decode import FLOATS as VALUES
+from tokitai_cli.devices.amdgpu.isa.control_text import control, immediate, indexed
 from tokitai_cli.devices.amdgpu.isa.decode import UNKNOWN
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
-from tokitai_cli.devices.amdgpu.isa.opcode_table import Row, Slot, by_name, rows
+from tokitai_cli.devices.amdgpu.isa.opcode_table import Row, Slot, by_name
+from tokitai_cli.devices.amdgpu.isa.operand_reader import FLOATS as VALUES
 
 FLOATS = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
 INLINE = {
@@ -23,18 +24,14 @@ SPECIAL = {
     238: "src_private_limit", 239: "src_pops_exiting_wave_id", 251: "src_vccz", 252: "src_execz",
     254: "src_lds_direct",
 }  # fmt: skip
+PARTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
+UNUSED = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE")
+FLAGS = ("gds", "glc", "sc0", "slc", "nt", "dlc", "scc", "sc1", "tfe", "lds")
 OMOD = ("", " mul:2", " mul:4", " div:2")
-DELAYS = (
-    *("NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1"),
-    *("TRANS32_DEP_2", "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2"),
-    "SALU_CYCLE_3",
-)
-SKIPS = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
-# Name, shift and bits of s_waitcnt_depctr's fields; a field of ones waits for nothing.
-DEPCTR = (
-    *(("hold_cnt", 7, 1), ("sa_sdst", 0, 1), ("va_vdst", 12, 4), ("va_sdst", 9, 3)),
-    *(("va_ssrc", 8, 1), ("va_vcc", 1, 1), ("vm_vsrc", 2, 3)),
-)
+WHOLE_WAVE = {
+    0x130: "wave_shl:1", 0x134: "wave_rol:1", 0x138: "wave_shr:1", 0x13C: "wave_ror:1",
+    0x142: "row_bcast:15", 0x143: "row_bcast:31",
+}  # fmt: skip
 
 
 def text(instruction: Instruction) -> str:
@@ -48,27 +45,32 @@ def text(instruction: Instruction) -> str:
 
 
 def _plain(one: Instruction, encoding: str) -> str:
-    row = by_name()[encoding, one.name]
-    words = _control(one, row) if encoding == "SOPP" else _operands(one, row)
+    row = by_name(one.family)[encoding, one.name]
+    words = control(one, row) if encoding == "SOPP" else _operands(one, row)
     tail = "".join(_modifiers(one, row))
     return one.name + one.suffix + (f" {', '.join(words)}" if words else "") + tail
 
 
 def _operands(one: Instruction, row: Row) -> list[str]:
-    operands = [*(() if one.name.startswith("v_cmpx") else one.dst), *one.src]
+    # Of v_cmpx the last is exec, which is not spelled.
+    operands = [*(one.dst[:-1] if one.name.startswith("v_cmpx") else one.dst), *one.src]
     if one.encoding == "SMEM" and operands:
         return _scalar_address(one, operands)
     # Where the fields decide what operands there are, none of them has a half.
     slots = row.slots if len(row.slots) == len(operands) else [Slot("")] * len(operands)
     memory = one.encoding in {"GLOBAL", "SCRATCH", "MUBUF"}
-    return [
+    words = [
         "off"
         if memory and operand.kind == "null" and slot.field != "O"
-        else _immediate(one, operand.value, row)
+        else immediate(one, operand.value, row)
         if operand.kind == "simm"
         else _operand(operand, slot, row)
         for operand, slot in zip(operands, slots, strict=True)
     ]
+    extended, first = one.modifiers.get("sext", 0), len(words) - len(one.src)
+    for bit, at in enumerate(range(first, len(words))):
+        words[at] = f"sext({words[at]})" if extended >> bit & 1 else words[at]
+    return words
 
 
 def _scalar_address(one: Instruction, operands: list[Operand]) -> list[str]:
@@ -98,12 +100,14 @@ def _operand(operand: Operand, slot: Slot, row: Row) -> str:
 
 def _register(operand: Operand) -> str:
     kind, first, count = operand.kind, operand.index, operand.count
-    if kind in {"v", "s", "ttmp"}:
+    if kind in {"v", "a", "s", "ttmp"}:
         return f"{kind}{first}" if count == 1 else f"{kind}[{first}:{first + count - 1}]"
-    if kind in {"vcc", "exec"}:
+    if kind in {"vcc", "exec", "flat_scratch", "xnack_mask"}:
         return kind if count == 2 else f"{kind}_{'hi' if first else 'lo'}"
     if kind == "special":
         return SPECIAL[first]
+    if kind in {"simm", "gpr_idx"}:
+        return indexed(operand) if kind == "gpr_idx" else str(operand.value)
     return {"scc": "src_scc", "int": "0"}.get(kind, kind)
 
 
@@ -115,7 +119,8 @@ def _constant(operand: Operand, slot: Slot, row: Row) -> str:
         return _literal(operand.value, slot, row)
     if slot.constant == "i":
         return f"{operand.value:#x}"
-    if slot.count >= 2 and number == 248:
+    packed = row.name.startswith(("v_pk", "v_mfma", "v_smfmac")) and "f64" not in row.name
+    if slot.count >= 2 and number == 248 and not packed:
         return "0.15915494309189532"
     return FLOATS[number - 240]
 
@@ -138,71 +143,6 @@ def _literal(value: int, slot: Slot, row: Row) -> str:
     return inline.get(value, f"{value:#x}")
 
 
-def _immediate(one: Instruction, value: int, row: Row) -> str:
-    if "getreg" in one.name or "setreg" in one.name:
-        return _hardware_register(value)
-    if "sendmsg" in one.name:
-        return _message(value)
-    small = row.immediate == "big" and value <= 64
-    return str(value) if small or not row.immediate else f"{value:#x}"
-
-
-def _hardware_register(value: int) -> str:
-    number, offset, bits = value & 63, value >> 6 & 31, (value >> 11) + 1
-    name = _name("HWREG", number)
-    return f"hwreg({name})" if (offset, bits) == (0, 32) else f"hwreg({name}, {offset}, {bits})"
-
-
-def _message(value: int) -> str:
-    name = _name("MSG", value & 0xFF)
-    if name.isdecimal():
-        return str(value) if value > 0xFF else f"sendmsg({value}, 0, 0)"
-    return f"sendmsg({name})"
-
-
-def _name(group: str, number: int) -> str:
-    row = rows("gfx1100")[group].get(number)
-    return row.name if row else str(number)
-
-
-def _control(one: Instruction, row: Row) -> list[str]:
-    """The constant of SOPP, which some spell by its parts."""
-    value = one.modifiers["simm16"]
-    if not row.slots or (one.name == "s_endpgm" and not value):
-        return []
-    if one.name == "s_waitcnt":
-        return [_waits(value)]
-    if one.name == "s_delay_alu":
-        return [_delays(value)]
-    if one.name == "s_waitcnt_depctr":
-        return [_dependencies(value)]
-    return [_immediate(one, value, row)]
-
-
-def _waits(value: int) -> str:
-    counts = {"vmcnt": (10, 63), "expcnt": (0, 7), "lgkmcnt": (4, 63)}
-    found = {name: value >> shift & most for name, (shift, most) in counts.items()}
-    some = [f"{name}({n})" for name, n in found.items() if n != counts[name][1]]
-    return " ".join(some or [f"{name}({n})" for name, n in found.items()])
-
-
-def _delays(value: int) -> str:
-    words = []
-    for name, shift, bits, known in (
-        ("instid0", 0, 15, DELAYS), ("instskip", 4, 7, SKIPS), ("instid1", 7, 15, DELAYS)
-    ):  # fmt: skip
-        if number := value >> shift & bits:
-            bad = f"/* invalid {name.rstrip('01')} value */"
-            words.append(f"{name}({known[number] if number < len(known) else bad})")
-    return " | ".join(words) or "0"
-
-
-def _dependencies(value: int) -> str:
-    found = [(name, value >> shift & (1 << bits) - 1, bits) for name, shift, bits in DEPCTR]
-    waits = [f"depctr_{name}({n})" for name, n, bits in found if n != (1 << bits) - 1]
-    return f"{value:#x}" if value & 0x60 else " ".join(waits)
-
-
 def _modifiers(one: Instruction, row: Row) -> Iterator[str]:
     put = one.modifiers
     if one.encoding == "MUBUF":
@@ -211,17 +151,36 @@ def _modifiers(one: Instruction, row: Row) -> Iterator[str]:
         if put.get(name) and one.encoding != "SMEM":
             swizzle = one.name == "ds_swizzle_b32"
             yield f" {name}:{_swizzle(put[name]) if swizzle else put[name]}"
-    yield from (f" {flag}" for flag in ("gds", "glc", "slc", "dlc", "tfe") if flag in put)
+    yield from (f" {flag}" for flag in FLAGS if flag in put)
     yield from _selections(one, row)
     if "clamp" in put:
         yield " clamp"
     yield OMOD[put.get("omod", 0)]
+    yield from _parts(one)
+    signs = "blgp" in put and one.name.endswith("_f64")  # which stand there on gfx940 and later
+    yield from (f" {name}:{put[name]}" for name in ("cbsz", "abid") if name in put)
+    if signs:
+        yield f" neg:[{','.join(str(put['blgp'] >> bit & 1) for bit in range(3))}]"
+    elif "blgp" in put:
+        yield f" blgp:{put['blgp']}"
     if "dpp8" in put:
         yield f" dpp8:[{','.join(str(lane) for lane in put['dpp8'])}]"
     if "dpp_ctrl" in put:
-        yield f" {_control_of_dpp(put['dpp_ctrl'])}"
+        yield f" {_control_of_dpp(put['dpp_ctrl'], one.family)}"
         yield f" row_mask:{put['row_mask']:#x} bank_mask:{put['bank_mask']:#x}"
     yield from (f" {flag}:1" for flag in ("bound_ctrl", "fi") if flag in put)
+
+
+def _parts(one: Instruction) -> Iterator[str]:
+    """What SDWA selects."""
+    put = one.modifiers
+    if "src0_sel" not in put:
+        return
+    if "dst_sel" in put:
+        yield f" dst_sel:{PARTS[put['dst_sel']]} dst_unused:{UNUSED[put['dst_unused']]}"
+    yield f" src0_sel:{PARTS[put['src0_sel']]}"
+    if one.encoding != "VOP1":
+        yield f" src1_sel:{PARTS[put['src1_sel']]}"
 
 
 def _swizzle(offset: int) -> str:
@@ -265,7 +224,7 @@ def _selections(one: Instruction, row: Row) -> Iterator[str]:
             yield f" {name}:[{','.join(str(put[name] >> bit & 1) for bit in order)}]"
 
 
-def _control_of_dpp(control: int) -> str:
+def _control_of_dpp(control: int, family: str) -> str:
     if control < 0x100:
         return f"quad_perm:[{','.join(str(control >> shift & 3) for shift in (0, 2, 4, 6))}]"
     if control in {0x140, 0x141}:
@@ -274,8 +233,10 @@ def _control_of_dpp(control: int) -> str:
         0x10: "row_shl",
         0x11: "row_shr",
         0x12: "row_ror",
-        0x15: "row_share",
+        0x15: "row_share" if family == "gfx11" else "row_newbcast",
         0x16: "row_xmask",
     }
+    if family == "gfx9" and control in WHOLE_WAVE:
+        return WHOLE_WAVE[control]
     name = names.get(control >> 4)
     return f"{name}:{control & 15}" if name else "/* Invalid dpp_ctrl value */"

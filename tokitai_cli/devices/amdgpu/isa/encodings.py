@@ -1,7 +1,7 @@
 """Where the fields of encodings lie, of gfx11 and of gfx9 (MI200, MI300).
 
-Sources: the chapters "Microcode Formats" of AMD's "RDNA3" (February 2023), "CDNA2" (MI200, 2022) and "CDNA3"
-(MI300, 2024) Instruction Set Architecture.
+Sources: the chapters "Microcode Formats" of AMD's "RDNA3" (February 2023), "CDNA2" (MI200, 2022) and
+"CDNA3" (MI300, 2024) Instruction Set Architecture.
 """
 
 from __future__ import annotations
@@ -103,13 +103,17 @@ LAYOUTS = {
     "MUBUF": Layout(8, (26, 0x38), (18, 8), _MUBUF),
 }  # fmt: skip
 # Of gfx9, where `acc` and its like say that an operand is an accumulation register, and a product of
-# matrices (MAI) is told from other packed instructions by the first bit of its opcode. `glc`, `slc` and
-# `scc` are spelled sc0, nt and sc1 on gfx940 and later ones.
+# matrices (MAI; XF32 are two of them) is told from packed ones by the first bit of its opcode. `glc`,
+# `slc` and `scc` are spelled sc0, nt and sc1 on gfx940 and later ones.
 _FLAT9 = {
     "glc": (16, 1), "slc": (17, 1), "scc": (25, 1), "A": (32, 8), "X": (40, 8), "acc": (55, 1),
     "D": (56, 8),
 }  # fmt: skip
 _SEGMENT9 = {"offset": (0, 13), "sve": (13, 1), "G": (48, 7), **_FLAT9}
+_MAI = {
+    "D": (0, 8), "cbsz": (8, 3), "abid": (11, 4), "acc_cd": (15, 1), "A": (32, 9), "B": (41, 9),
+    "C": (50, 9), "acc": (59, 2), "blgp": (61, 3),
+}  # fmt: skip
 LAYOUTS9 = {
     **_SHARED,
     "SMEM": Layout(
@@ -117,11 +121,8 @@ LAYOUTS9 = {
         {"P": (0, 6), "S": (6, 7), "soe": (14, 1), "glc": (16, 1), "imm": (17, 1), "offset": (32, 21),
          "O": (57, 7)},
     ),
-    "MAI": Layout(
-        8, (22, 0x34F), (16, 6),
-        {"D": (0, 8), "cbsz": (8, 3), "abid": (11, 4), "acc_cd": (15, 1), "A": (32, 9), "B": (41, 9),
-         "C": (50, 9), "acc": (59, 2), "blgp": (61, 3)},
-    ),
+    "MAI": Layout(8, (22, 0x34F), (16, 6), _MAI),
+    "XF32": Layout(8, (17, 0x1A7 << 6 | 0x1F), (16, 1), _MAI),
     "VOP3P": Layout(8, (22, 0x34E), (16, 6), {**_VOP3, **_PACKED}),
     "VOP3": Layout(8, (26, 0x34), (16, 10), {**_VOP3, **_VOP3_SIGNS}),
     "DS": Layout(

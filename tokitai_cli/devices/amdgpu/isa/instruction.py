@@ -1,4 +1,4 @@
-"""One decoded instruction of gfx11, as data."""
+"""One decoded instruction, as data."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any, Literal
 import msgspec
 
 Kind = Literal[
-    "v", "s", "ttmp", "vcc", "exec", "m0", "null", "scc", "special", "int", "float", "literal",
-    "simm",
+    "v", "a", "s", "ttmp", "vcc", "exec", "m0", "null", "scc", "flat_scratch", "xnack_mask", "special",
+    "int", "float", "literal", "simm", "gpr_idx",
 ]  # fmt: skip
 
 
 class Operand(msgspec.Struct, frozen=True):
     """A register or a constant that an instruction names."""
 
-    #: "v", "s", "ttmp": registers; "vcc", "exec": index 0 is the low half, 1 the high one; "m0",
-    #: "null", "scc"; "special": `index` is the number in the encoding (apertures, vccz, ...); "int",
-    #: "float": inline constants, `index` is the number in the encoding; "literal": a constant of 32
-    #: bits after the instruction; "simm": a field of 16 bits.
+    #: "v", "a" (accumulation), "s", "ttmp": registers; "vcc", "exec", "flat_scratch", "xnack_mask":
+    #: index 0 is the low half, 1 the high one; "m0", "null", "scc"; "gpr_idx": `value` says which
+    #: operands an index is added to; "special": `index` is the number in the encoding (apertures,
+    #: vccz, ...); "int", "float": inline constants, `index` is the number in the encoding;
+    #: "literal": a constant of 32 bits after the instruction; "simm": a field of 16 bits.
     kind: Kind
     #: The first register.
     index: int = 0
@@ -45,8 +46,8 @@ class Instruction(msgspec.Struct, frozen=True):
     size: int
     name: str
     #: "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P",
-    #: "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF"; "unknown" for what is none of them, which
-    #: has no name and its `word` in the modifiers.
+    #: "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MAI" and "XF32" (products of matrices of
+    #: gfx9); "unknown" for what is none of them, which has no name and its `word` in the modifiers.
     encoding: str
     #: Operands as the assembler orders them; what the listing does not spell is absent (scc; the vcc
     #: that s_cbranch_vccz, v_div_fmas and v_dual_cndmask read), but v_cmpx names exec as its
@@ -60,9 +61,13 @@ class Instruction(msgspec.Struct, frozen=True):
     #: times 4, 3: halved); op_sel, op_sel_hi, neg_lo, neg_hi (int, bit i is source i, bit 3 of op_sel
     #: the destination; in VOP3P always there, in VOP3 as encoded beside the `half` that it picks);
     #: dpp_ctrl, row_mask, bank_mask, bound_ctrl, fi (DPP16, masks always there); dpp8 (a tuple of
-    #: eight lanes) and fi; simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
+    #: eight lanes) and fi; of gfx9: scc, and on gfx940 and later sc0, nt, sc1 instead of glc, slc, scc;
+    #: cbsz, abid, blgp (MAI); dst_sel, dst_unused, src0_sel, src1_sel (numbers), sext (bit i is source
+    #: i) (SDWA); simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
     modifiers: dict[str, Any] = {}
     suffix: str = ""
+    #: Of processors (`families`).
+    family: str = "gfx11"
     #: The two halves of a VOPD, each an Instruction of the same address and size.
     x: Instruction | None = None
     y: Instruction | None = None

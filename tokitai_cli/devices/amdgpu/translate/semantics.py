@@ -111,7 +111,7 @@ _SECTIONS = {
 
 def section_of(name: str) -> str:
     """The manual's section that defines an instruction of the opcode table."""
-    known, plain = by_name(), name.removesuffix("_clamp")
+    known, plain = by_name("gfx11"), name.removesuffix("_clamp")
     return next(where for encoding, where in _SECTIONS.items() if (encoding, plain) in known)
 
 
