@@ -84,7 +84,8 @@ class LeanTally:
         self._count += int(np.count_nonzero(part.inexact))
         if self._seen.size < _LEAST:
             new = chunk.reference[part.inexact]
-            self._seen = np.unique(np.concatenate([self._seen, new]))
+            # Without an index numpy imports numpy.ma, which takes as long as a small case.
+            self._seen, _ = np.unique(np.concatenate([self._seen, new]), return_index=True)
 
     def record(self) -> LeanRecord | None:
         """Where they lean to; None for nowhere, and where fewer than a thousand references differ."""

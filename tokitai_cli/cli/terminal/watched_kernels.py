@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tokitai_cli.cli.terminal.run_summary import FINDINGS_SHOWN, verdict_style
 from tokitai_cli.cli.terminal.streams import emit
 from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Block, Line
 from tokitai_cli.core.model.wording import plural, shape_text
-from tokitai_cli.drafts.trial.watched import WatchedKernel
+
+if TYPE_CHECKING:  # it brings what reads C++, which most commands do without
+    from tokitai_cli.drafts.trial.watched import WatchedKernel
 
 
 def show_watched(kernels: Sequence[WatchedKernel]) -> None:
