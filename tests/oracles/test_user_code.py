@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]
@@ -16,7 +18,7 @@ from tests.spec_example import write_example
 from tokitai_cli import spec as spec_stage
 from tokitai_cli.core.errors import OracleError
 from tokitai_cli.oracles import references
-from tokitai_cli.oracles.user import calls
+from tokitai_cli.oracles.user import calls, imported, packages
 from tokitai_cli.spec import plan
 
 RIGHT = "return {'c': inputs['a'].astype('f8') + inputs['b']}"
@@ -208,3 +210,65 @@ def test_random_numbers_of_a_formula_are_named(tmp_path: Path, value: str, words
             references.expect(case, arrays)
     else:
         references.expect(case, arrays)
+
+
+READS = {
+    "open": "open('{}').read()",
+    "numpy": "np.loadtxt('{}')",
+    "pathlib": "pathlib.Path('{}').read_bytes()",
+}
+
+
+@pytest.mark.parametrize("way", READS)
+def test_data_is_followed_where_it_is_named_and_refused_elsewhere(tmp_path: Path, way: str) -> None:
+    """A file that its digest follows lies beside it, and stands there in quotes."""
+    mine = tmp_path / "mine"
+    (mine / "tables").mkdir(parents=True)
+    (mine / "tables/scale.txt").write_text("2.0\n")
+    (tmp_path / "other.txt").write_text("3.0\n")
+    head = "import pathlib\nHERE = pathlib.Path(__file__).parent\n"
+    beside = "str(HERE / 'tables/scale.txt')"
+    ask(mine, READS[way].replace("'{}'", beside) + "\n" + RIGHT, head=head)
+    outside = f"'{tmp_path}/other.txt'"
+    with pytest.raises(
+        OracleError, match=r"reads \.\./other\.txt, which its digest does not follow"
+    ):
+        ask(mine, READS[way].replace("'{}'", outside) + "\n" + RIGHT, head=head)
+    hidden = "str(HERE / 'tables' / ('scale' + '.txt'))"
+    with pytest.raises(OracleError, match=r"reads tables/scale\.txt, which its digest does not"):
+        ask(mine, READS[way].replace("'{}'", hidden) + "\n" + RIGHT, head=head)
+
+
+def test_a_file_that_the_function_wrote_itself_may_be_read(tmp_path: Path) -> None:
+    body = "open('kept.txt', 'w').write('1')\nassert open('kept.txt').read() == '1'\n"
+    ask(tmp_path, body + RIGHT)
+
+
+@pytest.mark.parametrize(
+    "way", ["__import__('yaml')", "importlib.import_module('yaml')", "exec('import yaml')"]
+)
+def test_packages_are_imported_by_statements(tmp_path: Path, way: str) -> None:
+    with pytest.raises(
+        OracleError, match="imports yaml in a way that hides it; write `import yaml`"
+    ):
+        ask(tmp_path, f"{way}\n{RIGHT}", head="import importlib\n")
+    ask(tmp_path, RIGHT, head="import yaml\n")
+
+
+def test_packages_and_data_are_part_of_the_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.py").write_text("import yaml\nTABLE = 'table.txt'\n")
+    (tmp_path / "table.txt").write_text("1")
+    assert [path.name for path in imported.files_of("f.py:f", tmp_path)] == ["f.py", "table.txt"]
+    first = imported.digest_of(imported.files_of("f.py:f", tmp_path))
+    (tmp_path / "table.txt").write_text("2")
+    assert imported.digest_of(imported.files_of("f.py:f", tmp_path)) != first
+    found = packages.packages_of("f.py:f", tmp_path)
+    assert [name.rpartition(" ")[0] for name in found] == ["package pyyaml"]
+    assert all(len(digest) == 64 for digest in found.values())
+    packages._known.cache_clear()
+    other = SimpleNamespace(name="PyYAML", version="0.1", requires=[], read_text=lambda name: name)
+    monkeypatch.setattr(metadata, "distribution", lambda name: other)
+    assert list(packages.packages_of("f.py:f", tmp_path)) == ["package pyyaml 0.1"]
+    packages._known.cache_clear()

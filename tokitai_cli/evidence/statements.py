@@ -100,8 +100,9 @@ def _oracles(evidence: Evidence) -> Iterator[StatementRecord]:
     draws = {one.generator for case in evidence.cases for one in case.inputs}
     for name, digest in evidence.oracles.items():
         if digest:
-            what = "Draw" if name in draws else "Oracle"
-            yield _state(f"{what} {name} has sha256 {digest}.", "oracles", name)
+            what = "Draw " if name in draws else "Oracle "
+            what = "The installed " if name.startswith("package ") else what
+            yield _state(f"{what}{name} has sha256 {digest}.", "oracles", name)
 
 
 def _checks(verified: list[_Where]) -> Iterator[StatementRecord]:

@@ -17,12 +17,14 @@ from tokitai_cli.core.model.draws import functions_of
 from tokitai_cli.core.model.spec import Spec, Variant
 from tokitai_cli.core.numerics import bit_source
 from tokitai_cli.core.python_source import function_text
+from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.oracles import builtin, fit
 from tokitai_cli.oracles.case_request import Arrays
 from tokitai_cli.oracles.properties import PROPERTIES, Given
 from tokitai_cli.oracles.sequential import REPLAYS
 from tokitai_cli.oracles.user import user_oracle
 from tokitai_cli.oracles.user.imported import digest_of, files_of
+from tokitai_cli.oracles.user.packages import packages_of
 
 
 def names() -> tuple[str, ...]:
@@ -146,12 +148,13 @@ def stated_properties(
 def identity(variant: Variant, folder: Path) -> str:
     """Sha256 in hex of the source text that decides what the oracle says.
 
-    Covers the file of a user's oracle and the modules beside it that it imports; of a built-in one its
-    file and all that makes bounds of it. OracleError where a file cannot be read.
+    Covers the file of a user's oracle, the modules beside it that it imports, files of data that they
+    name and installed packages; of a built-in one its file and all that makes bounds of it. OracleError
+    where a file cannot be read.
     """
     name = variant.oracle
     if is_user(name):
-        return digest_of(files_of(name, folder))
+        return _of_user(name, folder)
     file = builtin.file_of(name)
     return digest_of([file, *builtin.engine()] if file else [])
 
@@ -174,9 +177,21 @@ def own_files(spec: Spec, variant: Variant, folder: Path) -> list[str]:
 
 
 def identities(spec: Spec, variant: Variant, folder: Path) -> dict[str, str]:
-    """The identity of the variant's oracle, and the same of each function that draws for it, by name."""
-    draws = {name: digest_of(files_of(name, folder)) for name in functions_of(spec, variant)}
-    return {variant.oracle: identity(variant, folder), **draws}
+    """The identity of the variant's oracle, and the same of each function that draws for it, by name;
+    and the installed packages that these import (see `packages_of`).
+    """
+    draws = {name: _of_user(name, folder) for name in functions_of(spec, variant)}
+    found = {variant.oracle: identity(variant, folder), **draws}
+    for name in filter(is_user, tuple(found)):
+        found |= packages_of(name, folder)
+    return found
+
+
+def _of_user(name: str, folder: Path) -> str:
+    """The identity of a user's function: its files, and the packages that they import."""
+    packages = packages_of(name, folder)
+    files = digest_of(files_of(name, folder))
+    return data_sha256([files, packages]) if packages else files
 
 
 def _require_properties(case: Case) -> None:

@@ -25,7 +25,7 @@ from tokitai_cli.core.model.wording import shortened
 from tokitai_cli.core.process import Child, kill_group, signal_name
 from tokitai_cli.oracles.output_parts import OutputParts
 from tokitai_cli.oracles.user import fork_server
-from tokitai_cli.oracles.user.imported import file_of, files_of
+from tokitai_cli.oracles.user.imported import file_of, files_of, imports_of
 from tokitai_cli.oracles.user.loading import ANSWER
 
 START_SECONDS = 60.0
@@ -79,6 +79,7 @@ def call(
         "file": str(function.file.resolve()),
         "function": function.name,
         "modules": [str(path.resolve()) for path in function.modules],
+        "imports": imports_of(function.modules, function.file.parent),
         "inputs": _write(arrays, folder),
         "seconds": timeout,
         **more,

@@ -21,6 +21,15 @@ _BEFORE = set[str]()
 # Folders of what is installed, and files whose code was run.
 _INSTALLED: list[str] = []
 _RUN: dict[str, None] = {}
+# Files that the user's code opened to read, and to write.
+_READ: dict[str, None] = {}
+_WRITTEN: set[str] = set()
+# Files of modules that the user's code imported, in whatever way.
+_ASKED: dict[str, None] = {}
+# The user's files of code, and what goes on without one of them.
+_OWN: set[str] = set()
+_IMPORTLIB = f"importlib{os.sep}__init__.py"
+_SYSTEM = ("/dev/", "/proc/", "/sys/")
 # Holds something until the function forks.
 _FORKS = [False]
 
@@ -58,6 +67,7 @@ def prepare(request: Mapping[str, Any]) -> None:
 
     _BEFORE.update(sys.modules)
     _INSTALLED.extend(installed)
+    _OWN.update((request["file"], *request["modules"]))
     sys.addaudithook(_see)
     # Of two processes only one may answer: the other one ends where it begins.
     os.register_at_fork(after_in_parent=_FORKS.clear, after_in_child=lambda: os._exit(0))
@@ -143,6 +153,7 @@ def answer(request: Mapping[str, Any], folder: Path, work: Callable[[], dict[str
     try:
         found = work()
         _refuse_unknown(request)
+        _refuse_data(request, folder)
         if not _FORKS:
             raise FaultError("forks: it runs in one process, and starts none of its own")
     except FaultError as fault:
@@ -174,6 +185,27 @@ def _refuse_unknown(request: Mapping[str, Any]) -> None:
             raise FaultError(f"loaded {where} in a way that hides it; {hint}")
 
 
+def _refuse_data(request: Mapping[str, Any], folder: Path) -> None:
+    """No file may have been read that the digest does not follow, and no package imported so."""
+    known = {os.path.realpath(file) for file in (request["file"], *request["modules"])}
+    own = str(Path(request["file"]).parent)
+    for file in _READ:
+        path = os.path.realpath(folder / file)
+        if path in known or path in _WRITTEN or path.startswith((f"{folder}{os.sep}", *_SYSTEM)):
+            continue
+        if Path(path).is_file() and not _is_installed(path, own):
+            raise FaultError(
+                f"reads {os.path.relpath(path, own)}, which its digest does not follow: name the "
+                "file in quotes, beside it or in a folder below"
+            )
+    followed = {*request["imports"], *sys.stdlib_module_names}
+    for file in _ASKED:
+        inside = max((one for one in _INSTALLED if file.startswith(one)), key=len, default=file)
+        first = file.removeprefix(inside).partition(os.sep)[0].partition(".")[0]
+        if _is_installed(file, own) and first not in followed:
+            raise FaultError(f"imports {first} in a way that hides it; write `import {first}`")
+
+
 def _is_installed(file: str, folder: str) -> bool:
     """Whether a file is that of an installed package; the user's folder may hold such, or lie in one."""
     inside = file.startswith(f"{folder}{os.sep}")
@@ -183,9 +215,34 @@ def _is_installed(file: str, folder: str) -> bool:
 
 
 def _see(event: str, given: tuple[Any, ...]) -> None:
-    """Note the file of code that is run; text that was made at run time has none."""
+    """Note the file of code that is run, and what the user's code opens and imports.
+
+    Text that was made at run time has no file.
+    """
     if event == "exec" and isinstance(name := getattr(given[0], "co_filename", None), str):
         _RUN[name] = None
+        if _by_user(importing=True):
+            _ASKED[name] = None
+    elif event == "open" and isinstance(given[0], str | bytes) and _by_user():
+        file = os.fsdecode(given[0])
+        written = isinstance(mode := given[1], str) and mode[:1] in ("w", "x")
+        (_WRITTEN.add(os.path.realpath(file)) if written else _READ.setdefault(file))
+
+
+def _by_user(*, importing: bool = False) -> bool:
+    """Whether the user's code does it, itself or by a function of a package; not what a package does
+    while it is imported. importing: it imports, itself, by text of its own or by importlib.
+    """
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file in _OWN:
+            return True
+        through = file.startswith("<") or file.endswith(_IMPORTLIB)
+        if importing is not through:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def put(path: Path, content: Any) -> None:
