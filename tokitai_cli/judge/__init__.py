@@ -15,9 +15,11 @@ from tokitai_cli.judge.judgement import (
     judge_right,
 )
 from tokitai_cli.judge.other_seed import judge_other_seed
+from tokitai_cli.judge.roundings import HALF_UP
 
 __all__ = [
     "APPROXIMATIONS",
+    "HALF_UP",
     "STEP_FINDINGS",
     "Failure",
     "Hanging",

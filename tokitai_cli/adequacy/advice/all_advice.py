@@ -11,7 +11,7 @@ import yaml
 
 from tokitai_cli import spec
 from tokitai_cli.adequacy.advice.edit import Advice, edited
-from tokitai_cli.adequacy.advice.fixed_settings import of_settings
+from tokitai_cli.adequacy.advice.fixed_settings import of_settings, of_wide_integers
 from tokitai_cli.adequacy.advice.formula_changes import of_formulas
 from tokitai_cli.adequacy.advice.suite_shapes import of_shapes
 from tokitai_cli.core import storage
@@ -23,7 +23,9 @@ from tokitai_cli.spec import plan
 
 def advise(loaded: LoadedSpec) -> Iterator[Advice]:
     """What the spec cannot tell: of shapes, of settings, then of checks and profiles. Runs no kernel."""
-    yield from itertools.chain(of_shapes(loaded), of_settings(loaded), of_formulas(loaded))
+    yield from itertools.chain(
+        of_shapes(loaded), of_settings(loaded), of_wide_integers(loaded), of_formulas(loaded)
+    )
 
 
 def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]:

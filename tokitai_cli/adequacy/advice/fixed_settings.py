@@ -47,6 +47,35 @@ def of_settings(loaded: LoadedSpec) -> Iterator[Advice]:
         yield Advice(said, tuple(edits))
 
 
+def of_wide_integers(loaded: LoadedSpec) -> Iterator[Advice]:
+    """Advice for each scalar of 64 bits, a seed or an offset, whose upper half is 0 in every case."""
+    taken = set(loaded.spec.names)
+    for name, variant in loaded.spec.variants.items():
+        for key, scalar in variant.scalars.items():
+            value = scalar.value
+            if scalar.dtype not in ("int64", "uint64") or isinstance(value, str | float | bool):
+                continue
+            if not 0 <= value < 2**32:
+                continue
+            said = f"{name}: {key} is below 2^32 in every case: its upper half does not show"
+            high = f"{key}_high"
+            if high in taken:
+                yield Advice(f"{said}; add 2 ** 32 in some shape")
+                continue
+            taken.add(high)
+            param = {"default": 0, "min": 0, "max": 2**30, "help": f"upper half of {key}"}
+            shape = {"shape": {high: 5}, "why": f"{key} above 2^32", "variants": [name]}
+            at = ("variants", name, "scalars", key, "value")
+            yield Advice(
+                said,
+                (
+                    Edit(("params", high), param),
+                    Edit(at, f"{high} * 2 ** 32 + {value}", instead=True),
+                    Edit(("suites", suite_of(loaded)), shape, appended=True),
+                ),
+            )
+
+
 def _param(name: str, value: float) -> tuple[str, dict[str, Any], str, int] | None:
     """A param by which the number is written, the expression of it, and another value of the param."""
     exact = Fraction(repr(value))

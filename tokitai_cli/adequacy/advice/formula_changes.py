@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from tokitai_cli import judge
+from tokitai_cli.adequacy.advice.candidates import HALFWAY, candidates_of
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
 from tokitai_cli.adequacy.advice.score import cases_of, judged
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec
-from tokitai_cli.core.model.draws import CANDIDATES
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
 from tokitai_cli.core.numerics import round_to
@@ -34,10 +34,11 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         found: dict[str, list[ChangesRecord]] = {}
         seen, changed = dict[str, None](), set[str]()
         wider: dict[int, list[bool]] = {}
-        missing = kinds_of(loaded, name)
+        missing, halves = kinds_of(loaded, name), dict[str, bool]()
         for case, ready, judgement in judged(cases_of(loaded, name), {}):
             yield from _not_finite(case, ready)
             missing -= shown_by(case, ready)
+            _add_halves(halves, judgement)
             seen |= dict.fromkeys({**case.variant.outputs, **case.variant.inout})
             changed |= {one.output for one in judgement.changes}
             for one in _wrong(judgement):
@@ -58,6 +59,7 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         yield from proposed
         missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
         yield from _of_kinds(loaded, name, missing)
+        yield from _of_halves(loaded, name, halves)
         for index, said in wider.items():
             if all(said):
                 yield _needless(name, index, variant.checks[index])
@@ -170,6 +172,27 @@ def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advi
             yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
 
 
+def _add_halves(found: dict[str, bool], judgement: judge.Judgement) -> None:
+    """Take in, of each narrow output, whether halves that go away from 0 are rejected."""
+    for one in judgement.mutants:
+        if one.kind == judge.HALF_UP:
+            found[one.output] = found.get(one.output, False) or one.status == "rejected"
+
+
+def _of_halves(loaded: LoadedSpec, name: str, halves: Mapping[str, bool]) -> Iterator[Advice]:
+    """A profile of ties, where it tells halves that go away from 0 and no other does."""
+    untold = {output for output, told in halves.items() if not told}
+    if not untold or HALFWAY in loaded.spec.profiles or HALFWAY not in candidates_of(loaded, name):
+        return
+    spec = _with_profile(loaded, name, HALFWAY, _candidate(loaded, name, HALFWAY))
+    found = dict[str, bool]()
+    for _, _, judgement in judged(cases_of(spec, name, (HALFWAY,)), {}):
+        _add_halves(found, judgement)
+    if told := [output for output in sorted(untold) if found.get(output)]:
+        said = f"{name}: no profile has ties of {', '.join(told)}, so halves that go up do not show"
+        yield Advice(said, _added(loaded, name, HALFWAY))
+
+
 def _told_by_candidates(
     loaded: LoadedSpec, name: str, wanted: set[tuple[str, str]]
 ) -> dict[str, set[tuple[str, str]]]:
@@ -177,7 +200,7 @@ def _told_by_candidates(
     start = time.monotonic()
     found: dict[str, set[tuple[str, str]]] = {}
     own = loaded.spec.variants[name].profiles
-    for key in CANDIDATES:
+    for key in candidates_of(loaded, name):
         if time.monotonic() - start > _SECONDS:
             break
         known = loaded.spec.profiles.get(key)
@@ -214,7 +237,7 @@ def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> 
 
 
 def _candidate(loaded: LoadedSpec, name: str, key: str) -> Profile:
-    draw, told = CANDIDATES[key]
+    draw, told = candidates_of(loaded, name)[key]
     return Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
 
 

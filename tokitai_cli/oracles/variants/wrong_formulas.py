@@ -106,6 +106,11 @@ class Change(NamedTuple):
     kind: str
 
     @property
+    def is_of_side(self) -> bool:
+        """Whether it alters nothing where no element takes the other side of a condition."""
+        return self.operation.name == "where" and self.kind in ("left", "right")
+
+    @property
     def words(self) -> str:
         """For people, unique among the changes of a formula."""
         one = self.operation

@@ -82,11 +82,14 @@ def with_changes(
         right = {name: parts.reference for name, parts in answers.items() if name in outputs}
         right = {name: one if rows is None else one[rows] for name, one in right.items()}
         same = {name for name, one in right.items() if _same(one, outputs[name])}
-        # A place that nothing alters is told of: no row has what would, such as equal values.
-        told = change.operation.name in PLACES and len(same) == len(right)
+        # A place that nothing alters is told of: no row has what would, such as equal values. So is a
+        # side of a condition that no element takes.
+        alters_none = len(same) == len(right)
+        told = alters_none and change.operation.name in PLACES
+        untaken = alters_none and change.is_of_side
         for name, one in right.items():
             values, whole = outputs[name], one.dtype.kind in "iu"
-            if one.shape == values.shape and (name not in same or (told and whole)):
+            if one.shape == values.shape and (name not in same or untaken or (told and whole)):
                 changes[name][change.words] = _as_output(values, one)
     return {
         name: msgspec.structs.replace(parts, changes=changes[name], rows=rows)
