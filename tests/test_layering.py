@@ -43,7 +43,6 @@ HOMES = {
     "yaml": {"spec", "drafts", "adequacy"},
     "jinja2": {"report", "build"},
     "tree_sitter": {"cpp"},
-    "tree_sitter_cpp": {"cpp"},
     "tree_sitter_cuda": {"cpp"},
     "pcpp": {"cpp"},
     "subprocess": {"core"},

@@ -60,7 +60,7 @@ def test_a_shipped_op_needs_no_reader_of_code(tmp_path: Path) -> None:
     assert "tokitai_cli.build.artifact" in modules
     readers = {
         "tokitai_cli.devices.amdgpu.binary.objects",
-        "tokitai_cli.cpp.source.extract",
+        "tokitai_cli.cpp.whole",
         "tokitai_cli.drafts",
         *("pcpp", "tree_sitter", "numpy.ma"),
     }

@@ -11,10 +11,10 @@ import pytest
 
 from tokitai_cli.cpp.extraction import ExtractedProgram, extracted
 from tokitai_cli.cpp.policy import CUDA, passes_of
-from tokitai_cli.cpp.source.expanded import expanded_program
 from tokitai_cli.cpp.source.signatures import kernels_of, unlisted
 from tokitai_cli.cpp.source.source_files import has_host_code
 from tokitai_cli.cpp.source_text import blank
+from tokitai_cli.cpp.whole import program_of
 
 PROGRAM = """\
 #include <iostream>
@@ -256,7 +256,7 @@ def test_device_functions_of_another_source_are_joined(tmp_path: Path) -> None:
         "__global__ void ours(float* y) { *y = twice(by); }\n"
     )
     (tmp_path / "k.cu").write_text(text)
-    whole = expanded_program(tmp_path / "k.cu", [], {})
+    whole = program_of(tmp_path / "k.cu", [], {})
     assert [one.name for one in kernels_of(whole)] == ["ours"]
     assert [one.name for one in whole.joined] == ["more.cu", "third.cu"]
     assert list(unlisted(whole)) == []

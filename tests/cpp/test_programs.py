@@ -14,9 +14,8 @@ from tokitai_cli import build, devices
 from tokitai_cli.core.errors import BuildError
 from tokitai_cli.core.model.device import DeviceOptions
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg, KernelEntry
-from tokitai_cli.cpp.source.expanded import expanded_program
-from tokitai_cli.cpp.source.extract import program as program_of
 from tokitai_cli.cpp.source.signatures import kernels_of
+from tokitai_cli.cpp.whole import program_of
 from tokitai_cli.drafts.draft import drafts
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "kernels" / "programs").iterdir())
@@ -83,6 +82,6 @@ def test_a_kernel_that_cannot_run_stops_no_other_one(other: str, tmp_path: Path)
 
 
 def test_most_kernels_of_them_can_be_bound() -> None:
-    made = [one for path in PROGRAMS for one in drafts(expanded_program(path, [], {}))]
+    made = [one for path in PROGRAMS for one in drafts(program_of(path, [], {}))]
     left = {one.kernel.name for one in made if one.reasons}
     assert left <= {"copy_blocks", "lora"}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tokitai_cli.cpp.source.expanded import expanded_program
 from tokitai_cli.cpp.source.signatures import kernels_of
 from tokitai_cli.cpp.tiles import facts_of, tiles_of
+from tokitai_cli.cpp.whole import program_of
 
 NAMES = {"n": "n", "k": "k", "s.len": "s_len", "blockDim.x": "(256)", "gridDim.x": "(8)"}
 READS = "y[blockIdx.x * n + at] = x[blockIdx.x * n + at];"
@@ -41,6 +41,6 @@ def test_a_loop_by_tiles_is_known(tmp_path: Path, body: str, tiles: list[tuple[s
         "struct S { int len; };\ntemplate <int T>\n"
         f"__global__ void walk(const float* x, float* y, int n, int k, S s) {{ {body} }}\n"
     )
-    program = expanded_program(file, [], {})
+    program = program_of(file, [], {})
     (kernel,) = kernels_of(program)
     assert [*map(tuple, tiles_of(facts_of(program, kernel, {"T": "32"}), NAMES))] == tiles

@@ -10,7 +10,7 @@ import pytest
 from tokitai_cli import spec
 from tokitai_cli.cpp.indices.kernel_text import scoped
 from tokitai_cli.cpp.indices.reach import Reach, places
-from tokitai_cli.cpp.source.blanking import macros_of
+from tokitai_cli.cpp.source.macro_text import macros_of
 from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.drafts.search import drafts_of
 from tokitai_cli.drafts.writing import new

@@ -11,7 +11,7 @@ import pytest
 from tests.runs import tokitai_here
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp.source.expanded import expanded_program
+from tokitai_cli.cpp.whole import program_of
 from tokitai_cli.drafts import draft as draft_module
 from tokitai_cli.drafts import search, writer
 from tokitai_cli.drafts.known import DraftSubject
@@ -66,14 +66,14 @@ def test_a_fault_in_one_kernel_leaves_the_others(
 def test_a_fault_in_one_file_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = expanded_program
+    whole = program_of
 
     def failing(file: Path, *more: Any) -> Any:
         if file.name == "two.cu":
             raise RecursionError("too deep")
         return whole(file, *more)
 
-    monkeypatch.setattr("tokitai_cli.drafts.search.expanded_program", failing)
+    monkeypatch.setattr("tokitai_cli.drafts.search.program_of", failing)
     folder = written(tmp_path, one=adds("first"), two=adds("second"), three=adds("third"))
     code, found = listed(folder)
     assert (code, [one["name"] for one in found["kernels"]]) == (70, ["first", "third"])

@@ -130,7 +130,7 @@ def test_what_the_kernel_does_not_take(
 
 def test_more_values_than_a_launch_may_pass_are_told(tmp_path: Path) -> None:
     from tokitai_cli.core.model.harness import MAX_WORDS
-    from tokitai_cli.cpp.source.expanded import expanded_program
+    from tokitai_cli.cpp.whole import program_of
     from tokitai_cli.drafts.draft import drafts
 
     text = (KERNELS.parents[1] / "kernels" / "harness" / "tokitai_program.hpp").read_text()
@@ -145,7 +145,7 @@ def test_more_values_than_a_launch_may_pass_are_told(tmp_path: Path) -> None:
         f"struct T {{ int a[{MAX_WORDS - 3}]; float b; }};\n"
         "__global__ void l(T s, float* y) { *y = s.b; }\n"
     )
-    first, second = drafts(expanded_program(source, [], {}))
+    first, second = drafts(program_of(source, [], {}))
     assert first.reasons == (
         f"a launch passes {MAX_WORDS + 1} values, {MAX_WORDS} at most can be passed",
     )

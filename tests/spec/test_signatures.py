@@ -148,9 +148,10 @@ FIELDS = "inner: {x: x}, y: y, kept: x, n: n"
 def test_fields_of_structs_are_held_against_the_source(
     tmp_path: Path, kernel: str, fields: str, told: str
 ) -> None:
-    def with_struct(kernel: str, fields: str) -> None:
+    def with_struct(kernel: str, fields: str, defines: str = "") -> None:
         text = SPEC.format(kernel=kernel, args="outer", dtype="float32", scalars="")
-        text = text.replace("    launches:", f"    structs: {{outer: {{{fields}}}}}\n    launches:")
+        more = f"    structs: {{outer: {{{fields}}}}}\n    defines: {{{defines}}}\n"
+        text = text.replace("    launches:", f"{more}    launches:")
         (tmp_path / "spec.yaml").write_text(text)
         spec.load(tmp_path / "spec.yaml")
 
@@ -164,7 +165,9 @@ def test_fields_of_structs_are_held_against_the_source(
     else:
         with_struct(kernel, fields)
         with_struct("mixed", "i: n, y: y, f: x")  # the members of a union: the compiler's to judge
-        with_struct("aliased", "x: x, y: y")  # by `defines`, which are not read here
+        with_struct("aliased", "x: x, y: y", "NARROW: 1")  # by `defines`, which are not read here
+        with pytest.raises(SpecError, match=r"an array of float32 there; .*`double\* y`"):
+            with_struct("aliased", "x: x, y: y")
         with pytest.raises(SpecError, match=r"`outer`, a struct; .*`int outer`"):
             with_struct("number", fields)
 

@@ -11,8 +11,8 @@ from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
 from tokitai_cli.cpp import source_text
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import Program
     from tokitai_cli.cpp.source.signatures import Kernel
+    from tokitai_cli.cpp.whole import Program
 
 
 # Parameters with inner extents, `x[][3]` or `(*x)[3]`: types by which none can be chosen here.
@@ -28,10 +28,10 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
     several = [_several(one.expr, plain) for one in request.kernels]
     if not any(several):
         return [one.expr for one in request.kernels]
-    from tokitai_cli.cpp.source.extract import program
     from tokitai_cli.cpp.source.signatures import kernels_of
+    from tokitai_cli.cpp.whole import program_of
 
-    whole = program(request.source, folders)
+    whole = program_of(request.source, folders, dict(request.defines))
     kernels = kernels_of(whole)
     return [
         _typed(one, kernels) if more and not _alone(one.expr, whole, kernels) else one.expr

@@ -21,9 +21,21 @@ _UNREAD = re.compile(
     # Words that say nothing of what is computed.
     + rb"|\b(?:__grid_constant__|__extension__|__managed__)\b"
 )
+_QUALIFIER = re.compile(
+    r"\b(?:(?:__attribute__|__launch_bounds__|__align__|alignas|__declspec|__cluster_dims__|__maxnreg__"
+    r"|__block_size__|__builtin_align__)\s*"
+    + _PARENTHESES.decode()
+    + r"|__(?:global|device|host|forceinline|noinline|inline|restrict|shared|constant|managed|extension"
+    r"|grid_constant|volatile)__\b|(?:__inline|__restrict|restrict)\b)"
+)
 _LETTERS = re.compile(rb"[^\n]")
 
 
 def readable(text: bytes) -> bytes:
     """The text with what the grammar does not know blanked."""
     return _UNREAD.sub(lambda match: _LETTERS.sub(b" ", match[0]), text)
+
+
+def unqualified(text: str) -> str:
+    """The text with qualifiers of CUDA and HIP, and attributes with their arguments, blanked."""
+    return _QUALIFIER.sub(lambda match: " " * len(match[0]), text)

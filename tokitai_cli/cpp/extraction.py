@@ -7,17 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.core import resources
-from tokitai_cli.cpp import source_text
-from tokitai_cli.cpp.joined import definers
 from tokitai_cli.cpp.lexing import names_in
-from tokitai_cli.cpp.parts import Part, parts_of
+from tokitai_cli.cpp.parts import Part
 from tokitai_cli.cpp.policy import Pass
-from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.reach import reached, recursive
-from tokitai_cli.cpp.source.source_files import SYSTEM
-from tokitai_cli.cpp.unit import Unit, preprocess
+from tokitai_cli.cpp.unit import Unit
 from tokitai_cli.cpp.unit_text import edited, without_comments, write_lines
+from tokitai_cli.cpp.whole import Program, Source, read_program
 
 _OF_STD = {"chrono", "filesystem", "literals", "placeholders", "this_thread"}
 #: Namespaces that our headers have under another name as well.
@@ -39,14 +35,6 @@ class ExtractedProgram(msgspec.Struct, frozen=True):
     beside: tuple[Path, ...] = ()
 
 
-class _Source(msgspec.Struct):
-    """One unit of the program with its parts."""
-
-    path: Path
-    unit: Unit
-    parts: list[Part]
-
-
 def extracted(
     source: Path, folders: Sequence[Path], wanted: Collection[str], passes: Sequence[Pass]
 ) -> ExtractedProgram:
@@ -57,10 +45,10 @@ def extracted(
     """
     found: list[tuple[str, ExtractedProgram]] = []
     for one in passes:
-        units, beside = _read(source, folders, one)
-        found.append((one.condition, _taken(units, wanted, beside)))
+        program = read_program(source, folders, one)
+        found.append((one.condition, _taken(program, wanted)))
         differing = {name for other in passes for name in other.known}
-        if not any(unit.unit.asked & differing for unit in units):
+        if not any(other.unit.asked & differing for other in program.sources):
             break  # no condition asks what this compiler's passes differ in
     (condition, whole), *more = found
     for other, last in more:
@@ -76,34 +64,8 @@ def extracted(
     return whole
 
 
-def _read(
-    source: Path, folders: Sequence[Path], given: Pass
-) -> tuple[list[_Source], tuple[Path, ...]]:
-    """The program's units, its own first, and the folders that were looked through for others."""
-    shipped = resources.kernels_dir()
-    own = [folder for folder in folders if not folder.is_relative_to(shipped)]
-    there = (shipped / "host", *SYSTEM)
-    beside = set[Path]()
-    units: list[_Source] = []
-    waiting = [source]
-    while waiting:
-        for path in waiting:
-            unit = preprocess(path, own, given.defines, known=given.known, there=there)
-            plain = source_text.blank(unit.text.decode("latin-1"), quotes=True)
-            parts = parts_of(Program(unit), plain)
-            for one in parts if units else ():
-                if one.kernel:  # it is that source's
-                    one.kinds, one.marks = frozenset({"function"}), frozenset()
-            units.append(_Source(path, unit, parts))
-        files = dict.fromkeys(path for one in units for path in one.unit.files)
-        waiting, looked = definers([part for one in units for part in one.parts], files)
-        beside |= looked
-    return units, tuple(sorted(beside))
-
-
-def _taken(
-    units: Sequence[_Source], wanted: Collection[str], beside: tuple[Path, ...]
-) -> ExtractedProgram:
+def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
+    units = program.sources
     every = [part for one in units for part in one.parts]
     kept = {id(every[index]) for index in reached(every, wanted)}
     words = {word for part in every if id(part) in kept for word in part.words}
@@ -111,7 +73,7 @@ def _taken(
     again = recursive(every)
     optional: dict[str, None] = {}
     left: dict[Path, set[tuple[int, int]]] = {}
-    held: dict[tuple[str, int, str], _Source] = {}
+    held: dict[tuple[str, int, str], Source] = {}
     texts = []
     for one in units:
         edits = []
@@ -132,12 +94,13 @@ def _taken(
         lines = write_lines(one.unit, text, "std" in words, optional)
         texts.append(lines if one is units[0] else _renamed(one, lines, units, kept))
     texts.append(_named_macros(units[0].unit, wanted))
-    files = dict.fromkeys(path for one in units for path in one.unit.files)
-    spans = {path: _joined(left[path]) for path in files if path in left}
-    return ExtractedProgram("".join(texts), tuple(files), spans, [*optional], beside)
+    spans = {path: _joined(left[path]) for path in program.files if path in left}
+    return ExtractedProgram(
+        "".join(texts), tuple(program.files), spans, [*optional], program.beside
+    )
 
 
-def _renamed(one: _Source, text: str, units: Sequence[_Source], kept: Collection[int]) -> str:
+def _renamed(one: Source, text: str, units: Sequence[Source], kept: Collection[int]) -> str:
     """Lines of another source: what it and a further one have for themselves gets another name."""
     others = {
         name
@@ -148,8 +111,8 @@ def _renamed(one: _Source, text: str, units: Sequence[_Source], kept: Collection
     }
     own = set[str]()
     for part in one.parts:
-        inner = {"static", "constexpr"} | ({"const"} if "variable" in part.kinds else set())
-        if id(part) in kept and part.kinds & {"function", "variable"} and part.marks & inner:
+        inner = {"static", "constexpr"} | ({"const"} if part.kind == "variable" else set())
+        if id(part) in kept and part.kind in {"function", "variable"} and part.marks & inner:
             own |= part.names & others
     number = next(at for at, other in enumerate(units) if other is one)
     before = "".join(f"#define {name} {name}_{number}\n" for name in sorted(own))
@@ -207,7 +170,7 @@ def _opened(part: Part, opener: _Opener) -> list[tuple[int, int, str]]:
     alias = _alias(part)
     if alias is not None:
         names = alias[1]
-    elif part.node.type == "using_declaration" and "namespace" in part.words:
+    elif part.kind == "space":
         names = [one for one in names_in(part.plain) if one not in {"using", "namespace"}]
     else:
         return []

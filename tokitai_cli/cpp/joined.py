@@ -19,11 +19,11 @@ def definers(parts: Sequence[Part], files: Collection[Path]) -> tuple[list[Path]
     its own source first. A function that several sources of a folder define is left undefined: none
     tells which is meant.
     """
-    defined = {name for one in parts if "function" in one.kinds for name in one.names}
+    defined = {name for one in parts if one.kind == "function" for name in one.names}
     wanted = {
         name
         for one in parts
-        if "prototype" in one.kinds and one.marks & DEVICE_WORDS and "__global__" not in one.marks
+        if one.kind == "prototype" and one.marks & DEVICE_WORDS and "__global__" not in one.marks
         for name in one.names - defined
     }
     beside = list(dict.fromkeys(path.parent for path in files)) if wanted else []

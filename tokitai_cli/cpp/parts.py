@@ -12,11 +12,27 @@ from tree_sitter import Node
 from tokitai_cli.cpp.declarations import Declaration, marks_of
 from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.tree import TYPE_SPECIFIERS, child, declarator_of, name_of, named, text_of
+from tokitai_cli.cpp.tree import (
+    TYPE_SPECIFIERS,
+    child,
+    declarator_of,
+    is_function,
+    name_of,
+    named,
+    text_of,
+)
 
 #: Words that say that a GPU runs or holds what they stand at.
 DEVICE_WORDS = frozenset({"__global__", "__device__", "__constant__", "__managed__", "__shared__"})
-_FUNCTIONS = frozenset({"kernel", "function", "prototype"})
+_KINDS = {
+    "type_definition": "type",
+    "alias_declaration": "type",
+    "enum_specifier": "type",
+    "concept_definition": "type",
+    "using_declaration": "using",
+    "namespace_alias_definition": "using",
+    "template_instantiation": "instantiation",
+}
 _ON_BOTH = frozenset({"constexpr", "consteval"})
 _LARGE = 200  # bytes of what is read within an error
 
@@ -36,13 +52,19 @@ class Cut(NamedTuple):
 class Part(msgspec.Struct):
     """One declaration with all that belongs to it. `begin` to `end` are bytes of the unit."""
 
+    #: Function, prototype, class, variable, type, using, space (`using namespace`), instantiation or
+    #: unknown.
+    kind: str
     begin: int
     end: int
+    #: Where the body of a function begins.
+    body: int
     #: Its text without comments and literals, a letter for each byte.
     plain: str
+    #: The declaration within `template <...>` and `extern "C"`.
     node: Node
-    #: Of Declaration; none for what declares nothing.
-    kinds: frozenset[str]
+    #: Its namespaces that have a name.
+    space: tuple[str, ...]
     #: What it declares.
     names: frozenset[str]
     #: Words in front of the names of its functions and variables.
@@ -56,12 +78,12 @@ class Part(msgspec.Struct):
     @property
     def kernel(self) -> bool:
         """Whether it is a `__global__` function with a body."""
-        return "kernel" in self.kinds
+        return self.kind == "function" and "__global__" in self.marks
 
     @property
     def function(self) -> bool:
         """Whether it is a function, with or without a body, or a kernel."""
-        return bool(self.kinds & _FUNCTIONS)
+        return self.kind in {"function", "prototype"}
 
     @property
     def device(self) -> bool:
@@ -74,15 +96,15 @@ def parts_of(program: Program, plain: str) -> list[Part]:
     known = sorted(program.declarations, key=lambda one: one.node.start_byte)
     starts = [one.node.start_byte for one in known]
     found = []
-    for node in _nodes(program.root):
+    for node, space in _nodes(program.root, ()):
         after = node.next_sibling
         end = after.end_byte if after is not None and after.type == ";" else node.end_byte
         here = slice(bisect.bisect_left(starts, node.start_byte), bisect.bisect_left(starts, end))
-        found.append(_part(node, end, known[here], plain))
+        found.append(_part(node, end, space, known[here], plain))
     return found
 
 
-def _nodes(node: Node) -> Iterator[Node]:
+def _nodes(node: Node, space: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
     for one in node.named_children:
         if one.type in {"comment", "string_literal", "namespace_identifier"}:
             continue
@@ -90,37 +112,59 @@ def _nodes(node: Node) -> Iterator[Node]:
         listed = body is not None and body.type == "declaration_list"
         if one.type in {"namespace_definition", "linkage_specification"} and listed:
             assert body is not None
-            yield from _nodes(body)
+            yield from _nodes(body, (*space, *names_in(text_of(child(one, "name")))))
         elif one.type == "declaration_list" or (one.type == "ERROR" and _holds_much(one)):
-            yield from _nodes(one)
+            yield from _nodes(one, space)
         elif not one.type.startswith("preproc_"):
-            yield one
+            yield one, space
 
 
 def _holds_much(error: Node) -> bool:
     return any(one.end_byte - one.start_byte > _LARGE for one in error.named_children)
 
 
-def _part(node: Node, end: int, declared: list[Declaration], plain: str) -> Part:
-    begin = node.start_byte
-    core = _core(node)
-    marks = [
-        marks_of(one.node) for one in declared if one.kind in _FUNCTIONS or one.kind == "variable"
-    ]
-    body = child(core, "body") if core.type == "function_definition" else None
-    front = body.start_byte if body is not None else end
+def _part(
+    node: Node, end: int, space: tuple[str, ...], declared: list[Declaration], plain: str
+) -> Part:
+    begin, core = node.start_byte, _core(node)
+    kind = _kind(core)
+    held = [one for one in declared if one.kind in {"kernel", "function", "prototype", "variable"}]
+    marks = [marks_of(one.node) for one in held if kind != "class"]
+    front = end
+    if kind == "function" and (body := child(core, "body")) is not None:
+        lists = [one for one in core.children if one.type == "field_initializer_list"]
+        front = lists[0].start_byte if lists else body.start_byte
     return Part(
+        kind,
         begin,
         end,
+        front,
         plain[begin:end],
-        node,
-        frozenset(one.kind for one in declared),
+        core,
+        space,
         frozenset(_names(core, declared)),
         frozenset(word for words in marks for word in words),
         set(names_in(plain[begin:end])),
         set(names_in(plain[begin:front])),
-        [] if core.type == "function_definition" else list(_cuts(core, plain)),
+        list(_cuts(core, plain)) if kind == "class" else [],
     )
+
+
+def _kind(node: Node) -> str:
+    classes = TYPE_SPECIFIERS - {"enum_specifier"}
+    if node.type == "function_definition":
+        return "function"
+    if node.type in classes or (
+        node.type in {"declaration", "type_definition"}
+        and any(one.type in classes and child(one, "body") is not None for one in node.children)
+    ):
+        return "class"
+    if node.type == "declaration":
+        declarators = node.children_by_field_name("declarator")
+        return "prototype" if declarators and all(map(is_function, declarators)) else "variable"
+    if node.type == "using_declaration" and any(one.type == "namespace" for one in node.children):
+        return "space"
+    return _KINDS.get(node.type, "unknown")
 
 
 def _core(node: Node) -> Node:
@@ -132,7 +176,7 @@ def _core(node: Node) -> Node:
 
 def _names(core: Node, declared: list[Declaration]) -> Iterator[str]:
     for one in declared:
-        if one.name and one.kind != "using":
+        if one.name and one.kind not in {"using", "instance"}:
             yield one.name
         name = declarator_of(child(one.node, "declarator")).name
         if name is not None and name.type == "qualified_identifier":
@@ -142,7 +186,8 @@ def _names(core: Node, declared: list[Declaration]) -> Iterator[str]:
     elif core.type in {"namespace_alias_definition", "concept_definition"}:
         yield text_of(child(core, "name"))
     for declarator in core.children_by_field_name("declarator"):
-        yield text_of(declarator_of(declarator).name)
+        if last := name_of(declarator_of(declarator).name).last:
+            yield last
 
 
 def _cuts(node: Node, plain: str) -> Iterator[Cut]:

@@ -23,8 +23,7 @@ def reached(parts: Sequence[Part], wanted: Collection[str]) -> set[int]:
         _without(one, host)
     roots = {name for one in parts if one.kernel for name in one.names}
     chosen = roots & set(wanted) or roots
-    types = {"type", "forward", "alias"}
-    keeper = _Keeper(host, {name for one in parts if one.kinds & types for name in one.names})
+    keeper = _Keeper(host, {name for one in parts if one.kind == "class" for name in one.names})
     keeper.used |= {*wanted, *chosen}
     kept: set[int] = set()
     while more := {i for i, one in enumerate(parts) if i not in kept and keeper.keeps(one)}:
@@ -54,7 +53,7 @@ def recursive(parts: Iterable[Part]) -> set[str]:
 
 def _host_names(parts: Sequence[Part]) -> set[str]:
     """Names that stand for the host's alone: functions and members that no GPU can run, and its API."""
-    own = [one for one in parts if "function" in one.kinds or one.kernel]
+    own = [one for one in parts if one.kind == "function"]
     host = {name for one in own if not one.device for name in one.names}
     host |= {cut.name for one in parts for cut in one.cuts if cut.name}
     host -= {name for one in own if one.device for name in one.names}
@@ -74,15 +73,15 @@ def _without(part: Part, host: set[str]) -> None:
 
 
 class _Keeper:
-    def __init__(self, host: set[str], types: set[str]) -> None:
+    def __init__(self, host: set[str], classes: set[str]) -> None:
         self._host = host
-        self._types = types
+        self._classes = classes
         self.used: set[str] = set()
 
     def keeps(self, part: Part) -> bool:
-        if part.node.type == "using_declaration" and "namespace" in part.words:
+        if part.kind == "space":
             return True
-        if "instance" in part.kinds or ("using" in part.kinds and part.names & self._host):
+        if part.kind == "instantiation" or (part.kind == "using" and part.names & self._host):
             return False
         if not part.names:  # it could not be read, or is an assertion
             return bool(part.words & DEVICE_WORDS)
@@ -90,6 +89,6 @@ class _Keeper:
             if not part.device:
                 return False
             if any(name.startswith("operator") for name in part.names):
-                own = part.head & self._types
+                own = part.head & self._classes
                 return not own or bool(own & self.used)
         return bool(part.names & self.used)

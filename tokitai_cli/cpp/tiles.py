@@ -13,8 +13,8 @@ from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.body.values import Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.signatures import Kernel
+from tokitai_cli.cpp.whole import Program
 
 
 class Tiles(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.preprocessor import Preprocessor
 
 
@@ -51,6 +50,12 @@ class Unit(msgspec.Struct):
         at = bisect.bisect_right(self.starts, offset) - 1
         return self.origins[max(at, 0)] if self.origins else Origin("", 0, "")
 
+    def offset(self, file: Path, line: int) -> int:
+        """The first offset of what a line of a file has; 0 where the unit has none of it."""
+        place = str(file), line
+        return next((at for at, one in zip(self.starts, self.origins, strict=True)
+                     if (one.file, one.line) == place), 0)  # fmt: skip
+
     def spans(self, begin: int, end: int) -> Iterator[tuple[Path, tuple[int, int]]]:
         """By file, the first and the last line of what stands between two offsets."""
         first = max(bisect.bisect_right(self.starts, begin) - 1, 0)
@@ -60,16 +65,6 @@ class Unit(msgspec.Struct):
             found.setdefault(one.file, []).append(one.line)
         for file, lines in found.items():
             yield Path(file), (min(lines), max(lines))
-
-    def made_names(self) -> dict[tuple[str, int], frozenset[str]]:
-        """Names in what macros made, by file and line of their calls."""
-        found: dict[tuple[str, int], set[str]] = {}
-        ends = [*self.starts[1:], len(self.text)][: len(self.starts)]
-        for begin, end, origin in zip(self.starts, ends, self.origins, strict=True):
-            if origin.macro:
-                text = self.text[begin:end].decode("utf-8", "replace")
-                found.setdefault((origin.file, origin.line), set()).update(names_in(text))
-        return {place: frozenset(names) for place, names in found.items()}
 
 
 def written(macro: Any) -> str:

@@ -6,14 +6,14 @@ import functools
 import re
 from collections.abc import Iterable
 
-from tokitai_cli.cpp.source.blanking import WORD, split
+from tokitai_cli.cpp.parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.host_types import template_argument
 from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
-from tokitai_cli.cpp.source.pieces import Declaration
+from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, parameter_list
 from tokitai_cli.cpp.source.types import ELEMENTS, Types
+from tokitai_cli.cpp.whole import Program
 
 _PLAIN_ARGUMENT = re.compile(
     r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
@@ -171,13 +171,13 @@ class _Guesser:
             return f"{name}<{', '.join(told)}>"
         return ""
 
-    def _text_of(self, piece: Declaration) -> str:
+    def _text_of(self, piece: Part) -> str:
         every = self._program.pieces.items()
         path = next(path for path, pieces in every if any(one is piece for one in pieces))
         return self._program.texts[path].parsed
 
 
-def _is_special(piece: Declaration) -> bool:
+def _is_special(piece: Part) -> bool:
     outer = piece.node.parent
     parameters = outer.child_by_field_name("parameters") if outer is not None else None
     return parameters is not None and not parameters.named_children
@@ -188,7 +188,7 @@ def _local(kind: str) -> str:
     return rf"\b{kind}\s+(\w+)\s*[=;\[]"
 
 
-def qualified(text: str, pieces: Iterable[Declaration]) -> str:
+def qualified(text: str, pieces: Iterable[Part]) -> str:
     """`text` with the namespaces of the program's classes and enumerations in front of them."""
     spaces = {
         name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names

@@ -13,9 +13,9 @@ import msgspec
 
 from tokitai_cli.core.flags import fault
 from tokitai_cli.core.model.harness import MAX_WORDS
+from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.indices.comments import launch_in
 from tokitai_cli.cpp.indices.kernel_text import flat
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.host_values import value_of
 from tokitai_cli.cpp.source.launches import HostLaunch, constants_of, launches_of, resolved
 from tokitai_cli.cpp.source.macros import spread
@@ -23,6 +23,7 @@ from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, 
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
 from tokitai_cli.cpp.tiles import facts_of
+from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.arguments import qualified, template_arguments
 from tokitai_cli.drafts.host_memory import at_host
 from tokitai_cli.drafts.known import DraftContext, DraftSubject
@@ -136,11 +137,9 @@ def _draft(asked: _Asked) -> Draft:
         called = dict(zip(launch.template, arguments, strict=False))
         launch = _with_members(launch, members | _members(program, called))
     constants = constants_of(program) | given
-    body = spread(
-        _put_in(kernel.body, members), returned(program) | ({} if program.trees else program.macros)
-    )
+    body = spread(_put_in(kernel.body, members), returned(program))
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
-    source = program.files[kernel.file].text
+    source = (source_text.read(kernel.file) or b"").decode("utf-8", "replace")
     reached = reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(program, kernel, launch, leaves)
     if launch is None and not origin.room:
@@ -175,7 +174,7 @@ def _commented(kernel: Kernel, source: str, constants: Mapping[str, str]) -> Hos
     if not grid + block:
         return None
     args = [one.name for one in kernel.parameters]
-    where = (kernel.line, kernel.file, 0, True)
+    where = (kernel.line, kernel.file, kernel.file, 0, True)
     return HostLaunch(kernel.name, [], grid, block, "0", args, *where)
 
 

@@ -14,9 +14,9 @@ import msgspec
 
 from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.cpp.source.constants import constant
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.launches import HostLaunch, constants_of
 from tokitai_cli.cpp.source.signatures import Kernel
+from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.model import ArrayDraft, ParamDraft, SpecDraft
 
 _ALLOCATION = re.compile(

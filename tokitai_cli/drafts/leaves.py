@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tokitai_cli.core import expressions
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import accessor_of, bytes_of, fields_of, hides_fields
 from tokitai_cli.cpp.source.types import ENUM, lanes
 from tokitai_cli.cpp.source.variables import Variable
+from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.model import Flow, Guess
 from tokitai_cli.spec.reader.rules import RESERVED

@@ -13,11 +13,11 @@ import msgspec
 from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.cpp import source_text
-from tokitai_cli.cpp.source.expanded import expanded_program
 from tokitai_cli.cpp.source.headers import Headers
 from tokitai_cli.cpp.source.listing import FoundKernel, Unread
 from tokitai_cli.cpp.source.signatures import unlisted
 from tokitai_cli.cpp.source.source_files import included
+from tokitai_cli.cpp.whole import program_of
 from tokitai_cli.drafts.draft import Draft, drafts
 from tokitai_cli.drafts.like import TemplateOp
 from tokitai_cli.run.faults import fault_line
@@ -79,7 +79,7 @@ def drafts_of(
         what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
         return Unread(str(file), what)
     try:
-        program = expanded_program(file.resolve(), folders, defines or {})
+        program = program_of(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
         found = drafts(program, place, folders, op, room)
     except TokitaiError:

@@ -156,7 +156,11 @@ class _Bench:
     def changes(self, source: Path) -> list[Change]:
         """Changes of the source, and of the files beside it, in what the cases' kernels reach."""
         wanted = set().union(*(_words(case) for case, _ in self._ready[source]))
-        found, self._texts[source] = changes_of(source, self._folders(source), wanted)
+        case = self._ready[source][0][0]
+        defines = flags.definitions(build.flags_of(case)) | dict(
+            build.harness_request(case).defines
+        )
+        found, self._texts[source] = changes_of(source, self._folders(source), wanted, defines)
         return found
 
     def tried(self, source: Path, change: Change) -> Trial:

@@ -13,8 +13,13 @@ from typing import Any
 
 import msgspec
 
-from tokitai_cli.cpp.source.extract import needed, program
-from tokitai_cli.cpp.source.pieces import syntax_of
+from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.declarations import marks_of
+from tokitai_cli.cpp.dialect import readable
+from tokitai_cli.cpp.parts import Part
+from tokitai_cli.cpp.reach import reached
+from tokitai_cli.cpp.tree import child, parse
+from tokitai_cli.cpp.whole import Program, program_of
 
 _OPERATORS = {
     "+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<",
@@ -59,29 +64,63 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def changes_of(
-    source: Path, folders: Sequence[Path], names: Collection[str]
+    source: Path,
+    folders: Sequence[Path],
+    wanted: Collection[str],
+    defines: Mapping[str, str] | None = None,
 ) -> tuple[list[Change], Mapping[Path, str]]:
-    """All changes of what the kernels of these `names` reach, in order; and the files' texts."""
-    whole = program(source, folders)
-    every, kept = needed(whole, names)
-    kernels = {name for _, piece in every if piece.kernel for name in piece.names} & {*names}
-    reached = {name: needed(whole, [name])[1] for name in kernels}
-    texts = {path: file.text for path, file in whole.files.items()}
+    """All changes of what the kernels named in `wanted` reach, in order; and the files' texts.
+
+    folders: of headers. defines: macros of the command line.
+    """
+    whole = program_of(source, folders, defines)
+    kernels = {name for one in _parts(whole) if one.kernel for name in one.names} & {*wanted}
+    mine = {name: _places(whole, [name]) for name in kernels}
+    texts = {
+        path: (source_text.read(path) or b"").decode("utf-8", "replace") for path in whole.files
+    }
     found: list[Change] = []
-    for index in sorted(kept):
-        path, piece = every[index]
-        if piece.kind not in ("function", "variable") or not (
-            piece.device or "const" in piece.head
-        ):
-            continue
-        source_text = whole.texts[path]
-        node, shift = syntax_of(source_text, piece)
-        for begin, end, text, kind in _Reader(source_text.plain, shift).read(node):
+    for path, first in _places(whole, wanted):
+        plain = source_text.blank(texts[path], quotes=True)
+        node = _declaration(plain, first)
+        for begin, end, text, kind in _Reader(plain).read(node) if node is not None else ():
             told = _lines(texts[path], begin, end, text)
-            mine = frozenset(name for name in kernels if index in reached[name])
-            found.append(Change(path, begin, end, text, kind, *told, mine or frozenset(kernels)))
+            by = frozenset(name for name in kernels if (path, first) in mine[name])
+            found.append(Change(path, begin, end, text, kind, *told, by or frozenset(kernels)))
     found.sort(key=lambda one: (one.path != source, str(one.path), one.begin))
     return list(dict.fromkeys(found)), texts
+
+
+def _parts(program: Program) -> list[Part]:
+    return [part for one in program.sources for part in one.parts]
+
+
+def _places(program: Program, wanted: Collection[str]) -> set[tuple[Path, int]]:
+    """File and line of what can be changed of that which kernels reach and no macro makes."""
+    kept = reached(_parts(program), wanted)
+    owners = [one for one in program.sources for _ in one.parts]
+    found = set()
+    for index, (part, one) in enumerate(zip(_parts(program), owners, strict=True)):
+        place = one.unit.origin(part.node.start_byte)
+        changes = part.kind == "function" or (part.kind == "variable" and "const" in part.head)
+        if (
+            index in kept
+            and not place.macro
+            and (changes or (part.kind == "variable" and part.device))
+        ):
+            found.add((Path(place.file), place.line))
+    return found
+
+
+def _declaration(plain: str, line: int) -> Any:
+    """The declaration that begins on a line of a file's text, of a function its body."""
+    waiting = [parse(readable(plain.encode("ascii", "replace")))]
+    while waiting:
+        node = waiting.pop()
+        if node.type in {"function_definition", "declaration"} and node.start_point[0] + 1 == line:
+            return child(node, "body") or node
+        waiting += reversed(node.named_children)
+    return None
 
 
 def _lines(source: str, begin: int, end: int, text: str) -> tuple[int, str, str]:
@@ -98,14 +137,10 @@ Site = tuple[int, int, str, str]
 
 
 class _Reader:
-    """Places below a node of the parser, whose offsets lie `shift` in front of those of `plain`.
+    """Places below a node of the parser. plain: the file's text without comments."""
 
-    plain: the file's text without comments.
-    """
-
-    def __init__(self, plain: str, shift: int) -> None:
+    def __init__(self, plain: str) -> None:
         self._plain = plain
-        self._shift = shift
         self._rules: Mapping[str, Callable[[Any], Iterator[Site]]] = {
             "binary_expression": self._binary,
             "assignment_expression": self._assignment,
@@ -126,15 +161,14 @@ class _Reader:
         if node.type in _SKIPPED or node.type.startswith("preproc"):
             return
         if node.type in self._rules:
-            for begin, end, text, kind in self._rules[node.type](node):
-                yield begin + self._shift, end + self._shift, text, kind
-        for child in node.named_children:
-            if node.type == "array_declarator" and child == node.child_by_field_name("size"):
+            yield from self._rules[node.type](node)
+        for inner in node.named_children:
+            if node.type == "array_declarator" and inner == node.child_by_field_name("size"):
                 continue
-            yield from self.read(child)
+            yield from self.read(inner)
 
     def _text(self, node: Any) -> str:
-        return self._plain[node.start_byte + self._shift : node.end_byte + self._shift]
+        return self._plain[node.start_byte : node.end_byte]
 
     def _swapped(self, node: Any, table: Mapping[str, str], kind: str) -> Iterator[Site]:
         operator = node.child_by_field_name("operator")
@@ -212,8 +246,6 @@ class _Reader:
         size, outer = node.child_by_field_name("size"), node
         while outer.type == "array_declarator":
             outer = outer.parent
-        if size is not None and re.search(
-            r"__shared__\s*$", self._plain[: outer.start_byte + self._shift]
-        ):
+        if size is not None and "__shared__" in marks_of(outer):
             new = f"({self._text(size)} + 1) / 2"
             yield size.start_byte, size.end_byte, new, "shared size"

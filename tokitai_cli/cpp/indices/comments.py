@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.S)

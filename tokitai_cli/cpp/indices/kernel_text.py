@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.types import lanes
 

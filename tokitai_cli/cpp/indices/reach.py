@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from tokitai_cli.cpp.indices.kernel_text import conditions, indices
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 
 _MOST = 1 << 40
 _DEEPEST = 40  # definitions put into each other

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from tokitai_cli.cpp.indices.kernel_text import defined, indices
 from tokitai_cli.cpp.indices.strides import Stride, apart, chain_of, product, quotient, without
 from tokitai_cli.cpp.indices.terms import DEPTH, Terms
-from tokitai_cli.cpp.source.blanking import words_in
+from tokitai_cli.cpp.source.macro_text import words_in
 
 _COUNTED = re.compile(r"\bblockIdx\s*\.\s*([xyz])")
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)

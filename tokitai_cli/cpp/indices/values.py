@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from tokitai_cli.cpp.indices.kernel_text import conditions
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.macros import closing
 
 _DEPTH = 3  # of functions that arrays are handed on to, of constants named after others

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from tokitai_cli.cpp.source.extract import Program
+    from tokitai_cli.cpp.whole import Program
 
 ALIAS = re.compile(r"using\s+(\w+)\s*=([^;]+);|typedef\s+([\w:<>, *]+?)\s+(\w+)\s*;")
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tokitai_cli.cpp.source.blanking import WORD, Macro, split
-from tokitai_cli.cpp.source.pieces import parser
+from tokitai_cli.cpp.source.macro_text import WORD, Macro, split
 from tokitai_cli.cpp.source.types import ELEMENTS, sized
+from tokitai_cli.cpp.tree import parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -66,11 +66,11 @@ def value(
         raise OpenError
     if text.isdecimal() and not text.startswith("0"):
         return int(text)
-    tree = parser().parse(f"{_FRONT}{text};".encode("ascii"))
-    (declared, *more) = tree.root_node.named_children
+    root = parse(f"{_FRONT}{text};".encode("ascii"))
+    (declared, *more) = root.named_children
     held = declared.child_by_field_name("declarator")
     node = held.child_by_field_name("value") if held is not None else None
-    if more or tree.root_node.has_error or node is None or node.end_byte != len(_FRONT + text):
+    if more or root.has_error or node is None or node.end_byte != len(_FRONT + text):
         raise OpenError
     found = int(_Expression(named, macros, depth).of(node))
     if abs(found) > _LARGEST:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import msgspec
 from tokitai_cli.cpp.arithmetic import polynomial_of
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.launches import Launch, launches_in
-from tokitai_cli.cpp.source.extract import Program
+from tokitai_cli.cpp.whole import Program
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.launches import HostLaunch
@@ -34,7 +33,7 @@ def followed(
         other = known.pop((launch.file, launch.line, launch.kernel), None)
         found.append(launch if other is None else _joined(launch, other))
     for (file, line, name), one in known.items():
-        if file in program.texts and not any(launch.kernel == name for launch in found):
+        if not any(launch.kernel == name for launch in found):
             found.append(_made(program, one, file, line, new))
     return found
 
@@ -79,11 +78,19 @@ def _argument(text: str, told: Polynomial | None, others: Sequence[str]) -> str:
 def _made(
     program: Program, one: Launch, file: Path, line: int, new: type[HostLaunch]
 ) -> HostLaunch:
-    source = program.texts[file]
-    at = bisect.bisect_left(source.numbers, line)
-    begin = source.lines[at] if at < len(source.lines) else 0
+    source = program.sources[0]
+    begin = source.unit.offset(file, line)
     grid, block = (_extents([], told, {}) for told in (one.grid, one.block))
     shared = str(one.shared) if one.shared is not None else "0"
     return new(
-        one.kernel.name, [*one.template], grid, block, shared, [*one.written], line, file, begin
+        one.kernel.name,
+        [*one.template],
+        grid,
+        block,
+        shared,
+        [*one.written],
+        line,
+        file,
+        source.path,
+        begin,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tokitai_cli.cpp.source.blanking import WORD, split
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
+from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
+from tokitai_cli.cpp.whole import Program
 
 _INSIDE = r"[^;{}()<>]{0,200}"
 _TYPE = (
@@ -99,7 +99,7 @@ def template_argument(program: Program, kernel: Kernel, launch: HostLaunch, inde
     It is written there, or follows from what is passed; names of the host's own templates stand for
     what these are first used with. Empty where it is not seen.
     """
-    before = program.texts[launch.file].plain[: launch.begin]
+    before = program.texts[launch.source].plain[: launch.begin]
     if index < len(launch.template):
         text = launch.template[index]
     elif kernel.template[index].type:

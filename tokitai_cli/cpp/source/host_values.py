@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tokitai_cli.cpp.source.blanking import split
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.launches import HostLaunch
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel
+from tokitai_cli.cpp.whole import Program
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]*"
 

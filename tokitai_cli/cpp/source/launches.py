@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.cpp.constants import constants_in
-from tokitai_cli.cpp.source.blanking import WORD, Macro, configurations, split
 from tokitai_cli.cpp.source.constants import constant, enumerators
-from tokitai_cli.cpp.source.extract import Program, remembered
 from tokitai_cli.cpp.source.followed import followed
+from tokitai_cli.cpp.source.macro_text import Macro, configurations, split
 from tokitai_cli.cpp.source.macros import spread
+from tokitai_cli.cpp.whole import Program, remembered
 
 _BEFORE = 20_000  # letters in front of a launch that are read for its names
 _LAUNCH = re.compile(r"\bhipLaunchKernelGGL\s*\(")
@@ -38,8 +38,8 @@ _CAST = re.compile(
 class HostLaunch(msgspec.Struct, frozen=True):
     """One launch as the host writes it; grid and block are lists of expressions, what it names put in.
 
-    file, begin: where it stands, in the program's plain text. commented: that a comment beside the
-    kernel says it, and no code.
+    file, line: where it stands. source, begin: the unit and the place in its text. commented: that a
+    comment beside the kernel says it, and no code.
     """
 
     kernel: str
@@ -50,6 +50,7 @@ class HostLaunch(msgspec.Struct, frozen=True):
     args: list[str]
     line: int
     file: Path
+    source: Path
     begin: int
     commented: bool = False
 
@@ -60,15 +61,11 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
     functions: those whose expressions stand in their place, as `variables.returned` has them.
     """
     found: list[HostLaunch] = []
-    macros = {**(functions or {}), **({} if program.trees else program.macros)}
+    macros = functions or {}
     constants = constants_of(program)
-    for path in program.files:
-        text = program.texts[path].plain
-        line = program.texts[path].line
-        for begin, callee, configuration, args in [
-            *_written(text),
-            *_of_macros(text, program.macros),
-        ]:
+    for source in program.sources:
+        text = source.plain
+        for begin, callee, configuration, args in _written(text):
             named = _NAMED.search(callee)
             if named is None:
                 continue
@@ -84,12 +81,13 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
                     block=_extents(block, names),
                     shared=resolved(shared, names) or "0",
                     args=args,
-                    line=line(begin),
-                    file=path,
+                    line=source.line(begin),
+                    file=source.file(begin),
+                    source=source.path,
                     begin=begin,
                 )
             )
-    return followed(program, found, HostLaunch) if program.trees else found
+    return followed(program, found, HostLaunch)
 
 
 def resolved(text: str, names: Mapping[str, str]) -> str:
@@ -130,29 +128,6 @@ def _written(text: str) -> Iterator[tuple[int, str, list[str], list[str]]]:
             yield match.start(), callee, parts[1:4], parts[5:]
 
 
-def _of_macros(
-    text: str, macros: Mapping[str, Macro]
-) -> Iterator[tuple[int, str, list[str], list[str]]]:
-    """Launches by macros whose arguments say the kernel, as `_written` has them, at the macro's call."""
-    launching = {
-        name: one.bodies[0]
-        for name, one in macros.items()
-        if one.parameters and re.search(r"<<<|\bhipLaunchKernelGGL\b", one.bodies[0])
-    }
-    called = rf"(?<!define )\b({'|'.join(map(re.escape, launching))})\s*\("
-    for call in re.finditer(called, text) if launching else ():
-        formal = macros[call[1]].parameters
-        given = arguments_at(text, call.end() - 1)
-        if formal[-1] == "...":
-            last = len(formal) - 1
-            formal = (*formal[:last], "__VA_ARGS__")
-            given = [*given[:last], ", ".join(given[last:])]
-        put = dict(zip(formal, given, strict=False))
-        body = WORD.sub(lambda m: put.get(m[0], m[0]), launching[call[1]])  # noqa: B023
-        for _, callee, configuration, args in _written(body):
-            yield call.start(), callee, configuration, args
-
-
 def arguments_at(text: str, opened: int) -> list[str]:
     """What stands in the parentheses that open there, apart; none where they do not close."""
     depth = 0
@@ -190,15 +165,6 @@ def constants_of(program: Program) -> dict[str, str]:
     }
     for tree in program.trees:
         found |= constants_in(tree)
-    for path, pieces in program.pieces.items() if not program.trees else ():
-        for piece in pieces:
-            text = program.texts[path].plain[piece.begin : piece.end]
-            match = re.search(r"\b(?:const|constexpr)\b([^={}]*=[^;{}]+);", text)
-            for one in split(match[1]) if piece.kind == "variable" and match else ():
-                front, _, value = one.partition("=")
-                name = re.findall(r"\w+", front)[-1:]
-                if value and not {*name}.isdisjoint(piece.names):
-                    found[name[0]] = " ".join(value.split())
     told = {name: constant(text, found, program.macros) for name, text in found.items()
             if _BEYOND.search(text)}  # fmt: skip
     return found | {name: str(number) for name, number in told.items() if number is not None}

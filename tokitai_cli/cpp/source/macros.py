@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tokitai_cli.cpp.source.blanking import Macro, split
+from tokitai_cli.cpp.source.macro_text import Macro, split
 
 _SHORT, _LONGEST = 300, 1 << 16  # letters of a macro, and of a body with macros put in
 _NESTED = 3  # macros within each other

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp.source.blanking import split
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
-from tokitai_cli.cpp.source.extract import Program
-from tokitai_cli.cpp.source.pieces import leaf
 from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import DROPPED, Types, known_types
+from tokitai_cli.cpp.tree import child, declarator_of, name_of
 from tokitai_cli.cpp.unit_text import ALWAYS
+from tokitai_cli.cpp.whole import Program
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -84,6 +83,7 @@ class Kernel(msgspec.Struct, frozen=True):
     text: str
     body: str
     open: bool  # its parameters are not all known: a pack, or what could not be read
+    parted: bool = False  # a condition of the preprocessor decides about some of them
 
     @property
     def qualified(self) -> str:
@@ -95,41 +95,42 @@ def kernels_of(program: Program) -> list[Kernel]:
     """All kernels of the program, in the order of its files and lines."""
     types = known_types(program)
     found: list[Kernel] = []
-    for path, pieces in program.pieces.items():
-        source = program.texts[path]
-        for piece in pieces:
+    for source in program.sources:
+        for piece in source.parts:
             if not piece.kernel or not piece.names:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
             template = tuple(template_of(piece.node, source.parsed))
             lists = parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
-            declarator = piece.node.child_by_field_name("declarator")
-            *spaces, name = ([*leaf(declarator)] if declarator is not None else []) or [""]
-            space = (*piece.space, *spaces)
-            body = source.plain[piece.body : piece.end]
-            line = source.line(piece.begin)
-            is_open = (
-                lists is None or lists.has_error or "..." in source.plain[piece.begin : piece.body]
+            name = name_of(declarator_of(child(piece.node, "declarator")).name)
+            is_open = lists is None or lists.has_error or "..." in head
+            found.append(
+                Kernel(
+                    name.last,
+                    (*piece.space, *name.scopes),
+                    template,
+                    parameters,
+                    source.file(piece.begin),
+                    source.line(piece.begin),
+                    head,
+                    source.plain[piece.body : piece.end],
+                    is_open,
+                    source.is_parted(piece.begin, piece.body),
+                )
             )
-            # A branch of the preprocessor that takes one more.
-            is_open = is_open or any(
-                piece.begin <= one.begin < piece.body for one in source.directives
-            )
-            # A macro that stands for several parameters.
-            is_open = is_open or any(len(split(one.type)) > 1 for one in parameters)
-            found.append(Kernel(name, space, template, parameters, path, line, head, body, is_open))
-    return found
+    order = {path: at for at, path in enumerate(program.files)}
+    return sorted(found, key=lambda one: (order.get(one.file, len(order)), one.line))
 
 
 def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
     """Kernels that `kernels_of` does not list: file, line, and why."""
-    for tree in program.trees[:1]:  # the others are joined sources, and have theirs
-        for node, name in tree.unlisted():
-            yield *tree.place(node), f"{_told(name)} could not be read to its end"
-        for file, line, name in tree.unit.inactive:
-            why = "stands in a branch of the preprocessor that is not taken: see -D"
-            yield Path(file), line, f"{_told(name)} {why}"
+    tree = program.sources[0].tree  # the others are joined sources, and have theirs
+    for node, name in tree.unlisted():
+        yield *tree.place(node), f"{_told(name)} could not be read to its end"
+    for file, line, name in tree.unit.inactive:
+        why = "stands in a branch of the preprocessor that is not taken: see -D"
+        yield Path(file), line, f"{_told(name)} {why}"
 
 
 def _told(name: str) -> str:
@@ -137,16 +138,16 @@ def _told(name: str) -> str:
 
 
 def may_declare(program: Program, name: str) -> bool:
-    """Whether a kernel of that name may be there all the same: by a macro, or in a header not read."""
-    if any("__global__" in macro.words for macro in program.macros.values()):
-        return True
-    for one in program.files.values():
-        names = (foreign[1:-1] for foreign in one.foreign.values())
-        ours = resources.kernels_dir() / "host"
+    """Whether a kernel of that name may be there all the same: not read, or in a header not read."""
+    ours = resources.kernels_dir() / "host"
+    for one in program.sources:
+        names = (told[1:-1] for _, _, told in one.unit.missing)
         if any((folder / other).exists() for other in names for folder in SYSTEM
                if not ALWAYS.fullmatch(other) and not (ours / other).exists()):  # fmt: skip
             return True
-    return any(name in piece.words for pieces in program.pieces.values() for piece in pieces)
+        if any(other == name or not other for _, _, other in one.unit.inactive):
+            return True
+    return any(name in part.words for one in program.sources for part in one.parts)
 
 
 def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
@@ -208,7 +209,7 @@ def _parameters(
         end = default.start_byte if default is not None else one.end_byte
         whole = text[one.start_byte : end].rstrip().rstrip("=")
         declarator = one.child_by_field_name("declarator")
-        name = next(leaf(declarator), "") if declarator is not None else ""
+        name = name_of(declarator_of(declarator).name).last
         if whole.strip() == "void":
             continue
         yield _parameter(whole, name, text[default.start_byte : one.end_byte] if default else "",
@@ -220,7 +221,7 @@ def parameter_of(text: str, name: str = "", types: Types | None = None) -> Param
 
     Without a name as a demangled symbol tells it: `float const*`. types: of the program, if any.
     """
-    known = types or Types(Program(Path(), {}, {}, {}, {}))
+    known = types or Types(Program(Path(), [], {}))
     return _parameter(text, name, "", known, set())
 
 

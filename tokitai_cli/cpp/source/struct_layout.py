@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tokitai_cli.cpp.source.blanking import Macro, split, words_in
 from tokitai_cli.cpp.source.classes import ALIAS, class_of, put_in
 from tokitai_cli.cpp.source.constants import constant, enumerators
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.launches import constants_of, enumerators_of
-from tokitai_cli.cpp.source.pieces import is_function, leaf
+from tokitai_cli.cpp.source.macro_text import Macro, split, words_in
 from tokitai_cli.cpp.source.signatures import Parameter, parameter_of
 from tokitai_cli.cpp.source.types import (
     ACCESSOR,
@@ -26,6 +24,8 @@ from tokitai_cli.cpp.source.types import (
     lanes,
     of_header,
 )
+from tokitai_cli.cpp.tree import declarator_of, is_function, name_of
+from tokitai_cli.cpp.whole import Program
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -79,9 +79,8 @@ def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
         if piece.kind == "class" and plain in piece.names
     ]
     for path, piece in classes:
-        source = program.texts[path]
-        parted = any(piece.begin <= one.begin < piece.end for one in source.directives)
-        pointers = re.search(r"\(\s*\*", source.plain[piece.begin : piece.end])  # to functions
+        parted = program.texts[path].is_parted(piece.begin, piece.end)
+        pointers = re.search(r"\(\s*\*", piece.plain)  # to functions
         if len(classes) > 1 or parted or pointers:
             return None
     fields = fields_of(program, name, guess=False)
@@ -174,7 +173,7 @@ def _members(member: Node, text: str) -> Iterator[tuple[str, str, str]]:
     if member.type != "field_declaration" or functions or re.search(r"\bstatic\b", front):
         return
     for one in declarators:
-        yield front, next(leaf(one), ""), text[one.start_byte : one.end_byte]
+        yield front, name_of(declarator_of(one).name).last, text[one.start_byte : one.end_byte]
 
 
 def _elements(declared: str, constants: Mapping[str, str], macros: Mapping[str, Macro]) -> int:

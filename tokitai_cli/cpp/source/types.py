@@ -10,8 +10,8 @@ from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.cpp.source.classes import member_type
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.source.extract import Program
-    from tokitai_cli.cpp.source.pieces import Declaration
+    from tokitai_cli.cpp.parts import Part
+    from tokitai_cli.cpp.whole import Program
 
 
 def _held_by(nbytes: int) -> str:
@@ -134,7 +134,7 @@ class Types:
                 known = self._aliases.setdefault(name, {})
                 known |= dict.fromkeys(" ".join(b.split()) for b in macro.bodies)
 
-    def _read(self, piece: Declaration, text: str) -> None:
+    def _read(self, piece: Part, text: str) -> None:
         if piece.kind == "class":
             self._classes |= piece.names
             self._pointed |= set(re.findall(r"\}\s*\*\s*(\w+)\s*;\s*$", text))

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tokitai_cli.cpp.source.blanking import WORD, Macro, split, words_in
 from tokitai_cli.cpp.source.constants import constant
-from tokitai_cli.cpp.source.extract import Program, remembered
 from tokitai_cli.cpp.source.launches import arguments_at, constants_of, enumerators_of
+from tokitai_cli.cpp.source.macro_text import WORD, Macro, split, words_in
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter, parameter_of
 from tokitai_cli.cpp.source.types import known_types
+from tokitai_cli.cpp.whole import Program, remembered
 
 _STORED = re.compile(r"\b(?:static|inline)\b")
 _MARKS = {"__device__", "__constant__", "__managed__"}

@@ -15,9 +15,7 @@ from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import passed_buffers
 from tokitai_cli.core.model.spec import Launch, Spec, Variant
 from tokitai_cli.cpp import source_text
-from tokitai_cli.cpp.source.blanking import split
-from tokitai_cli.cpp.source.extract import Program
-from tokitai_cli.cpp.source.extract import program as program_of
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import (
     Kernel,
     Parameter,
@@ -25,6 +23,7 @@ from tokitai_cli.cpp.source.signatures import (
     kernels_of,
     may_declare,
 )
+from tokitai_cli.cpp.whole import Program, program_of
 from tokitai_cli.devices import foreign
 from tokitai_cli.devices.amdgpu.binary import objects
 from tokitai_cli.devices.amdgpu.binary.parameters import parameters as parameters_of
@@ -55,7 +54,8 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
         words = flags.resolved(given, document.file.parent)
         key = (source, *words)
         if key not in programs:
-            programs[key] = program_of(source, flags.include_folders(words))
+            folders, defines = flags.include_folders(words), flags.definitions(words)
+            programs[key] = program_of(source, folders, defines)
         told = _check(document, ("variants", name), variant, programs[key], words)
         said |= dict.fromkeys(told.notes)
         read |= told.read_back
@@ -65,7 +65,9 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
 def _check(
     document: Document, path: KeyPath, variant: Variant, program: Program, words: Sequence[str]
 ) -> Signatures:
-    kernels = kernels_of(program)
+    asked = {name for one in program.sources for name in one.unit.asked}
+    decided = asked.isdisjoint(variant.defines)  # a spec's own macros may differ from case to case
+    kernels = kernels_of(program) if decided else []
     fitted = {}
     for index, launch in enumerate(variant.launches):
         here = (*path, "launches", index)
@@ -131,7 +133,7 @@ def _fitting(
         return ()
     arguments = split(rest.rpartition(">")[0]) if rest else []
     lists = [instantiated(one, program, arguments) for one in same]
-    if types or any(one.open for one in same):
+    if types or any(one.open or one.parted for one in same):
         return ()
     given = len(launch.args)
     counted = [

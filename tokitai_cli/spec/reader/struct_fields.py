@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tokitai_cli.core.model.spec import Expression
-from tokitai_cli.cpp.source.extract import Program
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import certain_fields
+from tokitai_cli.cpp.whole import Program
 
 
 class FieldValue(NamedTuple):

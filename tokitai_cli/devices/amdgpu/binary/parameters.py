@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.core.dtypes import DTYPES
-from tokitai_cli.cpp.source.blanking import split
+from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Parameter, parameter_of
 from tokitai_cli.devices.amdgpu.binary.objects import Argument, Compiled
 

@@ -1,0 +1,86 @@
+"""Macros by name, and text taken apart at commas and launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
+DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+WORD = re.compile(r"[A-Za-z_]\w*")
+_SPLITS = re.compile(r"<<|>>|[-=]>|[()<>\[\]{},]")
+
+
+class Macro(msgspec.Struct, frozen=True):
+    """All definitions of a macro: words of its bodies, and what it takes as arguments, if anything."""
+
+    words: frozenset[str]
+    called: bool
+    bodies: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+
+
+def words_in(text: str) -> set[str]:
+    """All identifiers of a text whose comments and literals are blank."""
+    return set(WORD.findall(text))
+
+
+def split(text: str) -> list[str]:
+    """Parts of a list of arguments, split at its own commas; `<<` and `>>` may be shifts."""
+    found, depth, angles, at = [], 0, 0, 0
+    for match in _SPLITS.finditer(text):
+        mark = match.group()
+        if mark == "," and depth + angles == 0:
+            found.append(text[at : match.start()].strip())
+            at = match.end()
+        elif mark == ">>":
+            angles = angles - 2 if angles > 1 else angles
+        elif mark in "<>":
+            angles += 1 if mark == "<" else -1
+        elif mark not in {"<<", "->", "=>"}:
+            depth += (mark in "([{") - (mark in ")]}")
+    return [*found, text[at:].strip()] if text.strip() else []
+
+
+def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
+    """Macros that the texts define, by name."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        for line in DIRECTIVE.finditer(text):
+            match = DEFINE.match(line["rest"]) if line["word"] == "define" else None
+            if match is not None:
+                body = re.sub(r"\\\r?\n", "  ", match["body"])
+                found.setdefault(match["name"], []).append((body, match["parameters"] is not None))
+                parameters[match["name"]] = tuple(re.findall(r"[\w.]+", match["parameters"] or ""))
+    return {
+        name: Macro(
+            frozenset(word for body, _ in bodies for word in WORD.findall(body)),
+            any(called for _, called in bodies),
+            tuple(body for body, _ in bodies),
+            parameters[name],
+        )
+        for name, bodies in found.items()
+    }
+
+
+def configurations(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of each `<<<...>>>` in a text whose comments are blank."""
+    end = 0
+    for match in re.finditer("<<<", text):
+        if match.start() < end:
+            continue
+        depth = 0
+        for mark in re.compile(r"[(\[{]|[)\]}]|>>>|;").finditer(text, match.end()):
+            if mark.group() in "([{":
+                depth += 1
+            elif mark.group() in ")]}":
+                depth -= 1
+            if depth < 0 or mark.group() == ";":
+                break
+            if mark.group() == ">>>" and depth == 0:
+                end = mark.end()
+                yield match.start(), end
+                break
