@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,29 @@ PROFILES = {
 def slow(*values: Any) -> Any:
     """A row of a table that `make test-all` alone tries; others of its kind say the same."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def program(folder: Path, name: str, prints: str = "") -> Path:
+    """A program that prints a text whatever it is asked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def bare_path(folder: Path, monkeypatch: pytest.MonkeyPatch, unset: Sequence[str]) -> Path:
+    """A PATH with nothing but cat and sh, and without the variables `unset`; returns its folder."""
+    place = folder / "bin"
+    place.mkdir()
+    for name in ("cat", "sh"):
+        found = shutil.which(name)
+        assert found is not None
+        (place / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(place))
+    for name in unset:
+        monkeypatch.delenv(name, raising=False)
+    return place
 
 
 def errors_of(parts: ArrayParts) -> tuple[NDArray[Any], NDArray[Any]]:

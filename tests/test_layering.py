@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from pathlib import Path
 
@@ -70,6 +71,7 @@ def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Dotted names of all imports of a file, those inside functions included."""
     names: set[str] = set()
@@ -83,6 +85,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+@functools.cache
 def module_of(name: str) -> Path:
     """The module or package that a dotted name of the tool imports, or takes something of."""
     place = PACKAGE
@@ -153,6 +156,7 @@ def test_a_subfolder_gives_what_its_init_names(path: Path) -> None:
                 assert target == folder, f"{name}: {folder.name} gives what its __init__ names"
 
 
+@functools.cache
 def names_of(folder: Path) -> list[str]:
     """All that others may have of a subfolder, where its `__init__` says so in `__all__`."""
     tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))

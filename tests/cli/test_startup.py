@@ -45,10 +45,14 @@ def test_small_commands_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
     modules = loaded(*arguments)
     assert "tokitai_cli.cli.app" in modules
     assert not modules & HEAVY
+    assert (
+        not {"tokitai_cli.evidence", "tokitai_cli.core.model.evidence"} & modules
+        or "schema" in arguments
+    )
 
 
-def test_help_reads_no_spec() -> None:
-    assert "yaml" not in loaded("--help")
+def test_help_reads_no_spec_and_no_evidence() -> None:
+    assert not {"yaml", "tokitai_cli.evidence"} & loaded("--help")
     assert "yaml" in loaded("verify", "gemm-bw", "--help")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import bare_path, program
 from tokitai_cli import devices
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, InadmissibleError, UsageError
@@ -19,26 +19,10 @@ from tokitai_cli.devices.amdgpu import gfx_compiler
 OPTIONS = DeviceOptions()
 
 
-def program(folder: Path, name: str, prints: str = "") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n")
-    path.chmod(0o755)
-    return path
-
-
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A PATH with nothing but cat and sh, and no variables that name compilers; returns its folder."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("cat", "sh"):
-        found = shutil.which(name)
-        assert found is not None
-        (folder / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(folder))
-    for name in ("CXX", "CLANG", "HIPCC", "ROCM_PATH", "CUDA_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    folder = bare_path(tmp_path, monkeypatch, ("CXX", "CLANG", "HIPCC", "ROCM_PATH", "CUDA_HOME"))
     monkeypatch.setattr(cpu, "pip_zig", lambda: None)
     monkeypatch.setattr(gfx_compiler, "pip_zig", lambda: None)
     return folder

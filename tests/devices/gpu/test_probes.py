@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import bare_path, program
 from tokitai_cli import devices
 from tokitai_cli.core.errors import BuildError, UsageError
 from tokitai_cli.core.model.device import DeviceOptions, Probe
@@ -27,26 +27,10 @@ def told(name: str) -> str:
     return (TOLD / name).read_text(encoding="utf-8")
 
 
-def program(folder: Path, name: str, prints: str = "") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n", encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with nothing: no driver, no program in PATH but cat and sh; returns that folder."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("cat", "sh"):
-        found = shutil.which(name)
-        assert found is not None
-        (folder / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(folder))
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    folder = bare_path(tmp_path, monkeypatch, VARIABLES)
     none = tmp_path / "none"
     for module, name in ((amd, "DRIVER"), (amd, "NODES"), (nvidia, "DRIVER"), (nvidia, "NODE")):
         monkeypatch.setattr(module, name, none)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tokitai_cli.core.model.wording import number, visible
-from tokitai_cli.evidence import queries
 from tokitai_cli.report.raw import Raw, printer
 
 if TYPE_CHECKING:
@@ -152,6 +151,10 @@ def _numbers(evidence: Evidence, outline: Outline) -> Iterator[tuple[str, object
 
 def _largest(evidence: Evidence) -> Iterator[tuple[str, object]]:
     """The largest errors of each variant on each device, over all its cases."""
+    from tokitai_cli.evidence import (
+        queries,  # as in the formats beside it: `--help` needs their names
+    )
+
     sizes: dict[str, list[Number | None]] = {}
     for case in queries.cases(evidence):
         for one in (output.metrics for output in case.outputs if output.metrics is not None):
