@@ -29,7 +29,7 @@ from tokitai_cli.core.numerics import (
     rounded_bound,
     spacing,
 )
-from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding
+from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding, widened
 from tokitai_cli.spec.plan.scalar_bytes import pack
 
 HALF = FORMATS["float16"]
@@ -96,6 +96,21 @@ def test_rounding_by_adding_gives_the_bits_of_numpys_own_conversion(name: str) -
         got[: 1 << 16].reshape(256, 256).T,
         equal_nan=True,
     )
+
+
+@pytest.mark.parametrize("name", [*sorted(PACKED), "float32", "float8_e5m2"])
+def test_widening_keeps_every_number(name: str) -> None:
+    dtype = numpy_dtype(name)
+    raw = np.arange(1 << 16, dtype=np.uint16)
+    every = raw.view(dtype) if dtype.itemsize == 2 else raw.astype(np.uint8).view(dtype)
+    every = np.arange(4096, dtype=np.float32) if name == "float32" else every
+    with np.errstate(all="ignore"):
+        want = every.astype(np.float64)
+        finite = every[np.isfinite(want)]
+        for values in (every, finite, finite[::-1], finite[:3]):
+            got, plain = widened(values), values.astype(np.float64)
+            assert np.array_equal(got, plain, equal_nan=True)
+            assert np.array_equal(np.signbit(got), np.signbit(plain))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import DTYPES, FloatFormat, numpy_dtype
-from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding
-
-# Fewer values are rounded by numpy's own conversion.
-_FEW = 512
+from tokitai_cli.core.rounding import float32_to_odd, is_packed, rounded_by_adding, widened
 
 
 def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
@@ -25,7 +22,7 @@ def round_to(values: NDArray[np.float64], name: str) -> NDArray[Any]:
     known = DTYPES[name]
     if known.form is not None:
         values = clamped(values, known.form)
-    if name in PACKED and values.size >= _FEW and values.dtype == np.float64:
+    if is_packed(values, name):
         return rounded_by_adding(values, name)
     with np.errstate(all="ignore"):
         if known.extension:
@@ -81,7 +78,7 @@ def rounded_bound(
         if flush_to_zero:
             exact &= np.abs(reference) >= form.smallest_normal
         if exact.any():
-            own = round_to(reference, form.name).astype(np.float64)
+            own = widened(round_to(reference, form.name))
             np.copyto(bound, np.abs(own - reference), where=exact)
     return bound
 

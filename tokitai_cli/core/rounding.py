@@ -18,6 +18,8 @@ from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 
 # Elements at a time: a few float64 temporaries of 256 KiB stay in the second-level cache.
 _BLOCK = 1 << 15
+# Fewer values are converted by numpy.
+_FEW = 512
 _EXPONENT = np.int64(0x7FF << 52)
 
 
@@ -33,6 +35,11 @@ class _Packing(msgspec.Struct, frozen=True):
 PACKED = {"float16": _Packing(2.0**-112, 13), "bfloat16": _Packing(1.0, 16)}
 
 
+def is_packed(values: NDArray[Any], name: str) -> bool:
+    """Whether `rounded_by_adding` is for them."""
+    return name in PACKED and values.size >= _FEW and values.dtype == np.float64
+
+
 def rounded_by_adding(values: NDArray[np.float64], name: str) -> NDArray[Any]:
     """`values` rounded once to the dtype `name` of `PACKED`; NaN keeps what numpy keeps of it."""
     flat = np.ascontiguousarray(values).reshape(-1)
@@ -42,6 +49,31 @@ def rounded_by_adding(values: NDArray[np.float64], name: str) -> NDArray[Any]:
             at = slice(start, start + _BLOCK)
             packed[at] = _packed(flat[at], name)
     return packed.view(numpy_dtype(name)).reshape(values.shape)
+
+
+def widened(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values of a float format as float64, which holds them; a NaN stays one, whatever its bits.
+
+    numpy's conversion of float16 branches on each value too.
+    """
+    name = values.dtype.name
+    if name not in PACKED or values.size < _FEW or not values.flags.c_contiguous:
+        return values.astype(np.float64)
+    packing = PACKED[name]
+    bits = values.view(np.uint16).astype(np.uint32)
+    if packing.drop == 16:
+        bits <<= np.uint32(16)
+        return bits.view(np.float32).astype(np.float64)
+    sign = bits & np.uint32(0x8000)
+    bits ^= sign
+    if int(bits.max()) >= 0x7C00:  # an infinity or NaN among them
+        return values.astype(np.float64)
+    bits <<= np.uint32(packing.drop)
+    single = bits.view(np.float32)
+    single *= np.float32(1 / packing.scale)
+    sign <<= np.uint32(16)
+    bits |= sign
+    return single.astype(np.float64)
 
 
 def _packed(values: NDArray[np.float64], name: str) -> NDArray[np.uint16]:

@@ -37,8 +37,8 @@ from tokitai_cli.oracles.case_request import Arrays, request, scalars
 from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
 from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
+from tokitai_cli.oracles.formula.kept import keeping
 from tokitai_cli.oracles.formula.precision import accumulator
-from tokitai_cli.oracles.formula.products import keeping
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.variants.answer import answer

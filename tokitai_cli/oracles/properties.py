@@ -42,6 +42,7 @@ from tokitai_cli.core.numerics import (
     round_to,
     rounded_bound,
 )
+from tokitai_cli.core.rounding import widened
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -127,7 +128,7 @@ def row_sum(sums: RowSums) -> Builder:
             values = as_matrix(outputs[given.plan.name])
             for part in blocks(*given.rows):
                 _, bound, finite = given.bound(part)
-                y = values[part].astype(np.float64)
+                y = widened(values[part])
                 got[part] = y.sum(axis=1)
                 want[part], own = sums(given, part)
                 size = np.abs(y).sum(axis=1)
@@ -159,7 +160,7 @@ def _moments(given: Given, *, variance: bool) -> StatedProperty:
         values = as_matrix(outputs[given.plan.name])
         for part in blocks(*given.rows):
             reference, bound, finite = given.bound(part, error)
-            y = values[part].astype(np.float64)
+            y = widened(values[part])
             if variance:
                 middle = reference.mean(axis=1, keepdims=True)
                 reference, y = reference - middle, y - middle
@@ -187,7 +188,7 @@ def conserved(given: Given) -> StatedProperty:
         values = as_matrix(outputs[given.plan.name])
         for part in blocks(vocab, columns):
             _, bound, finite = given.bound(part)
-            y = values[part].astype(np.float64)
+            y = widened(values[part])
             got += y.sum(axis=0)
             size += np.abs(y).sum(axis=0)
             limit += bound.sum(axis=0)
@@ -275,7 +276,7 @@ def _both(
 
     def some(part: slice) -> Deviations:
         with np.errstate(all="ignore"):
-            first, second = (matrix[part].astype(np.float64) for matrix in every)
+            first, second = (widened(matrix[part]) for matrix in every)
             _, bound, finite = given.bound(part)
             if order is not None:
                 first, bound = np.take(first, order, axis=1), np.take(bound, order, axis=1)

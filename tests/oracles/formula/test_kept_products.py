@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tokitai_cli.oracles.formula import products
+from tokitai_cli.oracles.formula.kept import keeping
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,7 @@ def _any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_equal_operands_give_the_product_that_is_kept() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((7, 5)), rng.standard_normal((5, 3))
-    with products.keeping():
+    with keeping():
         first = products.multiplied(a, b)
         assert products.multiplied(a.copy(), b.copy()) is first
         assert np.array_equal(first, a @ b)
@@ -30,7 +31,7 @@ def test_equal_operands_give_the_product_that_is_kept() -> None:
 
 def test_no_more_than_a_few_are_kept() -> None:
     operands = [np.full((2, 2), float(number)) for number in range(9)]
-    with products.keeping():
+    with keeping():
         first = products.multiplied(operands[0], operands[0])
         for one in operands[1:]:
             products.multiplied(one, one)

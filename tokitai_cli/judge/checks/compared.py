@@ -20,6 +20,7 @@ from tokitai_cli.core.numerics import (
     least_error,
     ratio,
 )
+from tokitai_cli.core.rounding import widened
 from tokitai_cli.judge.checks.target import Chunk
 
 Mask = NDArray[np.bool_]
@@ -67,7 +68,7 @@ class Compared:
         """The values as float64, or the integers themselves."""
         if self.chunk.target.form is None:
             return self.native
-        return self.native.astype(np.float64)
+        return widened(self.native)
 
     @cached_property
     def _plain(self) -> bool:

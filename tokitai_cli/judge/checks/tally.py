@@ -239,14 +239,12 @@ class MetricsTally:
 
 
 def _exponents(values: NDArray[np.float64], least: int) -> NDArray[np.int64]:
-    """Exponent e of the least power of two that holds each value, from `least` on.
+    """Exponent e of the least power of two that holds each value above 0, from `least` on.
 
-    frexp: v = m 2^e with 0.5 <= m < 1, so 2^(e-1) is its own upper end where m = 0.5.
+    The float64 below a value has the exponent e - 1: a power of two is its own upper end.
     """
-    fraction, exponent = np.frexp(values)
-    exponent -= fraction == 0.5
-    exponent[np.isinf(values)] = _BINS - 1
-    return np.clip(exponent, least, _BINS - 1)
+    exponent = ((np.ascontiguousarray(values).view(np.int64) - 1) >> 52) - 1022
+    return np.asarray(np.clip(exponent, least, _BINS - 1))
 
 
 def _histogram(bins: NDArray[np.int64], least: int) -> dict[str, int]:

@@ -25,6 +25,7 @@ from tokitai_cli.core.numerics import (
     rounded_bound,
     ulp_at,
 )
+from tokitai_cli.core.rounding import widened
 
 # Elements at a time: a float64 temporary of 256 KiB stays in the second-level cache.
 CHUNK = 1 << 15
@@ -182,7 +183,7 @@ class Chunk:
         """The rounded reference as float64; unrounded where rounding gives infinity."""
         if self.target.form is None:
             return np.asarray(self.reference, dtype=np.float64)
-        want = self.want_native.astype(np.float64)
+        want = widened(self.want_native)
         overflowed = np.isinf(want)
         if overflowed.any():
             want[overflowed] = self.reference[overflowed]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula.arithmetic import multiply
+from tokitai_cli.oracles.formula.kept import once
 from tokitai_cli.oracles.formula.parts import (
     BLOCK,
     Floats,
@@ -27,65 +24,24 @@ from tokitai_cli.oracles.formula.reductions import OWN, quantum, sums_exactly, t
 # Terms from which one more rounding of each is nothing, and exact sums are looked for among a few.
 _LONG = 256
 _FEW = 4
-# Multiplications from which a product is kept, and how many are.
-_WORTH, _MOST_KEPT = 1 << 24, 4
-
-
-class _Kept(msgspec.Struct):
-    """A large product that was made: its operands, and later what |a| |b| is in float32."""
-
-    a: Floats
-    b: Floats
-    value: Floats
-    size: NDArray[np.float32] | None = None
-
-    def is_of(self, a: Floats, b: Floats) -> bool:
-        """Whether it is that of equal operands, which lie in memory alike."""
-        alike = (self.a.shape, self.b.shape, self.a.strides, self.b.strides)
-        if alike != (a.shape, b.shape, a.strides, b.strides):
-            return False
-        return np.array_equal(self.a, a) and np.array_equal(self.b, b)
-
-
-# The latest of them first; None where none are kept.
-_KEPT: contextvars.ContextVar[list[_Kept] | None] = contextvars.ContextVar("kept", default=None)
-
-
-@contextlib.contextmanager
-def keeping() -> Iterator[None]:
-    """Make no large product twice inside: a formula is asked of the same operands again and again."""
-    if _KEPT.get() is not None:
-        yield
-        return
-    token = _KEPT.set([])
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
+# Multiplications from which a product is kept.
+_WORTH = 1 << 24
 
 
 def multiplied(a: Floats, b: Floats) -> Floats:
     """a @ b in float64; not to be changed, as it may be given out again."""
-    kept = _KEPT.get()
-    if kept is None or a.ndim != 2 or b.ndim != 2 or a.size * b.shape[1] < _WORTH:
+    if a.ndim != 2 or b.ndim != 2 or a.size * b.shape[1] < _WORTH:
         return np.asarray(a @ b)
-    for one in kept:
-        if one.is_of(a, b):
-            return one.value
-    kept.insert(0, _Kept(a, b, a @ b))
-    del kept[_MOST_KEPT:]
-    return kept[0].value
+    return once("product", (a, b), lambda: a @ b)
 
 
-def _sizes(a: Floats, b: Floats, value: Floats) -> NDArray[np.float32]:
-    """|a| |b| in float32, for the product `value`."""
-    found = next((one for one in _KEPT.get() or () if one.value is value), None)
-    if found is not None and found.size is not None:
-        return found.size
-    size = np.abs(a.astype(np.float32)) @ np.abs(b.astype(np.float32))
-    if found is not None:
-        found.size = size
-    return size
+def _sizes(a: Floats, b: Floats) -> NDArray[np.float32]:
+    """|a| |b| in float32."""
+
+    def make() -> NDArray[np.float32]:
+        return np.asarray(np.abs(a.astype(np.float32)) @ np.abs(b.astype(np.float32)))
+
+    return once("sizes", (a, b), make) if a.ndim == b.ndim == 2 else make()
 
 
 def product(a: Parts, b: Parts) -> Parts:
@@ -158,7 +114,7 @@ def _of_many(a: Floats, b: Floats, value: Floats) -> Parts:
     if max(*most, most[0] * most[1] * count) > 2.0**126 or count > 2**20:
         size = np.abs(a) @ np.abs(b)
         return _around(value, size * gamma + rest, size)
-    narrow = _sizes(a, b, value)
+    narrow = _sizes(a, b)
     more = 1 + (count + 4) * 2.0**-23
     # What factors and products below the normal numbers lose.
     lost = count * 2.0**-149 * (2 + most[0] + most[1])

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.oracles.formula.kept import once
 from tokitai_cli.oracles.formula.parts import (
     Flags,
     Floats,
@@ -32,6 +33,8 @@ from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, accum
 # Of float64 sums and products, which are off themselves by at most n 2^-53 times the sum of magnitudes.
 OWN = 2.0**-53
 Axes = tuple[int, ...]
+# Terms from which sums by index are kept for the next call of the formula.
+_WORTH = 1 << 16
 
 
 def quantum(x: Floats) -> Floats:
@@ -216,10 +219,23 @@ def prefix_sums(a: Parts, axis: int) -> Parts:
 
 def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
     """`numpy.add.at`: `values` added to the elements of `acc` that `index` names, in any order."""
-    shape = acc.v.shape
     spread = broadcast(values, np.broadcast_shapes(values.v.shape, acc.v[index].shape))
+    plain = all(x.point and x.finite for x in (acc, spread)) and isinstance(index, np.ndarray)
+    if plain and spread.v.size >= _WORTH:
+        operands = (acc.v, spread.v, index)
+        sums, counts = once("added at", operands, lambda: _scattered(acc, index, spread))
+    else:
+        sums, counts = _scattered(acc, index, spread)
+    gammas = np.array([current().gamma(k) for k in range(int(counts.max(initial=1)))])
+    return settled(sums, gammas[np.maximum(counts - 1, 0)], counts)
+
+
+def _scattered(acc: Parts, index: Any, spread: Parts) -> tuple[Sums, NDArray[np.int64]]:
+    """Sums of each element of `acc` with the terms that `index` adds to it, and how many they are."""
+    shape = acc.v.shape
     counts = np.zeros(shape, np.int64)
     np.add.at(counts, index, 1)
+    counts += acc.v != 0
 
     def scattered(by: np.ufunc, terms: NDArray[Any]) -> NDArray[Any]:
         whole = np.full(shape, np.inf if by is np.minimum else 0, terms.dtype)
@@ -228,7 +244,7 @@ def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
         getattr(by, "at")(whole, index, terms)  # noqa: B009 - typed as if every ufunc had it
         return whole
 
-    sums = _terms_of(acc).with_more(_terms_of(spread).folded(scattered))
-    counts += acc.v != 0
-    gammas = np.array([current().gamma(k) for k in range(int(counts.max(initial=1)))])
-    return settled(sums, gammas[np.maximum(counts - 1, 0)], counts)
+    sums = _terms_of(spread).folded(scattered)
+    if acc.point and acc.finite and not acc.v.any():
+        return sums, counts  # there was nothing before
+    return _terms_of(acc).with_more(sums), counts

@@ -87,7 +87,7 @@ def _parts(name: Any, value: Any) -> OutputParts[Any]:
 def _by_formula(
     request: Mapping[str, Any], file: Path, function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Mapping[str, OutputParts[Any]]:
-    from tokitai_cli.oracles.formula.products import keeping
+    from tokitai_cli.oracles.formula.kept import keeping
     from tokitai_cli.oracles.variants import answer as answers
     from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 
