@@ -160,7 +160,7 @@ def _block(case: Case, call: FormulaCall) -> Block | None:
         np.unique(np.linspace(0, count - 1, most).astype(np.int64))
         for count, most in zip(plans[0].shape, _SAMPLED, strict=True)
     )
-    return Block(rows, columns, left, right, accumulator(oracle.accumulate).countable)
+    return Block(rows, columns, left, right, accumulator(oracle.sums).countable)
 
 
 def _within(

@@ -32,7 +32,7 @@ def request(case: Case) -> dict[str, Any]:
         "rounds": rounds,
         "precision": {
             "ulps": oracle.precision,
-            "accumulate": oracle.accumulate,
+            "accumulate": oracle.sums,
             "flush_to_zero": case.variant.flush_to_zero,
             "welford": claim == "welford" or (isinstance(claim, dict) and claim["welford"]),
         },

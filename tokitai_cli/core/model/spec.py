@@ -240,18 +240,37 @@ PrecisionName = Literal[
 ]  # fmt: skip
 
 
+# Of sums: made in blocks of a matrix unit.
+IN_BLOCKS = "-in-blocks"
+
+
+class MatrixUnit(Strict, frozen=True, kw_only=True):
+    """That sums are those of a matrix unit, whatever it is: NVIDIA's, that of RDNA or that of CDNA."""
+
+    unit: Literal["tensor-core", "wmma", "mfma"]
+
+
 class FormulaOracle(Strict, frozen=True, kw_only=True):
     """A formula in plain numpy, `file.py:function`, of which error bounds and wrong outputs follow.
 
     precision: error of a function in ulp, where the kernel's is another than HIP and CUDA document.
-    accumulate: dtype in which the kernel keeps its sums. sampled_from: multiplications from which a
-    formula that is one product of matrices is judged on a block, and on whole numbers by random vectors.
+    accumulate: dtype in which the kernel keeps its sums, or the unit that makes them. sampled_from:
+    multiplications from which a formula that is one product of matrices is judged on a block, and on
+    whole numbers by random vectors.
     """
 
     formula: str
     precision: dict[PrecisionName, Annotated[float, Meta(ge=0, le=2**20)]] = {}
-    accumulate: Literal["float16", "bfloat16", "float32", "float32-truncated"] = "float32"
+    accumulate: Literal["float16", "bfloat16", "float32", "float32-truncated"] | MatrixUnit = (
+        "float32"
+    )
     sampled_from: Annotated[int, Meta(ge=1)] = 2**39
+
+    @property
+    def sums(self) -> str:
+        """Where sums are kept, and how: a dtype, and what stands behind it."""
+        given = self.accumulate
+        return given if isinstance(given, str) else f"float32{IN_BLOCKS}"
 
 
 class Random(Strict, frozen=True, kw_only=True):
