@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ def harness_context(
 
     recipe: whose command line defines macros. folders: of the user's, that an #include is looked for in.
     """
-    texts = list(own_texts(request.source, folders))
+    texts = tuple(own_texts(request.source, folders))
     taken = {"taken": VERSION} if has_host_code(texts) else {}
     constants = constant_names(texts)
     return {
@@ -44,11 +45,11 @@ def harness_context(
             {
                 "expr": kernel.expr,
                 **_address(expr, index),
-                "bound": bound_of(kernel.expr, texts, dict(request.defines)),
+                "bound": bound,
                 "args": [_argument(arg) for arg in kernel.args],
             }
-            for index, (kernel, expr) in enumerate(
-                zip(request.kernels, overloads(request, texts, folders), strict=True)
+            for index, (kernel, expr, bound) in enumerate(
+                zip(request.kernels, *_of_texts(request, texts, tuple(folders)), strict=True)
             )
         ],
         "dynamic_shared": dynamic_shared_names(texts),
@@ -59,6 +60,19 @@ def harness_context(
         "copies": recipe is not None and recipe.shows_copies,
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
+
+
+@functools.lru_cache(maxsize=8)
+def _of_texts(
+    request: HarnessRequest, texts: tuple[str, ...], folders: tuple[Path, ...]
+) -> tuple[list[str], list[int]]:
+    """Names of the kernels with types where these are needed, and the most threads of their blocks.
+
+    Kept for the builds of one source for several tools, and for the runs of each of its variants.
+    """
+    defines = dict(request.defines)
+    bounds = [bound_of(one.expr, texts, defines) for one in request.kernels]
+    return overloads(request, texts, folders), bounds
 
 
 def _address(expr: str, index: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from tokitai_cli import devices, evidence
-from tokitai_cli.core import process
+from tokitai_cli.core import process, side_by_side
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case
@@ -29,6 +30,7 @@ from tokitai_cli.core.model.judged import FindingRecord, RepeatRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import counts_text, error_line
 from tokitai_cli.evidence import Outcome, queries
+from tokitai_cli.run import child
 from tokitai_cli.run.agreement import agreement
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, stopped
 from tokitai_cli.run.device_session import Built, device_record
@@ -221,21 +223,33 @@ class Run:
         """Outcomes of the cases on one device, in all passes."""
         position = len(self._recorder.cases) + 1
         name = lot[0].case.id + (" and others" if len(lot) > 1 else "")
-        outcomes: list[CaseOutcome] = []
-        for one in place.passes:
+
+        def outcomes_of(one: DevicePass) -> list[CaseOutcome]:
             self._listener(CaseStarted(name, one.name, position, self._total))
-            try:
-                found = one.outcomes(lot)
-            except KeyboardInterrupt:
-                for prepared in lot:
-                    self._recorder.case(stopped(self.subject, prepared.case, place.device))
-                raise
-            outcomes = list(map(merged, outcomes, found)) if outcomes else found
+            return one.outcomes(lot)
+
+        jobs = [functools.partial(outcomes_of, one) for one in place.passes]
+        try:
+            several = side_by_side.all_of(jobs, self._workers(lot))
+        except KeyboardInterrupt:
+            for prepared in lot:
+                self._recorder.case(stopped(self.subject, prepared.case, place.device))
+            raise
+        for one in place.passes:
             self._recorder.device(one.record)
+        outcomes = [functools.reduce(merged, found) for found in zip(*several, strict=True)]
         for at, outcome in enumerate(outcomes, start=position):
             self._recorder.case(outcome)
             self._listener(CaseFinished(outcome.record, at, self._total))
         return outcomes
+
+    def _workers(self, lot: CaseGroup) -> int:
+        """How many passes over the cases may go on beside each other: each has a child of its own."""
+        repeat = self._options.settings.repeat
+        needed = max(plan.memory_bytes(one.case, repeat) for one in lot)
+        available = child.available_bytes()
+        fitting = 1 if available is None else available // max(needed, 1)
+        return int(min(len(os.sched_getaffinity(0)), fitting))
 
     def _finished(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -78,19 +79,21 @@ class Preparation:
     def __init__(self, case: Case, settings: Settings) -> None:
         self.case = case
         self._settings = settings
+        self._one_at_a_time = threading.RLock()  # passes may run beside each other
         self._drawn: Drawn | Refusal | None = None
         self._result: Prepared | Refusal | None = None
 
     def __call__(self, clock: Clock) -> Prepared | Refusal:
         """What the case needs; drawn and computed the first time, and timed then."""
-        if self._result is None:
-            drawn = self._draw(clock)
-            self._result = (
-                drawn
-                if isinstance(drawn, Refusal)
-                else _expected(self.case, drawn, clock, self._settings.timeout)
-            )
-        return self._result
+        with self._one_at_a_time:
+            if self._result is None:
+                drawn = self._draw(clock)
+                self._result = (
+                    drawn
+                    if isinstance(drawn, Refusal)
+                    else _expected(self.case, drawn, clock, self._settings.timeout)
+                )
+            return self._result
 
     def without_oracle(self, clock: Clock) -> Prepared | Refusal:
         """The arrays alone, for who looks at no output: the oracle is not asked."""
@@ -100,10 +103,11 @@ class Preparation:
         return Prepared(drawn.arrays, drawn.records, {}, {})
 
     def _draw(self, clock: Clock) -> Drawn | Refusal:
-        if self._drawn is None:
-            settings = self._settings
-            self._drawn = _drawn(self.case, settings.repeat, clock, settings.timeout)
-        return self._drawn
+        with self._one_at_a_time:
+            if self._drawn is None:
+                settings = self._settings
+                self._drawn = _drawn(self.case, settings.repeat, clock, settings.timeout)
+            return self._drawn
 
 
 def _drawn(case: Case, repetitions: int, clock: Clock, timeout: float) -> Drawn | Refusal:

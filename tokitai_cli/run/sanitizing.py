@@ -19,7 +19,7 @@ from tokitai_cli.core.errors import InadmissibleError, UsageError
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import SANITIZED, Device, Fact, Probe, Sanitizer
-from tokitai_cli.core.model.events import Listener, silent
+from tokitai_cli.core.model.events import Listener, one_at_a_time, silent
 from tokitai_cli.core.model.evidence import CaseRecord, DeviceRecord
 from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.settings import Settings
@@ -56,6 +56,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     else:
         chosen = [pair for pair in chosen if pair[1].available] or chosen
     kits = [(device, tools(device, probe)) for device, probe in chosen]
+    listener = one_at_a_time(listener)
     run = Run(options, [(device, kit.probe) for device, kit in kits], listener)
     lots: dict[str, list[Case]] = {}
     for case in run.cases:

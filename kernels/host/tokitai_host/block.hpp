@@ -343,6 +343,7 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
     block.in_kernel = false;
     if (!block.armed) {
       block.free_fibers[block.free_count++] = block.running;
+      fiber_unwound(*block.running);
       switch_to(block, -1, true);
       __builtin_trap();
     }
@@ -361,6 +362,7 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
       continue;
     }
     block.free_fibers[block.free_count++] = self;
+    fiber_unwound(*self);
     switch_to(block, next, true);
     __builtin_trap();
   }

@@ -32,6 +32,7 @@ struct Fiber {
   void* fake_stack;
   const void* bottom;
   size_t bottom_bytes;
+  bool unwound;  // all that ran on the stack has returned, and has left nothing poisoned
 #endif
 };
 
@@ -61,7 +62,8 @@ TOKITAI_UNSANITIZED inline bool fiber_allocate(Fiber& fiber) {
 // offsets of large powers of two they would compete for the same cache sets.
 TOKITAI_UNSANITIZED inline void fiber_prepare(Fiber& fiber, unsigned index, void (*entry)()) {
 #ifdef TOKITAI_ASAN
-  __asan_unpoison_memory_region(fiber.stack, stack_bytes);
+  if (!fiber.unwound) __asan_unpoison_memory_region(fiber.stack, stack_bytes);
+  fiber.unwound = false;
   fiber.fake_stack = nullptr;
 #endif
   context_prepare(fiber.context, fiber.stack, stack_bytes - (index * 192 & 0x3fff), entry);
@@ -84,6 +86,14 @@ TOKITAI_UNSANITIZED inline void fiber_adopt(Fiber& fiber) {
 TOKITAI_UNSANITIZED inline void fiber_entered() {
 #ifdef TOKITAI_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
+}
+
+// Says that what a fiber ran has returned, in front of the switch that leaves it for good.
+TOKITAI_UNSANITIZED inline void fiber_unwound(Fiber& fiber) {
+  (void)fiber;
+#ifdef TOKITAI_ASAN
+  fiber.unwound = true;
 #endif
 }
 

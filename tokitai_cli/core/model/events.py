@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -68,6 +69,17 @@ class Note(msgspec.Struct, frozen=True):
 
 Event = RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
 Listener = Callable[[Event], None]
+
+
+def one_at_a_time(listener: Listener) -> Listener:
+    """The listener for several threads."""
+    lock = threading.Lock()
+
+    def told(event: Event) -> None:
+        with lock:
+            listener(event)
+
+    return told
 
 
 def silent(event: Event) -> None:
