@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import pytest
@@ -10,8 +11,9 @@ from tokitai_cli.core.side_by_side import all_of
 
 
 def test_results_come_in_the_order_of_the_jobs() -> None:
-    assert all_of([lambda at=at: at * at for at in range(20)], 3) == [at * at for at in range(20)]
-    assert all_of([], 4) == []
+    jobs = [functools.partial(pow, at, 2) for at in range(20)]
+    assert all_of(jobs, 3) == [at * at for at in range(20)]
+    assert all_of(jobs[:0], 4) == []
 
 
 def test_as_many_run_at_a_time_as_there_are_workers() -> None:
