@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 

@@ -64,7 +64,7 @@ def placed(told: ExtractedProgram) -> dict[tuple[Path, int], str]:
         if led := re.fullmatch(r'#line (\d+) "(.*)"', line):
             file, number = Path(led[2]), int(led[1])
             continue
-        if line.strip() and not line.startswith("#"):
+        if file != Path() and line.strip() and not line.startswith("#"):
             found[file, number] = line.rstrip()
         number += 1
     return found
@@ -228,10 +228,34 @@ def test_namespaces_of_headers_that_are_not_there_are_declared(tmp_path: Path) -
         "namespace py = pybind11;\nusing namespace py::literals;\nusing namespace std;\n"
         "__global__ void k() {}\nint main() {}\n"
     )
-    found = [line.strip() for line in taken(tmp_path, text).values()]
-    assert found[0] == "namespace pybind11 { } namespace py = pybind11;"
-    assert found[1].endswith("namespace literals { } } using namespace py::literals;")
-    assert found[2] == "namespace std { } using namespace std;"
+    assert [*taken(tmp_path, text)] == [1, 2, 3, 4]
+    front = extract(tmp_path / "k.cu").text.partition("#line")[0].split("\n")
+    assert front[0].strip() == "namespace pybind11 { }"
+    assert front[1].strip() == "namespace pybind11 { namespace literals { } }"
+    assert front[2].strip() == "namespace std { }"
+
+
+def test_namespaces_are_declared_where_no_other_hides_them(tmp_path: Path) -> None:
+    text = (
+        "namespace own {\nnamespace cg = cooperative_groups;\n__global__ void k() { cg::f(); }\n}\n"
+    )
+    assert taken(tmp_path, text)[2] == "namespace cg = cooperative_groups;"
+    front = extract(tmp_path / "k.cu").text.partition("#line")[0]
+    assert front.strip() == "namespace cooperative_groups { }"
+
+
+def test_members_over_types_of_bindings_are_left_out(tmp_path: Path) -> None:
+    text = """\
+struct Table {
+  int* keys;
+  Table(torch::Tensor k) : keys(k.data_ptr<int>()) {}
+  void insert(torch::Tensor k);
+  at::Tensor lookup(int n);
+  __device__ int get(int i) const { return keys[i]; }
+};
+__global__ void k(Table t, int* y) { *y = t.get(0); }
+"""
+    assert [*taken(tmp_path, text)] == [1, 2, 6, 7, 8]
 
 
 def test_headers_of_cuda_are_a_hosts() -> None:
@@ -293,4 +317,4 @@ __global__ void k(Point* p) { p->x = even(half(3)); }
         ("inline", "odd"), ("inline", "even"), ("inline", "odd"), ("__forceinline__", "half")
     ]  # fmt: skip
     assert "operator<<" not in whole
-    assert "namespace std { namespace chrono { } } using namespace chrono;" in whole
+    assert "namespace std { namespace chrono { } }" in extract(tmp_path / "k.cu").text

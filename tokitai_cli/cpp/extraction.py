@@ -74,6 +74,7 @@ def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
     optional: dict[str, None] = {}
     left: dict[Path, set[tuple[int, int]]] = {}
     held: dict[tuple[str, int, str], Source] = {}
+    opened: dict[str, None] = {}
     texts = []
     for one in units:
         edits = []
@@ -85,7 +86,8 @@ def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
                 edits.append((part.begin, part.end, ""))
             else:
                 edits += [(cut.begin, cut.end, cut.text) for cut in part.cuts]
-                edits += _opened(part, opener) + _inlined(part, again)
+                edits += _inlined(part, again)
+                opened[_opened(part, opener)] = None
             for begin, end in [(part.begin, part.end)] if id(part) not in kept else [
                 (cut.begin, cut.end) for cut in part.cuts]:  # fmt: skip
                 for path, span in one.unit.spans(begin, end):
@@ -96,7 +98,7 @@ def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
     texts.append(_named_macros(units[0].unit, wanted))
     spans = {path: _joined(left[path]) for path in program.files if path in left}
     return ExtractedProgram(
-        "".join(texts), tuple(program.files), spans, [*optional], program.beside
+        "".join([*opened, *texts]), tuple(program.files), spans, [*optional], program.beside
     )
 
 
@@ -166,16 +168,16 @@ def _alias(part: Part) -> tuple[str, list[str]] | None:
     return names_in(front)[-1], names_in(told)
 
 
-def _opened(part: Part, opener: _Opener) -> list[tuple[int, int, str]]:
+def _opened(part: Part, opener: _Opener) -> str:
+    """Declarations of the namespaces that a part speaks of; they stand in front of all else."""
     alias = _alias(part)
     if alias is not None:
         names = alias[1]
     elif part.kind == "space":
         names = [one for one in names_in(part.plain) if one not in {"using", "namespace"}]
     else:
-        return []
-    text = opener.text(names)
-    return [(part.begin, part.begin, text)] if text else []
+        return ""
+    return f"{opener.text(names)}\n" if names else ""
 
 
 def _joined(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -16,10 +16,12 @@ from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
     child,
     declarator_of,
+    first,
     is_function,
     name_of,
     named,
     text_of,
+    walk,
 )
 
 #: Words that say that a GPU runs or holds what they stand at.
@@ -34,6 +36,7 @@ _KINDS = {
     "template_instantiation": "instantiation",
 }
 _ON_BOTH = frozenset({"constexpr", "consteval"})
+_BINDINGS = {"torch", "at", "pybind11", "py", "nanobind"}
 _LARGE = 200  # bytes of what is read within an error
 
 
@@ -201,13 +204,32 @@ def _cuts(node: Node, plain: str) -> Iterator[Cut]:
             yield from _cuts(one, plain)
     for member in body.named_children if body is not None else ():
         core = _core(member)
-        if core.type in TYPE_SPECIFIERS or core.type == "field_declaration":
+        function = any(map(is_function, core.children_by_field_name("declarator")))
+        if core.type in TYPE_SPECIFIERS or (core.type == "field_declaration" and not function):
             yield from _cuts(core, plain)
             continue
         if core.type == "friend_declaration":
             yield from _friend(member, core, plain)
-        elif core.type == "function_definition" and not marks_of(core) & (DEVICE_WORDS | _ON_BOTH):
+        elif marks_of(core) & (DEVICE_WORDS | _ON_BOTH):
+            continue
+        elif _of_bindings(core):
+            words = frozenset(names_in(plain[member.start_byte : member.end_byte]))
+            yield Cut(member.start_byte, member.end_byte, "", "binding", words)
+        elif core.type == "function_definition":
             yield from _member(member, core, plain)
+
+
+def _of_bindings(core: Node) -> bool:
+    """Whether a function speaks of types of libraries that bind programs to other languages."""
+    told = [child(core, "type"), first(child(core, "declarator"), "parameter_list")]
+    named_scopes = (
+        name_of(one).scopes
+        for node in told
+        if node is not None
+        for one in walk(node)
+        if one.type == "qualified_identifier"
+    )
+    return any(scopes and scopes[0] in _BINDINGS for scopes in named_scopes)
 
 
 def _friend(member: Node, core: Node, plain: str) -> Iterator[Cut]:
