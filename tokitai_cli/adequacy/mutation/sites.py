@@ -66,21 +66,21 @@ class Change(msgspec.Struct, frozen=True):
 def changes_of(
     source: Path,
     folders: Sequence[Path],
-    wanted: Collection[str],
+    names: Collection[str],
     defines: Mapping[str, str] | None = None,
 ) -> tuple[list[Change], Mapping[Path, str]]:
-    """All changes of what the kernels named in `wanted` reach, in order; and the files' texts.
+    """All changes of what the kernels of these `names` reach, in order; and the files' texts.
 
     folders: of headers. defines: macros of the command line.
     """
     whole = program_of(source, folders, defines)
-    kernels = {name for one in _parts(whole) if one.kernel for name in one.names} & {*wanted}
+    kernels = {name for one in _parts(whole) if one.kernel for name in one.names} & {*names}
     mine = {name: _places(whole, [name]) for name in kernels}
     texts = {
         path: (source_text.read(path) or b"").decode("utf-8", "replace") for path in whole.files
     }
     found: list[Change] = []
-    for path, first in _places(whole, wanted):
+    for path, first in _places(whole, names):
         plain = source_text.blank(texts[path], quotes=True)
         node = _declaration(plain, first)
         for begin, end, text, kind in _Reader(plain).read(node) if node is not None else ():

@@ -25,7 +25,7 @@ _RUN: dict[str, None] = {}
 _READ: dict[str, None] = {}
 _WRITTEN: set[str] = set()
 # Files of modules that the user's code imported, in whatever way.
-_ASKED: dict[str, None] = {}
+_IMPORTED: dict[str, None] = {}
 # The user's files of code, and what goes on without one of them.
 _OWN: set[str] = set()
 _IMPORTLIB = f"importlib{os.sep}__init__.py"
@@ -199,7 +199,7 @@ def _refuse_data(request: Mapping[str, Any], folder: Path) -> None:
                 "file in quotes, beside it or in a folder below"
             )
     followed = {*request["imports"], *sys.stdlib_module_names}
-    for file in _ASKED:
+    for file in _IMPORTED:
         inside = max((one for one in _INSTALLED if file.startswith(one)), key=len, default=file)
         first = file.removeprefix(inside).partition(os.sep)[0].partition(".")[0]
         if _is_installed(file, own) and first not in followed:
@@ -222,7 +222,7 @@ def _see(event: str, given: tuple[Any, ...]) -> None:
     if event == "exec" and isinstance(name := getattr(given[0], "co_filename", None), str):
         _RUN[name] = None
         if _by_user(importing=True):
-            _ASKED[name] = None
+            _IMPORTED[name] = None
     elif event == "open" and isinstance(given[0], str | bytes) and _by_user():
         file = os.fsdecode(given[0])
         written = isinstance(mode := given[1], str) and mode[:1] in ("w", "x")

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
-import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import (
@@ -20,12 +19,11 @@ from tokitai_cli.core.errors import (
     NotRunError,
 )
 from tokitai_cli.core.fills import fills_of
-from tokitai_cli.core.model.case import BufferPlan, Case, GuardDamage, InputDamage, Role, RunResult
+from tokitai_cli.core.model.case import Case, RunResult
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.harness import HarnessRequest
-from tokitai_cli.core.model.wording import visible
 from tokitai_cli.core.process import Captured, Child, signal_name
-from tokitai_cli.run.child import frames, overrun, reported
+from tokitai_cli.run.child import damage, frames, overrun, reported
 from tokitai_cli.run.child.frames import Answer, GarbageError, Hello
 from tokitai_cli.run.child.memory_file import Memory, size_text
 from tokitai_cli.run.child.memory_layout import Layout, lay_out
@@ -180,11 +178,13 @@ class Server:
             outputs=self._memory.outputs(layout, repetitions),
             fills=fills,
             times_ns=answer.times_ns,
-            guards=_with_writer(self._memory.guard_damage(layout, repetitions), answer, layout),
+            guards=damage.with_writer(
+                self._memory.guard_damage(layout, repetitions), answer, layout
+            ),
             findings=reported.records(
                 answer.findings, layout.buffers, f"{self.hello.device} device"
             ),
-            inputs_changed=_changed(layout, answer),
+            inputs_changed=damage.inputs_changed(layout, answer),
             log=log.text,
             log_bytes=log.total_bytes,
             schedules=frames.schedule_names(seeds) if self._schedules else (),
@@ -334,36 +334,3 @@ class Server:
             os.close(self._response)
             self._response = -1
         self._memory.close()
-
-
-def _changed(layout: Layout, answer: Answer) -> tuple[InputDamage, ...]:
-    """Inputs that the kernels wrote to."""
-    return tuple(
-        _damage(buffer.plan, count, offset)
-        for buffer, (count, offset) in zip(layout.buffers, answer.changed, strict=True)
-        if buffer.plan.role in (Role.INPUT, Role.LIST, Role.STRUCT) and count
-    )
-
-
-def _damage(plan: BufferPlan, count: int, offset: int) -> InputDamage:
-    if plan.role is not Role.STRUCT or offset < 0:
-        return InputDamage(plan.name, offset, count)
-    number, offset = divmod(offset, 1 << 32)
-    return InputDamage(plan.name, offset, count, number - 1 if number else None)
-
-
-def _with_writer(
-    guards: tuple[GuardDamage, ...], answer: Answer, layout: Layout
-) -> tuple[GuardDamage, ...]:
-    """`guards` with who wrote into one of them, where the child found that out."""
-    if answer.writer is None:
-        return guards
-    index, repetition, words = answer.writer
-    names = [buffer.plan.name for buffer in layout.buffers]
-    name = names[index] if index < len(names) else ""
-    for at, damage in enumerate(guards):
-        # Damage in a region that all repetitions share counts for the last one.
-        if damage.buffer == name and damage.repetition >= repetition:
-            found = msgspec.structs.replace(damage, writer=visible(words))
-            return (*guards[:at], found, *guards[at + 1 :])
-    return guards

@@ -31,20 +31,20 @@ DEPCTR = (
 )
 
 
-def control(one: Instruction, row: Row) -> list[str]:
+def control(instruction: Instruction, row: Row) -> list[str]:
     """The constant of SOPP, which some spell by its parts."""
-    value = one.modifiers["simm16"]
-    if not row.slots or (one.name == "s_endpgm" and not value):
+    value = instruction.modifiers["simm16"]
+    if not row.slots or (instruction.name == "s_endpgm" and not value):
         return []
-    if one.name == "s_waitcnt":
-        return [_waits(value, one.family)]
-    if one.name == "s_delay_alu":
+    if instruction.name == "s_waitcnt":
+        return [_waits(value, instruction.family)]
+    if instruction.name == "s_delay_alu":
         return [_delays(value)]
-    if one.src and one.src[0].kind == "gpr_idx":
-        return [indexed(one.src[0])]
-    if one.name == "s_waitcnt_depctr":
+    if instruction.src and instruction.src[0].kind == "gpr_idx":
+        return [indexed(instruction.src[0])]
+    if instruction.name == "s_waitcnt_depctr":
         return [_dependencies(value)]
-    return [immediate(one, value, row)]
+    return [immediate(instruction, value, row)]
 
 
 def indexed(operand: Operand) -> str:
@@ -55,12 +55,12 @@ def indexed(operand: Operand) -> str:
     return f"gpr_idx({','.join(n for bit, n in enumerate(INDEXED) if value >> bit & 1)})"
 
 
-def immediate(one: Instruction, value: int, row: Row) -> str:
+def immediate(instruction: Instruction, value: int, row: Row) -> str:
     """The field of 16 bits of an instruction."""
-    if "getreg" in one.name or "setreg" in one.name:
-        return _hardware_register(value, one.family)
-    if "sendmsg" in one.name:
-        return _message(value, one.family)
+    if "getreg" in instruction.name or "setreg" in instruction.name:
+        return _hardware_register(value, instruction.family)
+    if "sendmsg" in instruction.name:
+        return _message(value, instruction.family)
     small = row.immediate == "big" and value <= 64
     return str(value) if small or not row.immediate else f"{value:#x}"
 
