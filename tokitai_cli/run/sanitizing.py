@@ -25,7 +25,7 @@ from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.judge import failure_of
-from tokitai_cli.run import guessed
+from tokitai_cli.run import child, guessed
 from tokitai_cli.run.case_record import ended, in_light_of_bugs, new_record
 from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
 from tokitai_cli.run.device_session import DeviceSession, device_record
@@ -320,7 +320,8 @@ def _judged(
 def _placed(finding: FindingRecord, case: Case) -> FindingRecord:
     """The finding with the array's name and element, and files as they lie beside source or spec."""
     buffers = [(one.name, one.nbytes // max(one.elements, 1)) for one in case.buffers]
-    location, message = finding.location, finding.message
+    location = finding.location
+    message = child.named(finding.message, [name for name, _ in buffers])
     source = build.source_path(case)
     for folder in (source.parent, case.loaded.folder.resolve(), case.loaded.folder):
         location = location.replace(f"{folder}/", "")

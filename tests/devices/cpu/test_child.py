@@ -321,6 +321,14 @@ def test_far_write(child: Child) -> None:
     assert message.endswith("in kernel far_write, block (0,0,0), thread (0,0,0)")
 
 
+@pytest.mark.parametrize(("index", "side"), [(2**32 - 1, "behind"), (-(2**32) + 3, "in front of")])
+def test_a_wrapped_index_is_told_with_the_array_that_it_is_of(
+    child: Child, index: int, side: str
+) -> None:
+    message = fault(child, call("far_write", ("b", 0), index), signal.SIGSEGV)
+    assert f"2^32 elements of 4 bytes {side} buffer 0 (counted from 0): a 32-bit index" in message
+
+
 def test_write_to_no_address(child: Child) -> None:
     message = fault(child, call("far_write", ("b", 0), 2**60), signal.SIGSEGV)
     assert ("an address that does not exist" in message) == X86

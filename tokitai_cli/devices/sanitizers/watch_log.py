@@ -80,7 +80,7 @@ def _record(one: Mapping[str, str], where: Mapping[str, list[str]], tool: str) -
     return FindingRecord(
         tool="scheduler" if one["kind"] in _SCHEDULED else tool,
         kind=one["kind"],
-        message=re.sub(r" ?\b0x[0-9a-f]{6,}", "", one.get("message", "")),
+        message=re.sub(r"(?: of)? ?\b0x[0-9a-f]{6,}", "", one.get("message", "")),
         kernel=one.get("kernel", ""),
         location=", ".join(dict.fromkeys(filter(None, spots))),
         threads=" and ".join(dict.fromkeys(filter(None, threads))),

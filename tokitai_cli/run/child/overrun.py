@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tokitai_cli.core.errors import DYNAMIC_SHARED
-from tokitai_cli.run.child.memory_layout import Layout
 
 _BUFFER = re.compile(r"\bbuffer (\d+) \(counted from 0\)")
 _PAST = re.compile(rf"(\d+) bytes? past the end of (?:array `([^`]+)`|({DYNAMIC_SHARED}))")
 
 
-def named(message: str, layout: Layout) -> str:
+def named(message: str, names: Sequence[str]) -> str:
     """A child's message with the names of the arrays that it counts."""
-    names = [one.plan.name for one in layout.buffers]
     return _BUFFER.sub(
         lambda m: f"array `{names[int(m[1])]}`" if int(m[1]) < len(names) else m[0], message
     )

@@ -289,7 +289,7 @@ class Server:
             frames.STATUS_BARRIER: "the kernel cannot go on",
             frames.STATUS_FAULT: "the kernel crashed",
         }.get(answer.status, "the runtime reports an error")
-        message = overrun.named(message, layout)
+        message = overrun.named(message, [one.plan.name for one in layout.buffers])
         array, past = overrun.past_end(message)
         raise ChildCrashedError(f"{what}: {message}{self._log_tail()}", array=array, past=past)
 
