@@ -434,3 +434,27 @@ def test_passes_of_a_loop_and_a_cap_of_the_grid_are_told(tmp_path: Path) -> None
     advice.apply(load(path), given)
     assert "passes" not in told(path)
     assert "cap" not in told(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("1 / (1 + np.exp(-x))", "steep"),
+        ("(x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1)", "offset"),
+        ("x / np.maximum(np.abs(x).max(-1, keepdims=True), 1e-6)", "zero-rows"),
+        ("x + 1", ""),
+    ],
+)
+def test_values_that_a_formula_of_its_kind_needs_are_named(
+    tmp_path: Path, value: str, kind: str
+) -> None:
+    path = written(tmp_path, SPEC.replace(LOOSE, "- {metric: bound}"))
+    text = "import numpy as np\n\n\ndef scale(params, inputs, scalars):\n    x = inputs['x']\n"
+    (tmp_path / "formula.py").write_text(f"{text}    return {{'y': {value}}}\n")
+    given = list(advice.advise(load(path)))
+    proposed = {one.edits[0].path[-1] for one in given if one.edits} & {
+        "steep",
+        "offset",
+        "zero-rows",
+    }
+    assert proposed == {kind} - {""}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tokitai_cli import spec
 from tokitai_cli.core import expressions
 from tokitai_cli.drafts.model import SuiteShape
 from tokitai_cli.drafts.search import drafts_of
@@ -94,3 +95,63 @@ def test_one_of_each_leaves_something_to_tell(tmp_path: Path) -> None:
 )
 def test_a_cap_is_read_out_of_an_expression(text: str, parts: list[tuple[str, str]]) -> None:
     assert expressions.caps_of(text) == parts
+
+
+TESTED = """__global__ void mixed(const float* x, float* y, int n, float beta, int window) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float before = beta == 0.0f ? 0.0f : beta * y[i];
+  y[i] = window == -1 ? x[i] + before : before;
+}"""
+
+
+def test_numbers_are_what_the_kernel_tests_in_one_shape_each(tmp_path: Path) -> None:
+    found = {one.shows: one.sizes for one in shapes(tmp_path, TESTED)[4:]}
+    assert found["beta is 0, which the kernel tests"] == {"n": 257, "beta_tenths": 0}
+    assert found["window is -1, which the kernel tests"] == {"n": 257, "window_value": 0}
+    (tmp_path / "formula.py").write_text("def mixed(params, inputs, scalars):\n    return {}\n")
+    text = (tmp_path / "k.cu").with_suffix(".yaml")
+    drafted = drafts_of(tmp_path / "k.cu", (), tmp_path, room=False)
+    assert isinstance(drafted, tuple)
+    text.write_text(drafted[0][0].spec)
+    scalars = spec.load(text).spec.variants["main"].scalars
+    assert {name: one.value for name, one in scalars.items()} == {
+        "beta": "beta_tenths / 10",
+        "window": "window_value - 1",
+    }
+
+
+VALUES = """__global__ void lone(const float* x, float* y, int n) {
+  int i = threadIdx.x;
+  if (i < n) y[i] = 1 / (1 + expf(-x[i]));
+}
+__global__ void varied(const float* x, float* y, int n) {
+  float mean = 0, square = 0;
+  for (int i = 0; i < n; ++i) { mean += x[i] / n; square += x[i] * x[i] / n; }
+  for (int i = 0; i < n; ++i) y[i] = (x[i] - mean) * rsqrtf(square - mean * mean + 1e-5f);
+}
+__global__ void scaled(const float* x, signed char* y, float* scales, int n) {
+  float peak = 0;
+  for (int i = 0; i < n; ++i) peak = fmaxf(peak, fabsf(x[i]));
+  float scale = peak / 127;
+  for (int i = 0; i < n; ++i) y[i] = (signed char)rintf(x[i] / scale);
+  scales[0] = scale;
+}
+__global__ void plain(const float* x, const float* w, float* y, int n) {
+  int i = threadIdx.x;
+  if (i < n) y[i] = x[i] / w[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "profile"),
+    [("lone", "steep"), ("varied", "offset"), ("scaled", "zero-rows"), ("plain", "")],
+)
+def test_draws_reach_what_the_kernel_branches_on(tmp_path: Path, kernel: str, profile: str) -> None:
+    (tmp_path / "k.cu").write_text(VALUES)
+    found = drafts_of(tmp_path / "k.cu", (), tmp_path / "spec", room=False)
+    assert isinstance(found, tuple)
+    model = next(one.model for one in found[0] if one.kernel.name == kernel)
+    assert model is not None
+    assert {*model.profiles.value} & {"steep", "offset", "zero-rows"} == {profile} - {""}

@@ -64,7 +64,7 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
         return {"kind": "index-uniform", "below": 2}
     if told := asked(known, one):
         return told
-    if end := known.text.offsets_to(one.name):
+    if end := _behind_last(known, one.name) or known.text.offsets_to(one.name):
         return {"kind": "offsets", "end": end}
     if below := known.text.values_below(one.name):
         places = {"kind": "index-uniform", "below": below}
@@ -76,6 +76,13 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
     if dtype in _BYTES:
         return {"kind": "uniform", "lo": _BYTES[dtype][0], "hi": _BYTES[dtype][1]}
     return {"kind": "index-uniform", "below": 100 if "pos" in one.name else known.last}
+
+
+def _behind_last(known: Known, array: str) -> str:
+    """The size that stands in for the offset behind the last: `i + 1 < n ? at[i + 1] : total`."""
+    sizes = "|".join(re.escape(one.name) for one in known.sizes) or "(?!)"
+    told = re.search(rf"\?\s*{array}\s*\[[^\]]*\+\s*1\s*\]\s*:\s*({sizes})\b", known.text.body)
+    return told[1] if told else ""
 
 
 def _means(known: Known, number: Parameter, array: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,6 +25,30 @@ _NO_SIZE = re.compile(
     r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|bits?$|ind(?:ex|ices)$|idx$",
     re.I,
 )
+
+
+class Varied(NamedTuple):
+    """A size by which a suite varies a number: `(size - less) / parts` is its value."""
+
+    size: str
+    parts: int
+    less: int
+
+    @property
+    def value(self) -> str:
+        """The number, as an expression."""
+        own = f"{self.size} - {self.less}" if self.less else self.size
+        return (
+            own
+            if self.parts == 1
+            else f"({own}) / {self.parts}"
+            if self.less
+            else f"{own} / {self.parts}"
+        )
+
+    def at(self, value: float) -> int:
+        """The size at which the number has a value."""
+        return round(self.parts * value) + self.less
 
 
 class DraftContext(NamedTuple):
@@ -79,14 +104,10 @@ class Known:
         self.sizes_of_host: dict[str, str] = {}
         self.nulls = self._nulls()
         self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
-        self.sizes = [
-            one
-            for one in self.parameters
-            if one.integer and "bool" not in one.dtypes and not _NO_SIZE.search(one.name)
-        ]
+        self.plain = self.leaves.plain(self.kernel.body)
+        self.sizes = [one for one in self.parameters if one.integer and self._may_be_size(one)]
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
-        self.plain = self.leaves.plain(self.kernel.body)
         self.text = self._indexing()
         own = {one.name for one in self.parameters}
         named = {name: told for name, told in self.constants.items() if name not in own}
@@ -121,6 +142,33 @@ class Known:
     def read(self) -> list[Parameter]:
         """Arrays that the kernel reads."""
         return [one for one in self.parameters if self.roles.get(one.name, "outputs") != "outputs"]
+
+    @functools.cached_property
+    def tested(self) -> dict[str, list[float]]:
+        """Numbers that the kernel compares with 0 or -1, by which it branches."""
+        found: dict[str, list[float]] = {}
+        for one in self.numbers if not self.origin.room and self.subject.own_shapes else ():
+            if "bool" not in one.dtypes and self.subject.host.get(one.name) is None:
+                told = self._compared(one.name)
+                found |= {one.name: told} if told else {}
+        return found
+
+    def varied(self, one: Parameter) -> Varied:
+        """The size that a tested number follows from, so that suites vary it."""
+        parts = 10 if "float" in one.dtypes[0] else 1
+        less = round(-parts * min([0, *self.tested[one.name]]))
+        return Varied(f"{one.name}_{'tenths' if parts > 1 else 'value'}", parts, less)
+
+    def _compared(self, name: str) -> list[float]:
+        side = rf"(?<![\w.]){name}\s*[!=]=\s*(-\s*1|0)(?:\.0*)?[fF]?(?![\w.])"
+        return [*dict.fromkeys(float(n.replace(" ", "")) for n in re.findall(side, self.plain))]
+
+    def _may_be_size(self, one: Parameter) -> bool:
+        """Whether a whole number may say an extent: -1, which it is compared with, says none."""
+        product = rf"\*\s*{one.name}\b|\b{one.name}\s*\*"
+        sentinel = -1.0 in self._compared(one.name) and not re.search(product, self.plain)
+        own = not self.origin.room and self.subject.own_shapes
+        return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
 
     def in_sizes(self, text: str, numbers: Mapping[str, str] = {}) -> str:
         """The host's C++ as an expression of the sizes; empty where it is none.

@@ -14,6 +14,13 @@ from tokitai_cli.drafts.known import Known
 from tokitai_cli.drafts.model import Flow, Guess, ProfileDraft
 
 _SMALL = {"kind": "uniform", "lo": 0, "hi": 1e-12}  # of what is not below 0, beside small values
+_VARIANCE = re.compile(
+    r"\b(?:var\w*|r?std\w*|inv_?std\w*|sigma2?)\b|-\s*(\w+)\s*\*\s*\1\b"
+    r"|\(([^()]+-[^()]+)\)\s*\*\s*\(\2\)", re.I
+)  # fmt: skip
+_MEAN = re.compile(r"\b\w*(?:mean|mu|avg|average)\b", re.I)
+_PEAK = re.compile(r"\b(?:__)?(?:fabsf?|abs|habs|sqrtf?|norm\w*|rsqrtf?)\s*\(")
+_QUOTIENT = re.compile(r"(?:/|\b__fdividef\s*\([^;]*,|\b__frcp_rn\s*\()\s*\(?\s*([A-Za-z_]\w*)")
 _EXP = re.compile(r"\b(?:__)?h?exp(?:2|10)?f?\s*(?=\()")
 _PLACE = r"\w+(?:\s*\[[^\[\];]*\])?"
 _MAXIMUM = re.compile(rf"({_PLACE})\s*=\s*(?:std::)?(?:f?maxf?|__hmax)\s*(\([^;]*\))\s*;")
@@ -40,12 +47,41 @@ def telling(known: Known) -> Iterator[tuple[str, str]]:
     largest, loaded = _largest(known)
     if _EXP.search(known.reached) and (largest or _sums_exponentials(known.reached)):
         yield "large", "that it sums exponentials, which overflow where no maximum is taken away"
+    elif (
+        _EXP.search(known.reached)
+        and "max" not in known.reached
+        and not any(one.dtypes[:1] == ("float16",) for one in known.written)
+    ):
+        yield "steep", "that it takes exponentials, which are huge or nothing at large values"
+    if _VARIANCE.search(known.reached) and _MEAN.search(known.reached):
+        yield "offset", "that it takes a variance, which cancels where the mean is far from 0"
+    if _divides_by_its_own(known, reduced=largest):
+        yield "zero-rows", "that it divides by what it makes of values, which may be 0"
     if loaded:
         yield "negative", "that it takes the largest of values, which may all be below 0"
     if any(re.search(r"eps(?:ilon)?$", one.name, re.I) for one in known.numbers):
         yield "tiny", "that what is added to a root or below one shows beside small values"
     if finds_places(known):
         yield "ties", "that it gives the place of one of several equal values"
+
+
+def _divides_by_its_own(known: Known, *, reduced: bool) -> bool:
+    """Whether it divides by a largest magnitude or a length of what it reads.
+
+    reduced: whether it takes a maximum.
+    """
+    body = known.text.body
+    divisors = {one[1] for one in _QUOTIENT.finditer(body)} - {one.name for one in known.parameters}
+    made = {
+        name: " ".join(re.findall(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?=(?!=)([^;]*);", body))
+        for name in divisors
+    }
+    measured = _PEAK.search(body) and reduced
+    return any(
+        told and not _EXP.search(told) and (measured or re.search(r"\bsqrt|\bnorm", told))
+        and not re.search(r"\beps|\bmax\s*\(|fmaxf?\s*\(", told)
+        for told in made.values()
+    )  # fmt: skip
 
 
 def finds_places(known: Known) -> bool:

@@ -72,6 +72,15 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
         yield SuiteShape({name: told[name] for name in own or names}, ", ".join(shows))
 
 
+def tested(known: Known, shapes: Sequence[SuiteShape]) -> Iterator[SuiteShape]:
+    """The shape with a tail again, for each number at each value that the kernel compares it with."""
+    for one in known.numbers:
+        for value in known.tested.get(one.name, ()):
+            varied = known.varied(one)
+            sizes = {**shapes[1].sizes, varied.size: varied.at(value)}
+            yield SuiteShape(sizes, f"{one.name} is {value:g}, which the kernel tests")
+
+
 def _shape(names: Sequence[str], index: int) -> dict[str, int]:
     """Sizes of the shape of that place, told apart where there are more than the table has."""
     columns = [one[index] for one in _EXTENTS]
@@ -129,7 +138,8 @@ def _at_least_two(known: Known) -> list[str]:
     names, body = [one.name for one in known.sizes], known.text.body
     found = {str(draw_of(known, one).get("below")) for one in known.read}  # all 0 at 1
     if kinds & {"large", "ties"} or _CENTRED.search(body):
-        found |= {*re.findall(r"\bfor\s*\([^;]*;\s*[\w.]+\s*<\s*(\w+)\s*;", body)}
+        looped = {*re.findall(r"\bfor\s*\([^;]*;\s*[\w.]+\s*<\s*(\w+)\s*;", body)}
+        found |= looped if looped & {*names} else {*names}
     if _spreads(known):
         found = {*names}
     return [one for one in names if one in found]

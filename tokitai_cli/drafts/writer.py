@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tokitai_cli.core.model.spec import MOST_OF_NAME
+from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.arrays import array_draft
 from tokitai_cli.drafts.draws import asked
 from tokitai_cli.drafts.formula_text import added_to, formula_text, function_of, kept_behind_rows
@@ -13,11 +14,11 @@ from tokitai_cli.drafts.host_words import bytes_of
 from tokitai_cli.drafts.known import DraftSubject, Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.likely_values import value_of
-from tokitai_cli.drafts.model import Flow, Guess, LaunchDraft, ParamDraft, SpecDraft
+from tokitai_cli.drafts.model import Flow, Guess, LaunchDraft, ParamDraft, ScalarDraft, SpecDraft
 from tokitai_cli.drafts.profiles import profiles_of
 from tokitai_cli.drafts.reaching import Reaching, count
 from tokitai_cli.drafts.sizing import Sizing
-from tokitai_cli.drafts.suites import quick, requirements
+from tokitai_cli.drafts.suites import quick, requirements, tested
 
 SHARED = re.compile(
     r"\b(?:extern\b(?P<before>[^;]*)\b__shared__|__shared__\s+extern)\b"
@@ -59,6 +60,7 @@ def _complete(known: Known, launching: Launching) -> None:
 
 def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
     name, origin = known.kernel.name, known.origin
+    shapes = [*quick(known, launching, sizing)]
     asked_of = [one.name for one in known.read if asked(known, one)]
     return SpecDraft(
         op=_op(name),
@@ -75,7 +77,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
             for one in known.parameters
             if one.name in known.roles
         },
-        scalars={one.name: value_of(known, one) for one in known.numbers},
+        scalars={one.name: _scalar(known, one) for one in known.numbers},
         structs=known.leaves.structs,
         lists=known.leaves.lists,
         launch=_launch(known, launching, sizing),
@@ -83,7 +85,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         checks=_checks(known),
         non_claims=[_unbound(*one) for one in known.leaves.unbound],
         profiles=Guess(profiles_of(known)),
-        suites=Guess({"quick": [*quick(known, launching, sizing)]}),
+        suites=Guess({"quick": [*shapes, *tested(known, shapes)]}),
         asked=frozenset(asked_of),
     )
 
@@ -98,7 +100,22 @@ def _params(known: Known, launching: Launching, sizing: Sizing) -> dict[str, Par
         )
     whole = launching.whole or None
     number = sizing.values.get("elements", 0)
-    return found or {"elements": ParamDraft(number, "elements of each array", "a size", whole)}
+    found = found or {"elements": ParamDraft(number, "elements of each array", "a size", whole)}
+    for one in (one for one in known.numbers if one.name in known.tested):
+        varied = known.varied(one)
+        value = varied.at(float(value_of(known, one).value))
+        found[varied.size] = ParamDraft(
+            value, f"{one.name} is {varied.value}", "its default", min=0
+        )
+    return found
+
+
+def _scalar(known: Known, one: Parameter) -> ScalarDraft:
+    """A number by value; one that the kernel tests follows from a size, which suites vary."""
+    told = value_of(known, one)
+    if one.name not in known.tested:
+        return told
+    return ScalarDraft(told.dtype, known.varied(one).value, told.why)
 
 
 def _launch(known: Known, launching: Launching, sizing: Sizing) -> LaunchDraft:

@@ -16,12 +16,19 @@ from tokitai_cli.oracles.user.imported import file_of
 from tokitai_cli.run.prepare import Prepared
 
 _LARGE = 89.0  # whose exponential overflows in float32
+_STEEP = 40.0  # whose exponential, or that of its negative, is nothing beside 1
+_FAR = 8.0  # standard deviations of a mean from 0
 _Floats = NDArray[np.floating[Any]]
 
 
 def _has_ties(array: _Floats) -> bool:
     rows = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, -1)
     return any(len(np.unique(row)) < row.size for row in rows[:64])
+
+
+def _has_zero_rows(array: _Floats) -> bool:
+    rows = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, -1)
+    return bool((~rows.any(axis=1)).any())
 
 
 # By the profile that has them: what is missing, and what shows that it is not.
@@ -35,6 +42,18 @@ KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
         lambda array: bool(array.max() < 0),
     ),
     "ties": ("gives places of values, and no profile has equal ones", _has_ties),
+    "steep": (
+        "takes exponentials, and no profile is so large that they are huge or nothing",
+        lambda array: bool(np.abs(array).max() >= _STEEP),
+    ),
+    "offset": (
+        "takes a variance, and on no profile is the mean far from 0, so squares may not be subtracted",
+        lambda array: bool(abs(array.mean()) > _FAR * array.std() > 0),
+    ),
+    "zero-rows": (
+        "divides by what it makes of values, and no profile makes that 0",
+        _has_zero_rows,
+    ),
 }
 
 
@@ -54,7 +73,28 @@ def kinds_of(loaded: LoadedSpec, variant: str) -> set[str]:
     largest = called & {"max", "amax", "argmax", "sort", "argsort"}
     found = {"ties"} if places else set()
     found |= {"negative"} if largest and not products else set()  # of two negative ones is none
-    return found | ({"large"} if called & {"exp", "exp2"} and largest else set())
+    exponentials = called & {"exp", "exp2", "expm1", "tanh", "logaddexp"}
+    found |= {"large"} if exponentials and largest else {"steep"} if exponentials else set()
+    variance = called & {"var", "std"} or ("mean" in called and _squares(nodes, called))
+    found |= {"offset"} if variance else set()
+    measured = called & {"abs", "absolute"} and called & {"max", "amax", "sum"}
+    return found | ({"zero-rows"} if (measured or "norm" in called) and _divides(nodes) else set())
+
+
+def _squares(nodes: list[ast.AST], called: set[str]) -> bool:
+    """Whether something is multiplied by itself, and something taken away."""
+    made = [one for one in nodes if isinstance(one, ast.BinOp)]
+    taken = any(isinstance(one.op, ast.Sub) for one in made)
+    return taken and ("square" in called or any(map(_is_square, made)))
+
+
+def _is_square(node: ast.BinOp) -> bool:
+    same = ast.dump(node.left) == ast.dump(node.right)
+    return isinstance(node.op, ast.Pow) or (isinstance(node.op, ast.Mult) and same)
+
+
+def _divides(nodes: list[ast.AST]) -> bool:
+    return any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div) for one in nodes)
 
 
 def shown_by(case: Case, ready: Prepared) -> set[str]:

@@ -118,6 +118,11 @@ CANDIDATES: Mapping[str, tuple[Draw, str]] = {
     "ties": (Draw(kind="exact-int", scale=2), "few values, so that several are equal"),
     "one-large": (Draw(kind="one-large", scale=1), "one large value in each row"),
     "cancelling": (Draw(kind="cancelling"), "large terms that nearly cancel"),
+    "offset": (Draw(kind="normal", value=100), "a mean far from 0, beside which squares cancel"),
+    "steep": (
+        Draw(kind="uniform", lo=-80, hi=80),
+        "values whose exponentials are huge, yet finite",
+    ),
     "zero-rows": (Draw(kind="zero-rows"), "rows of zeros, whose sums and norms are 0"),
 }
 _FUNCTION = Kind(group=Group.FUNCTION)

@@ -25,6 +25,7 @@ _WHOLE: tuple[Flow, ...] = (
     *({"kind": "constant", "value": one} for one in (0, -1, 1)),
 )
 _HALVINGS = (3, 6)
+_GROWS = 2  # times that an array grows before other draws are tried
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -43,6 +44,8 @@ class _Step(msgspec.Struct, frozen=True):
     grown: SpecDraft
     whole: int = 0
     halved: int = 0
+    #: Arrays that grew, once for each time.
+    grew: tuple[str, ...] = ()
 
 
 def retry_until_it_runs(draft: Draft, run: Runner) -> Settled:
@@ -73,13 +76,21 @@ def _changes(step: _Step, ended: TrialResult) -> Iterator[_Step]:
             more = int(margin * ended.reached)
             new, grown = with_shared(step.model, more), with_shared(step.grown, more)
             yield change(step, model=new, grown=grown)
-    elif ended.array and ended.reached < _MOST_GROWN:
-        elements = int(_MARGINS[0] * ended.reached)
-        new = with_elements(step.model, ended.array, elements)
-        yield change(step, model=new, grown=with_elements(step.grown, ended.array, elements))
-    if not ended.large:
-        for at, draw in enumerate(_WHOLE[step.whole :], step.whole + 1):
-            yield change(step, model=with_whole(step.model, draw), whole=at)
+    beyond = ended.array and ended.array != DYNAMIC_SHARED and ended.reached < _MOST_GROWN
+    larger = [_grown(step, ended)] if beyond else []
+    drawn = [] if ended.large else [
+        change(step, model=with_whole(step.model, draw), whole=at)
+        for at, draw in enumerate(_WHOLE[step.whole :], step.whole + 1)
+    ]  # fmt: skip
+    # An array that grows again and again is run through by what was drawn.
+    yield from (*drawn, *larger) if step.grew.count(ended.array) >= _GROWS else (*larger, *drawn)
     for more in _HALVINGS:
         if more > step.halved:
             yield change(step, model=with_halves(step.grown, more), whole=0, halved=more)
+
+
+def _grown(step: _Step, ended: TrialResult) -> _Step:
+    """With room in the array that a kernel went beyond."""
+    elements = int(_MARGINS[0] * ended.reached)
+    new, old = (with_elements(one, ended.array, elements) for one in (step.model, step.grown))
+    return msgspec.structs.replace(step, model=new, grown=old, grew=(*step.grew, ended.array))
