@@ -101,3 +101,27 @@ def test_a_spec_whose_formula_nobody_has_written_is_watched(tmp_path: Path) -> N
     assert done.returncode == 1, done.stdout + done.stderr
     assert "watch of accesses, race:" in done.stdout
     assert tokitai_here("verify", "check/spec.yaml").returncode == 2
+
+
+FOUR_BLOCKS = """#include <cuda_runtime.h>
+__global__ void columns(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[threadIdx.x] += x[i];
+}
+int main() {
+    float *x, *y;
+    cudaMalloc(&x, 1000 * sizeof(float));
+    cudaMalloc(&y, 256 * sizeof(float));
+    columns<<<4, 256>>>(x, y, 1000);
+}
+"""
+
+
+def test_a_launch_that_the_host_says_in_numbers_is_no_guess(tmp_path: Path) -> None:
+    (tmp_path / "program.cu").write_text(FOUR_BLOCKS)
+    done = tokitai_here("sanitize", "program.cu", "--json", "-q")
+    assert done.returncode == 1, done.stdout
+    (found,) = json.loads(done.stdout)
+    assert (found["outcome"], found["shape"]) == ("refuted", {"n": 1000})
+    assert found["findings"][0]["kind"] == "race"
+    assert not any("grid" in guess["about"] for guess in found["guesses"])

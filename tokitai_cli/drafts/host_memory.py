@@ -1,6 +1,7 @@
-"""A draft at its host's sizes, with the arrays that the host allocates, where its text says them.
+"""A draft at its host's sizes, with the launch and the arrays that the host's text says.
 
-What a kernel reaches makes a draft's arrays large enough for its faults. The host's own numbers do not.
+A draft's grid fits every size, and its arrays are large enough for what the kernel reaches, its faults
+included. The host's own numbers are neither.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tokitai_cli.cpp.source.constants import constant
 from tokitai_cli.cpp.source.launches import HostLaunch, constants_of
 from tokitai_cli.cpp.source.signatures import Kernel
 from tokitai_cli.cpp.whole import Program
-from tokitai_cli.drafts.model import ArrayDraft, ParamDraft, SpecDraft
+from tokitai_cli.drafts.model import ArrayDraft, Guess, LaunchDraft, ParamDraft, SpecDraft
 
 _ALLOCATION = re.compile(
     r"\b(?:cuda|hip)Malloc(?:Managed|Async)?\s*\((?:\s*\(\s*void\s*\*\s*\*\s*\))?\s*&\s*(\w+)\s*,"
@@ -79,7 +80,17 @@ def at_host(
             allocated.setdefault(name, set()).add(host.number(size))
     kept = functools.partial(_kept, passed=passed, allocated=allocated)
     arrays = {name: kept(name, one) for name, one in draft.arrays.items()}
-    return msgspec.structs.replace(draft, params=params, arrays=arrays)
+    started = _started(draft.launch, launch, host)
+    return msgspec.structs.replace(draft, params=params, arrays=arrays, launch=started)
+
+
+def _started(launch: LaunchDraft, of_host: HostLaunch, host: _Host) -> LaunchDraft:
+    """The launch with grid and block as the host starts them, where its text says all their extents."""
+    for key in ("grid", "block"):
+        extents = [host.number(one) for one in getattr(of_host, key)]
+        if extents and all(one is not None and one > 0 for one in extents):
+            launch = msgspec.structs.replace(launch, **{key: Guess(extents)})
+    return launch
 
 
 def _takes(param: ParamDraft, value: int) -> bool:
