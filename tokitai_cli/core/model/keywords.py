@@ -25,6 +25,7 @@ class VerifyOptions(TypedDict, total=False):
     timeout: float
     arch: str | None
     gpu: int
+    threads: int | None
     warp_size: int | None
     sanitize: bool
     watch: str
