@@ -499,7 +499,11 @@ def test_an_oracle_that_cannot_be_read_stops_no_other_case(
 
     monkeypatch.setattr(references, "identity", lose)
     found = gather(tmp_path)
-    assert {one.entry.op: list(one.entry.oracles) for one in found.specs} == {
+    oracles = {
+        one.entry.op: [name for name in one.entry.oracles if not name.startswith("package ")]
+        for one in found.specs
+    }
+    assert oracles == {
         "lost": [],
         "vector-add": ["oracle.py:vector_add"],
     }
