@@ -216,6 +216,8 @@ template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
+using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;  // its name of before
 }  // namespace at
 
 namespace torch {

@@ -196,6 +196,23 @@ def test_forms_of_real_programs(tmp_path: Path, text: str, want: str) -> None:
     assert "\n".join(found.values()).strip() == want.replace("VOID", "__global__ void").strip()
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        "__global__ void BOUNDS_1(512)",
+        "__global__ BOUNDS_2(f(512), 4) void",
+        "BOUNDS_1(512) __global__ void",
+        "API_WORD __global__ void",
+    ],
+)
+def test_macros_of_absent_headers_may_stand_like_attributes(front: str, tmp_path: Path) -> None:
+    text = f"template <typename T>\n{front} k(T* x, int n) {{ x[n] = 0; }}\n"
+    (tmp_path / "k.cu").write_text(text)
+    (kernel,) = kernels_of(program_of(tmp_path / "k.cu", [], {}))
+    assert (kernel.name, [one.text for one in kernel.parameters]) == ("k", ["T* x", "int n"])
+    assert front in extract(tmp_path / "k.cu").text  # the compiler's to read
+
+
 def test_host_code_is_told_from_kernels() -> None:
     kernels = textwrap.dedent(
         """

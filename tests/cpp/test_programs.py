@@ -85,3 +85,13 @@ def test_most_kernels_of_them_can_be_bound() -> None:
     made = [one for path in PROGRAMS for one in drafts(program_of(path, [], {}))]
     left = {one.kernel.name for one in made if one.reasons}
     assert left <= {"copy_blocks", "lora"}
+
+
+def test_extents_of_a_grid_are_passed_by_value(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(const float* x, float* y, dim3 grid) { y[threadIdx.x] = x[grid.x]; }\n"
+    )
+    (tmp_path / "k.cu").write_text(text)
+    (made,) = drafts(program_of(tmp_path / "k.cu", [], {}))
+    assert made.reasons == ()
+    assert re.search(r"grid: \{x: \w+, y: \w+, z: \w+\}", made.spec)

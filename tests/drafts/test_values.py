@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from bench import corpus, corpus_units
+from tests.runs import tokitai_here
 from tokitai_cli.cpp.indices.values import ValueConstraint, Values
 from tokitai_cli.drafts.search import drafts_of
 
@@ -138,14 +139,10 @@ def test_loops_and_asserts_end_with_what_is_drawn(
 
 def test_kernels_with_such_loops_run_to_their_end(tmp_path: Path) -> None:
     (tmp_path / "loops.hip").write_text(SOURCE, encoding="utf-8")
-    unit = corpus_units.Unit("loops.hip", tmp_path / "loops.hip", ())
-    ends = {
-        one.entry.expr: (one.errors, one.first)
-        for one in corpus.bound(unit, tmp_path / "drafts")
-        if one.entry
-    }
+    done = tokitai_here("find", tmp_path, "--run", "--json")
+    ends = {one["name"]: (one["ended"], one["runs"]) for one in json.loads(done.stdout)["kernels"]}
     assert len(ends) == SOURCE.count("__global__")
-    assert {end for _, end in ends.values()} == {""}, ends
+    assert set(ends.values()) == {("", 1)}, ends
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ _UNREAD = re.compile(
     # Words that say nothing of what is computed.
     + rb"|\b(?:__grid_constant__|__extension__|__managed__)\b"
 )
+# A macro of an absent header in an attribute's place: `__global__ void C10_LAUNCH_BOUNDS_1(n) k()`.
+_ATTRIBUTE = re.compile(
+    rb"(?P<front>\b__global__(?:\s+(?:static|inline|void))*)(?P<macro>\s+[A-Z][A-Z0-9_]+\s*"
+    + _PARENTHESES
+    + rb")(?=\s+[A-Za-z_])"
+)
 _QUALIFIER = re.compile(
     r"\b(?:(?:__attribute__|__launch_bounds__|__align__|alignas|__declspec|__cluster_dims__|__maxnreg__"
     r"|__block_size__|__builtin_align__)\s*"
@@ -33,7 +39,8 @@ _LETTERS = re.compile(rb"[^\n]")
 
 def readable(text: bytes) -> bytes:
     """The text with what the grammar does not know blanked."""
-    return _UNREAD.sub(lambda match: _LETTERS.sub(b" ", match[0]), text)
+    text = _UNREAD.sub(lambda match: _LETTERS.sub(b" ", match[0]), text)
+    return _ATTRIBUTE.sub(lambda match: match["front"] + _LETTERS.sub(b" ", match["macro"]), text)
 
 
 def unqualified(text: str) -> str:

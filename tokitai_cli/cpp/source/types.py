@@ -61,6 +61,7 @@ CLASSES = {"complex<float>": 8, "complex<double>": 16}
 # Fields of others, T and U what their templates' parameters stand for.
 HEADERS = {
     "pair": (("first", "T"), ("second", "U")),
+    "dim3": tuple((one, "unsigned") for one in "xyz"),
     "hipPitchedPtr": (("ptr", "void*"), *((one, "size_t") for one in ("pitch", "xsize", "ysize"))),
 }
 # Views of tensors that are passed by value: PyTorch's, and those of programs that took them from there.
