@@ -159,7 +159,8 @@ inline void settle_findings() {
     if (found.of_writes && !found.unequal) {
       found.kind = "same-value-race";
       found.mild = true;
-      append_words(found, "; each time both wrote the same value");
+      append_words(found, found.nonzero ? "; each time both wrote the same value"
+                                        : "; each time both wrote zero, which proves nothing of other inputs");
     }
     found.mild = found.mild || (found.mixed && found.open <= 0);
     any_error = any_error || !found.mild;

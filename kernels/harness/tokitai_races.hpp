@@ -179,7 +179,12 @@ inline void close_store() {
   OpenStore& store = accesses.store;
   if (store.findings.empty()) return;
   const bool equal = memcmp(store.before, store.address, store.size) == 0;
-  for (Finding* found : store.findings) found->unequal += !equal;
+  bool zero = true;
+  for (size_t i = 0; i < store.size; i++) zero = zero && !store.address[i];
+  for (Finding* found : store.findings) {
+    found->unequal += !equal;
+    found->nonzero += !zero;
+  }
   store.findings.clear();
 }
 

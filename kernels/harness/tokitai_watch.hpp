@@ -51,8 +51,9 @@ struct Finding {
   bool has_second, mixed;
   bool mild;         // refutes nothing
   bool of_writes;    // each time two plain writes: then `unequal` counts those of different values
+                     // and `nonzero` those of a value that is not zero
   bool of_volatile;  // each time two volatile accesses
-  uint64_t count, unequal;
+  uint64_t count, unequal, nonzero;
   int64_t open;     // of a mixed one: those that no compare-and-swap made sure of
   char array[200];  // "buffer N", "shared NAME" or "variable NAME", and its element
   int64_t offset;   // in bytes from its begin

@@ -212,7 +212,7 @@ class WatchedPass:
         report = _read(self._sanitizer, logs)
         passed = all(outcome.record.verdict is Verdict.VERIFIED for outcome in outcomes)
         judged = [
-            _judged(outcome, self._sanitizer, report, one.case, self._probe)
+            _judged(outcome, self._sanitizer, report, one.case, self._probe, self._settings.arch)
             for outcome, one in zip(outcomes, lot, strict=True)
         ]
         return judged, passed and not report.findings and not report.fault
@@ -245,7 +245,9 @@ class LoggedPass(WatchedPass):
             return outcome
         else:
             report = _read(self._sanitizer, tail.new())
-        return _judged(outcome, self._sanitizer, report, prepared.case, self._probe)
+        return _judged(
+            outcome, self._sanitizer, report, prepared.case, self._probe, self._settings.arch
+        )
 
 
 class _Tail:
@@ -288,11 +290,19 @@ def _read(sanitizer: Sanitizer, logs: Sequence[str]) -> _Report:
 
 
 def _judged(
-    outcome: CaseOutcome, sanitizer: Sanitizer, report: _Report, case: Case, probe: Probe
+    outcome: CaseOutcome,
+    sanitizer: Sanitizer,
+    report: _Report,
+    case: Case,
+    probe: Probe,
+    arch: str,
 ) -> CaseOutcome:
-    """The outcome with what the tool found, or that it looked and found nothing."""
+    """The outcome with what the tool found, or that it looked and found nothing.
+
+    arch: of the GPU that was asked for, if any.
+    """
     record, fault = outcome.record, report.fault
-    findings = [_placed(one, case) for one in report.findings]
+    findings = [_graver(_placed(one, case), arch) for one in report.findings]
     record = msgspec.structs.replace(record, findings=[*record.findings, *findings])
     if errors := [one for one in findings if one.severity == "error"]:
         reason = f"{errors[0].tool}: {errors[0].message}"
@@ -315,6 +325,12 @@ def _judged(
         record = msgspec.structs.replace(record, examined=[*record.examined, *looked])
     log = "\n".join(text for text in (outcome.log, report.words) if text)
     return msgspec.structs.replace(outcome, record=record, log=log)
+
+
+def _graver(finding: FindingRecord, arch: str) -> FindingRecord:
+    """What undoes a program on AMD's GPUs is an error where one of theirs is asked for."""
+    asserted = finding.kind == "amd-mask" and arch.startswith("gfx")
+    return msgspec.structs.replace(finding, severity="error") if asserted else finding
 
 
 def _placed(finding: FindingRecord, case: Case) -> FindingRecord:

@@ -104,9 +104,10 @@ def _settings(settings: Settings, device: Device, probe: Probe) -> Settings:
     """
     lanes = warp_size_of(device.name, probe.arch, settings)
     there = device.name != _DEVICE
+    arch = settings.arch or (probe.arch if there else "")  # rules of AMD's GPUs are their own
     return msgspec.structs.replace(
         settings,
-        arch="" if there else settings.arch,
+        arch=arch if not there or arch.startswith("gfx") else "",
         warp_size=(0 if lanes == WARP_SIZES[0] else lanes) if there else settings.warp_size,
         timeout=10 * settings.timeout,
     )

@@ -4,7 +4,8 @@ In front of each kernel stand its grid, block, bytes of dynamic shared memory wh
 `warns KIND` where its right form has a warning too. `// <- KIND` marks the line of a finding.
 
 `python -m tests.devices.sanitizers.suite FOLDER` writes a spec of each file into a folder, for any
-device; with EVIDENCE... behind it prints what was found, missed and told falsely.
+device, and prints for each its path and its variants; with EVIDENCE... behind it prints what was found,
+missed and told falsely.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ KINDS = {
     "warps": "votes, shuffles, masks, divergence",
     "copies": "copies, structs, padding, unset bytes",
     "waiting": "waiting warps and blocks, deadlocks",
+    "unseen": "of all kinds, written without a look at the watch",
 }
 _HEAD = re.compile(
     r"// (\d+) (\d+)(?: (\d+))?(?: warns ([\w-]+))?\nKERNEL (\w+)\((.*?)^}",
@@ -185,13 +187,14 @@ def main(folder: str, *evidence: str) -> None:
     """Write specs into a folder or, given evidence of them, print the table."""
     if not evidence:
         for file in KINDS:
-            print(write_spec(Path(folder), file))
+            names = (f"{one.name}-{form}" for one in kernels(file) for form in ("wrong", "right"))
+            print(write_spec(Path(folder), file), *names)
         return
-    tallies = {}
+    cases: dict[str, list[CaseRecord]] = {}
     for path in evidence:
         record = read(Path(path))
-        file = record.cases[0].op.removeprefix("watch-")
-        tallies[file] = tally(file, record.cases)
+        cases.setdefault(record.cases[0].op.removeprefix("watch-"), []).extend(record.cases)
+    tallies = {file: tally(file, mine) for file, mine in cases.items()}
     print(table(tallies))
     for one in tallies.values():
         print("\n".join(one.words))

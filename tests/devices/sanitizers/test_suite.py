@@ -12,7 +12,9 @@ from tokitai_cli.core.model.device import Sanitizer
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.sanitizers import cpu_watch
 from tokitai_cli.run.run_options import run_options
-from tokitai_cli.run.sanitizing import sanitize
+from tokitai_cli.run.sanitizing import sanitize, without_oracle
+from tokitai_cli.run.specs import load_op
+from tokitai_cli.spec import plan
 
 DOCS = Path(__file__).parents[3] / "docs" / "sanitize.md"
 COMPILERS = (
@@ -52,3 +54,16 @@ def test_the_suite_has_faults_of_every_kind() -> None:
         *("scoped-race", "race", "mixed-race", "same-value-race", "missing-acquire"),
         *("deadlock", "barrier", "mask", "inactive-lane", "uninitialised-read"),
     }
+
+
+@pytest.mark.parametrize(("arch", "verdict"), [(None, "verified"), ("gfx1101", "refuted")])
+def test_masks_that_amd_refuses_refute_for_its_gpus(
+    arch: str | None, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    spec = suite.write_spec(tmp_path, "unseen")
+    loaded = load_op(str(spec))
+    options = run_options(loaded, variant="half_a_warp_shuffles-wrong", arch=arch, verb="sanitize")
+    (record,) = without_oracle(options, plan.plan(loaded, options.selection).cases)
+    assert [one.kind for one in record.findings] == ["amd-mask"]
+    assert record.verdict == verdict

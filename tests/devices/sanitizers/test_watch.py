@@ -403,3 +403,17 @@ def test_places_of_the_tool_and_the_system_are_passed_over() -> None:
     assert source_lines.own([f"{header}:3"]) == f"{header}:3"
     assert source_lines.own([]) == ""
     assert json.dumps(source_lines.lines_of("/nowhere", ["10"])) == '{"10": []}'
+
+
+def test_vector_types_have_the_name_of_the_line(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("int4 a = v[0];\nint4 b = w(float2{});\n")
+    told = "misaligned access to 'const struct HIP_vector_type'"
+    assert (
+        source_lines.with_vectors(told, f"{tmp_path}/k.cu:1") == "misaligned access to 'const int4'"
+    )
+    assert (
+        source_lines.with_vectors(told, f"{tmp_path}/k.cu:2")
+        == "misaligned access to 'const vector'"
+    )
+    assert source_lines.with_vectors(told, "nowhere.cu:1") == "misaligned access to 'const vector'"
+    assert source_lines.with_vectors("read of 4 bytes", "") == "read of 4 bytes"

@@ -70,3 +70,21 @@ def _base(path: Path) -> int:
         if file["e_type"] != "ET_EXEC":
             return 0
         return min((part["p_vaddr"] for part in file.iter_segments("PT_LOAD")), default=0)
+
+
+# What g++ says of every vector type, whose name in the source is another.
+_VECTOR = re.compile(r"\b(?:struct )?HIP_vector_type\b(?:<[^<>]*>)?")
+_VECTORS = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b")
+
+
+def with_vectors(message: str, location: str) -> str:
+    """`message` with a vector type by its name in the source, where the line has one name alone."""
+    if not _VECTOR.search(message):
+        return message
+    file, _, line = location.partition(", ")[0].rpartition(":")
+    try:
+        text = Path(file).read_text("utf-8", "replace").splitlines()[int(line) - 1]
+    except (OSError, ValueError, IndexError):
+        text = ""
+    names = set(_VECTORS.findall(text))
+    return _VECTOR.sub(names.pop() if len(names) == 1 else "vector", message)

@@ -77,12 +77,14 @@ def _record(one: Mapping[str, str], where: Mapping[str, list[str]], tool: str) -
     if "other_thread" in one:
         spots.append(place("other_frames", []))
         threads.append(one["other_thread"])
+    location = ", ".join(dict.fromkeys(filter(None, spots)))
+    message = re.sub(r"(?: of)? ?\b0x[0-9a-f]{6,}", "", one.get("message", ""))
     return FindingRecord(
         tool="scheduler" if one["kind"] in _SCHEDULED else tool,
         kind=one["kind"],
-        message=re.sub(r"(?: of)? ?\b0x[0-9a-f]{6,}", "", one.get("message", "")),
+        message=source_lines.with_vectors(message, location),
         kernel=one.get("kernel", ""),
-        location=", ".join(dict.fromkeys(filter(None, spots))),
+        location=location,
         threads=" and ".join(dict.fromkeys(filter(None, threads))),
         array=_array(one),
         count=int(one.get("count", "1")),
