@@ -26,7 +26,7 @@ from tokitai_cli.oracles.variants import replay
 from tokitai_cli.oracles.variants.by_rows import by_rows, replay_by_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
-from tokitai_cli.oracles.variants.wrong_outputs import recorded, with_changes
+from tokitai_cli.oracles.variants.wrong_outputs import recorded, recorded_on_few, with_changes
 
 # Values that an integer output may have where rounding leaves it open; more than that say nothing.
 _MOST_VALUES = 64
@@ -44,16 +44,17 @@ def answer(
     other forms asked for, the errors are those that they leave, and all else is left out. Raises
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
-    formula = formula or recorded(call, request)
-    found = by_rows(call, request, formula, _sides) or evaluated(call, request)
+    formula = formula or recorded_on_few(call, request)
+    found = (formula and by_rows(call, request, formula, _sides)) or evaluated(call, request)
     if request.precision.outputs or request.precision.forms:
         return found
     if request.replay:
-        replayed = replay_by_rows(call, request, formula) or replay.replay(call.call)
+        replayed = formula and replay_by_rows(call, request, formula)
+        replayed = replayed or replay.replay(call.call)
         for name, values in replayed.items():
             if name in found:
                 found[name] = msgspec.structs.replace(found[name], replay=values)
-    return with_changes(found, call, request, formula)
+    return with_changes(found, call, request, formula or recorded(call, request))
 
 
 def evaluated(call: FormulaCall, request: Request) -> dict[str, ArrayParts]:

@@ -30,14 +30,28 @@ _SHARE = 1
 
 
 def recorded(call: FormulaCall, request: Request) -> Recorded:
-    """What the formula consists of. ClaimError where a claimed tree cannot add its sums."""
+    """What the formula consists of. ReductionError where a claimed tree cannot add its sums."""
+    formula = recorded_on_few(call, request)
+    if formula is not None:
+        return formula
+    formula = changeable.recorded(call.in_double, request.file)._replace(values={})
+    _require_trees(formula, request)
+    return formula
 
-    def record(some: FormulaCall) -> Recorded:
-        return changeable.recorded(some.in_double, request.file)
 
-    on_rows = recorded_on_rows(call, request, record)
-    formula, sample = on_rows or (record(call), None)
-    formula = formula._replace(values={}, sample=sample)
+def recorded_on_few(call: FormulaCall, request: Request) -> Recorded | None:
+    """The same from a few rows of a large case, with these; None for others. Raises as `recorded`."""
+    on_rows = recorded_on_rows(
+        call, request, lambda some: changeable.recorded(some.in_double, request.file)
+    )
+    if on_rows is None:
+        return None
+    formula, sample = on_rows
+    _require_trees(formula, request)
+    return formula._replace(values={}, sample=sample)
+
+
+def _require_trees(formula: Recorded, request: Request) -> None:
     for name, rounds in request.rounds.items():
         total = formula.sum_of(name)
         least = max(total.terms - 1, 0).bit_length() if total else 0
@@ -48,7 +62,6 @@ def recorded(call: FormulaCall, request: Request) -> Recorded:
                 f" least {least} are needed",
                 f"reduction.outputs.{name}" if name in request.trees else "reduction.tree",
             )
-    return formula
 
 
 def with_changes(
