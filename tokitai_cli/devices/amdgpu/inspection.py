@@ -22,6 +22,8 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
     """Read the file. kernel: the one that is wanted, with its listing; else all, and no listing
     unless there is one only. Raises CodeError.
     """
+    # First, as a library's code for all processors takes more memory than that for one.
+    targets = tuple(dict.fromkeys(one.target for one in bundles.code_objects(path)))
     read = bundles.read(path, arch)
     opcode_table.rows(arch := read[0].arch)
     pairs = [(one, found) for one in read for found in one.kernels]
@@ -41,7 +43,6 @@ def inspect(path: Path, arch: str = "", kernel: str = "") -> Inspection:
                 counted[UNKNOWN], looked[id(one)].of(found), lines,
             )
         )  # fmt: skip
-    targets = tuple(dict.fromkeys(one.target for one in bundles.code_objects(path)))
     return Inspection(str(path), arch, targets, tuple(seen), dict(sorted(names.items())))
 
 
