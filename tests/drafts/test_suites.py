@@ -155,3 +155,35 @@ def test_draws_reach_what_the_kernel_branches_on(tmp_path: Path, kernel: str, pr
     model = next(one.model for one in found[0] if one.kernel.name == kernel)
     assert model is not None
     assert {*model.profiles.value} & {"steep", "offset", "zero-rows"} == {profile} - {""}
+
+
+INSTANCES = """template <typename T, int N = 4, bool BIAS = false>
+__global__ void scaled(const T* x, const T* bias, T* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  T v = x[i] * N;
+  if (BIAS) v += bias[i];
+  y[i] = v;
+}
+__global__ void unpacked(const unsigned* packed, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = (packed[i / 8] >> (4 * (i % 8))) & 15;
+}
+void host(float* x, float* b, float* y, int n) {
+  scaled<float><<<(n + 255) / 256, 256>>>(x, b, y, n);
+}"""
+
+
+def test_a_draft_is_as_short_as_its_instance_and_draws_all_bits(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(INSTANCES)
+    found = drafts_of(tmp_path / "k.cu", (), tmp_path / "spec", room=False)
+    assert isinstance(found, tuple)
+    scaled, unpacked = (one.model for one in found[0])
+    assert scaled is not None
+    assert unpacked is not None
+    assert scaled.launch.kernel.value == "scaled<float>"
+    assert scaled.launch.args == ["x", None, "y", "n"]
+    assert [*scaled.arrays] == ["x", "y"]
+    assert unpacked.profiles.value["normal"].inputs.value == {
+        "packed": {"kind": "uniform", "lo": 0, "hi": 2**32 - 1}
+    }

@@ -114,7 +114,8 @@ class _Asked(NamedTuple):
 def _draft(asked: _Asked) -> Draft:
     program, kernel, launch, origin, op, overloaded, variables = asked
     arguments, guessed = template_arguments(kernel, launch, program)
-    instance = kernel.qualified + (f"<{', '.join(arguments)}>" if kernel.template else "")
+    shown = _told(kernel, arguments, guessed)
+    instance = kernel.qualified + (f"<{', '.join(shown)}>" if kernel.template else "")
     parameters = instantiated(kernel, program, arguments, guess=True)
     if overloaded:
         instance += (
@@ -125,7 +126,9 @@ def _draft(asked: _Asked) -> Draft:
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
     leaves.join_sizes(kernel.body)
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
-    reading = Reading(facts_of(program, kernel, given), leaves.paths)
+    numbers = {name: {"true": "1", "false": "0"}.get(text, text) for name, text in given.items()}
+    facts = facts_of(program, kernel, numbers)
+    reading = Reading(facts, leaves.paths, _any_accessed(program, kernel, numbers))
     leaves.add_variables(variables, reading.variable)
     reasons = _reasons(kernel, leaves)
     if reasons:
@@ -153,6 +156,26 @@ def _draft(asked: _Asked) -> Draft:
         model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
     of_host = None if origin.room else at_host(model, program, kernel, launch)
     return Draft(kernel, instance, (), model, formula, of_host)
+
+
+def _any_accessed(program: Program, kernel: Kernel, given: Mapping[str, str]) -> set[str]:
+    """Arrays that some instance of a template accesses; none where numbers decide nothing."""
+    types = {name: text for name, text in given.items() if not text.lstrip("-").isdigit()}
+    if len(types) == len(given):
+        return set()
+    return {one.array for one in facts_of(program, kernel, types).accesses}
+
+
+def _told(kernel: Kernel, arguments: Sequence[str], guessed: Sequence[str]) -> list[str]:
+    """Template arguments without the last ones that the template has by default."""
+    told = list(arguments)
+    for one in reversed(kernel.template[1:]):
+        if len(told) != len(kernel.template) and not one.default:
+            break
+        if one.default != told[-1] or one.name in guessed:
+            break
+        told.pop()
+    return told
 
 
 def _reasons(kernel: Kernel, leaves: LaunchArguments) -> list[str]:

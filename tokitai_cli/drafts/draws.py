@@ -73,6 +73,10 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
             return places
         other = _constant(value_of(known, left[0]).value)
         return {"kind": "mix", "parts": [_part(places, 0.8), _part(other, 0.2)]}
+    if is_packed(known, one.name):
+        top = 1 << (bits_of(dtype) - (not dtype.startswith("u")))
+        least = 0 if dtype.startswith("u") else -top
+        return {"kind": "uniform", "lo": _exactly(least), "hi": _exactly(top - 1)}
     if dtype in _BYTES:
         return {"kind": "uniform", "lo": _BYTES[dtype][0], "hi": _BYTES[dtype][1]}
     return {"kind": "index-uniform", "below": 100 if "pos" in one.name else known.last}
@@ -83,6 +87,15 @@ def _behind_last(known: Known, array: str) -> str:
     sizes = "|".join(re.escape(one.name) for one in known.sizes) or "(?!)"
     told = re.search(rf"\?\s*{array}\s*\[[^\]]*\+\s*1\s*\]\s*:\s*({sizes})\b", known.text.body)
     return told[1] if told else ""
+
+
+def is_packed(known: Known, array: str) -> bool:
+    """Whether parts of an element's bits are taken apart, so that it is several small numbers."""
+    body = known.text.body
+    held = re.findall(rf"\b(\w+)\s*=(?!=)\s*(?:__ldg\s*\(\s*&\s*)?{array}\s*\[", body)
+    words = "|".join([rf"{array}\s*\[[^\[\];]*\]", *(rf"{one}\b" for one in held)])
+    taken = rf"(?<![\w.])(?:{words})\s*\)?\s*(?:>>|&\s*(?:0x[0-9a-fA-F]+|\d+))"
+    return bool(re.search(taken, body))
 
 
 def _means(known: Known, number: Parameter, array: str) -> bool:

@@ -195,9 +195,11 @@ class Known:
         return name
 
     def _nulls(self) -> set[str]:
-        """Pointers that the host passes no address for."""
+        """Pointers that the host passes no address for, or that this instance does not access."""
         passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
-        return {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
+        nulls = {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
+        pointers = {one.name for one in self.leaves.args if one.pointers and one.const}
+        return nulls | (pointers & self.subject.reading.untouched)
 
     def _passed(self) -> dict[str, str]:
         """Sizes that the host passes as products of others: the stride of a batch, m * k."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -26,12 +26,16 @@ _ROLES = {
 class Reading:
     """Roles and shapes of a draft's arrays.
 
-    paths: how the kernel's text calls each array and number of the spec, `mesh.edges.next`.
+    paths: how the kernel's text calls each array and number of the spec, `mesh.edges.next`. elsewhere:
+    arrays that some instance of the kernel's template accesses.
     """
 
-    def __init__(self, facts: Facts, paths: Mapping[str, str]) -> None:
+    def __init__(
+        self, facts: Facts, paths: Mapping[str, str], elsewhere: Collection[str] = ()
+    ) -> None:
         self._facts = facts
         self._paths = paths
+        self._elsewhere = elsewhere
         self._roles = roles(self._facts)
 
     def role(self, one: Parameter) -> str:
@@ -41,6 +45,13 @@ class Reading:
         known = self._roles if not opened else roles(self._of_row(array, int(index)))
         told = known.get(array, "unknown")
         return _ROLES.get(told, "inputs" if one.const else "inout")
+
+    @property
+    def untouched(self) -> set[str]:
+        """Arrays that other instances of the kernel access, and this one does not."""
+        seen = {one.array for one in self._facts.accesses} | self._facts.escapes.keys()
+        left = set(self._elsewhere) - seen if not self._facts.undecided else set()
+        return {name for name, path in self._paths.items() if path in left}
 
     def _of_row(self, array: str, index: int) -> Facts:
         """What is done with the array that one of several pointers leads to."""
