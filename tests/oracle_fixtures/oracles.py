@@ -59,11 +59,6 @@ def choices(params, inputs, scalars):
     return {"y": {"reference": y, "allowed": np.stack([y + 1, y + 2]), "error": y * 0.5}}
 
 
-def allowed_floats(params, inputs, scalars):
-    x = inputs["x"].astype(np.float64)
-    return {"y": {"reference": x, "allowed": x[None]}}
-
-
 def summed(params, inputs, scalars):
     x = inputs["x"].astype(np.float64)
     if not x[-1]:

@@ -394,7 +394,6 @@ def test_a_set_of_integers_and_their_error() -> None:
         ("both_errors", "y has error beside error_below"),
         ("wrong_names", "wrong of y is no dict of names such as 'last-term-dropped'"),
         ("short_wrong", r"wrong output short of y has shape \[1\], not \[4\]"),
-        ("allowed_floats", "allowed of y: floats have no set of allowed values"),
     ],
 )
 def test_parts_of_an_answer_that_do_not_fit(function: str, words: str) -> None:

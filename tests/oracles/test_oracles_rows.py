@@ -20,6 +20,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import MAY_BE_ANYTHING, MUST_BE_NAN, overflow_class, round_to
 from tokitai_cli.judge import judge
 from tokitai_cli.oracles import references
+from tokitai_cli.oracles.variants import by_rows
 
 U = mpmath.mpf(2) ** -24
 FLUSHED = mpmath.mpf(2) ** -126
@@ -500,8 +501,10 @@ def test_stored_outputs_of_a_large_case_are_taken_some_rows_at_a_time(
     case = row_case("layernorm", "fwd", "normal", rows=64, cols=40)
     arrays = arrays_of(case)
     found = []
-    for rows in (1 << 21, 300):
-        monkeypatch.setattr("tokitai_cli.oracles.variants.answer._ROWS", rows)
+    for part in (1 << 21, 300):
+        monkeypatch.setattr(by_rows, "_PART", part)
+        monkeypatch.setattr(by_rows, "_BLOCK", part)
+        monkeypatch.setattr(by_rows, "BLOCK", min(part, 1 << 9))
         got = references.expect(case, arrays)
         assert got["y"].refine is not None
         found.append(got["y"].refine({"mean": got["mean"].reference.astype(np.float32)}))
