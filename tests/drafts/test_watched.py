@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.devices.sanitizers import suite
 from tests.runs import tokitai_here
-from tokitai_cli.core.model.device import Sanitizer
-from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.sanitizers import cpu_watch
 
 PROGRAM = """#include <cuda_runtime.h>
@@ -44,13 +43,9 @@ int main() {
 """
 
 
-def accesses_alone(device: CpuDevice) -> tuple[Sanitizer, ...]:
-    return (cpu_watch._sanitizer(device, cpu_watch.ACCESSES),)
-
-
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    monkeypatch.setattr(cpu_watch, "sanitizers", suite.accesses_alone)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.cu").write_text(PROGRAM)
 

@@ -17,7 +17,10 @@ from pathlib import Path
 
 import msgspec
 
+from tokitai_cli.core.model.device import Sanitizer
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.devices.cpu import CpuDevice
+from tokitai_cli.devices.sanitizers import cpu_watch
 from tokitai_cli.evidence import read
 
 FOLDER = Path(__file__).parent / "suite"
@@ -60,6 +63,11 @@ _VARIANT = """
     deterministic: false
     oracle: oracle.py:any
     checks: [{{metric: bound}}]"""
+
+
+def accesses_alone(device: CpuDevice) -> tuple[Sanitizer, ...]:
+    """The watch of accesses in place of all checks of the cpu device."""
+    return (cpu_watch._sanitizer(device, cpu_watch.ACCESSES),)
 
 
 class Kernel(msgspec.Struct, frozen=True):

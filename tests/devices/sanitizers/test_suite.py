@@ -8,8 +8,6 @@ import pytest
 
 from tests.compilers import CLANG, has_sanitizers
 from tests.devices.sanitizers import suite
-from tokitai_cli.core.model.device import Sanitizer
-from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.devices.sanitizers import cpu_watch
 from tokitai_cli.run.run_options import run_options
 from tokitai_cli.run.sanitizing import sanitize, without_oracle
@@ -27,16 +25,12 @@ COMPILERS = (
 )
 
 
-def accesses_alone(device: CpuDevice) -> tuple[Sanitizer, ...]:
-    return (cpu_watch._sanitizer(device, cpu_watch.ACCESSES),)
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("file", suite.KINDS)
 def test_faults_are_found_and_right_kernels_have_none(
     file: str, compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    monkeypatch.setattr(cpu_watch, "sanitizers", suite.accesses_alone)
     monkeypatch.setenv("CXX", compiler)
     spec = suite.write_spec(tmp_path, file)
     options = run_options(str(spec), device="cpu", out=tmp_path / "out", verb="sanitize")
@@ -60,7 +54,7 @@ def test_the_suite_has_faults_of_every_kind() -> None:
 def test_masks_that_amd_refuses_refute_for_its_gpus(
     arch: str | None, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_watch, "sanitizers", accesses_alone)
+    monkeypatch.setattr(cpu_watch, "sanitizers", suite.accesses_alone)
     spec = suite.write_spec(tmp_path, "unseen")
     loaded = load_op(str(spec))
     options = run_options(loaded, variant="half_a_warp_shuffles-wrong", arch=arch, verb="sanitize")
