@@ -237,7 +237,7 @@ class Tracked(Moving):
         raise AssertionError
 
     def __bool__(self) -> bool:
-        raise _branch()
+        raise branch_on_values()
 
 
 def _through(ufunc: np.ufunc, *operands: Any) -> Tracked:
@@ -247,7 +247,8 @@ def _through(ufunc: np.ufunc, *operands: Any) -> Tracked:
     return result
 
 
-def _branch() -> NoRuleError:
+def branch_on_values() -> NoRuleError:
+    """What an `if` on an array raises."""
     return NoRuleError("a branch on a tracked value takes one side only: write numpy.where")
 
 
@@ -325,7 +326,7 @@ class Decision(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         if self.holds.size != 1:
-            raise _branch()
+            raise branch_on_values()
         return bool(self.certain())
 
 

@@ -12,6 +12,7 @@ from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.contraction import letters
 from tokitai_cli.oracles.formula.products import multiplied
+from tokitai_cli.oracles.formula.tracked import branch_on_values
 from tokitai_cli.oracles.variants.wrong_formulas import (
     EXTREMES,
     OF_SUMS,
@@ -59,6 +60,8 @@ class Changeable(Moving):
         self.behind |= _behind(value)
 
     def __bool__(self) -> bool:
+        if self.values.size != 1:
+            raise branch_on_values()
         return bool(self.values)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
