@@ -82,7 +82,8 @@ def _bodies(program: Program, heads: bool) -> dict[str, list[str]]:
     bodies: dict[str, list[str]] = {}
     for path, pieces in program.pieces.items():
         for piece in pieces:
-            is_shared = piece.kind == "variable" and "__shared__" in piece.marks
+            mentions = piece.kind in {"variable", "class"} and "__shared__" in piece.words
+            is_shared = mentions and (piece.kind == "class" or "__shared__" in piece.marks)
             if is_shared or (piece.kind == "function" and not piece.kernel):
                 begin = piece.begin if is_shared or heads else piece.body
                 for name in piece.names:
