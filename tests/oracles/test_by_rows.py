@@ -13,6 +13,7 @@ from tokitai_cli.core import parallel
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import by_rows as rows_module
 from tokitai_cli.oracles.variants.answer import answer, evaluated
+from tokitai_cli.oracles.variants.replay import replay
 from tokitai_cli.oracles.variants.request import FormulaCall, Function, Request, request_of
 from tokitai_cli.oracles.variants.wrong_outputs import recorded
 
@@ -94,3 +95,18 @@ def test_rows_that_hang_together_are_not_taken_apart(function: Function, equal: 
     assert mine is not None
     assert right is not None
     assert [one.tobytes() for one in mine] == [one.tobytes() for one in right]
+
+
+@pytest.mark.parametrize("row", [1, ROWS // 2 + 1, ROWS - 2])
+def test_rows_that_hang_together_for_one_value_alone_are_not_taken_apart(row: int) -> None:
+    def rare(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+        x = inputs["x"]
+        return {"y": x + np.where(x > 100, np.roll(x, 301, axis=0), 0)}
+
+    x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+    x[row, 3] = 200
+    call, request = case_of(rare, x)
+    found, whole = answer(call, request)["y"], evaluated(call, request)["y"]
+    assert found.reference.tobytes() == whole.reference.tobytes()
+    assert found.replay is not None
+    np.testing.assert_array_equal(found.replay, replay(call.call)["y"])

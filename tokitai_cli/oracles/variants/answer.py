@@ -45,11 +45,12 @@ def answer(
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
     formula = formula or recorded_on_few(call, request)
-    found = (formula and by_rows(call, request, formula, _sides)) or evaluated(call, request)
+    apart = formula and by_rows(call, request, formula, _sides)
+    found = apart or evaluated(call, request)
     if request.precision.outputs or request.precision.forms:
         return found
     if request.replay:
-        replayed = formula and replay_by_rows(call, request, formula)
+        replayed = formula and apart and replay_by_rows(call, request, formula)
         replayed = replayed or replay.replay(call.call)
         for name, values in replayed.items():
             if name in found:

@@ -93,10 +93,9 @@ def by_rows(
                 return None
             whole.add(piece, found)
     parts = whole.parts()
-    for name, values in sample.values.items():
-        if not row_blocks.alike(values, parts[name].reference[sample.rows]):
-            return None
-    return parts
+    beside = functools.partial(_alike_beside, call, request, sample.param, parts)
+    with parallel.sharing(1 if products else parallel.threads()):
+        return parts if all(parallel.in_order(beside, _strided(sample, pieces))) else None
 
 
 def replay_by_rows(
@@ -185,6 +184,29 @@ def _pieces(count: int, parts: int, step: int) -> Iterator[_Piece]:
         for first in range(start, start + size, step):
             yield _Piece(part, slice(first, min(first + step, start + size)))
         start += size
+
+
+def _strided(sample: Sample, pieces: list[_Piece]) -> Iterator[NDArray[np.int64]]:
+    """The sample, and all rows in as many groups as there are pieces, neighbours in different ones."""
+    yield sample.rows
+    count = pieces[-1].rows.stop
+    for first in range(len(pieces)):
+        yield np.arange(first, count, len(pieces))
+
+
+def _alike_beside(
+    call: FormulaCall,
+    request: Request,
+    param: str,
+    parts: Mapping[str, ArrayParts],
+    rows: NDArray[np.int64],
+) -> bool:
+    """Whether rows have the values in `parts` beside other rows too: else rows hang together."""
+    values = row_blocks.with_rows(call, request, param, rows).in_double(np.asarray)
+    return all(
+        row_blocks.alike(np.asarray(values[name]), one.reference[rows])
+        for name, one in parts.items()
+    )
 
 
 def _looked_at(
