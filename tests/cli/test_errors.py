@@ -392,7 +392,7 @@ def test_evidence_is_saved_elsewhere_where_its_name_is_taken(
         (b"", "is not JSON"),
         (b"\xff\xfe", "is not strict JSON"),
         (b"[]", "no object"),
-        (b'{"schema": "tokitai/evidence/v3"}', "newer schema"),
+        (b'{"schema": "tokitai/evidence/v4"}', "newer schema"),
         (b'{"schema": "cyclonedx"}', "is no evidence file"),
         (b'{"schema": "tokitai/evidence/v1"}', "does not follow"),
         (b'{"a": NaN}', "no JSON"),

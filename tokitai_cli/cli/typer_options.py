@@ -65,9 +65,11 @@ def with_op(
     called = find_op(words, name)
     loaded: LoadedSpec | None = None
     if called is not None and not (is_source and is_source(called)):
+        from tokitai_cli.run.run_options import check_surroundings
         from tokitai_cli.run.specs import load_op
 
         answer_for_libraries()
+        check_surroundings()
         try:
             loaded = load_op(called, judged=is_source is None)
         except TokitaiError:
