@@ -15,6 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 from tokitai_cli.cli.main import EXIT_INTERNAL_ERROR, Terminated, interrupted
+from tokitai_cli.core import arena
 
 EXIT_USAGE = 2
 EXIT_BROKEN_PIPE = 141
@@ -49,8 +50,12 @@ def run(argv: Sequence[str] | None) -> int:
 
 
 def collect_garbage() -> None:
-    """From here on, all that is loaded left out: for the work of a verb that may be long."""
+    """From here on, all that is loaded left out: for the work of a verb that may be long.
+
+    Freed memory is kept from here on too.
+    """
     if _state["own"]:
+        arena.allow()
         gc.freeze()
         gc.set_threshold(_GC_THRESHOLD)
         gc.enable()

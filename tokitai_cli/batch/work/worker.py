@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 import msgspec
 
 from tokitai_cli.batch.work.serve import CaseServer, lost
+from tokitai_cli.core import arena
 from tokitai_cli.core.model.batch_record import Reply, Setup, Task
 from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.run.faults import save_fault
@@ -27,6 +28,7 @@ def main(descriptor: int, gpu: int) -> None:
     # Ctrl-C reaches the conductor, which decides what becomes of its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(_GC_THRESHOLD)
+    arena.allow()
     connection: Connection[bytes, bytes] = Connection(descriptor)
     encoder = msgspec.msgpack.Encoder()
     tasks = msgspec.msgpack.Decoder(Task)
