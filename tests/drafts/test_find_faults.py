@@ -167,3 +167,15 @@ def test_a_folder_of_headers_that_is_not_there_is_an_error(tmp_path: Path, verb:
         assert done.returncode == 2
         assert f"-I {tmp_path / folder}: no such folder" in done.stderr.replace("\n", "")
         assert mend in done.stderr
+
+
+def test_a_number_without_end_and_a_file_that_is_too_large_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "digits.cu").write_text(
+        f"__global__ void k(float* x) {{ x[0] = {'1' * 100_000}; }}\n"
+    )
+    (tmp_path / "large.cu").write_text(
+        "__global__ void k(float* x) { x[0] = 1; }\n" + "\n" * (17 << 20)
+    )
+    done = tokitai_here("find", tmp_path)
+    assert "1 kernel, 1 of them can be bound" in done.stdout
+    assert "large.cu: is larger than 4 MiB" in done.stdout + done.stderr

@@ -74,10 +74,10 @@ def drafts_of(
     """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
     if is_machine_code(file):
         return Unread(str(file), "is machine code: `tokitai isa` lists its kernels")
-    data = source_text.read(file)
-    if data is None or len(data) > MAX_BYTES:
-        what = "is no regular file that can be read" if data is None else "is larger than 4 MiB"
-        return Unread(str(file), what)
+    if file.is_file() and file.stat().st_size > MAX_BYTES:
+        return Unread(str(file), "is larger than 4 MiB")
+    if source_text.read(file) is None:
+        return Unread(str(file), "is no regular file that can be read")
     try:
         program = program_of(file.resolve(), folders, defines or {})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]

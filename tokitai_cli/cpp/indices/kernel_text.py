@@ -106,7 +106,7 @@ def without_pointers(body: str, arrays: Sequence[str]) -> str:
     body = _either(body, known)
     qualifiers = r"(?:const|__restrict__|restrict)?\s*"
     made = re.compile(
-        rf"[\w:<>]+\s*\*\s*{qualifiers}(\w+)\s*=\s*(?:&\s*)?"
+        rf"(?<![\w:<>])[\w:<>]+\s*\*\s*{qualifiers}(\w+)\s*=\s*(?:&\s*)?"
         rf"(?:reinterpret_cast<[^<>]*>\s*\(\s*)?({known})\s*(\[|\+)?([^;]*);"
     )
     for _ in range(_POINTERS * len(arrays)):
@@ -142,7 +142,9 @@ def _by_functions(body: str) -> str:
 def _either(body: str, known: str) -> str:
     """`body` with both arrays in place of a pointer to one or the other: `p = c ? x + i : y + j`."""
     side = rf"(?:&\s*)?({known})\s*(?:[\[+]([^;:?]*))?"
-    made = re.compile(rf"[\w:<>]+\s*\*\s*(?:const\s+)?(\w+)\s*=([^;:?]*)\?\s*{side}:\s*{side};")
+    made = re.compile(
+        rf"(?<![\w:<>])[\w:<>]+\s*\*\s*(?:const\s+)?(\w+)\s*=([^;:?]*)\?\s*{side}:\s*{side};"
+    )
     while match := made.search(body):
         alias, chosen, one, at, other, there = (part or "0" for part in match.groups())
         rest = body[match.end() :]

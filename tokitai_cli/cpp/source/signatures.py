@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
+# Digits of a number beyond those that any type holds: patterns over a body would go over them each time.
+_DIGITS = re.compile(r"(?<=\d{1100})\d+")
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -114,7 +116,7 @@ def kernels_of(program: Program) -> list[Kernel]:
                     source.file(piece.begin),
                     source.line(piece.begin),
                     head,
-                    source.plain[piece.body : piece.end],
+                    _DIGITS.sub("", source.plain[piece.body : piece.end]),
                     is_open,
                     source.is_parted(piece.begin, piece.body),
                 )
