@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layering import PACKAGE, modules
+from tests.test_layering import modules
 
 #: Words that say nothing of what they name. `left` stands beside `right` alone.
 FILLERS = {"told", "one", "found", "mend", "mine", "other", "asked", "wanted", "left"}
-#: Rooms that are being rebuilt.
-LATER = ("cpp", "drafts", "judge", "oracles/formula")
 
 
 def _said(names: list[str]) -> set[str]:
@@ -53,10 +51,10 @@ def _is_inner(node: ast.stmt) -> bool:
     return any(isinstance(one, ast.comprehension) for one in ast.walk(node))
 
 
-@pytest.mark.parametrize("room", sorted({path.parent for path in modules()}), ids=str)
+@pytest.mark.parametrize(
+    "room", sorted({path.parent for path in modules()}), ids=lambda path: path.name
+)
 def test_no_name_that_others_read_is_a_filler(room: Path) -> None:
-    if _is_later(room):
-        pytest.skip("a room that is being rebuilt")
     said = [
         f"{path.name}:{line}: {name}"
         for path in sorted(room.glob("*.py"))
@@ -66,10 +64,5 @@ def test_no_name_that_others_read_is_a_filler(room: Path) -> None:
 
 
 def test_few_modules_share_a_name() -> None:
-    lasting = [path for path in modules() if not _is_later(path.parent)]
-    counted = Counter(path.stem for path in lasting if path.stem != "__init__")
+    counted = Counter(path.stem for path in modules() if path.stem != "__init__")
     assert sum(count > 1 for count in counted.values()) < 15
-
-
-def _is_later(room: Path) -> bool:
-    return str(room.relative_to(PACKAGE)).startswith(LATER)

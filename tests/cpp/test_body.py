@@ -8,10 +8,10 @@ import pytest
 
 from tests.cpp import spellings
 from tokitai_cli.cpp.body.reader import read, roles
-from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.body.walk import BUDGET
+from tokitai_cli.cpp.preprocessed_unit import preprocess
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.unit import preprocess
 
 FLAT = "blockDim.y*blockIdx.y*w + blockDim.x*blockIdx.x + threadIdx.y*w + threadIdx.x"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.cpp.launches import launches_in
+from tokitai_cli.cpp.preprocessed_unit import preprocess
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.source.listing import Unread
-from tokitai_cli.cpp.unit import preprocess
 from tokitai_cli.drafts.search import drafts_of
 
 KERNELS = """\

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpp import spellings
 from tests.cpp.test_body import facts_of
-from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.search import drafts_of

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.cpp.policy import device_pass, host_pass, open_names
+from tokitai_cli.cpp.preprocessed_unit import preprocess
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.unit import preprocess
 
 EXPANDED = {
     "object": ("#define N 4\nN + M", "4 + M"),

@@ -15,7 +15,7 @@ from tokitai_cli import spec
 from tokitai_cli.cli.app import run
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.cpp.source.listing import Unread
-from tokitai_cli.drafts.search import find_kernels, told, write_drafts
+from tokitai_cli.drafts.search import find_kernels, found_kernel, write_drafts
 from tokitai_cli.spec.reader.gaps import GAP
 
 
@@ -55,7 +55,7 @@ def tree(folder: Path) -> Path:
 
 def test_each_kernel_is_listed_once_with_what_can_be_bound(tmp_path: Path) -> None:
     drafts = [one for found in find_kernels(tree(tmp_path)) for one in found]  # type: ignore[union-attr]
-    listed = {one.name: one for one in map(told, drafts)}
+    listed = {one.name: one for one in map(found_kernel, drafts)}
     assert list(listed) == ["scale", "by_struct", "accumulate", "of_header"]
     assert listed["scale"].instance == "scale<float, 64>"
     assert listed["scale"].line == 4
@@ -73,13 +73,13 @@ def test_a_kernel_is_read_with_what_takes_its_file_in(tmp_path: Path) -> None:
     (tmp_path / "main.cpp").write_text(text + "int main() { k<<<1, 32>>>(x, y, 3); }\n")
     for place in (tmp_path, tmp_path / "main.cpp"):
         (draft,) = [one for found in find_kernels(place) for one in found]  # type: ignore[union-attr]
-        assert told(draft).file.endswith("kernels.cu")
-        assert told(draft).bindable
+        assert found_kernel(draft).file.endswith("kernels.cu")
+        assert found_kernel(draft).bindable
         assert "source: main.cpp" in draft.spec
         assert "y: {dtype: float64" in draft.spec
         assert "block: [32]" in draft.spec
     (found,) = find_kernels(tmp_path / "kernels.cu")
-    assert [told(one).bindable for one in found] == [False]  # type: ignore[union-attr]
+    assert [found_kernel(one).bindable for one in found] == [False]  # type: ignore[union-attr]
 
 
 def test_arrays_of_arrays_are_one_piece_of_memory(tmp_path: Path) -> None:
@@ -304,7 +304,9 @@ def test_damaged_files_are_read_without_a_fault_and_in_bounded_time(tmp_path: Pa
         file = tmp_path / f"k{number}.cu"
         file.write_text("".join(text), encoding="utf-8")
         for found in find_kernels(file):
-            assert isinstance(found, Unread) or all(msgspec.json.encode(told(one)) for one in found)
+            assert isinstance(found, Unread) or all(
+                msgspec.json.encode(found_kernel(one)) for one in found
+            )
     (tmp_path / "deep.cu").write_text("__global__ void k(" + "(" * 20_000 + "{" * 20_000)
     (tmp_path / "long.cu").write_text("__global__ void k(int a) {" + "f(a);" * 200_000 + "}")
     assert all(list(find_kernels(tmp_path / name)) for name in ("deep.cu", "long.cu"))

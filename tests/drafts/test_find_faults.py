@@ -14,7 +14,7 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.whole import program_of
 from tokitai_cli.drafts import draft as draft_module
 from tokitai_cli.drafts import search, writer
-from tokitai_cli.drafts.known import DraftSubject
+from tokitai_cli.drafts.known_facts import DraftSubject
 from tokitai_cli.drafts.model import SpecDraft
 from tokitai_cli.drafts.trial.attempt import OnCpu
 

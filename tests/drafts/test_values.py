@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.runs import tokitai_here
-from tokitai_cli.cpp.indices.values import ValueConstraint, Values
+from tokitai_cli.cpp.indices.value_constraints import ValueConstraint, Values
 from tokitai_cli.drafts.search import drafts_of
 
 SOURCE = """\
@@ -165,4 +165,4 @@ def test_kernels_with_such_loops_run_to_their_end(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_a_text_asks_of_values(body: str, asked: ValueConstraint | None) -> None:
-    assert Values(body, "", {"END": "-3"}).asked("x", 32, signed=True) == asked
+    assert Values(body, "", {"END": "-3"}).constraint("x", 32, signed=True) == asked

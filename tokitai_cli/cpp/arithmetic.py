@@ -8,9 +8,9 @@ from pathlib import Path
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.body.reader import READERS
 from tokitai_cli.cpp.body.walk import BudgetError, Walk
+from tokitai_cli.cpp.preprocessed_unit import preprocess
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.tree import parsed_expression
-from tokitai_cli.cpp.unit import preprocess
 
 
 @functools.lru_cache(maxsize=1 << 12)

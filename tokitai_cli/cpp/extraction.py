@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.cpp.lexing import names_in
-from tokitai_cli.cpp.parts import Part
 from tokitai_cli.cpp.policy import Pass
+from tokitai_cli.cpp.preprocessed_unit import Unit
+from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.reach import reached, recursive
-from tokitai_cli.cpp.unit import Unit
 from tokitai_cli.cpp.unit_text import edited, without_comments, write_lines
 from tokitai_cli.cpp.whole import Program, Source, read_program
 
@@ -36,9 +36,9 @@ class ExtractedProgram(msgspec.Struct, frozen=True):
 
 
 def extracted(
-    source: Path, folders: Sequence[Path], wanted: Collection[str], passes: Sequence[Pass]
+    source: Path, folders: Sequence[Path], names: Collection[str], passes: Sequence[Pass]
 ) -> ExtractedProgram:
-    """Take the kernels that `wanted` names out of `source`, or all of them where it names none.
+    """Take the kernels of these names out of `source`, or all of them where there are none.
 
     folders: of headers. passes: of the compiler, over each of which a text is made; the last stands for
     all others.
@@ -46,9 +46,9 @@ def extracted(
     found: list[tuple[str, ExtractedProgram]] = []
     for one in passes:
         program = read_program(source, folders, one)
-        found.append((one.condition, _taken(program, wanted)))
+        found.append((one.condition, _taken(program, names)))
         differing = {name for other in passes for name in other.known}
-        if not any(other.unit.asked & differing for other in program.sources):
+        if not any(other.unit.tested & differing for other in program.sources):
             break  # no condition asks what this compiler's passes differ in
     (condition, whole), *more = found
     for other, last in more:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.dialect import readable
-from tokitai_cli.cpp.parts import DEVICE_WORDS, Part
+from tokitai_cli.cpp.program_parts import DEVICE_WORDS, Part
 from tokitai_cli.cpp.tree import child, declarator_of, name_of, parse, walk
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.calls import call
+from tokitai_cli.cpp.body.function_calls import call
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.reader import READERS
-from tokitai_cli.cpp.body.values import Cell, Function, Pointer, Record, Value
+from tokitai_cli.cpp.body.symbolic_values import Cell, Function, Pointer, Record, Value
 from tokitai_cli.cpp.body.walk import BudgetError, Returned, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program

@@ -16,6 +16,7 @@ from tokitai_cli.cpp.declarations import (
     template_parameters,
 )
 from tokitai_cli.cpp.dialect import readable
+from tokitai_cli.cpp.preprocessed_unit import Unit
 from tokitai_cli.cpp.structs import read_struct
 from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
@@ -28,7 +29,6 @@ from tokitai_cli.cpp.tree import (
     text_of,
     walk,
 )
-from tokitai_cli.cpp.unit import Unit
 
 _Context = tuple[tuple[str, ...], Node | None, tuple[Parameter, ...]]
 

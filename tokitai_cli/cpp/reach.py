@@ -6,25 +6,25 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from tokitai_cli.cpp.lexing import names_in
-from tokitai_cli.cpp.parts import DEVICE_WORDS, Part
+from tokitai_cli.cpp.program_parts import DEVICE_WORDS, Part
 
 # Of the host alone, whoever declares it.
 _HOST = re.compile(r"(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw")
 
 
-def reached(parts: Sequence[Part], wanted: Collection[str]) -> set[int]:
+def reached(parts: Sequence[Part], names: Collection[str]) -> set[int]:
     """Indices of the parts to keep: kernels, and what they reach; members of the host's are cut.
 
-    wanted: all names of the kernels and symbols to serve, those of template arguments among them; empty
+    names: all names of the kernels and symbols to serve, those of template arguments among them; empty
     for every kernel. Host functions are never kept. A name reaches every declaration of that name.
     """
     host = _host_names(parts)
     for one in parts:
         _without(one, host)
     roots = {name for one in parts if one.kernel for name in one.names}
-    chosen = roots & set(wanted) or roots
+    chosen = roots & set(names) or roots
     keeper = _Keeper(host, {name for one in parts if one.kind == "class" for name in one.names})
-    keeper.used |= {*wanted, *chosen}
+    keeper.used |= {*names, *chosen}
     kept: set[int] = set()
     while more := {i for i, one in enumerate(parts) if i not in kept and keeper.keeps(one)}:
         kept |= more

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient, constant, quotient
-from tokitai_cli.cpp.body.values import Access, Guard
+from tokitai_cli.cpp.body.symbolic_values import Access, Guard
 
 _MOVING = ("threadIdx", "blockIdx", "#", "[", "?")
 _LAUNCH = ("gridDim", "blockDim")

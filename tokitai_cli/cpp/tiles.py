@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
-from tokitai_cli.cpp.body.values import Facts, Stepped
+from tokitai_cli.cpp.body.symbolic_values import Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
 from tokitai_cli.cpp.source.signatures import Kernel
 from tokitai_cli.cpp.whole import Program

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp.unit import Unit
+from tokitai_cli.cpp.preprocessed_unit import Unit
 
 # Standard headers of the host alone, which cost a compiler time.
 _HOST_HEADERS = """

@@ -13,12 +13,12 @@ from tokitai_cli.core import resources
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.dialect import unqualified
 from tokitai_cli.cpp.joined import definers
-from tokitai_cli.cpp.parts import Part, parts_of
 from tokitai_cli.cpp.policy import CUDA, Pass, host_pass
+from tokitai_cli.cpp.preprocessed_unit import Unit, preprocess
 from tokitai_cli.cpp.program import Program as Tree
+from tokitai_cli.cpp.program_parts import Part, parts_of
 from tokitai_cli.cpp.source.macro_text import Macro, macros_of
 from tokitai_cli.cpp.source.source_files import SYSTEM
-from tokitai_cli.cpp.unit import Unit, preprocess
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from tokitai_cli.cpp.parts import Part
+from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.host_types import template_argument
 from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at

@@ -26,7 +26,7 @@ from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.arguments import qualified, template_arguments
 from tokitai_cli.drafts.host_memory import at_host
-from tokitai_cli.drafts.known import DraftContext, DraftSubject
+from tokitai_cli.drafts.known_facts import DraftContext, DraftSubject
 from tokitai_cli.drafts.leaves import LaunchArguments
 from tokitai_cli.drafts.like import TemplateOp, like
 from tokitai_cli.drafts.model import SpecDraft

@@ -7,7 +7,7 @@ import re
 
 from tokitai_cli.core.dtypes import DTYPES, FORMATS
 from tokitai_cli.cpp.source.uses import reads_back
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.spec.reader.gaps import GAP
 
 

@@ -8,7 +8,7 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.comments import known as known_words
 from tokitai_cli.cpp.indices.comments import shapes_in
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.leaves import free, last_word
 

@@ -14,7 +14,7 @@ from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.kernel_text import unguarded
 from tokitai_cli.cpp.indices.reach import Reach, places
 from tokitai_cli.cpp.tiles import Tiles
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import Guess
 from tokitai_cli.drafts.reaching import AFFORDED, Reaching
 

@@ -90,35 +90,37 @@ class LaunchArguments:
             count = lanes(one.element.type)
             self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
 
-    def add(self, one: Parameter, body: str = "") -> None:
+    def add(self, parameter: Parameter, body: str = "") -> None:
         """One parameter of the kernel, the next; body: the kernel's."""
-        enumerator = one.kind == "scalar" and one.dtypes == ENUM
-        named = msgspec.structs.replace(one, name="0" if enumerator else free(one.name))
+        enumerator = parameter.kind == "scalar" and parameter.dtypes == ENUM
+        named = msgspec.structs.replace(parameter, name="0" if enumerator else free(parameter.name))
         self.args.append(named)
         self.words += 1
         if enumerator:
             return
-        place = re.escape(one.name)
-        pointee = one.kind == "structs" and holds_pointers(self._program, one.type)
+        place = re.escape(parameter.name)
+        pointee = parameter.kind == "structs" and holds_pointers(self._program, parameter.type)
         if pointee:
-            self.pointees[one.name] = one.type
+            self.pointees[parameter.name] = parameter.type
             place = rf"(?:{place}\s*->|{place}\s*\[\s*0\s*\]\s*\.|\(\s*\*\s*{place}\s*\)\s*\.)"
-        if one.kind == "struct" or pointee:
-            told = self._struct(one.type, named.name, place, one.name, "" if pointee else r"\s*\.")
+        if parameter.kind == "struct" or pointee:
+            told = self._struct(
+                parameter.type, named.name, place, parameter.name, "" if pointee else r"\s*\."
+            )
             if told is None:
-                self._refuse(one)
+                self._refuse(parameter)
             else:
                 one_of = r"\s*(?:\[\s*0\s*\]|[^\[\s])"
                 several = pointee and re.search(
-                    rf"(?<![\w.]){re.escape(one.name)}\b(?!{one_of})", body
+                    rf"(?<![\w.]){re.escape(parameter.name)}\b(?!{one_of})", body
                 )
                 why = "that the pointer leads to one struct" if several else ""
                 self.structs[named.name] = Guess(told, why)
-        elif one.kind in _REASONS:
-            if self._list(one, named.name, re.escape(one.name), one.name) is None:
-                self._refuse(one)
+        elif parameter.kind in _REASONS:
+            if self._list(parameter, named.name, re.escape(parameter.name), parameter.name) is None:
+                self._refuse(parameter)
         else:
-            self._leaf(one, named.name, re.escape(one.name), one.name)
+            self._leaf(parameter, named.name, re.escape(parameter.name), parameter.name)
 
     def join_sizes(self, body: str) -> None:
         """Make one of the accessors' sizes that the kernel's text indexes by one name."""

@@ -162,15 +162,15 @@ class _Match:
 def like(
     draft: SpecDraft,
     name: str,
-    found: Sequence[Parameter],
+    leaves: Sequence[Parameter],
     args: Sequence[Parameter],
     op: TemplateOp,
 ) -> tuple[SpecDraft, str]:
     """The draft with what a shipped op has, and its formula; what has no counterpart there is a gap.
 
-    name: the kernel's. found: its arrays and numbers, those of structs too. args: its arguments.
+    name: the kernel's. leaves: its arrays and numbers, those of structs too. args: its arguments.
     """
-    match = _Match(draft, found, args, op)
+    match = _Match(draft, leaves, args, op)
     arrays = {own: _array(match, own, one) for own, one in draft.arrays.items()}
     told = msgspec.structs.replace(
         draft,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import ScalarDraft
 
 # By the name in lower case, without underscores and what a struct of settings is called.
@@ -29,15 +29,15 @@ _SCALE = re.compile(r"(?:^|_)(?:sm_|softmax_|attn_)?scale$")
 _HEAD = re.compile(r"^k?(?:head_?)?(?:dim|size)$|^d_?(?:k|head)?$|^HS$", re.I)  # of attention
 
 
-def value_of(known: Known, one: Parameter) -> ScalarDraft:
+def value_of(known: Known, parameter: Parameter) -> ScalarDraft:
     """A number that is passed by value, with what is guessed of it."""
-    dtype = one.dtypes[0]
-    told, real = known.subject.host.get(one.name), "float" in dtype
+    dtype = parameter.dtypes[0]
+    told, real = known.subject.host.get(parameter.name), "float" in dtype
     if told or (told == 0 and not real):  # 0 would take a term away
         return ScalarDraft(dtype, told if real else int(told), "its value, the host's")
-    if _SCALE.search(one.name) and (head := _head(known)):
+    if _SCALE.search(parameter.name) and (head := _head(known)):
         return ScalarDraft(dtype, f"1 / sqrt({head})", "its value")
-    return ScalarDraft(dtype, _likely(known, one, dtype), "its value")
+    return ScalarDraft(dtype, _likely(known, parameter, dtype), "its value")
 
 
 def _head(known: Known) -> str:

@@ -137,4 +137,4 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     profiles: Guess[Mapping[str, ProfileDraft]]
     suites: Guess[Mapping[str, Sequence[SuiteShape]]]
     #: Arrays whose values the text asks something of.
-    asked: frozenset[str] = frozenset()
+    drawn_to_end: frozenset[str] = frozenset()

@@ -9,8 +9,8 @@ import msgspec
 
 from tokitai_cli.core.model.draws import CANDIDATES
 from tokitai_cli.cpp.source.macros import closing
-from tokitai_cli.drafts.draws import draw_of
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.array_draws import draw_of
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import Flow, Guess, ProfileDraft
 
 _SMALL = {"kind": "uniform", "lo": 0, "hi": 1e-12}  # of what is not below 0, beside small values

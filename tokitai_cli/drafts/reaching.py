@@ -11,8 +11,8 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.kernel_text import flat
 from tokitai_cli.cpp.indices.reach import Reach, places
-from tokitai_cli.drafts.draws import draw_of
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.array_draws import draw_of
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import Flow
 
 AFFORDED = 12 << 20  # elements of all arrays in a first run

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from tokitai_cli.cpp.body.reader import roles
-from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.body.walk import row_of
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.signatures import Parameter
@@ -38,13 +38,13 @@ class Reading:
         self._elsewhere = elsewhere
         self._roles = roles(self._facts)
 
-    def role(self, one: Parameter) -> str:
+    def role(self, parameter: Parameter) -> str:
         """inputs, outputs or inout; inout where the body does not decide it, but of what is const."""
-        path = self._paths.get(one.name, "")
+        path = self._paths.get(parameter.name, "")
         array, opened, index = path.removesuffix("]").partition("[")
         known = self._roles if not opened else roles(self._of_row(array, int(index)))
         told = known.get(array, "unknown")
-        return _ROLES.get(told, "inputs" if one.const else "inout")
+        return _ROLES.get(told, "inputs" if parameter.const else "inout")
 
     @property
     def untouched(self) -> set[str]:
@@ -63,10 +63,10 @@ class Reading:
                 found.append(one)
         return msgspec.structs.replace(self._facts, accesses=found)
 
-    def variable(self, one: Variable) -> str:
+    def variable(self, variable: Variable) -> str:
         """symbols, outputs or inout of a variable of the program; empty where the kernel has it not."""
-        told = self._roles.get(one.element.name, "")
-        if not told or one.constant:
+        told = self._roles.get(variable.element.name, "")
+        if not told or variable.constant:
             return "symbols" if told else ""
         return {"read": "symbols", "none": "symbols", "write": "outputs"}.get(told, "inout")
 

@@ -104,7 +104,7 @@ def require_folders(folders: Iterable[Path]) -> None:
             raise UsageError(f"-I {folder}: no such folder", hint=hint)
 
 
-def told(
+def found_kernel(
     draft: Draft, ended: str | None = None, runs: int = 0, *, fault: bool = False
 ) -> FoundKernel:
     """A draft, and what came of its runs, as plain data; fault: of the tool's own in them."""

@@ -11,7 +11,7 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.reach import Reach
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import (
     MOST_BLOCK,
     MOST_THREADS,

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.indices.kernel_text import statement_end
-from tokitai_cli.drafts.draws import draw_of
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.array_draws import draw_of
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.model import SuiteShape
 from tokitai_cli.drafts.profiles import telling

@@ -6,12 +6,12 @@ import re
 
 from tokitai_cli.core.model.spec import MOST_OF_NAME
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.arrays import array_draft
-from tokitai_cli.drafts.draws import asked
+from tokitai_cli.drafts.array_drafts import array_draft
+from tokitai_cli.drafts.array_draws import draw_for_ending
 from tokitai_cli.drafts.formula_text import added_to, formula_text, function_of, kept_behind_rows
 from tokitai_cli.drafts.host_sizes import add_rows, read_comments
 from tokitai_cli.drafts.host_words import bytes_of
-from tokitai_cli.drafts.known import DraftSubject, Known
+from tokitai_cli.drafts.known_facts import DraftSubject, Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.likely_values import value_of
 from tokitai_cli.drafts.model import Flow, Guess, LaunchDraft, ParamDraft, ScalarDraft, SpecDraft
@@ -61,7 +61,7 @@ def _complete(known: Known, launching: Launching) -> None:
 def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
     name, origin = known.kernel.name, known.origin
     shapes = [*quick(known, launching, sizing)]
-    asked_of = [one.name for one in known.read if asked(known, one)]
+    asked_of = [one.name for one in known.read if draw_for_ending(known, one)]
     return SpecDraft(
         op=_op(name),
         title=Guess(_title(name), "its name says what it computes"),
@@ -86,7 +86,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         non_claims=[_unbound(*one) for one in known.leaves.unbound],
         profiles=Guess(profiles_of(known)),
         suites=Guess({"quick": [*shapes, *tested(known, shapes)]}),
-        asked=frozenset(asked_of),
+        drawn_to_end=frozenset(asked_of),
     )
 
 

@@ -225,24 +225,24 @@ def _causes(result: RunResult) -> str:
     return ""
 
 
-def judge_other_inputs(so_far: Judgement, other: Judgement, state: Sequence[str]) -> Judgement:
+def judge_other_inputs(so_far: Judgement, repeated: Judgement, state: Sequence[str]) -> Judgement:
     """Add to a judgement that of one more repetition, which ran on other inputs in the same child.
 
     `state` names the variables of the source that outlived the repetitions before.
     """
     repeats = msgspec.structs.replace(so_far.repeats, other_inputs=1)
-    if other.verdict is not Verdict.REFUTED:
+    if repeated.verdict is not Verdict.REFUTED:
         return msgspec.structs.replace(so_far, repeats=repeats)
     names = ", ".join(state)
-    repeats = msgspec.structs.replace(repeats, other_inputs_fault=other.reason)
+    repeats = msgspec.structs.replace(repeats, other_inputs_fault=repeated.reason)
     said = f"in one more repetition, on other inputs ({names} outlive a launch)"
     return msgspec.structs.replace(
         so_far,
         repeats=repeats,
-        findings=[*so_far.findings, *other.findings],
+        findings=[*so_far.findings, *repeated.findings],
         verdict=Verdict.REFUTED,
-        reason=f"{said}: {other.reason}",
-        failures=(*so_far.failures, *(said_in(said, one) for one in other.failures)),
+        reason=f"{said}: {repeated.reason}",
+        failures=(*so_far.failures, *(said_in(said, one) for one in repeated.failures)),
     )
 
 

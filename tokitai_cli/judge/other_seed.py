@@ -18,7 +18,7 @@ Outputs = Mapping[str, NDArray[Any]]
 
 
 def judge_other_seed(
-    case: Case, so_far: Judgement, first: Outputs, other: Outputs, judged: Judgement
+    case: Case, so_far: Judgement, first: Outputs, second: Outputs, judged: Judgement
 ) -> Judgement:
     """Add to a judgement what a run with another seed says, whose outputs `judged` is of."""
     records, failures = list(so_far.properties), list(so_far.failures)
@@ -26,7 +26,7 @@ def judge_other_seed(
     for buffer in case.buffers if not judged.failures else ():
         if buffer.kept is None or not buffer.elements:
             continue
-        record, said = other_seed(buffer, first[buffer.name], other[buffer.name])
+        record, said = other_seed(buffer, first[buffer.name], second[buffer.name])
         records.append(record)
         failures += [Failure(STEP_PROPERTIES, said, array=buffer.name)] if said else []
     refuted = len(failures) > len(so_far.failures)

@@ -26,6 +26,7 @@ from tokitai_cli.judge.checks.compared import Mask
 from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck, checks_for
 from tokitai_cli.judge.checks.reference_tally import BoundTally, Summary
 from tokitai_cli.judge.checks.target import Target
+from tokitai_cli.judge.element_walk import Gathered, Given, walk
 from tokitai_cli.judge.expected import reference_target, refined_error, replay_target
 from tokitai_cli.judge.explanation import explanation
 from tokitai_cli.judge.failures import (
@@ -59,7 +60,6 @@ from tokitai_cli.judge.structure import (
     never_written,
     never_written_failure,
 )
-from tokitai_cli.judge.walk import Gathered, Given, walk
 
 
 class OutputJudgement(msgspec.Struct, frozen=True):

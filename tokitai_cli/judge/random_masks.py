@@ -47,19 +47,19 @@ def mask_record(values: NDArray[np.generic], kept: float) -> MaskRecord:
     )
 
 
-def mask_fault(found: MaskRecord) -> str:
+def mask_fault(record: MaskRecord) -> str:
     """What no mask by chance would show, in words; empty where there is nothing."""
     said = []
-    if found.share_chance < SIGNIFICANCE / 2:
+    if record.share_chance < SIGNIFICANCE / 2:
         said.append(
-            f"{found.kept} of {found.elements} elements are kept, and p is {found.p:g}: a share so far "
-            f"from it has a probability of at most {shown_short(found.share_chance)} (below "
+            f"{record.kept} of {record.elements} elements are kept, and p is {record.p:g}: a share so "
+            f"far from it has a probability of at most {shown_short(record.share_chance)} (below "
             f"{SIGNIFICANCE / 2:g} refutes)"
         )
-    if found.correlation > found.correlation_limit:
+    if record.correlation > record.correlation_limit:
         said.append(
-            f"elements {found.distance} apart hang together: their correlation is "
-            f"{shown_short(found.correlation)}, and exceeds {shown_short(found.correlation_limit)} by "
+            f"elements {record.distance} apart hang together: their correlation is "
+            f"{shown_short(record.correlation)}, and exceeds {shown_short(record.correlation_limit)} by "
             f"chance with a probability of at most {SIGNIFICANCE / 2:g}, at any distance"
         )
     return "; ".join(said)
@@ -80,12 +80,12 @@ def judged_masks(
 
 
 def other_seed(
-    buffer: BufferPlan, first: NDArray[np.generic], other: NDArray[np.generic]
+    buffer: BufferPlan, first: NDArray[np.generic], second: NDArray[np.generic]
 ) -> tuple[PropertyRecord, str]:
     """Whether the masks of two seeds hang together, and what to say where they do."""
     assert buffer.kept is not None
     p, size = buffer.kept, first.size
-    one, two = ((mask != 0).reshape(-1).astype(np.float64) - p for mask in (first, other))
+    one, two = ((mask != 0).reshape(-1).astype(np.float64) - p for mask in (first, second))
     correlation = abs(float(one @ two)) / (size * p * (1 - p))
     limit = float(_most(np.array(size), p, SIGNIFICANCE))
     same = bool((one == two).all())

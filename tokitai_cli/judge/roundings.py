@@ -115,11 +115,11 @@ def _lean(target: Target, make: Wrong) -> LeanRecord | None:
     return tally.record()
 
 
-def leaning_words(found: LeanRecord) -> str:
+def leaning_words(record: LeanRecord) -> str:
     """The record in words."""
     return (
-        f"errors lean {found.towards} by {shown_short(found.mean)} ulp on average over {found.elements} "
-        "elements; rounding to nearest leans nowhere, truncation by 0.5"
+        f"errors lean {record.towards} by {shown_short(record.mean)} ulp on average over "
+        f"{record.elements} elements; rounding to nearest leans nowhere, truncation by 0.5"
     )
 
 

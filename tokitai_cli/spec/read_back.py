@@ -11,8 +11,8 @@ from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.policy import CUDA, device_pass, host_pass, open_names
+from tokitai_cli.cpp.preprocessed_unit import Unit, preprocess
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.unit import Unit, preprocess
 
 _READS = {"read", "update"}
 

@@ -16,7 +16,7 @@ import msgspec
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.dialect import readable
-from tokitai_cli.cpp.parts import Part
+from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.reach import reached
 from tokitai_cli.cpp.tree import child, parse
 from tokitai_cli.cpp.whole import Program, program_of

@@ -12,7 +12,7 @@ from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Block, Line
 from tokitai_cli.core.model.wording import plural, shape_text
 
 if TYPE_CHECKING:  # it brings what reads C++, which most commands do without
-    from tokitai_cli.drafts.trial.watched import WatchedKernel
+    from tokitai_cli.drafts.trial.sanitized import WatchedKernel
 
 
 def show_watched(kernels: Sequence[WatchedKernel]) -> None:

@@ -68,7 +68,7 @@ def find(
     import os
 
     from tokitai_cli.cli import terminal
-    from tokitai_cli.drafts.search import find_kernels, places_of, told, write_drafts
+    from tokitai_cli.drafts.search import find_kernels, found_kernel, places_of, write_drafts
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
     with contextlib.ExitStack() as stack:
@@ -90,7 +90,7 @@ def find(
         if trial is not None:
             settled = list(source_tree.settled(drafts, trial, timeout, sys.stderr.write))
         else:
-            settled = [(one, told(one)) for one in drafts]
+            settled = [(one, found_kernel(one)) for one in drafts]
     kernels = [kernel for _, kernel in settled]
     written = write_drafts([one for one, _ in settled if one.spec], write) if write else []
     if json:

@@ -59,7 +59,7 @@ def _sources(path: Path, kernel: str, given: Mapping[str, Any]) -> int:
     from tokitai_cli.core.errors import UsageError
     from tokitai_cli.core.model.device import SANITIZED
     from tokitai_cli.core.model.verdict import worst
-    from tokitai_cli.drafts.trial.watched import watched
+    from tokitai_cli.drafts.trial.sanitized import watched
     from tokitai_cli.run.run_options import run_options
 
     for option in ("suite", "variant", "profile", "name"):

@@ -10,7 +10,7 @@ from tokitai_cli.cpp.body.initialisers import initial
 from tokitai_cli.cpp.body.operators import cast, combined, decided, either
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
-from tokitai_cli.cpp.body.values import (
+from tokitai_cli.cpp.body.symbolic_values import (
     Closure,
     Condition,
     Function,

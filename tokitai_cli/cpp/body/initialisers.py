@@ -5,7 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import constant
-from tokitai_cli.cpp.body.values import Cell, Pointer, Record, Value, lanes
+from tokitai_cli.cpp.body.symbolic_values import Cell, Pointer, Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved
 from tokitai_cli.cpp.tree import child, first, named, text_of
@@ -16,21 +16,23 @@ _MAY_BE_ELEMENTS = frozenset(
 )
 
 
-def initial(walk: Walk, node: Node | None, told: str = "") -> Value:
+def initial(walk: Walk, node: Node | None, type_text: str = "") -> Value:
     """The value of an initialiser of that type, a list's too."""
     if node is None or node.type not in {"initializer_list", "argument_list"}:
         return walk.evaluate(node)
     parts = named(node)
     if parts and parts[0].type == "initializer_pair":
-        return _designated(walk, parts, told)
-    if _has_constructor(walk, told):
-        return made(walk, [hand_over(walk, one, "goes to a constructor") for one in parts], told)
-    return made(walk, [initial(walk, one) for one in parts], told)
+        return _designated(walk, parts, type_text)
+    if _has_constructor(walk, type_text):
+        return made(
+            walk, [hand_over(walk, one, "goes to a constructor") for one in parts], type_text
+        )
+    return made(walk, [initial(walk, one) for one in parts], type_text)
 
 
-def _has_constructor(walk: Walk, told: str) -> bool:
+def _has_constructor(walk: Walk, type_text: str) -> bool:
     """Whether an object of that type may take references to what it is made of."""
-    kind = resolved(walk.program, told)
+    kind = resolved(walk.program, type_text)
     struct = walk.program.structs.get(kind)
     if struct is not None:
         return kind in struct.methods or bool(struct.bases)
@@ -51,17 +53,17 @@ def hand_over(walk: Walk, node: Node, why: str) -> Value:
     return value
 
 
-def _designated(walk: Walk, parts: list[Node], told: str) -> Value:
+def _designated(walk: Walk, parts: list[Node], type_text: str) -> Value:
     pairs = tuple(
         (text_of(first(one, "field_identifier")), initial(walk, child(one, "value")))
         for one in parts if one.type == "initializer_pair"
     )  # fmt: skip
-    return Record("", resolved(walk.program, told), pairs)
+    return Record("", resolved(walk.program, type_text), pairs)
 
 
-def made(walk: Walk, values: list[Value], told: str) -> Value:
+def made(walk: Walk, values: list[Value], type_text: str) -> Value:
     """An object of that type of values between its braces or parentheses."""
-    kind = resolved(walk.program, told)
+    kind = resolved(walk.program, type_text)
     if kind in VECTORS or kind == "dim3":
         rest = [constant(1)] * (3 - len(values)) if kind == "dim3" else []
         return Record("", kind, lanes([*values, *rest]))
@@ -75,7 +77,9 @@ def made(walk: Walk, values: list[Value], told: str) -> Value:
         for one in values:
             walk.escape(one, "goes to a constructor")
         return Record(str(walk.fresh("object")), kind)
-    if len(values) == 1 and (bare(told) in SIZES or not told or told in {"auto", "const auto"}):
+    if len(values) == 1 and (
+        bare(type_text) in SIZES or not type_text or type_text in {"auto", "const auto"}
+    ):
         return values[0]
     if not values:
         return constant(0)

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import constant
-from tokitai_cli.cpp.body.values import Record, Value, lanes
+from tokitai_cli.cpp.body.symbolic_values import Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Returned, Walk
 from tokitai_cli.cpp.structs import VECTORS
 

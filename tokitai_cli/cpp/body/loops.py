@@ -10,7 +10,15 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import join
 from tokitai_cli.cpp.body.polynomial import Polynomial, quotient
-from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Stepped, Value
+from tokitai_cli.cpp.body.symbolic_values import (
+    Cell,
+    Condition,
+    Guard,
+    Pointer,
+    Record,
+    Stepped,
+    Value,
+)
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.tree import child, declarator_of, named, text_of
 from tokitai_cli.cpp.tree import walk as nodes_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient, remainder
-from tokitai_cli.cpp.body.values import Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.symbolic_values import Condition, Guard, Pointer, Record, Value
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import resolved, size_of
 
@@ -19,14 +19,14 @@ _SIGNS: Mapping[str, Callable[[int, int], bool]] = {
 _LARGEST_SHIFT = 62
 
 
-def cast(walk: Walk, value: Value, told: str) -> Value:
+def cast(walk: Walk, value: Value, type_text: str) -> Value:
     """A value as another type: a pointer to wider elements takes larger steps."""
     if not isinstance(value, Pointer):
         return value
-    if "*" not in told and "&" not in told:
+    if "*" not in type_text and "&" not in type_text:
         walk.escape(value, "is cast to an integer")
         return value
-    inner = told.partition("(")[0].rstrip("*& ")
+    inner = type_text.partition("(")[0].rstrip("*& ")
     own = walk.facts.arrays.get(value.array, "")
     if resolved(walk.program, inner) == own:
         return Pointer(value.array, value.offset, 1)
@@ -108,33 +108,35 @@ def decided(guards: tuple[Guard, ...]) -> bool | None:
     return all(found) if found else None
 
 
-def either(walk: Walk, one: Value, other: Value, test: str = "") -> Value:
+def either(walk: Walk, first: Value, second: Value, test: str = "") -> Value:
     """One of two values, by a condition whose text is `test`."""
-    if one == other:
-        return one
-    if isinstance(one, Pointer) and isinstance(other, Pointer) and one.array == other.array:
-        return Pointer(one.array, walk.fresh("either"), one.unit, one.rows)
-    if isinstance(one, Pointer) or isinstance(other, Pointer):
-        for value in (one, other):
+    if first == second:
+        return first
+    if isinstance(first, Pointer) and isinstance(second, Pointer) and first.array == second.array:
+        return Pointer(first.array, walk.fresh("either"), first.unit, first.rows)
+    if isinstance(first, Pointer) or isinstance(second, Pointer):
+        for value in (first, second):
             walk.escape(value, "is one of two pointers")
         return None
-    if isinstance(one, Record) and isinstance(other, Record):
-        names = dict.fromkeys([name for name, _ in one.fields + other.fields])
-        both = ((name, walk.member(one, name), walk.member(other, name)) for name in names)
-        if one.path != other.path:
-            walk.escape(one, "is one of two structs")
-            walk.escape(other, "is one of two structs")
+    if isinstance(first, Record) and isinstance(second, Record):
+        names = dict.fromkeys([name for name, _ in first.fields + second.fields])
+        both = ((name, walk.member(first, name), walk.member(second, name)) for name in names)
+        if first.path != second.path:
+            walk.escape(first, "is one of two structs")
+            walk.escape(second, "is one of two structs")
         return Record(
-            one.path, one.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
+            first.path, first.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
         )
-    if test and isinstance(one, Polynomial) and isinstance(other, Polynomial):
-        return walk.named(f"{test} ? {one} : {other}", "either")
+    if test and isinstance(first, Polynomial) and isinstance(second, Polynomial):
+        return walk.named(f"{test} ? {first} : {second}", "either")
     return walk.fresh("either")
 
 
-def join(walk: Walk, one: Mapping[int, Value], other: Mapping[int, Value], test: str = "") -> None:
+def join(
+    walk: Walk, first: Mapping[int, Value], second: Mapping[int, Value], test: str = ""
+) -> None:
     """What variables hold where two ways meet."""
-    walk.store = {**one, **other}
-    for key, value in one.items():
-        if key in other and other[key] != value:
-            walk.store[key] = either(walk, value, other[key], test)
+    walk.store = {**first, **second}
+    for key, value in first.items():
+        if key in second and second[key] != value:
+            walk.store[key] = either(walk, value, second[key], test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import constant, variable
-from tokitai_cli.cpp.body.values import Function, Place, Pointer, Value
+from tokitai_cli.cpp.body.symbolic_values import Function, Place, Pointer, Value
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.structs import resolved

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tokitai_cli.cpp.body.calls import call
 from tokitai_cli.cpp.body.expressions import EXPRESSIONS
-from tokitai_cli.cpp.body.places import place_of
+from tokitai_cli.cpp.body.function_calls import call
+from tokitai_cli.cpp.body.memory_places import place_of
 from tokitai_cli.cpp.body.statements import STATEMENTS
-from tokitai_cli.cpp.body.values import Facts
+from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.body.walk import BUDGET, BudgetError, Readers, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program

@@ -10,7 +10,15 @@ from tokitai_cli.cpp.body.initialisers import initial, made
 from tokitai_cli.cpp.body.loops import loop
 from tokitai_cli.cpp.body.operators import decided, join
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
-from tokitai_cli.cpp.body.values import Cell, Condition, Guard, Pointer, Record, Value, lanes
+from tokitai_cli.cpp.body.symbolic_values import (
+    Cell,
+    Condition,
+    Guard,
+    Pointer,
+    Record,
+    Value,
+    lanes,
+)
 from tokitai_cli.cpp.body.walk import Returned, Walk
 from tokitai_cli.cpp.structs import VECTORS, resolved
 from tokitai_cli.cpp.tree import (

@@ -9,7 +9,7 @@ import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import MOST_TERMS, Polynomial, constant, variable
-from tokitai_cli.cpp.body.values import (
+from tokitai_cli.cpp.body.symbolic_values import (
     Access,
     Cell,
     Condition,
@@ -140,19 +140,19 @@ class Walk:
         found = (scope[name] for scope in reversed(self.scopes) if name in scope)
         return next(found, None) or self.globals.get(name)
 
-    def add_parameter(self, one: Parameter) -> None:
+    def add_parameter(self, parameter: Parameter) -> None:
         """Declare a parameter of the function that the walk is of."""
-        kind = resolved(self.program, self.types.get(one.type, one.type))
-        self.declare(one.name, self.outer(one.name, kind, one))
+        kind = resolved(self.program, self.types.get(parameter.type, parameter.type))
+        self.declare(parameter.name, self.outer(parameter.name, kind, parameter))
 
-    def outer(self, name: str, kind: str, one: Parameter) -> Value:
+    def outer(self, name: str, kind: str, parameter: Parameter) -> Value:
         """The value of a parameter, or of a variable of the program's, before anything is known."""
-        if not one.pointers and (accessor := ACCESSOR.fullmatch(kind)) is not None:
+        if not parameter.pointers and (accessor := ACCESSOR.fullmatch(kind)) is not None:
             return self._accessor(name, accessor["element"], int(accessor["dimensions"]))
-        if one.pointers or one.extents or kind.endswith("*"):
+        if parameter.pointers or parameter.extents or kind.endswith("*"):
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
-            return Pointer(name, constant(0), 1, self._rows(name, one))
+            return Pointer(name, constant(0), 1, self._rows(name, parameter))
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)

@@ -27,7 +27,7 @@ _GIVEN = re.compile(  # a declaration that is no member of a class, or an assign
 _DECLARATOR = re.compile(r"(\w+)\s*(?:=\s*(.+)|[({](.+)[)}])", re.S)
 _READ = "dim3 ceil_div static_cast min max ceil ceilf sizeof int float double unsigned size_t"
 _UNREADABLE = re.compile(rf"[\[\"]|\b(?!(?:{_READ.replace(' ', '|')})\b)\w+\s*\(")
-_ASKED = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
+_WARP_SIZE_QUERY = re.compile(r"\(\s*&\s*(\w+)\s*,\s*hipDeviceAttributeWarpSize\b")
 _BEYOND = re.compile(r"[?<>&|^~]|\b\w+\s*\(")  # what sizes have no word for
 _CAST = re.compile(
     r"\bstatic_cast\s*<[^<>]*>"
@@ -140,7 +140,7 @@ def arguments_at(text: str, opened: int) -> list[str]:
 
 def _locals(before: str) -> dict[str, str]:
     """What local names of the host hold in front of a launch: the last initial value or assignment."""
-    found = dict.fromkeys(_ASKED.findall(before), "warp_size")
+    found = dict.fromkeys(_WARP_SIZE_QUERY.findall(before), "warp_size")
     for statement in _GIVEN.finditer(before):
         for match in map(_DECLARATOR.fullmatch, split(statement[1] or statement[2])):
             value = "" if match is None else " ".join((match[2] or match[3]).split())

@@ -182,19 +182,19 @@ def _elements(declared: str, constants: Mapping[str, str], macros: Mapping[str, 
     return -1 if 0 in counts else math.prod(counts) if counts else 0
 
 
-def bytes_of(program: Program, one: Parameter) -> tuple[int, int] | None:
+def bytes_of(program: Program, parameter: Parameter) -> tuple[int, int] | None:
     """Bytes and alignment of what a parameter or field is, of a pointer to structs those of a struct.
 
     None where it is not known.
     """
-    if one.pointers and one.kind != "structs":
+    if parameter.pointers and parameter.kind != "structs":
         return _POINTER
-    if one.kind in {"struct", "structs"} and lanes(one.type) == 1:
-        return _struct(program, one.type)
-    if not one.dtypes:
+    if parameter.kind in {"struct", "structs"} and lanes(parameter.type) == 1:
+        return _struct(program, parameter.type)
+    if not parameter.dtypes:
         return None
-    count = lanes(one.type)
-    single = item_size(one.dtypes[0])
+    count = lanes(parameter.type)
+    single = item_size(parameter.dtypes[0])
     aligned = single if count == 3 else single * count
     return single * count, min(aligned, _WIDEST)
 

@@ -10,7 +10,7 @@ from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.cpp.source.classes import member_type
 
 if TYPE_CHECKING:
-    from tokitai_cli.cpp.parts import Part
+    from tokitai_cli.cpp.program_parts import Part
     from tokitai_cli.cpp.whole import Program
 
 

@@ -10,12 +10,12 @@ from tokitai_cli.cpp.source.variables import Variable
 _CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)=|\+\+|--|\.\w+\s*[-+*/]?=(?!=))")
 
 
-def role_of(one: Parameter, body: str) -> str:
+def role_of(parameter: Parameter, body: str) -> str:
     """How a kernel uses an array by its name: what it writes and never reads is an output."""
-    if one.const:
+    if parameter.const:
         return "inputs"
     written = read = False
-    for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
+    for match in re.finditer(rf"(?<![\w.]){parameter.name}(?!\w)", body):
         before = body[max(0, match.start() - 40) : match.start()].rstrip()
         behind = _behind_index(body, match.end())
         if behind is None and _is_null_test(before, body[match.end() : match.end() + 40]):
@@ -33,10 +33,10 @@ def role_of(one: Parameter, body: str) -> str:
     return "inputs"
 
 
-def reads_back(one: Parameter, body: str) -> bool:
+def reads_back(parameter: Parameter, body: str) -> bool:
     """Whether a kernel assigns elements of the array, and reads some further down in its text."""
     stored = False
-    for match in re.finditer(rf"(?<![\w.]){one.name}(?!\w)", body):
+    for match in re.finditer(rf"(?<![\w.]){parameter.name}(?!\w)", body):
         behind = _behind_index(body, match.end())
         if behind is None:
             continue
@@ -72,15 +72,15 @@ def _behind_index(body: str, at: int) -> str | None:
     return found
 
 
-def variable_role(one: Variable, text: str) -> str:
+def variable_role(variable: Variable, text: str) -> str:
     """symbols, outputs or inout, by how a kernel's text uses a variable; empty where it does not."""
-    place = re.escape(one.element.name)
+    place = re.escape(variable.element.name)
     if not re.search(rf"(?<![\w.]){place}\b", text):
         return ""
-    if one.constant:
+    if variable.constant:
         return "symbols"
-    if one.extents:
-        role = role_of(one.element, text)
+    if variable.extents:
+        role = role_of(variable.element, text)
         return "symbols" if role == "inputs" else role
     changed = rf"(?<![\w.]){place}\s*(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)"
     if re.search(rf"{changed}|(?:\+\+|--|&)\s*{place}\b", text):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tokitai_cli.drafts.draws import bits_of
+from tokitai_cli.drafts.array_draws import bits_of
 from tokitai_cli.drafts.model import ArrayDraft, Flow, Guess, SpecDraft
 from tokitai_cli.drafts.reaching import count
 from tokitai_cli.drafts.sizing import times
@@ -52,7 +52,7 @@ def with_whole(draft: SpecDraft, draw: Flow) -> SpecDraft:
         for array, one in draft.arrays.items():
             if one.role != "outputs" and not one.structs and "int" in one.dtype:
                 bits = bits_of(one.dtype)
-                kept = draw["kind"] == "arange" and (array in draft.asked or bits < _PLACES)
+                kept = draw["kind"] == "arange" and (array in draft.drawn_to_end or bits < _PLACES)
                 inputs[array] = inputs[array] if kept else _unsigned(draw, one.dtype, bits)
         told = Guess[Mapping[str, Flow]](inputs, _CHANGED)
         found[name] = msgspec.structs.replace(profile, inputs=told)

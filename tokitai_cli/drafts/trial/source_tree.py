@@ -10,7 +10,7 @@ from pathlib import Path
 from tokitai_cli.core.errors import StorageError, TokitaiError
 from tokitai_cli.cpp.source.listing import FoundKernel
 from tokitai_cli.drafts.draft import Draft
-from tokitai_cli.drafts.search import told
+from tokitai_cli.drafts.search import found_kernel
 from tokitai_cli.drafts.trial.attempt import OnCpu
 from tokitai_cli.drafts.trial.settle import retry_until_it_runs
 from tokitai_cli.run.faults import fault_line
@@ -40,7 +40,7 @@ def settled(
     with OnCpu(folder, seconds) as run:
         for number, draft in enumerate(drafts, 1):
             if not draft.spec:
-                yield draft, told(draft)
+                yield draft, found_kernel(draft)
                 continue
             try:
                 found = retry_until_it_runs(draft, run)
@@ -51,8 +51,8 @@ def settled(
                     error, [f"{draft.kernel.file}:{draft.kernel.line}", draft.instance]
                 )
                 tell(f"[{number}/{len(drafts)}] {draft.instance}: {why}\n")
-                yield draft, told(draft, why, fault=True)
+                yield draft, found_kernel(draft, why, fault=True)
                 continue
             how = found.ended.why or "runs to its end"
             tell(f"[{number}/{len(drafts)}] {draft.instance}: {how}\n")
-            yield found.draft, told(found.draft, found.ended.why, found.runs)
+            yield found.draft, found_kernel(found.draft, found.ended.why, found.runs)

@@ -13,7 +13,7 @@ from tokitai_cli.judge.checks.target import Target
 
 _MOST_CELLS = 16  # along each side
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_ONE = _LETTERS.index("m")
+_AT_LIMIT = _LETTERS.index("m")
 
 
 class HeatTally:
@@ -59,5 +59,5 @@ def _letter(value: float) -> str:
     if not math.isfinite(value):
         return _LETTERS[-1]
     fraction, exponent = math.frexp(value)
-    place = _ONE + exponent - (fraction == 0.5)
+    place = _AT_LIMIT + exponent - (fraction == 0.5)
     return _LETTERS[min(max(place, 0), len(_LETTERS) - 1)]

@@ -46,23 +46,26 @@ def bounds(a: Tracked) -> Bounds:
     return _any(a)
 
 
-def bracketed(told: Bounds) -> Bounds:
+def bracketed(bounds: Bounds) -> Bounds:
     """The bounds of a float32 output: both floats around the reference are right where it is inexact.
 
     A value that is exact by proof, which has no error on either side, stays the only one.
     """
     with np.errstate(all="ignore"):
-        near = nearest(told.reference)
-        inexact = (told.error_below > 0) | (told.error_above > 0)
-        inexact &= (near != told.reference) & np.isfinite(near)
+        near = nearest(bounds.reference)
+        inexact = (bounds.error_below > 0) | (bounds.error_above > 0)
+        inexact &= (near != bounds.reference) & np.isfinite(near)
         if not inexact.any():
-            return told
+            return bounds
         single = near.astype(np.float32)
-        down = np.where(near < told.reference, near, np.nextafter(single, np.float32(-np.inf)))
-        up = np.where(near > told.reference, near, np.nextafter(single, np.float32(np.inf)))
-        sides = ((told.reference - down, told.error_below), (up - told.reference, told.error_above))
+        down = np.where(near < bounds.reference, near, np.nextafter(single, np.float32(-np.inf)))
+        up = np.where(near > bounds.reference, near, np.nextafter(single, np.float32(np.inf)))
+        sides = (
+            (bounds.reference - down, bounds.error_below),
+            (up - bounds.reference, bounds.error_above),
+        )
         below, above = (np.where(inexact, np.fmax(away, own), own) for away, own in sides)
-    return told._replace(error_below=below, error_above=above)
+    return bounds._replace(error_below=below, error_above=above)
 
 
 def _plain(a: Tracked) -> Bounds:

@@ -182,10 +182,10 @@ def allowing(precision: Precision) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_double(asked: bool) -> Iterator[None]:
+def in_double(wanted_double: bool) -> Iterator[None]:
     """Operations inside are done, and sums kept, in float64, if it is asked for."""
     precision = current()
-    if not asked or precision.double:
+    if not wanted_double or precision.double:
         yield
         return
     with allowing(msgspec.structs.replace(precision, double=True, accumulate="float64")):

@@ -78,11 +78,11 @@ class Sums(NamedTuple):
     is_minus: NDArray[np.bool_]
     n: Flags
 
-    def with_more(self, other: Sums) -> Sums:
+    def with_more(self, more: Sums) -> Sums:
         """The sum over both sets of terms."""
-        added: list[Any] = [one + two for one, two in zip(self[:6], other[:6], strict=True)]
-        either: list[Any] = [one | two for one, two in zip(self[7:11], other[7:11], strict=True)]
-        least, worst = np.minimum(self.quantum, other.quantum), np.maximum(self.n, other.n)
+        added: list[Any] = [one + two for one, two in zip(self[:6], more[:6], strict=True)]
+        either: list[Any] = [one | two for one, two in zip(self[7:11], more[7:11], strict=True)]
+        least, worst = np.minimum(self.quantum, more.quantum), np.maximum(self.n, more.n)
         fields: list[Any] = [*added, least, *either, worst]
         return Sums(*fields)
 

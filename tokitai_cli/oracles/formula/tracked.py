@@ -198,9 +198,9 @@ class Tracked(Moving):
         negated = Tracked(arithmetic.negative(self.parts))
         return negated.argmax(axis)
 
-    def dot(self, other: Any) -> Tracked:
+    def dot(self, factor: Any) -> Tracked:
         """Matrix product."""
-        return _through(np.matmul, self, other)
+        return _through(np.matmul, self, factor)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from tokitai_cli.oracles.formula import rules

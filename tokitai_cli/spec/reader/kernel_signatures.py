@@ -65,7 +65,7 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
 def _check(
     document: Document, path: KeyPath, variant: Variant, program: Program, words: Sequence[str]
 ) -> Signatures:
-    asked = {name for one in program.sources for name in one.unit.asked}
+    asked = {name for one in program.sources for name in one.unit.tested}
     decided = asked.isdisjoint(variant.defines)  # a spec's own macros may differ from case to case
     kernels = kernels_of(program) if decided else []
     fitted = {}

@@ -37,7 +37,7 @@ class Unit(msgspec.Struct):
     #: Names that conditions ask for and that neither the program nor the command line defines.
     undecided: frozenset[str]
     #: All names that conditions ask for and that the command line does not define.
-    asked: frozenset[str]
+    tested: frozenset[str]
     #: What a compiler would refuse: file, line, and why.
     problems: list[tuple[str, int, str]]
     #: Macros that the program has at its end, by name: what stands behind the name in a definition.

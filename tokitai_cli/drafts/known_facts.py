@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.kernel_text import CAST
-from tokitai_cli.cpp.indices.values import Values
+from tokitai_cli.cpp.indices.value_constraints import Values
 from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.drafts.accessors import blocks_of
@@ -153,11 +153,11 @@ class Known:
                 found |= {one.name: told} if told else {}
         return found
 
-    def varied(self, one: Parameter) -> Varied:
+    def varied(self, parameter: Parameter) -> Varied:
         """The size that a tested number follows from, so that suites vary it."""
-        parts = 10 if "float" in one.dtypes[0] else 1
-        less = round(-parts * min([0, *self.tested[one.name]]))
-        return Varied(f"{one.name}_{'tenths' if parts > 1 else 'value'}", parts, less)
+        parts = 10 if "float" in parameter.dtypes[0] else 1
+        less = round(-parts * min([0, *self.tested[parameter.name]]))
+        return Varied(f"{parameter.name}_{'tenths' if parts > 1 else 'value'}", parts, less)
 
     def _compared(self, name: str) -> list[float]:
         side = rf"(?<![\w.]){name}\s*[!=]=\s*(-\s*1|0)(?:\.0*)?[fF]?(?![\w.])"

@@ -10,7 +10,15 @@ from tokitai_cli.cpp.body.initialisers import hand_over, initial
 from tokitai_cli.cpp.body.intrinsics import known_call, result_of
 from tokitai_cli.cpp.body.operators import cast, either, join
 from tokitai_cli.cpp.body.polynomial import variable
-from tokitai_cli.cpp.body.values import Cell, Closure, Function, Place, Pointer, Record, Value
+from tokitai_cli.cpp.body.symbolic_values import (
+    Cell,
+    Closure,
+    Function,
+    Place,
+    Pointer,
+    Record,
+    Value,
+)
 from tokitai_cli.cpp.body.walk import Returned, Walk
 from tokitai_cli.cpp.declarations import (
     Declaration,

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.outer import outer_place
 from tokitai_cli.cpp.body.polynomial import constant
-from tokitai_cli.cpp.body.values import Cell, Place, Pointer, Record
+from tokitai_cli.cpp.body.symbolic_values import Cell, Place, Pointer, Record
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.tree import child, named, text_of
 

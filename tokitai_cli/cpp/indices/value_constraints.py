@@ -51,7 +51,7 @@ class Values:
     def __init__(self, body: str, reached: str, constants: Mapping[str, str]) -> None:
         self._body, self._reached, self._constants = body, reached, constants
 
-    def asked(self, array: str, bits: int, signed: bool) -> ValueConstraint | None:
+    def constraint(self, array: str, bits: int, signed: bool) -> ValueConstraint | None:
         """What whole numbers in the array have to be; None where the text asks nothing known."""
         uses = list(self._uses(self._body, array, _DEPTH))
         for rule in (_free, _awaited, _linked, _searched, _asserted):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tokitai_cli.cpp.indices.values import ValueConstraint
+from tokitai_cli.cpp.indices.value_constraints import ValueConstraint
 from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.drafts.known import Known
+from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.likely_values import value_of
 from tokitai_cli.drafts.model import Flow
 
@@ -19,27 +19,29 @@ _MADE = 3  # steps from an element to a root
 _POSITIVE: Flow = {"kind": "uniform"}
 
 
-def draw_of(known: Known, one: Parameter) -> Flow:
+def draw_of(known: Known, parameter: Parameter) -> Flow:
     """Draw of an array that is not N(0,1); empty for one that may be."""
-    if one.kind == "structs":  # whole numbers in it may be indices, or no links yet
-        nothing = known.values.asked(one.name, 32, signed=True) == ValueConstraint("fixed", -1)
+    if parameter.kind == "structs":  # whole numbers in it may be indices, or no links yet
+        nothing = known.values.constraint(parameter.name, 32, signed=True) == ValueConstraint(
+            "fixed", -1
+        )
         return _constant(255 if nothing else 0)
-    dtype = one.dtypes[0] if one.dtypes else ""
+    dtype = parameter.dtypes[0] if parameter.dtypes else ""
     if "float" in dtype:
-        return _of_floats(known, one)
-    return _of_whole(known, one, dtype) if "int" in dtype else {}
+        return _of_floats(known, parameter)
+    return _of_whole(known, parameter, dtype) if "int" in dtype else {}
 
 
-def asked(known: Known, one: Parameter) -> Flow:
+def draw_for_ending(known: Known, parameter: Parameter) -> Flow:
     """Draw of whole numbers with which loops, asserts and divisions do well; else empty."""
-    dtype = one.dtypes[0] if one.dtypes else ""
-    if one.kind == "structs" or "int" not in dtype:
+    dtype = parameter.dtypes[0] if parameter.dtypes else ""
+    if parameter.kind == "structs" or "int" not in dtype:
         return {}
-    told = known.values.asked(one.name, bits_of(dtype), not dtype.startswith("u"))
+    told = known.values.constraint(parameter.name, bits_of(dtype), not dtype.startswith("u"))
     if told is None:
-        divides = known.values.divides(one.name)
+        divides = known.values.divides(parameter.name)
         return {"kind": "uniform", "lo": 1, "hi": known.last} if divides else {}
-    below = known.text.values_below(one.name) or known.last
+    below = known.text.values_below(parameter.name) or known.last
     if told.kind == "own":
         return {"kind": "arange"}
     fixed = _constant(_exactly(told.least or 0))
@@ -62,7 +64,7 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
     """Draw of whole numbers: what the text asks, indices, offsets, what their type holds."""
     if re.search("mask", one.name, re.I):
         return {"kind": "index-uniform", "below": 2}
-    if told := asked(known, one):
+    if told := draw_for_ending(known, one):
         return told
     if end := _behind_last(known, one.name) or known.text.offsets_to(one.name):
         return {"kind": "offsets", "end": end}
