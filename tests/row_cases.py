@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli import spec
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.spec import Draw
 from tokitai_cli.core.numerics import round_to, rounded_bound
 from tokitai_cli.oracles import references

@@ -15,17 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.core.fills import fills_of
-from tokitai_cli.core.model.case import (
-    BufferPlan,
-    Case,
-    Expectation,
-    LaunchPlan,
-    LoadedSpec,
-    Replay,
-    Role,
-    RunResult,
-)
+from tokitai_cli.core.model.case import BufferPlan, Case, LaunchPlan, LoadedSpec, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.spec import Buffer, Check, Draw, Launch, Param, Profile, Spec, Variant
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import support
 from tokitai_cli.core import resources
 from tokitai_cli.core.dtypes import DTYPES, FORMATS, DType, DTypeName, FloatFormat, numpy_dtype
-from tokitai_cli.core.model.case import Expectation
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import (
     MAY_BE_ANYTHING,

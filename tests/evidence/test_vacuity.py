@@ -22,8 +22,9 @@ from tests.support import (
     with_verdict,
 )
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import Case, Expectation
+from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.model.verdict import Stage, Verdict

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.oracles.formula.test_oracle import spec_in
 from tests.support import errors_of, exact_expectation, judge_array, make_case, make_result
-from tokitai_cli.core.model.case import Further
+from tokitai_cli.core.model.expectation import Further
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge import judge
 from tokitai_cli.judge.judgement import Judgement

@@ -27,7 +27,8 @@ from tests.support import (
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import OracleError
 from tokitai_cli.core.fills import held
-from tokitai_cli.core.model.case import Expectation, GuardDamage, InputDamage, Replay, Role
+from tokitai_cli.core.model.case import GuardDamage, InputDamage, Role
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.numerics import (

@@ -23,7 +23,8 @@ from tests.support import (
 )
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import ALWAYS_TRIED, BufferPlan, Expectation, Replay, Role
+from tokitai_cli.core.model.case import BufferPlan, Role
+from tokitai_cli.core.model.expectation import ALWAYS_TRIED, Expectation, Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to, rounded_bound, spacing
 from tokitai_cli.judge.checks import target as target_module

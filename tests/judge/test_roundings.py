@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.support import case_record, judge_array, make_case, settled
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Expectation
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.spec import Buffer
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to

@@ -14,7 +14,8 @@ from tests.oracles.formula.test_oracle import SUMS, spec_in
 from tests.runs import run
 from tests.support import errors_of, exact_expectation, judge_array, make_case, rounded, settled
 from tokitai_cli.adequacy import advice
-from tokitai_cli.core.model.case import Case, Expectation
+from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence.not_covered import not_covered
 from tokitai_cli.oracles.formula import Precision

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.support import judge_array, make_case
 from tokitai_cli.core import parallel
-from tokitai_cli.core.model.case import Expectation, Replay
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to
 

@@ -17,7 +17,8 @@ from tests.drawing import PROFILES, gemm_case, with_dtype
 from tests.support import make_result
 from tokitai_cli import spec
 from tokitai_cli.core.dtypes import DTYPES, FORMATS, DType, FloatFormat
-from tokitai_cli.core.model.case import Case, Expectation
+from tokitai_cli.core.model.case import Case
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import (
     MAY_BE_EITHER,

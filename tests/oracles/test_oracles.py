@@ -14,7 +14,8 @@ import pytest
 from tests.drawing import PROFILES, gemm_case, make_case, with_dtype
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import NotRunError, OracleError, SpecError
-from tokitai_cli.core.model.case import Case, Expectation, Replay, ScalarValue
+from tokitai_cli.core.model.case import Case, ScalarValue
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.spec import PropertyName
 from tokitai_cli.core.numerics import MAY_BE_EITHER, overflow_class, round_to
 from tokitai_cli.oracles import references, sequential

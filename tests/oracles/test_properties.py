@@ -16,8 +16,9 @@ from tests.row_cases import ORDERS, Emulation, arrays_of, changed, in_order, row
 from tests.runs import KERNELS, run, shipped_tree
 from tokitai_cli import evidence, report, spec
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.core.model.case import Case, Expectation, StatedProperty
+from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import Expectation, StatedProperty
 from tokitai_cli.core.model.judged import PropertyRecord
 from tokitai_cli.core.model.spec import Property
 from tokitai_cli.core.model.verdict import Verdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from tokitai_cli.core.model.case import ALWAYS_TRIED
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import ALWAYS_TRIED
 from tokitai_cli.core.model.judged import CheckRecord, MetricsRecord, Number, OutputRecord
 from tokitai_cli.core.model.verdict import Verdict
 

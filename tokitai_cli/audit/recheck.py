@@ -20,8 +20,9 @@ from tokitai_cli.core.dtypes import DTYPES, numpy_dtype
 from tokitai_cli.core.errors import EvidenceError, Location, TokitaiError, UsageError, near
 from tokitai_cli.core.fills import fills_of, name_of
 from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
-from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec, Replay, Role, RunResult
+from tokitai_cli.core.model.case import Case, LoadedSpec, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.judged import Number
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.verdict import Verdict

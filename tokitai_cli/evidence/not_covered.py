@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tokitai_cli.core.model.case import SLICE_ZEROED
 from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord
+from tokitai_cli.core.model.expectation import SLICE_ZEROED
 from tokitai_cli.core.model.judged import OutputRecord
 from tokitai_cli.core.model.metrics import named
 from tokitai_cli.core.model.verdict import Verdict

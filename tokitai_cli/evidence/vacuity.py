@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from tokitai_cli.core.model.case import NON_FINITE
 from tokitai_cli.core.model.evidence import CaseRecord, GroupRecord
+from tokitai_cli.core.model.expectation import NON_FINITE
 from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord, OutputRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence.survivors import survivors_of

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, Expectation, Role, RunResult
+from tokitai_cli.core.model.case import Case, Role, RunResult
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import PropertyRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import spacing

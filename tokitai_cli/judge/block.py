@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import Block, BufferPlan, Case, Expectation, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, RunResult
+from tokitai_cli.core.model.expectation import Block, Expectation
 from tokitai_cli.core.model.judged import SampleRecord
 from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.failures import STEP_FORM, STEP_NUMBERS, STEP_UNWRITTEN, Failure

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import BufferPlan, Expectation, Replay
+from tokitai_cli.core.model.case import BufferPlan
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.numerics import clamped
 from tokitai_cli.judge.checks.numbers import index_of, shown, shown_index
 from tokitai_cli.judge.checks.target import Target

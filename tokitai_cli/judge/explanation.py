@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Expectation, Further
+from tokitai_cli.core.model.expectation import Expectation, Further
 from tokitai_cli.judge.checks.compared import Compared
 from tokitai_cli.judge.checks.target import Target
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, Expectation, Role
+from tokitai_cli.core.model.case import Case, Role
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.judge.checks.compared import Compared
 from tokitai_cli.judge.checks.metric import MEASURES

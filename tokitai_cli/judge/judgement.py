@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.fills import fills_of, name_of
-from tokitai_cli.core.model.case import Case, Expectation, Replay, Role, RunResult, StatedProperty
+from tokitai_cli.core.model.case import Case, Role, RunResult
+from tokitai_cli.core.model.expectation import Expectation, Replay, StatedProperty
 from tokitai_cli.core.model.judged import (
     ChangesRecord,
     FindingRecord,

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Role, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, Role, RunResult
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.spec import Order
 from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.checks.target import Chunk, Target

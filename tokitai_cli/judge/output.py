@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Replay, Role, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, Role, RunResult
+from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.judged import (
     BoundRecord,
     ChangesRecord,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import Deviations, StatedProperty
+from tokitai_cli.core.model.expectation import Deviations, StatedProperty
 from tokitai_cli.core.model.judged import PropertyRecord
 from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.checks.numbers import number, shown, shown_index, shown_short

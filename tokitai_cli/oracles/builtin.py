@@ -19,17 +19,15 @@ from numpy.typing import NDArray
 from tokitai_cli.core import resources
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import NotRunError
-from tokitai_cli.core.model.case import (
+from tokitai_cli.core.model.case import BufferPlan, Case, Role
+from tokitai_cli.core.model.expectation import (
     HEAVIEST_DROPPED,
     LAST_DROPPED,
     Block,
-    BufferPlan,
-    Case,
     ChangedRows,
     Expectation,
     Further,
     Replay,
-    Role,
 )
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles import variants

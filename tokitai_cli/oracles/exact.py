@@ -6,8 +6,9 @@ import numpy as np
 
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import Location, NotRunError
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation
+from tokitai_cli.core.model.case import BufferPlan, Case
 from tokitai_cli.core.model.draws import kind_of
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 

@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import BufferPlan, Case, Deviations, Expectation, StatedProperty
+from tokitai_cli.core.model.case import BufferPlan, Case
+from tokitai_cli.core.model.expectation import Deviations, Expectation, StatedProperty
 from tokitai_cli.core.numerics import (
     MUST_BE_FINITE,
     bit_source,

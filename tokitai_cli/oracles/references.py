@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.core.errors import Location, SpecError, near
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Replay, Role, StatedProperty
+from tokitai_cli.core.model.case import BufferPlan, Case, Role
 from tokitai_cli.core.model.draws import functions_of
+from tokitai_cli.core.model.expectation import Expectation, Replay, StatedProperty
 from tokitai_cli.core.model.spec import Spec, Variant
 from tokitai_cli.core.numerics import bit_source
 from tokitai_cli.core.python_source import function_text

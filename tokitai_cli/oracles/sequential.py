@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, Replay, Role
+from tokitai_cli.core.model.case import Case, Role
+from tokitai_cli.core.model.expectation import Replay
 from tokitai_cli.core.numerics import bit_source, round_to
 
 Array = NDArray[Any]

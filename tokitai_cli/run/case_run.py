@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from tokitai_cli import build, judge
 from tokitai_cli.core import parallel
 from tokitai_cli.core.errors import BuildError, ChildError, SpecError, TokitaiError, lack_of
-from tokitai_cli.core.model.case import Case, RunResult, StatedProperty
+from tokitai_cli.core.model.case import Case, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import StatedProperty
 from tokitai_cli.core.model.judged import RepeatRecord
 from tokitai_cli.core.model.settings import MIN_REPEAT
 from tokitai_cli.core.model.verdict import Stage, Verdict

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import NotRunError, TokitaiError
-from tokitai_cli.core.model.case import Case, Expectation, Replay, StatedProperty
+from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.evidence import InputRecord
+from tokitai_cli.core.model.expectation import Expectation, Replay, StatedProperty
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage
 from tokitai_cli.oracles import references

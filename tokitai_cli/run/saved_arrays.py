@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, RunResult
 from tokitai_cli.core.model.evidence import ArrayRecord
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.numerics import array_sha256
 from tokitai_cli.run import child
 from tokitai_cli.run.device_session import DeviceSession

@@ -16,8 +16,9 @@ from tokitai_cli import evidence, judge
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.errors import UsageError, near
 from tokitai_cli.core.fills import fills_of
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, LoadedSpec, Role, RunResult
+from tokitai_cli.core.model.case import BufferPlan, Case, LoadedSpec, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.settings import MIN_REPEAT
 from tokitai_cli.core.model.spec import (
     Buffer,

@@ -14,7 +14,8 @@ from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
 from tokitai_cli.adequacy.advice.score import cases_of, judged
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.case import Case, Expectation, LoadedSpec
+from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
 from tokitai_cli.core.numerics import round_to

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import Expectation
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
 from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target

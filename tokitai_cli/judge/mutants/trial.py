@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core.model.case import DROPPED, Expectation
+from tokitai_cli.core.model.expectation import DROPPED, Expectation
 from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.judge.checks.compared import Compared, Mask, part_of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import OracleError
-from tokitai_cli.core.model.case import DROPPED, NON_FINITE, ChangedRows, Expectation
+from tokitai_cli.core.model.expectation import DROPPED, NON_FINITE, ChangedRows, Expectation
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.judge.checks.numbers import index_of, shown, shown_index, shown_short
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck

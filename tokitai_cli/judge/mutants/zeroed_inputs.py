@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tokitai_cli.core.model.case import DROPPED, SLICE_ZEROED, Expectation, Zeroed
+from tokitai_cli.core.model.expectation import DROPPED, SLICE_ZEROED, Expectation, Zeroed
 from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, all_loose
 from tokitai_cli.judge.checks.target import Chunk, Target

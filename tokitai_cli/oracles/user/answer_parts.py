@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
-from tokitai_cli.core.model.case import BufferPlan, Expectation
+from tokitai_cli.core.model.case import BufferPlan
+from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.numerics import round_to, spacing
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts, Part
 

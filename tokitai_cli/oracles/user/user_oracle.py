@@ -30,7 +30,8 @@ from tokitai_cli.core import process, python_source
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import Location, OracleError, SpecError
 from tokitai_cli.core.model.buffers import drawn_buffers
-from tokitai_cli.core.model.case import BufferPlan, Case, Expectation, Further, Role, Zeroed
+from tokitai_cli.core.model.case import BufferPlan, Case, Role
+from tokitai_cli.core.model.expectation import Expectation, Further, Zeroed
 from tokitai_cli.core.model.wording import shortened
 from tokitai_cli.oracles.builtin import with_refined
 from tokitai_cli.oracles.case_request import Arrays, reduction, request, scalars
