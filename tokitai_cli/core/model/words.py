@@ -10,36 +10,38 @@ from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.verdict import Verdict
 
 MEANINGS: Mapping[Verdict, str] = {
-    Verdict.INTERNAL_ERROR: "a fault of the tool; says where the log is",
-    Verdict.REFUTED: "some check failed: the kernel is wrong on this case",
-    Verdict.UNEXPECTED_PASS: "a case that `known_bugs` says fails has passed",
+    Verdict.INTERNAL_ERROR: "a fault of the tool itself; the message names the log file",
+    Verdict.REFUTED: "a check failed: the kernel is wrong in this case",
+    Verdict.UNEXPECTED_PASS: "a case that `known_bugs` lists as failing has passed",
     Verdict.CRASHED: (
-        "the child died, and its signal or the runtime's error is named; on the cpu device "
+        "the kernel's process ended; the signal or the runtime's error is named. On the cpu device "
         "also a write beyond a shared array and a misaligned access"
     ),
     Verdict.TIMED_OUT: (
-        "the child outlived its limit and was ended: the kernel is slow, or waits for what "
-        "never comes, such as a block that the schedule runs later (cpu, gfx)"
+        "the kernel's process exceeded its time limit: the kernel is slow, or waits for something "
+        "that never happens, such as a block that the schedule runs later (cpu, gfx)"
     ),
     Verdict.INTERRUPTED: (
-        "the run was stopped (SIGINT exits 130, SIGTERM and SIGHUP 143); the JSON holds what "
-        "was done"
+        "the run was stopped (SIGINT exits 130, SIGTERM and SIGHUP 143); the JSON holds the "
+        "finished cases"
     ),
-    Verdict.BUILD_FAILED: "no compiler, or it failed; first error lines shown, the full log kept",
+    Verdict.BUILD_FAILED: (
+        "there is no compiler, or it failed; the first errors are shown, the full log is kept"
+    ),
     Verdict.INCONCLUSIVE: (
-        "the checks could not have refuted some wrong output, or there is no usable reference"
+        "the checks would also have accepted a wrong output, or there is no usable reference"
     ),
-    Verdict.INADMISSIBLE: "the device that was asked for is not there; nothing ran",
+    Verdict.INADMISSIBLE: "the requested device is not available; nothing ran",
     Verdict.NOT_RUN: (
-        "nothing selected, the shape does not fit this machine (with the size needed), the "
-        "spec turned out not to fit its oracle, or machine code that the gfx device cannot "
-        "execute (the instruction is named)"
+        "nothing was selected, the shape does not fit this machine (the size needed is given), the "
+        "spec does not fit its oracle, or the gfx device cannot execute an instruction (it is named)"
     ),
-    Verdict.EXPECTED_FAILURE: "a case that `known_bugs` says fails has failed",
+    Verdict.EXPECTED_FAILURE: "a case that `known_bugs` lists as failing has failed",
     Verdict.VERIFIED: "every check of every output passed, on more than zero elements",
     Verdict.VACUOUS: (
-        "a case only: nothing failed, but the checks reject no wrong output here but NaN, "
-        "infinities and one displaced element, or judge less than half of the elements of an output"
+        "for a case only: nothing failed, but on these inputs the checks reject no wrong output "
+        "except NaN, infinities and one displaced element, or they judge less than half of the "
+        "elements of an output"
     ),
     Verdict.BUILT: "`--build-only`: the artifacts were built, nothing ran",
 }
