@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from tokitai_cli.oracles.user.imported import file_of, files_of, imports_of
 from tokitai_cli.oracles.user.loading import ANSWER
 
 START_SECONDS = 60.0
+_PAUSE_SECONDS = 0.5
 # Pipes are closed a little before a process is gone.
 _END_SECONDS = 10.0
 _MOST_PRINTED = 1 << 20
@@ -233,8 +235,10 @@ _IDLE: list[_Forker] = []
 
 
 def _forked(folder: Path, timeout: float) -> tuple[str, str]:
-    """How a call in `folder` ended, and what it printed; one that never began is tried once more."""
-    for last in (False, True):
+    """How a call in `folder` ended, and what it printed; one that never began is tried again."""
+    for last in (False, False, True):
+        if last:  # what ends processes from outside, as a full memory does, may be over by then
+            time.sleep(_PAUSE_SECONDS)
         forker = _take()
         try:
             ended = forker.call(folder, timeout)
