@@ -34,14 +34,12 @@ def by_masks(
 
     One pair where the spec has no mask, where repetitions must agree, or where a mask is no mask.
     """
-    masks = [plan.name for plan in references.masks_of(case)]
-    if not masks:
-        return [(ready, result)]
-    outputs = result.outputs
-    drawn = [{name: one[name] for name in masks if name in one} for one in outputs]
     plans = {plan.name: plan for plan in references.masks_of(case)}
+    if not plans:
+        return [(ready, result)]
+    drawn = [{name: one[name] for name in plans if name in one} for one in result.outputs]
     fit = all(
-        len(one) == len(masks) and all(_fits(plans[name], array) for name, array in one.items())
+        len(one) == len(plans) and all(_fits(plans[name], array) for name, array in one.items())
         for one in drawn
     )
     if not fit:

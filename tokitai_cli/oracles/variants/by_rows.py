@@ -92,10 +92,11 @@ def by_rows(
             if found is None:
                 return None
             whole.add(piece, found)
-    parts = whole.parts()
-    beside = functools.partial(_alike_beside, call, request, sample.param, parts)
-    with parallel.sharing(1 if products else parallel.threads()):
-        return parts if all(parallel.in_order(beside, _strided(sample, pieces))) else None
+        parts = whole.parts()
+        if not _alike(parts, sample.values, sample.rows):
+            return None
+        beside = functools.partial(_alike_beside, call, request, sample.param, parts)
+        return parts if all(parallel.in_order(beside, _strided(pieces))) else None
 
 
 def replay_by_rows(
@@ -186,9 +187,8 @@ def _pieces(count: int, parts: int, step: int) -> Iterator[_Piece]:
         start += size
 
 
-def _strided(sample: Sample, pieces: list[_Piece]) -> Iterator[NDArray[np.int64]]:
-    """The sample, and all rows in as many groups as there are pieces, neighbours in different ones."""
-    yield sample.rows
+def _strided(pieces: list[_Piece]) -> Iterator[NDArray[np.int64]]:
+    """All rows in as many groups as there are pieces, neighbours in different ones."""
     count = pieces[-1].rows.stop
     for first in range(len(pieces)):
         yield np.arange(first, count, len(pieces))
@@ -202,7 +202,15 @@ def _alike_beside(
     rows: NDArray[np.int64],
 ) -> bool:
     """Whether rows have the values in `parts` beside other rows too: else rows hang together."""
-    values = row_blocks.with_rows(call, request, param, rows).in_double(np.asarray)
+    return _alike(
+        parts, row_blocks.with_rows(call, request, param, rows).in_double(np.asarray), rows
+    )
+
+
+def _alike(
+    parts: Mapping[str, ArrayParts], values: Mapping[str, Any], rows: NDArray[np.int64]
+) -> bool:
+    """Whether the outputs have these values in these rows."""
     return all(
         row_blocks.alike(np.asarray(values[name]), one.reference[rows])
         for name, one in parts.items()
