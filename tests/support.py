@@ -63,6 +63,18 @@ def bare_path(folder: Path, monkeypatch: pytest.MonkeyPatch, unset: Sequence[str
     return place
 
 
+def changed_spec(folder: Path, spec: str, changes: Mapping[str, str], **files: str) -> Path:
+    """A spec with other text in some places, each of which it has, beside files by their stems."""
+    for old, new in changes.items():
+        assert old in spec
+        spec = spec.replace(old, new)
+    for stem, text in files.items():
+        suffix = "hip" if stem == "kernel" else "py"
+        (folder / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
+    (folder / "spec.yaml").write_text(spec, encoding="utf-8")
+    return folder / "spec.yaml"
+
+
 def errors_of(parts: ArrayParts) -> tuple[NDArray[Any], NDArray[Any]]:
     """Errors of values below and above the reference, which there are."""
     errors = parts.errors()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runs import run
+from tests.support import changed_spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
@@ -105,13 +106,7 @@ __global__ void close(int* count, float* values, int* at, const int* next, int n
 
 def write(folder: Path, kernel: str = "right", **changes: str) -> Path:
     text = SPEC.replace("KERNEL", kernel)
-    for old, new in changes.items():
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "kernel.hip").write_text(KERNEL, encoding="utf-8")
-    (folder / "oracle.py").write_text(ORACLE, encoding="utf-8")
-    (folder / "spec.yaml").write_text(text, encoding="utf-8")
-    return folder / "spec.yaml"
+    return changed_spec(folder, text, changes, kernel=KERNEL, oracle=ORACLE)
 
 
 def statuses(evidence: Evidence, output: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runs import run
+from tests.support import changed_spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge.random_masks import mask_fault, mask_record
@@ -83,13 +84,7 @@ DROP(bits, kept(i, key, p), k ? x[i] / p : 0.0f, k ? 255 : 0)
 
 def write(folder: Path, kernel: str = "right", **changes: str) -> Path:
     text = SPEC.replace("KERNEL", kernel)
-    for old, new in changes.items():
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "kernel.hip").write_text(KERNEL, encoding="utf-8")
-    (folder / "formula.py").write_text(FORMULA, encoding="utf-8")
-    (folder / "spec.yaml").write_text(text, encoding="utf-8")
-    return folder / "spec.yaml"
+    return changed_spec(folder, text, changes, kernel=KERNEL, formula=FORMULA)
 
 
 def test_a_mask_by_chance_is_right_whatever_it_is(tmp_path: Path) -> None:

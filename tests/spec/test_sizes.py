@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs import run
+from tests.support import changed_spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.run.specs import load
@@ -66,10 +67,7 @@ def windows(params, inputs, scalars):
 
 
 def write(folder: Path, text: str = SPEC) -> Path:
-    (folder / "kernel.hip").write_text(KERNEL, encoding="utf-8")
-    (folder / "formula.py").write_text(FORMULA, encoding="utf-8")
-    (folder / "spec.yaml").write_text(text, encoding="utf-8")
-    return folder / "spec.yaml"
+    return changed_spec(folder, text, {}, kernel=KERNEL, formula=FORMULA)
 
 
 def test_shapes_grids_arguments_and_formulas_know_them(tmp_path: Path) -> None:

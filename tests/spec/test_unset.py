@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runs import run
+from tests.support import changed_spec
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.run.specs import load
@@ -59,13 +60,7 @@ def axpby(params, inputs, scalars):
 
 def write(folder: Path, kernel: str = "right", **changes: str) -> Path:
     text = SPEC.replace(" &main", "").replace("kernel: right", f"kernel: {kernel}")
-    for old, new in changes.items():
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "kernel.hip").write_text(KERNEL, encoding="utf-8")
-    (folder / "formula.py").write_text(FORMULA, encoding="utf-8")
-    (folder / "spec.yaml").write_text(text, encoding="utf-8")
-    return folder / "spec.yaml"
+    return changed_spec(folder, text, changes, kernel=KERNEL, formula=FORMULA)
 
 
 @pytest.mark.parametrize(
