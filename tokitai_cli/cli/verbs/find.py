@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tokitai_cli.cli.verbs.doctor import Json
+
+if TYPE_CHECKING:
+    from tokitai_cli.cpp.source.listing import FoundKernel, Unread
+    from tokitai_cli.drafts.draft import Draft
 
 Defines = Annotated[
     list[str] | None,
@@ -65,32 +70,10 @@ def find(
 
     Example: tokitai find src/ --run
     """
-    import os
-
     from tokitai_cli.cli import terminal
-    from tokitai_cli.drafts.search import find_kernels, found_kernel, places_of, write_drafts
+    from tokitai_cli.drafts.search import write_drafts
 
-    folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
-    with contextlib.ExitStack() as stack:
-        # A draft's paths begin at a folder of its own, which its runs need as well.
-        trial: Path | None = None
-        if run:
-            from tokitai_cli.drafts.trial import (
-                source_tree,  # what builds and runs, which a listing needs not
-            )
-
-            trial = stack.enter_context(source_tree.folder_in(write))
-        place = write or (trial and trial.parent)
-        found = list(find_kernels(path, folders, place, macros(define)))
-        drafts = [draft for one in found if isinstance(one, list) for draft in one]
-        unread = [one for one in found if not isinstance(one, list)]
-        bound = [one for one in drafts if one.spec]
-        if write:
-            places_of(bound, write)  # what is there already ends it before any run
-        if trial is not None:
-            settled = list(source_tree.settled(drafts, trial, timeout, sys.stderr.write))
-        else:
-            settled = [(one, found_kernel(one)) for one in drafts]
+    settled, unread = _settled(path, include or (), macros(define), write, timeout if run else None)
     kernels = [kernel for _, kernel in settled]
     written = write_drafts([one for one, _ in settled if one.spec], write) if write else []
     if json:
@@ -102,3 +85,40 @@ def find(
         terminal.show_kernels(kernels, unread, written)
     faults = [*(one.fault for one in kernels), *(one.fault for one in unread)]
     return 70 if any(faults) else 0
+
+
+def _settled(
+    path: Path,
+    include: Sequence[Path],
+    defines: Mapping[str, str],
+    write: Path | None,
+    timeout: float | None,
+) -> tuple[list[tuple[Draft, FoundKernel]], list[Unread]]:
+    """Kernels below `path` with their drafts, and what was not read.
+
+    write: where drafts are to lie. timeout: of a kernel's run; None where none is run.
+    """
+    import os
+
+    from tokitai_cli.drafts.search import find_kernels, found_kernel, places_of
+
+    folders = [Path(os.path.abspath(one)) for one in include]  # noqa: PTH100 - links stay
+    with contextlib.ExitStack() as stack:
+        # A draft's paths begin at a folder of its own, which its runs need as well.
+        trial: Path | None = None
+        if timeout is not None:
+            from tokitai_cli.drafts.trial import (
+                source_tree,  # what builds and runs, which a listing needs not
+            )
+
+            trial = stack.enter_context(source_tree.folder_in(write))
+        place = write or (trial and trial.parent)
+        found = list(find_kernels(path, folders, place, defines))
+        drafts = [draft for one in found if isinstance(one, list) for draft in one]
+        unread = [one for one in found if not isinstance(one, list)]
+        if write:
+            # What is there already ends it before any run.
+            places_of([one for one in drafts if one.spec], write)
+        if trial is None or timeout is None:
+            return [(one, found_kernel(one)) for one in drafts], unread
+        return list(source_tree.settled(drafts, trial, timeout, sys.stderr.write)), unread
