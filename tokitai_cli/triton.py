@@ -144,6 +144,8 @@ def _metadata(metadata: Any) -> str:
     names = (
         "name",
         "num_warps",
+        "num_ctas",
+        "launch_cooperative_grid",
         "shared",
         "global_scratch_size",
         "profile_scratch_size",
