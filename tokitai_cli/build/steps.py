@@ -23,6 +23,7 @@ from tokitai_cli.core.model.device import Fact, Recipe
 from tokitai_cli.core.model.events import BuildRunning, Listener
 from tokitai_cli.core.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.storage import data_sha256, file_sha256, sha256
 from tokitai_cli.cpp import source_text
 
@@ -55,6 +56,8 @@ class Job(msgspec.Struct, frozen=True):
     listener: Listener | None
     #: Of the user's, that an #include is looked for in.
     folders: list[Path]
+    #: Of the sources.
+    models: Models
 
     @property
     def log_path(self) -> Path:
@@ -90,7 +93,7 @@ def make(job: Job, folder: Path) -> Made:
     recipe = job.recipe
     taken = None
     if "taken" in job.context:
-        taken = taking.write_extracted(job.request, recipe, job.folders, folder)
+        taken = taking.write_extracted(job.request, recipe, job.folders, folder, job.models)
         job = msgspec.structs.replace(
             job,
             context={**job.context, **taking.context_of(taken)},

@@ -155,6 +155,8 @@ class CaseServer:
 
     def _subject(self, digest: str) -> RunContext:
         if digest not in self._subjects:
+            for known in self._subjects.values():
+                known.options.loaded.models.forget()
             place = self._places[digest]
             self._subjects[digest] = subject_of(self._setup, place, load_place(place), self._gpu)
         return self._subjects[digest]
