@@ -103,7 +103,7 @@ def kernels_of(program: Program) -> list[Kernel]:
             if not piece.kernel or not piece.names:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
-            template = tuple(template_of(piece.node, source.parsed))
+            template = tuple(template_of(piece.node))
             lists = parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
             name = name_of(declarator_of(child(piece.node, "declarator")).name)
