@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
@@ -66,15 +66,20 @@ def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
     for one in facts.accesses:
         for key, count in one.offset.terms.items():
             for atom in key:
-                if isinstance(atom, Quotient) and not is_moving(atom):
-                    whole, part = atom.dividend, atom.divisor
-                    if not (count % (part.number or count + 1) == 0 or {*part.terms} & {key[:1], key[1:]}):
-                        found[in_sizes(whole, names), in_sizes(part, names)] = None
+                if isinstance(atom, Quotient) and not (is_moving(atom) or _down(atom, key, count)):
+                    told = in_sizes(atom.dividend, names), in_sizes(atom.divisor, names)
+                    found[told] = None
     for loop in facts.loops:
         inside = [one for one in facts.accesses if loop.counter.atoms() <= one.offset.atoms()]
         for below in _bounds(facts, loop.counter) if _whole_tiles(loop, inside) else ():
             found[in_sizes(below, names), in_sizes(loop.step, names)] = None
     return [(many, few) for many, few in found if many.isidentifier() and few.isalnum()]
+
+
+def _down(atom: Quotient, key: Monomial, count: int) -> bool:
+    """Whether a quotient times its divisor stands there: what is rounded down has a tail."""
+    number = atom.divisor.number
+    return count % number == 0 if number else bool(atom.divisor.atoms() & {*key})
 
 
 def _whole_tiles(loop: Stepped, inside: Sequence[Access]) -> bool:
