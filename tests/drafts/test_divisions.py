@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tokitai_cli.drafts.model import SpecDraft
@@ -15,7 +13,8 @@ __global__ void scaled(const float* q, const float* s, float* out, int rows, int
   int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y;
   if (c < cols) out[r * cols + c] = q[r * cols + c] * s[r * (cols / GROUP) + c / GROUP];
 }
-template <int G> __global__ void scaled_by(const float* q, const float* s, float* out, int rows, int cols) {
+template <int G>
+__global__ void scaled_by(const float* q, const float* s, float* out, int rows, int cols) {
   int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y, groups = cols / G;
   if (c < cols) out[r * cols + c] = q[r * cols + c] * s[r * groups + c / G];
 }

@@ -208,7 +208,8 @@ def test_a_function_may_be_an_argument_of_a_template(tmp_path: Path) -> None:
         "#include <hip/hip_runtime.h>\n"
         "template <typename T> __device__ T halved(const T& v) { return v / T(2); }\n"
         "template <typename T, T (*EACH)(const T&)>\n"
-        "__global__ void mapped(const T* x, T* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = EACH(x[0]); }\n"
+        "__global__ void mapped(const T* x, T* y, int n) {\n"
+        "  if (threadIdx.x < n) y[threadIdx.x] = EACH(x[0]); }\n"
         "void host(float* x, float* y, int n) { mapped<float, halved<float>><<<1, 64>>>(x, y, n); }\n",
         encoding="utf-8",
     )

@@ -87,7 +87,9 @@ class Reading:
 
     def divided(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
         """Sizes that are multiples of others, or of numbers, by the kernel's indices; see `shape`."""
-        return divided(self._facts, {self._paths.get(one, one): said for one, said in sizes.items()})
+        return divided(
+            self._facts, {self._paths.get(one, one): said for one, said in sizes.items()}
+        )
 
     def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
         """Loops over tiles. names: how the spec says sizes and extents of the launch."""

@@ -26,8 +26,9 @@ class Shapes(Terms):
     """What the text of a kernel's body says of its arrays.
 
     said: shapes that comments say; by_tree: those that a walk over the kernel's tree tells, and
-    divided_by_tree sizes that are multiples, of what. rows: sizes that only the host knows, by the array whose values are below it, or which offsets of an
-    array lead up to. axes: what blocks count along each axis.
+    divided_by_tree sizes that are multiples, of what. rows: sizes that only the host knows, by the array
+    whose values are below it, or which offsets of an array lead up to. axes: what blocks count along
+    each axis.
     """
 
     def __init__(
