@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from tokitai_cli.cpp.source.listing import FoundKernel, Unread
     from tokitai_cli.drafts.draft import Draft
 
+Includes = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-I", "--include", metavar="DIR", help="A folder to search for headers; may be repeated."
+    ),
+]
 Defines = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,15 +50,7 @@ def find(
     path: Annotated[
         Path, typer.Argument(metavar="FILE|DIR", help="A source file, or a folder of sources.")
     ],
-    include: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-I",
-            "--include",
-            metavar="DIR",
-            help="A folder to search for headers; may be repeated.",
-        ),
-    ] = None,
+    include: Includes = None,
     define: Defines = None,
     write: Annotated[
         Path | None,

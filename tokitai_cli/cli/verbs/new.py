@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.find import Defines, macros
+from tokitai_cli.cli.verbs.find import Defines, Includes, macros
 
 
 def new(
@@ -28,15 +28,7 @@ def new(
         ),
     ] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path(),
-    include: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-I",
-            "--include",
-            metavar="DIR",
-            help="A folder to search for headers; may be repeated.",
-        ),
-    ] = None,
+    include: Includes = None,
     define: Defines = None,
 ) -> int:
     """Draft a spec for your own kernel.
