@@ -14,6 +14,7 @@ from tokitai_cli import devices
 from tokitai_cli.build.branches import line_ranges, lines_of, preprocessor
 from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core.linked_folders import NO_LINKS
 from tokitai_cli.core.model.device import DeviceOptions
 from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Verdict
@@ -80,7 +81,7 @@ def test_what_the_preprocessor_took() -> None:
         '# 0 "/x/k.hip"\n# 1 "/usr/include/a.h" 1 3 4\nint a;\n# 7 "/x/k.hip" 2\nint b;\n\nint c;\n'
         '# 3 "<built-in>"\nint d;\n'
     )
-    assert lines_of(text) == {("/x/k.hip", 7), ("/x/k.hip", 9)}
+    assert lines_of(text, NO_LINKS) == {("/x/k.hip", 7), ("/x/k.hip", 9)}
     lines = [("/x/k.hip", line) for line in (9, 7, 8, 12)]
     assert line_ranges([*lines, ("/x/b.h", 1)]) == "b.h:1; k.hip:7-9, 12"
     command = [

@@ -177,7 +177,7 @@ def test_the_debugger_runs_the_child_on_the_case(
     )
     (line,) = (line for line in done.stdout.splitlines() if "debug it:" in line)
     command = line.partition("debug it: ")[2]
-    assert command.startswith("gdb -ex run --args ")
+    assert command.startswith("gdb -d ")
     batch = command.replace("gdb ", "gdb -batch ", 1)
     shown = subprocess.run(
         ["bash", "-c", batch], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False

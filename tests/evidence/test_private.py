@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests import evidence_samples as samples
-from tests.spec_example import write_example
+from tests.spec_example import example, write_example
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli.app import run
 from tokitai_cli.evidence.private import without_folders
@@ -93,6 +94,34 @@ def test_a_spec_of_another_folder_is_named_by_its_file_alone(
     assert json.loads(Path("batch/index.json").read_text("utf-8"))["rerun"].startswith(
         "tokitai batch kernels "
     )
+
+
+def test_headers_are_named_as_the_spec_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that what `unpack` writes can be built, with no folder of the author in it."""
+    spec = example("spec.yaml").replace(
+        "source: ", "include: [../inc]\n    flags: [-isystem../../more/sys]\n    source: ", 1
+    )
+    kernel = f'#include "plus.h"\n{example("vector_add.hip")}'.replace("a[i] + b", "a[i] PLUS b")
+    path = write_example(tmp_path / "secret" / "k" / "op", spec=spec, kernel=kernel)
+    for place, text in (
+        ("k/inc/plus.h", "#include <add.h>\n"),
+        ("more/sys/add.h", "#define PLUS +\n"),
+    ):
+        (tmp_path / "secret" / place).parent.mkdir(parents=True)
+        (tmp_path / "secret" / place).write_text(text, encoding="utf-8")
+    monkeypatch.setenv("TOKITAI_CACHE", str(tmp_path / "secret-cache"))
+    monkeypatch.chdir(path.parent)
+    out = str(tmp_path / "out")
+    assert run(["verify", "spec.yaml", "--n", "4", "--device", "cpu", "--out", out, "-q"]) == 0
+    text = (tmp_path / "out" / "vector-add.json").read_text(encoding="utf-8")
+    assert "secret" not in text
+    assert "$TOKITAI_CACHE/" in text
+    monkeypatch.chdir(out)
+    shutil.rmtree(tmp_path / "secret")
+    again = ["reproduce", "vector-add.json", "--run-authors-code", "--out", "again", "-q"]
+    assert run(again) == 0
 
 
 def test_a_kernel_outside_of_home_names_no_folder(

@@ -424,9 +424,9 @@ def test_a_garbage_answer_is_refused(words: list[int]) -> None:
 def test_a_saved_case_runs_from_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "it's here"
     command = [sys.executable, "-S", "-E", str(FAKE), "talk"]
-    line = debug_command(command, harness_of(CASE), CASE, arrays_of(CASE), folder)
-    assert line.startswith("gdb -ex run --args ")
-    assert os.system(line.removeprefix("gdb -ex run --args ") + " >/dev/null") == 0
+    line = debug_command(command, harness_of(CASE), CASE, arrays_of(CASE), folder, FAKE)
+    assert line.startswith("gdb -d ")
+    assert os.system(line.partition(" --args ")[2] + " >/dev/null") == 0
     memory = np.fromfile(folder / "memory.bin", np.uint8)
     placed = next(item for item in lay_out(CASE, 1).buffers if item.plan.name == "y")
     assert set(memory[placed.region : placed.region + 14]) == {expected_byte()}

@@ -182,8 +182,8 @@ def test_a_signature_that_the_kernel_has_not(
 def test_the_debug_command_runs_the_case(artifact: build.Artifact, tmp_path: Path) -> None:
     case = case_of("scale")
     command = CPU.launch_command(artifact.path, OPTIONS)
-    line = debug_command(command, artifact.request, case, arrays(), tmp_path)
-    child = line.removeprefix("gdb -ex run --args ")
+    line = debug_command(command, artifact.request, case, arrays(), tmp_path, artifact.path)
+    child = line.partition(" --args ")[2]
     done = subprocess.run(["sh", "-c", child], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     memory = np.fromfile(tmp_path / "memory.bin", np.uint8)

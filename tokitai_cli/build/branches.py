@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tokitai_cli.core import resources
+from tokitai_cli.core.linked_folders import LinkedFolders
 
 _MARKER = r'# (?P<line>\d+) "(?P<file>.*)"(?P<flags>.*)'
 _DROPPED = {"-MD", "-c"}
@@ -24,15 +25,18 @@ def preprocessor(command: Sequence[str], source: str, output: str) -> tuple[str,
     return (*kept, "-E", "-o", output)
 
 
-def lines_of(text: str) -> set[tuple[str, int]]:
-    """(file, line) of everything that preprocessed text has from the user's own files."""
+def lines_of(text: str, links: LinkedFolders) -> set[tuple[str, int]]:
+    """(file, line) of everything that preprocessed text has from the user's own files.
+
+    links: of the folder in which it was made.
+    """
     found: set[tuple[str, int]] = set()
     shipped = str(resources.kernels_dir())
     file, number, ours = "", 0, False
     for line in text.splitlines():
         marker = re.match(_MARKER, line) if line.startswith("# ") else None
         if marker is not None:
-            file, number = marker["file"], int(marker["line"])
+            file, number = links.text(marker["file"]), int(marker["line"])
             ours = file.startswith("/") and " 3" not in marker["flags"]
             ours = ours and not file.startswith(shipped)
         else:

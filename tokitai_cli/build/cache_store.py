@@ -21,7 +21,7 @@ import msgspec
 
 from tokitai_cli.core import process
 
-FORMAT = "builds-v2"
+FORMAT = "builds-v3"
 PARTS = ("artifacts", "manifests", "compilers", "logs", "tmp")
 
 

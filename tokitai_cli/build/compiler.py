@@ -7,9 +7,12 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tokitai_cli.build.scan import Finding
 from tokitai_cli.core import process
 from tokitai_cli.core.errors import BuildError, Location, NotRunError
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest
 
@@ -60,12 +63,18 @@ def compile_in(
 ) -> process.Completed:
     """Run the compiler in `folder`; its output is added to `log_path`, whether it fails or not.
 
-    `waiting` is told the seconds so far about once a second.
+    It is given the names of the folder's links in place of the folders that these lead to, and its
+    output has the folders. `waiting` is told the seconds so far about once a second.
     """
     # Compilers write their folder into debug information; under this name it is always the same.
     # What a compiler that is killed leaves among its temporary files goes with the folder.
     environment = {**recipe.environment, "PWD": "/proc/self/cwd", "TMPDIR": str(folder)}
-    done = process.run(command, env=environment, cwd=folder, timeout=timeout, waiting=waiting)
+    links = links_of(folder)
+    words = [command[0], *map(links.word, command[1:])]
+    done = process.run(words, env=environment, cwd=folder, timeout=timeout, waiting=waiting)
+    done = msgspec.structs.replace(
+        done, stdout=links.text(done.stdout), stderr=links.text(done.stderr)
+    )
     text = f"$ {' '.join(command)}\n{done.stdout}{done.stderr}"
     with log_path.open("a", encoding="utf-8", errors="replace") as log:
         log.write(text)

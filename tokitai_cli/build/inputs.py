@@ -13,6 +13,7 @@ import msgspec
 from tokitai_cli.core import flags, resources
 from tokitai_cli.core.errors import BuildError, Location
 from tokitai_cli.core.file_kind import is_machine_code
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.storage import file_sha256, sha256
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.source_files import SYSTEM
@@ -28,8 +29,8 @@ _MEMBER = r"\((?P<front>.+)\).+|(?P<back>.+)\(.+\)"  # of an archive
 def read_depfile(text: str, folder: Path) -> list[Path]:
     r"""List the prerequisites of a Makefile rule, absolute and without doubles.
 
-    Relative ones start at `folder`. Escapes are those that GCC writes: `\ ` for a blank, `\#`,
-    `$$`, and a backslash before a line break.
+    Relative ones start at `folder`, or where its links lead. Escapes are those that GCC writes:
+    `\ ` for a blank, `\#`, `$$`, and a backslash before a line break.
     """
     joined = re.sub(r"\\\r?\n", " ", text)
     rule = next((line for line in joined.splitlines() if ":" in line), "")
@@ -37,7 +38,8 @@ def read_depfile(text: str, folder: Path) -> list[Path]:
     words = re.findall(r"(?:\\.|[^\s\\])+", prerequisites)
     plain = (re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words)
     # Not resolved: a symbolic link that is turned to another file must be noticed.
-    return list(dict.fromkeys(folder / word for word in plain))
+    links = links_of(folder)
+    return list(dict.fromkeys(folder / links.text(word) for word in plain))
 
 
 def shadows(headers: Iterable[Path], folders: Sequence[Path]) -> list[str]:

@@ -17,13 +17,13 @@ from tokitai_cli.build.dropped import refuse_dropped
 from tokitai_cli.build.harness_text import harness_text, server_source
 from tokitai_cli.build.inputs import Digests, Manifest, assembler_error, manifest_of, traced
 from tokitai_cli.build.scan import Finding, refuse
-from tokitai_cli.core import process
+from tokitai_cli.core import process, resources
 from tokitai_cli.core.errors import BuildError, Location, TokitaiError
+from tokitai_cli.core.linked_folders import link, links_of
 from tokitai_cli.core.model.device import Fact, Recipe
 from tokitai_cli.core.model.events import BuildRunning, Listener
 from tokitai_cli.core.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.core.model.harness import HarnessRequest
-from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.storage import data_sha256, file_sha256, sha256
 from tokitai_cli.cpp import source_text
 
@@ -56,8 +56,6 @@ class Job(msgspec.Struct, frozen=True):
     listener: Listener | None
     #: Of the user's, that an #include is looked for in.
     folders: list[Path]
-    #: Of the sources.
-    models: Models
 
     @property
     def log_path(self) -> Path:
@@ -90,10 +88,12 @@ def circumstances(recipe: Recipe, compiler: CompilerRecord) -> dict[str, object]
 
 def make(job: Job, folder: Path) -> Made:
     """Compile in `folder`, and link where the recipe does so apart. Raises BuildError, OSError."""
-    recipe = job.recipe
-    taken = None
+    recipe, source = job.recipe, job.request.source
+    link(folder, resources.kernels_dir(), source.parent, job.folders)
+    words = job.context | {"source": links_of(folder).word(str(source))}
+    job, taken = msgspec.structs.replace(job, context=words), None
     if "taken" in job.context:
-        taken = taking.write_extracted(job.request, recipe, job.folders, folder, job.models)
+        taken = taking.write_extracted(job.request, recipe, job.folders, folder)
         job = msgspec.structs.replace(
             job,
             context={**job.context, **taking.context_of(taken)},
@@ -222,7 +222,8 @@ def _only_there(job: Job, folder: Path, command: tuple[str, ...]) -> set[tuple[s
         done = compile_in(folder, job.recipe, words, job.log_path, job.timeout)
         if done.returncode != 0:
             return set()
-        found.append(branches.lines_of((folder / _PREPROCESSED).read_text("utf-8", "replace")))
+        text = (folder / _PREPROCESSED).read_text("utf-8", "replace")
+        found.append(branches.lines_of(text, links_of(folder)))
         (folder / _PROBE).unlink()
         (folder / _PREPROCESSED).unlink()
     return found[0] - found[1]
@@ -267,6 +268,7 @@ def _serve(job: Job, target: Path) -> tuple[tuple[str, ...], Manifest]:
     if found is None:
         folder = process.make_temporary_folder(place.part("tmp"), prefix="build-")
         try:
+            link(folder, resources.kernels_dir())
             printed = run(job, folder, command, entries.ARTIFACT)
             made = Made(command, printed, manifest_of(source, command, folder, [_DEPFILE]))
             (folder / _DEPFILE).unlink()

@@ -13,18 +13,19 @@ from tokitai_cli.build import branches
 from tokitai_cli.build.ptx import translated
 from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.core import flags
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest
-from tokitai_cli.core.model.models import Models
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.extraction import ExtractedProgram
 
 _FILE = "taken.cpp"
+_LINE = re.compile(r'^(#line \d+ ")([^"\n]*)', re.MULTILINE)
 
 
 def write_extracted(
-    request: HarnessRequest, recipe: Recipe, folders: Sequence[Path], folder: Path, models: Models
+    request: HarnessRequest, recipe: Recipe, folders: Sequence[Path], folder: Path
 ) -> ExtractedProgram:
     """Write it into `folder`; `folders` are those that an #include is looked for in.
 
@@ -32,7 +33,6 @@ def write_extracted(
     """
     from tokitai_cli.cpp.extraction import extracted  # parsers that other builds do without
     from tokitai_cli.cpp.policy import CUDA, passes_of
-    from tokitai_cli.cpp.programs import Programs
 
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
@@ -40,10 +40,12 @@ def write_extracted(
     passes = passes_of(
         recipe.device, recipe.arch, cuda, flags.definitions(recipe.command), recipe.branch
     )
-    taken = extracted(request.source, folders, wanted, passes, models.of(Programs).read)
+    taken = extracted(request.source, folders, wanted, passes)
     if recipe.device == "cpu":
         taken = msgspec.structs.replace(taken, text=translated(taken.text))
-    (folder / _FILE).write_text(taken.text, encoding="utf-8")
+    links = links_of(folder)
+    text = _LINE.sub(lambda line: line[1] + links.word(line[2]), taken.text)
+    (folder / _FILE).write_text(text, encoding="utf-8")
     return taken
 
 

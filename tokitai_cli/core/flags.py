@@ -78,6 +78,12 @@ def resolved(flags: Iterable[str], folder: Path) -> tuple[str, ...]:
     return tuple(absolute(flag) for flag in flags)
 
 
+def paths(flags: Iterable[str]) -> list[str]:
+    """Paths of headers and libraries that flags of a spec name, as they stand there."""
+    found = (re.fullmatch(_WITH_PATH, flag) for flag in flags)
+    return [match["path"] for match in found if match is not None]
+
+
 def include_folders(command: Sequence[str]) -> list[Path]:
     """Folders of a compiler's command that an #include is looked for in, in its order."""
     return [*_folders(command, _INCLUDE), *last_folders(command)]

@@ -139,7 +139,7 @@ class CudaDevice:
             command=(*base, *unit_words(self.name, "cu", defines, nvcc_flags(flags))),
             server=(*base, *unit_words(self.name, "cu", {}, nvcc_flags(of_code(flags)))),
             link=(
-                *base[:3],
+                *base[:4],
                 "{object}",
                 "{server}",
                 *nvcc_flags(flags),
@@ -192,12 +192,12 @@ def _words(nvcc: Path, host: Path, arch: str) -> tuple[str, ...]:
         str(nvcc),
         "-ccbin",
         str(host),
+        # Else names of its temporary files, with the number of the process, are in what it makes.
+        "-objtemp",
         "-std=c++17",
         "-O3",
         "-gencode",
         f"arch=compute_{number},code={arch}",
-        # Line numbers for tools that watch the kernel; the machine code stays as it is.
-        "-lineinfo",
         "--expt-relaxed-constexpr",
         "-Xptxas=-v",
         f'-DTOKITAI_BUILT_FOR="{arch}"',

@@ -133,6 +133,8 @@ class RocmDevice:
         root = compiler.resolve().parent.parent
         # --rocm-path is where the headers are too.
         told = (f'-DTOKITAI_BUILT_FOR="{arch}"', *_link_flags(compiler, root)[:1])
+        # By itself clang names a unit by a digest of its path.
+        told = ("-fuse-cuid=none", *told)
         base = (str(compiler), "-std=c++17", "-O2", f"--offload-arch={arch}", *told)
         made = Recipe(
             device=self.name,

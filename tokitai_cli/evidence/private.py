@@ -18,8 +18,9 @@ _Result = TypeVar("_Result", Evidence, BatchIndex)
 
 # Where homes lie on Linux and macOS, also on the machines that the workers of a batch ran on.
 _ROOTS = ("/home/", "/Users/")
-# Behind a flag such as -I, or where a path begins.
-_BEGINS = r"(?:(?<=-[IL])|(?<![\w.~-]))"
+# Behind a flag, or where a path begins.
+_FLAGS = ("-I", "-L", "-isystem", "-iquote", "-idirafter", "-include")
+_BEGINS = rf"(?:{'|'.join(f'(?<={one})' for one in _FLAGS)}|(?<![\w.~-]))"
 _ENDS = r"(?=[/\s'\":,;)=]|$)"
 # Texts of the user's own files, whose digests stand beside them: only their names change.
 _VERBATIM = ("specs", "sources", "header_texts")
@@ -46,7 +47,8 @@ def without_folders(evidence: _Result, folders: Mapping[str, str]) -> _Result:
         return evidence
     if home is not None and str(home) in text:
         homes.insert(0, re.escape(str(home)))
-    clean = _Clean(_pattern([*told, *homes]), _pattern(homes), known)
+    in_shells: list[str] = [re.escape(one) for one, word in known.items() if word.startswith("$")]
+    clean = _Clean(_pattern([*told, *homes]), _pattern([*in_shells, *homes]), known)
     return msgspec.convert(clean.told(msgspec.to_builtins(evidence)), type(evidence))
 
 
@@ -65,19 +67,22 @@ def _pattern(folders: Sequence[str]) -> re.Pattern[str]:
 
 
 class _Clean:
-    """Words for folders; a debugger's line keeps all but homes, which a shell finds again."""
+    """Words for folders; a debugger's line keeps all but homes and variables, which a shell knows."""
 
     def __init__(
-        self, folders: re.Pattern[str], homes: re.Pattern[str], words: Mapping[str, str]
+        self, folders: re.Pattern[str], in_shells: re.Pattern[str], words: Mapping[str, str]
     ) -> None:
         self._folders = folders
-        self._homes = homes
+        self._in_shells = in_shells
         self._words = words
 
     def text(self, text: str) -> str:
         if "/" not in text:
             return text
         return self._folders.sub(lambda match: self._words.get(match.group(), "~"), text)
+
+    def _for_shells(self, text: str) -> str:
+        return self._in_shells.sub(lambda match: self._words.get(match.group(), "~"), text)
 
     def told(self, tree: Any) -> Any:
         if isinstance(tree, str):
@@ -89,9 +94,9 @@ class _Clean:
         told: dict[str, Any] = {}
         for key, one in tree.items():
             if key == "rerun":
-                told[key] = self._homes.sub("~", shlex.join(map(_bare, shlex.split(one))))
+                told[key] = self._for_shells(shlex.join(map(_bare, shlex.split(one))))
             elif key == "debug":
-                told[key] = self._homes.sub("~", one)
+                told[key] = self._for_shells(one)
             elif key in _VERBATIM and isinstance(one, dict):
                 told[key] = self._renamed(one)
             else:

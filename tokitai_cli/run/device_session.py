@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli import build
 from tokitai_cli.core.errors import BuildError, NotRunError
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.buffers import symbols_of
 from tokitai_cli.core.model.case import Case, RunResult
@@ -147,6 +148,7 @@ class DeviceSession:
                 self.launch_command(artifact),
                 self.device.launch_environment(self.settings),
                 artifact.request,
+                links=links_of(artifact.path.parent),
                 end_timeout=self._end_timeout,
                 wait=False,
             )
@@ -237,12 +239,7 @@ class DeviceSession:
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             make = functools.partial(
-                build.build,
-                request,
-                recipe,
-                listener=self._listener,
-                timeout=limit,
-                models=case.loaded.models,
+                build.build, request, recipe, listener=self._listener, timeout=limit
             )
             artifact = make()
         except BuildError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence
-from tokitai_cli.core import resources, storage
+from tokitai_cli.core import flags, resources, storage
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.device import TRAITS
@@ -32,7 +32,7 @@ from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.oracles import references
 from tokitai_cli.run.agreement import Agreements
-from tokitai_cli.run.case_outcome import CaseOutcome
+from tokitai_cli.run.case_run import CaseOutcome
 from tokitai_cli.run.commands import called, rerun_run
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.untried import untried
@@ -47,6 +47,10 @@ _ENVIRONMENT = (
 # What stands for the folder of the shipped kernels.
 _SHIPPED = "{tokitai}/kernels"
 _ELSEWHERE = "{elsewhere}"
+# Folders of paths that say nothing of a person's machine.
+_SYSTEM = frozenset({"usr", "opt", "lib", "lib64"})
+# Variables that say where the build cache lies.
+_CACHES = ("XDG_CACHE_HOME", "TOKITAI_CACHE")
 _NO_REDUCTION = "that no output is a reduction is the spec's own word: no dropped term was tried"
 
 
@@ -176,6 +180,7 @@ class EvidenceBuilder:
                     shipped_code(loaded.spec),
                 ),
                 folders={
+                    **_caches(),
                     **_elsewhere(loaded),
                     str(loaded.folder): ".",
                     str(resources.kernels_dir()): _SHIPPED,
@@ -277,14 +282,27 @@ def _unbuilt_lines(builds: Sequence[BuildInfo]) -> list[NonClaimRecord]:
 
 
 def _elsewhere(loaded: LoadedSpec) -> dict[str, str]:
-    """Words for absolute paths of a spec's own: they say where things lie on the author's machine."""
+    """Words for paths that a spec leads to: absolute ones say where things lie on the author's machine.
+
+    Where the spec says them from its own folder, so does the evidence, and `unpack` puts them there.
+    """
     found: dict[str, str] = {}
     for variant in loaded.spec.variants.values():
-        for path in map(Path, (variant.source, *variant.include)):
-            if path.is_absolute():
+        for path in map(Path, (variant.source, *variant.include, *flags.paths(variant.flags))):
+            if not path.is_absolute():
+                place, named = (os.path.normpath(one) for one in (loaded.folder / path, path))
+                if named.startswith(".."):
+                    found[place] = named
+            elif path.parts[1] not in _SYSTEM:
                 found[str(path)] = f"{_ELSEWHERE}/{path.name}"
                 found.setdefault(str(path.parent), _ELSEWHERE)
     return found
+
+
+def _caches() -> dict[str, str]:
+    """Words for where the build cache lies: a shell that has the variable finds it again."""
+    given = {name: os.environ.get(name, "") for name in _CACHES}
+    return {os.path.abspath(path): f"${name}" for name, path in given.items() if path}  # noqa: PTH100
 
 
 def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:

@@ -16,6 +16,7 @@ import msgspec
 from tokitai_cli import build, devices
 from tokitai_cli.core import process
 from tokitai_cli.core.errors import InadmissibleError, UsageError
+from tokitai_cli.core.linked_folders import BUILT, links_of
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import SANITIZED, Device, Fact, Probe, Sanitizer
@@ -26,12 +27,10 @@ from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.judge import failure_of
 from tokitai_cli.run import child, guessed
-from tokitai_cli.run.case_outcome import CaseOutcome, merged
 from tokitai_cli.run.case_record import ended, in_light_of_bugs, new_record
-from tokitai_cli.run.case_run import RunContext, watched_case
-from tokitai_cli.run.device_passes import CaseGroup, DevicePasses, PlainPass
+from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
 from tokitai_cli.run.device_session import DeviceSession, device_record
-from tokitai_cli.run.loop import Run, RunOutcome
+from tokitai_cli.run.loop import CaseGroup, DevicePasses, PlainPass, Run, RunOutcome, merged
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.session import Session
@@ -210,7 +209,10 @@ class WatchedPass:
             self._builds |= {built.key: built for built in plain.builds}
             if any(outcome.record.stage is Stage.BUILD for outcome in outcomes):
                 return outcomes, True
-            logs = [path.read_text("utf-8", "replace") for path in sorted(folder.glob("*.log"))]
+            logs = [
+                links_of(path.with_suffix(BUILT)).text(path.read_text("utf-8", "replace"))
+                for path in sorted(folder.glob("*.log"))
+            ]
         report = _read(self._sanitizer, logs)
         passed = all(outcome.record.verdict is Verdict.VERIFIED for outcome in outcomes)
         judged = [

@@ -76,6 +76,7 @@ def save_arrays(
         case,
         ready.arrays,
         place,
+        artifact.path,
     )
     return saved, debug
 

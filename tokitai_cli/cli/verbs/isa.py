@@ -20,15 +20,10 @@ def isa(
     ],
     arch: Annotated[
         str,
-        typer.Option(
-            metavar="GFX", help="The processor; default: gfx1101, or the first one in the file."
-        ),
+        typer.Option(metavar="GFX", help="The processor; else gfx1101, or a file's first one."),
     ] = "",
     kernel: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Show a listing of this kernel (symbol or demangled name)."
-        ),
+        str, typer.Option(metavar="NAME", help="List this kernel, by symbol or demangled name.")
     ] = "",
     json: Json = False,
 ) -> int:

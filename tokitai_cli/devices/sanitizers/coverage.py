@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tokitai_cli.core import process
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.devices.environment import compiler_environment
 from tokitai_cli.devices.programs import first_program
 from tokitai_cli.devices.sanitizers import source_lines
@@ -47,6 +48,7 @@ class Coverage:
         done = process.run(argv, env=compiler_environment(), timeout=_SECONDS, cwd=counts)
         for text in done.stdout.splitlines():
             for file in json.loads(text)["files"] if text.startswith("{") else []:
+                file["file"] = links_of(built).text(file["file"])
                 # What the harness is made of has no path.
                 if file["file"].startswith("/") and source_lines.own(
                     [f"{file['file']}:1"], only=True

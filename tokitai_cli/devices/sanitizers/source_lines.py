@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tokitai_cli.core import elf, process, resources
 from tokitai_cli.core.errors import CodeError
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.devices.environment import compiler_environment
 from tokitai_cli.devices.programs import first_program
 
@@ -41,13 +42,13 @@ def _asked(program: str, wanted: list[str]) -> dict[tuple[str, str], list[str]]:
     if found[1] != "addr2line":
         argv = [str(found[0]), f"--obj={program}", "-a", "--inlines", "--output-style=GNU"]
     done = process.run([*argv, *told], env=compiler_environment(), timeout=_SECONDS)
-    lines: dict[int, list[str]] = {}
+    links, lines = links_of(Path(program).parent), dict[int, list[str]]()
     here: list[str] = []
     for line in done.stdout.splitlines():
         if re.fullmatch(r"0x[0-9a-f]+", line):
             here = lines.setdefault(int(line, 16), [])
         elif match := re.match(
-            r"(?P<place>/.*?:[1-9]\d*)(?::\d+)?(?: \(discriminator \d+\))?$", line
+            r"(?P<place>/.*?:[1-9]\d*)(?::\d+)?(?: \(discriminator \d+\))?$", links.text(line)
         ):
             here.append(match["place"])
     return {

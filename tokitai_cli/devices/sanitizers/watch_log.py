@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
+from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.judged import FindingRecord
 from tokitai_cli.devices.sanitizers import source_lines
 
@@ -14,8 +16,10 @@ def read_log(text: str, tool: str) -> tuple[FindingRecord, ...]:
 
     Raises ValueError where no case came to its end and nothing was found.
     """
-    lines = [line.split("\t") for line in text.splitlines()]
-    program = next((words[1] for words in lines if words[0] == "program"), "")
+    said = re.search(r"^program\t(.*)$", text, re.MULTILINE)
+    program = said[1] if said is not None else ""
+    links = links_of(Path(program).parent)
+    lines = [line.split("\t") for line in links.text(text).splitlines()]
     found = [
         dict(word.split("=", 1) for word in words[1:] if "=" in word)
         for words in lines

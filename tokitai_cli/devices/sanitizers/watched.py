@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
+from tokitai_cli.core.linked_folders import BUILT
 from tokitai_cli.core.model.device import Device, DeviceOptions, Probe, Recipe, Sanitizer, Traits
 
 
@@ -33,14 +36,21 @@ class Watched:
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
-        """Recipe of the device itself: what is watched is what `verify` runs."""
-        return self._device.recipe(options, defines, flags)
+        """Recipe of the device itself, with line numbers: what is watched is what `verify` runs.
+
+        The machine code is the same. Builds that nothing watches are without: nvcc's line table has the
+        times at which files were changed.
+        """
+        recipe = self._device.recipe(options, defines, flags)
+        compiler, *words = recipe.command
+        return msgspec.structs.replace(recipe, command=(compiler, "-lineinfo", *words))
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child, behind the program's."""
         self._children += 1
         log = self._folder / f"{self._children:06}.log"
         log.touch()  # a program that writes none has not watched
+        log.with_suffix(BUILT).symlink_to(artifact.parent)
         prefix = (word.replace("{log}", str(log)) for word in self._prefix)
         return (*prefix, *self._device.launch_command(artifact, options), *self._options)
 

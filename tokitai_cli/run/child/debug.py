@@ -25,8 +25,11 @@ def debug_command(
     case: Case,
     arrays: Mapping[str, NDArray[Any]],
     folder: Path,
+    artifact: Path,
 ) -> str:
     """Save the case's request and memory in `folder`; return the shell command that runs it.
+
+    artifact: the child's executable, whose folder has links to those of the sources.
 
     The child reads its one request from a file in place of a pipe, in natural order, and ends at
     the file's end. Raises OSError where `folder` cannot be written.
@@ -45,4 +48,5 @@ def debug_command(
     (folder / REQUEST_FILE).write_bytes(frames.LENGTH.pack(len(payload)) + payload)
     child = shlex.join([*command, "--request-fd=3", "--response-fd=4", "--memory-fd=5"])
     files = [shlex.quote(str(folder / name)) for name in (REQUEST_FILE, MEMORY_FILE)]
-    return f"gdb -ex run --args {child} 3<{files[0]} 4>/dev/null 5<>{files[1]}"
+    sources = shlex.quote(str(artifact.parent))
+    return f"gdb -d {sources} -ex run --args {child} 3<{files[0]} 4>/dev/null 5<>{files[1]}"

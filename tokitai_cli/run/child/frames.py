@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from tokitai_cli.core.linked_folders import LinkedFolders
 from tokitai_cli.core.model.case import BufferArg, Case, Role, ScalarValue
 from tokitai_cli.core.model.device import Fact
 from tokitai_cli.core.model.harness import HarnessRequest
@@ -50,6 +51,20 @@ class Answer(msgspec.Struct, frozen=True):
     #: found: what the device found while the kernels ran, by the names of its fields.
     writer: tuple[int, int, str] | None = None
     findings: tuple[Mapping[str, str], ...] = ()
+
+
+def with_folders(answer: Answer, links: LinkedFolders) -> Answer:
+    """The answer with folders in place of links' names, by which the child was built."""
+    findings = tuple(
+        {key: links.text(text) for key, text in finding.items()} for finding in answer.findings
+    )
+    writer = answer.writer
+    return msgspec.structs.replace(
+        answer,
+        message=links.text(answer.message),
+        findings=findings,
+        writer=writer and (*writer[:2], links.text(writer[2])),
+    )
 
 
 def schedule_seeds(repetitions: int, seed: int) -> tuple[int, ...]:

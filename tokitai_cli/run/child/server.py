@@ -7,8 +7,10 @@ import os
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
+from types import TracebackType
 from typing import Any, NoReturn
 
+import msgspec
 from numpy.typing import NDArray
 
 from tokitai_cli.core.errors import (
@@ -18,6 +20,7 @@ from tokitai_cli.core.errors import (
     NotRunError,
 )
 from tokitai_cli.core.fills import fills_of
+from tokitai_cli.core.linked_folders import NO_LINKS, LinkedFolders
 from tokitai_cli.core.model.case import Case, RunResult
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.harness import HarnessRequest
@@ -39,7 +42,7 @@ _NOT_LOADED = 127
 
 
 class Server:
-    """Context manager around the child that serves `harness`.
+    """Context manager around the child that serves `harness`; links: of its folder.
 
     After any error the child is ended; `alive` is then False and a new Server is needed.
     Raises NotRunError where it cannot be started, ChildCrashedError or ChildTimeoutError where it does
@@ -53,11 +56,13 @@ class Server:
         environment: Mapping[str, str],
         harness: HarnessRequest,
         *,
+        links: LinkedFolders = NO_LINKS,
         start_timeout: float = START_SECONDS,
         end_timeout: float = END_SECONDS,
         wait: bool = True,
     ) -> None:
         self._harness = harness
+        self._links = links
         self._hello: Hello | None = None
         self._start_timeout = start_timeout
         self._end_timeout = end_timeout
@@ -86,7 +91,12 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     @property
@@ -114,7 +124,8 @@ class Server:
     @property
     def log(self) -> Captured:
         """What the child printed since the last case began."""
-        return self._child.captured()
+        printed = self._child.captured()
+        return msgspec.structs.replace(printed, text=self._links.text(printed.text))
 
     def close(self) -> None:
         """End the child: it is asked by the end of its requests, then killed. Views stay valid."""
@@ -167,18 +178,14 @@ class Server:
         self._child.output.clear()
         answer = self._exchange(payload, case, layout, repetitions, timeout)
         self._child.drain()
-        return self._result(layout, answer, fills, seeds)
-
-    def _result(
-        self, layout: Layout, answer: Answer, fills: tuple[int, ...], seeds: Sequence[int]
-    ) -> RunResult:
-        """What a run left in the memory, and what the child told of it. One fill a repetition."""
-        log, guards = self.log, self._memory.guard_damage(layout, len(fills))
+        log = self.log
         return RunResult(
-            outputs=self._memory.outputs(layout, len(fills)),
+            outputs=self._memory.outputs(layout, repetitions),
             fills=fills,
             times_ns=answer.times_ns,
-            guards=damage.with_writer(guards, answer, layout),
+            guards=damage.with_writer(
+                self._memory.guard_damage(layout, repetitions), answer, layout
+            ),
             findings=reported.records(
                 answer.findings, layout.buffers, f"{self.hello.device} device"
             ),
@@ -212,6 +219,7 @@ class Server:
                 repetitions=repetitions,
                 buffers=len(layout.buffers),
             )
+            answer = frames.with_folders(answer, self._links)
             if answer.status != frames.STATUS_OK:
                 self._refuse(answer, case, layout)
         except GarbageError as error:
