@@ -65,9 +65,9 @@ class Device : public Regions {
     if (!threads_) threads_ = usable_cores();
     const bool loaded = image_.load();
     snprintf(hello, size,
-             "status=%s\ndevice=gfx\nwarp_size=32\nfact.threads=%u|child\n"
+             "status=%s\ndevice=gfx\nwarp_size=%u\nfact.threads=%u|child\n"
              "fact.compiler of the translation=%s|__VERSION__\n",
-             loaded ? "ok" : "no memory for the code object", threads_, __VERSION__);
+             loaded ? "ok" : "no memory for the code object", gfx::wave_size, threads_, __VERSION__);
     return loaded;
   }
 

@@ -27,6 +27,7 @@ from tokitai_cli.core.model.device import (
     SanitizerKind,
     Traits,
     Unit,
+    warp_size_of,
 )
 from tokitai_cli.devices import cpu
 from tokitai_cli.devices.amdgpu import gfx_compiler
@@ -39,8 +40,9 @@ from tokitai_cli.devices.environment import (
 if TYPE_CHECKING:
     from tokitai_cli.core.model.harness import HarnessRequest
 
-# Whose instructions are decoded and have the meanings of the RDNA3 manual.
+# Whose instructions are decoded and have the meanings of the RDNA3 manual, or of CDNA's.
 ARCHITECTURES = (
+    *("gfx90a", "gfx940", "gfx941", "gfx942"),
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103"),
     *("gfx1150", "gfx1151", "gfx1152", "gfx1153"),
 )
@@ -115,6 +117,7 @@ class GfxDevice:
         base = (
             *(*host[0], "-std=c++17", "-O3", "-g1", "-march=native", *cpu.FLOATING_POINT),
             *("-fno-strict-aliasing", "-pthread", "-DTOKITAI_RUNS_GFX=1"),
+            f"-DTOKITAI_WAVE_SIZE={warp_size_of(self.name, arch, options)}",
             *(f"-I{folder}" for folder in (kernels, kernels / "host", kernels / "harness")),
         )
         object_of = ("-MD", "-MF", _UNIT_DEPFILE, "-x", "c++", "-c", _UNIT, "-o", _OBJECT)

@@ -202,6 +202,11 @@ inline u32 permuted_bytes(u32 a, u32 b, u32 c) {
   }
   return made;
 }
+// Bits of a word below a place, which may lie in front of it or behind it.
+inline u32 lanes_below(u32 word, int place) {
+  const u32 below = place >= 32 ? ~0u : place <= 0 ? 0 : (1u << place) - 1;
+  return u32(__builtin_popcount(word & below));
+}
 inline u32 whole_quads(u32 mask) {
   u32 made = 0;
   for (int i = 0; i < 32; i += 4)

@@ -38,7 +38,7 @@ inline const char* kind_of(Fault fault) {
 }
 
 inline void thread_of(const Launch& launch, u32 wave, u32 lane, u32* thread) {
-  const u32 t = 32 * wave + lane, x = launch.block[0], y = launch.block[1];
+  const u32 t = wave_size * wave + lane, x = launch.block[0], y = launch.block[1];
   thread[0] = t % x;
   thread[1] = t / x % y;
   thread[2] = t / x / y;

@@ -83,7 +83,7 @@ struct Room {
 
   Room(Launch& launch, unsigned wave_count) {
     const DeviceKernel& kernel = *launch.kernel;
-    const u64 scratch = u64(kernel.scratch_bytes) * wave_count * 32;
+    const u64 scratch = u64(kernel.scratch_bytes) * wave_count * wave_size;
     waves = static_cast<Wave*>(aligned_alloc(64, sizeof(Wave) * wave_count));
     group.lds = static_cast<u8*>(aligned_alloc(64, (u64(launch.lds_bytes) + 127) / 64 * 64));
     group.cells = static_cast<LdsCell*>(malloc((launch.lds_bytes / 4 + 2) * sizeof(LdsCell)));
@@ -111,6 +111,8 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   const DeviceKernel& kernel = *launch.kernel;
   // Registers hold what nobody has set, which differs from repetition to repetition.
   memcpy(w.v, unset, kernel.vector_registers * sizeof(Row));
+  if (kernel.accumulation_registers)
+    memcpy(w.v + accumulation, unset + accumulation, kernel.accumulation_registers * sizeof(Row));
   memcpy(w.s, unset, sizeof w.s);
   w.index = index;
   w.group = &group;
@@ -118,7 +120,11 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   w.pc = kernel.entry;
   w.state = State::ready;
   w.scc = 0;
-  unset_all(w.unset, kernel.vector_registers);
+  unset_all(w.unset, kernel.vector_registers, kernel.accumulation_registers);
+  if (kernel.scratch_at >= 0) {  // as buffers.hpp knows it
+    const u32 descriptor[4] = {0, 1u << 31, kernel.scratch_bytes * wave_size, 1u << 23};
+    memcpy(w.s + kernel.scratch_at, descriptor, sizeof descriptor);
+  }
   if (kernel.dispatch_at >= 0) w.set_pair(unsigned(kernel.dispatch_at), reinterpret_cast<u64>(launch.packet));
   if (kernel.arguments_at >= 0)
     w.set_pair(unsigned(kernel.arguments_at), reinterpret_cast<u64>(launch.arguments));
@@ -127,15 +133,17 @@ inline void begin_wave(Wave& w, Group& group, unsigned index, const Row* unset) 
   if (kernel.block_x) w.s[next++] = group.block[0];
   if (kernel.block_y) w.s[next++] = group.block[1];
   if (kernel.block_z) w.s[next++] = group.block[2];
+  if (kernel.waves) w.s[next++] = group.wave_count;
+  if (kernel.scratch_offset) w.s[next++] = 0;
   for (u32 i = 0; i < next; i++) set_scalar(w.unset, i);
   const u32 x = launch.block[0], y = launch.block[1], threads = x * y * launch.block[2];
-  const u32 first = 32 * index, lanes = threads - first < 32 ? threads - first : 32;
-  w.set_exec(lanes == 32 ? ~0u : (1u << lanes) - 1);
-  for (u32 l = 0; l < 32; l++) {
+  const u32 first = wave_size * index, lanes = threads - first < wave_size ? threads - first : wave_size;
+  w.set_exec(lanes == wave_size ? all_lanes : lane_bit(lanes) - 1);
+  for (u32 l = 0; l < wave_size; l++) {
     const u32 t = first + l;
     w.v[0].lane[l] = t % x | (t / x % y) << 10 | (t / x / y) << 20;
   }
-  for (u32 half : {0u, 256u}) set_half(w.unset, half, ~0u);
+  for (u32 half : {0u, u32(register_limit)}) set_half(w.unset, half, all_lanes);
 }
 
 // Runs the waves by turns: each until it waits at a barrier, has ended, or has looped for long.
@@ -175,7 +183,7 @@ inline void run_waves(Group& group, unsigned long long block) {
 
 inline void run_blocks(Launch& launch) {
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
-  Room room(launch, (threads + 31) / 32);
+  Room room(launch, (threads + wave_size - 1) / wave_size);
   auto* unset = static_cast<Row*>(aligned_alloc(64, sizeof(Row) * register_limit));
   if (!room.enough || !unset) {
     stop(launch, "no memory for a block", 0);
@@ -201,7 +209,7 @@ inline void run_blocks(Launch& launch) {
       write_fill(group.lds, group.lds_bytes, launch.fill, 0);
       memset(group.cells, 0, (group.lds_bytes / 4 + 2) * sizeof(LdsCell));
       if (group.scratch_bytes) {
-        const u64 bytes = u64(group.scratch_bytes) * group.wave_count * 32;
+        const u64 bytes = u64(group.scratch_bytes) * group.wave_count * wave_size;
         write_fill(group.scratch, bytes, launch.fill, 0);
         memset(group.scratch_written, 0, bytes);
       }

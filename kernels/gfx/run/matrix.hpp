@@ -5,6 +5,8 @@
 
 #include "buffers.hpp"
 
+#if TOKITAI_WAVE_SIZE == 32
+
 namespace tokitai::gfx {
 
 constexpr u32 side = 16;
@@ -146,3 +148,5 @@ TOKITAI_OP void multiply_integers(Wave& w, u32 at, u32* d, const u32* a, const u
 }
 
 }  // namespace tokitai::gfx
+
+#endif

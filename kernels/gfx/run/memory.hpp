@@ -75,7 +75,9 @@ struct Global {
     if (kind == Other::none || (kind == Other::atomic && atomic)) return;
     const bool several = other.block() == mine.block() && other.has(Access::blocks_flag | Access::atomic_blocks_flag);
     Found told = found;
-    told.fault = kind != Other::plain || atomic ? Fault::mixed_race : same ? Fault::same_value : Fault::race;
+    // With waves of 64 no instruction tells a fence of the block's scope, which may order both.
+    const bool fenced = wave_size == 64 && other.block() == mine.block() && !several;
+    told.fault = kind != Other::plain || atomic || fenced ? Fault::mixed_race : same ? Fault::same_value : Fault::race;
     told.other_at = other.place() == Access::any_place ? 0 : w.group->entry + 4 * other.place();
     told.other_wave = other.wave();
     told.other_block = several ? ~0u : other.block() == mine.block() ? 0 : other.block() - w.group->first_number + 1;
@@ -194,7 +196,7 @@ struct Scratch {
       report(w, {Fault::out_of_bounds, at, lane, address, bytes, does != Does::read, "scratch", 0, 0, false});
       return nullptr;
     }
-    const u64 offset = u64(w.index * 32 + lane) * g.scratch_bytes + address;
+    const u64 offset = u64(w.index * wave_size + lane) * g.scratch_bytes + address;
     if (does != Does::read) memset(g.scratch_written + offset, 1, bytes);
     return g.scratch + offset;
   }
@@ -202,10 +204,10 @@ struct Scratch {
   // into: it is told where it comes to matter, as compilers reload registers that they have not spilled yet.
   static bool has(const Wave& w, const u8* place) {
     const Group& g = *w.group;
-    return place && place >= g.scratch && place < g.scratch + u64(g.scratch_bytes) * g.wave_count * 32;
+    return place && place >= g.scratch && place < g.scratch + u64(g.scratch_bytes) * g.wave_count * wave_size;
   }
   static void keep_unset(const Wave& w, u32 at, const u8* place, const u32* data, u32 lane, u32 bytes, u32 shift) {
-    const u32 number = u32(data - w.v[0].lane) / 32;
+    const u32 number = u32(data - w.v[0].lane) / wave_size;
     for (u32 i = 0; i < bytes; i++) {
       if (!(unset_of(w.unset, number + i / 4, lane) >> (shift + 8 * (i & 3)) & 255)) continue;
       if (!has(w, place)) return report_unset(w, at, lane, Matter::stored);
@@ -215,7 +217,7 @@ struct Scratch {
   static void put_unset_loaded(Wave& w, const u8* place, const u32* d, u32 lane, u32 bytes, u32 shift) {
     if (!has(w, place)) return;
     const u8* written = w.group->scratch_written + (place - w.group->scratch);
-    const u32 number = u32(d - w.v[0].lane) / 32;
+    const u32 number = u32(d - w.v[0].lane) / wave_size;
     for (u32 i = 0; i < bytes; i++)
       if (written[i] != 1) {
         const u32 to = number + i / 4, bits = 255u << (shift + 8 * (i & 3));
@@ -248,7 +250,7 @@ inline u8* touch_atomically(Wave& w, u32 at, u32 lane, u64 address, u32 bytes) {
 struct Wide {  // a pair of registers
   const u32* p;
   i32 offset;
-  u64 of(u32 l) const { return (p[l] | u64(p[l + 32]) << 32) + u64(i64(offset)); }
+  u64 of(u32 l) const { return (p[l] | u64(p[l + wave_size]) << 32) + u64(i64(offset)); }
 };
 struct Based {  // a scalar base and a register
   u64 base;
@@ -290,7 +292,7 @@ struct Dwords {
     for (u32 i = 0; i < count; i++) {
       u32 value = 0;
       if (from) memcpy(&value, from + 4 * i, 4);
-      d[32 * i] = value;
+      d[wave_size * i] = value;
     }
   }
 };
@@ -330,7 +332,7 @@ inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
   const Area* area = w.recent(at);
   if (area->written || area->uses || area->bytes < What::bytes) return false;
   const u64 begin = reinterpret_cast<u64>(area->begin), last = area->bytes - What::bytes;
-  u64 offsets[32];
+  u64 offsets[wave_size];
   u64 outside = 0;
   TOKITAI_LANES {
     const u64 offset = (address.of(u32(l)) - begin) & u64(i64(i32(w.active.lane[l])));
@@ -338,11 +340,11 @@ inline bool load_at_once(Wave& w, u32 at, u32* d, Address address) {
     outside |= offset > last;
   }
   if (outside) return false;
-  if (w.exec == ~0u) {
-    for (u32 l = 0; l < 32; l++) put_loaded<What, Place>(d + l, area->begin + offsets[l]);
+  if (w.exec == all_lanes) {
+    for (u32 l = 0; l < wave_size; l++) put_loaded<What, Place>(d + l, area->begin + offsets[l]);
   } else {
-    for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-      const u32 l = u32(__builtin_ctz(lanes));
+    for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+      const u32 l = first_of(lanes);
       put_loaded<What, Place>(d + l, area->begin + offsets[l]);
     }
   }
@@ -354,8 +356,8 @@ template <class Space, class What, class Place, bool atomic = false, class Addre
 TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
   if constexpr (__is_same(Space, Global))
     if (load_at_once<What, Place>(w, at, d, address)) return;
-  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-    const u32 l = u32(__builtin_ctz(lanes));
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = first_of(lanes);
     const u8* from = Space::touch(w, at, l, address.of(l), What::bytes, Does::read, atomic);
     put_loaded<What, Place>(d + l, from);
     if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
@@ -366,10 +368,10 @@ TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
 // `shift`: of a store of the high half.
 template <class Space, u32 bytes, u32 shift, bool atomic = false, class Address, class Data>
 TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
-  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-    const u32 l = u32(__builtin_ctz(lanes));
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = first_of(lanes);
     u32 words[bytes / 4 + 1];
-    for (u32 i = 0; i < bytes / 4; i++) words[i] = data.p[32 * i + l];
+    for (u32 i = 0; i < bytes / 4; i++) words[i] = data.p[wave_size * i + l];
     if constexpr (bytes < 4) words[0] = data.p[l] >> shift;
     const auto* stored = reinterpret_cast<const u8*>(words);
     u8* to = Space::touch(w, at, l, address.of(l), bytes, Does::write, atomic, stored);
@@ -385,7 +387,7 @@ TOKITAI_OP void store(Wave& w, u32 at, Address address, Data data) {
 template <class T>
 inline T from_lane(const u32* p, u32 l) {
   if constexpr (sizeof(T) == 8)
-    return bit_cast<T>(p[l] | u64(p[l + 32]) << 32);
+    return bit_cast<T>(p[l] | u64(p[l + wave_size]) << 32);
   else
     return bit_cast<T>(p[l]);
 }
@@ -394,7 +396,7 @@ inline void to_lane(u32* p, u32 l, T value) {
   if constexpr (sizeof(T) == 8) {
     const u64 bits = bit_cast<u64>(value);
     p[l] = u32(bits);
-    p[l + 32] = u32(bits >> 32);
+    p[l + wave_size] = u32(bits >> 32);
   } else {
     p[l] = bit_cast<u32>(value);
   }
@@ -404,8 +406,8 @@ inline void to_lane(u32* p, u32 l, T value) {
 template <class Space, class T, class Address, class Make>
 inline void atomic(Wave& w, u32 at, u32* d, Address address, Make make) {
 
-  for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-    const u32 l = u32(__builtin_ctz(lanes));
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = first_of(lanes);
     u8* place = touch_atomically<Space>(w, at, l, address.of(l), sizeof(T));
     T old = 0;
     if (place && Space::threaded) {

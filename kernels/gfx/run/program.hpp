@@ -51,9 +51,10 @@ struct DeviceKernel {
   void (*run)(gfx::Wave&);
   void (*step)(gfx::Wave&, gfx::u32);  // runs one of the steps
   const gfx::Step* steps;
-  gfx::u32 entry, vector_registers, lds_bytes, scratch_bytes, argument_bytes;
-  int dispatch_at, arguments_at, scratch_size_at, user_registers;
-  bool block_x, block_y, block_z;
+  gfx::u32 entry, vector_registers, accumulation_registers, lds_bytes, scratch_bytes, argument_bytes;
+  int scratch_at, dispatch_at, arguments_at, scratch_size_at, user_registers;
+  // What follows those: the block's numbers, how many waves it has, and where the wave's scratch begins.
+  bool block_x, block_y, block_z, waves, scratch_offset;
   const gfx::Slot* slots;
   unsigned slot_count;
   const gfx::Place* places;

@@ -8,25 +8,28 @@ namespace tokitai::gfx {
 constexpr u32 step_limit = 40;
 
 struct Held {
-  u32 value[32] = {}, unset[32] = {};  // of a scalar register the first
+  u32 value[wave_size] = {}, unset[wave_size] = {};  // of a scalar register the first
 };
 
-inline u32& scalar_of(Wave& w, u32 scalar) {
-  return scalar == scc_scalar ? w.scc : scalar == exec_scalar ? w.exec : w.s[scalar];
+inline bool is_exec(u32 scalar) { return scalar >= exec_scalar; }
+inline u32 scalar_value(const Wave& w, u32 scalar) {
+  if (is_exec(scalar)) return mask_part(w.exec, scalar - exec_scalar);
+  return scalar == scc_scalar ? w.scc : w.s[scalar];
 }
 inline void read_number(Wave& w, u32 number, u32* values) {
   if (number < scalar_number)
     memcpy(values, w.v[number].lane, sizeof(Row));
   else
-    values[0] = scalar_of(w, number - scalar_number);
+    values[0] = scalar_value(w, number - scalar_number);
 }
 inline void write_number(Wave& w, u32 number, const u32* values) {
+  const u32 scalar = number - scalar_number;
   if (number < scalar_number)
     memcpy(w.v[number].lane, values, sizeof(Row));
-  else if (number - scalar_number == exec_scalar)
-    w.set_exec(values[0]);
+  else if (is_exec(scalar))
+    w.set_exec_part(values[0], scalar - exec_scalar);
   else
-    scalar_of(w, number - scalar_number) = number - scalar_number == scc_scalar ? values[0] & 1 : values[0];
+    (scalar == scc_scalar ? w.scc : w.s[scalar]) = scalar == scc_scalar ? values[0] & 1 : values[0];
 }
 
 // A value with its unset bits all changed, all 0, all 1, those of what it may be compared with (a constant or
@@ -53,7 +56,7 @@ inline void sample(Wave& w, const Step& step, u32 number, const DeviceKernel& ke
   Unset& unset = w.unset;
   for (u32 i = 0; i < step.in_count; i++) {
     read_number(w, ins[i], in[i].value);
-    for (u32 l = 0; l < 32; l++)
+    for (u32 l = 0; l < wave_size; l++)
       in[i].unset[l] =
           ins[i] < scalar_number ? unset_of(unset, ins[i], l) : l ? 0 : unset.scalar[ins[i] - scalar_number];
   }
@@ -64,31 +67,32 @@ inline void sample(Wave& w, const Step& step, u32 number, const DeviceKernel& ke
   }
   for (u32 turn = 0; turn < turns; turn++) {
     for (u32 i = 0; i < step.in_count; i++) {
-      u32 values[32];
-      for (u32 l = 0; l < 32; l++)
-        values[l] = other_value(in[i].value[l], in[i].unset[l], turn, ins[i] << 5 | l, step.constant,
+      u32 values[wave_size];
+      for (u32 l = 0; l < wave_size; l++)
+        values[l] = other_value(in[i].value[l], in[i].unset[l], turn, ins[i] * wave_size | l, step.constant,
                                 in[(i + 1) % step.in_count].value[l]);
       write_number(w, ins[i], values);
     }
     kernel.step(w, number);
     for (u32 i = 0; i < step.out_count; i++) {
-      u32 values[32];
+      u32 values[wave_size];
       read_number(w, outs[i], values);
-      for (u32 l = 0; l < (outs[i] < scalar_number ? 32 : 1); l++) out[i].unset[l] |= values[l] ^ out[i].value[l];
+      for (u32 l = 0; l < (outs[i] < scalar_number ? wave_size : 1); l++) out[i].unset[l] |= values[l] ^ out[i].value[l];
     }
   }
   for (u32 i = 0; i < step.in_count; i++) write_number(w, ins[i], in[i].value);
   for (u32 i = 0; i < step.out_count; i++) {
     write_number(w, outs[i], out[i].value);
     if (outs[i] < scalar_number) {
-      for (u32 l = 0; l < 32; l++) put_unset(unset, outs[i], l, out[i].unset[l]);
+      for (u32 l = 0; l < wave_size; l++) put_unset(unset, outs[i], l, out[i].unset[l]);
       continue;
     }
     const u32 scalar = outs[i] - scalar_number;
     set_scalar(unset, scalar);
     if (!out[i].unset[0]) continue;
-    if (scalar == exec_scalar) {
-      report_unset(w, step.at, u32(__builtin_ctz(out[i].unset[0])), Matter::exec);
+    if (is_exec(scalar)) {
+      const u32 lane = u32(__builtin_ctz(out[i].unset[0])) + 32 * (scalar - exec_scalar);
+      report_unset(w, step.at, lane, Matter::exec);
       continue;
     }
     unset.scalar[scalar] = out[i].unset[0];
@@ -105,8 +109,8 @@ inline void check_step(const Wave& w, const Step& step) {
       if (w.unset.scalar[check[0] - scalar_number] & mask) report_unset(w, step.at, 0, matter);
       continue;
     }
-    for (u32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-      const u32 l = u32(__builtin_ctz(lanes));
+    for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+      const u32 l = first_of(lanes);
       if (!(unset_of(w.unset, check[0], l) & mask)) continue;
       report_unset(w, step.at, l, matter);
       break;

@@ -102,11 +102,17 @@ TOKITAI_COORDINATES(gridDim, TOKITAI_OF(grid_size, x) / TOKITAI_OF(workgroup_siz
 
 #include <tokitai_host/coordinate_names.hpp>
 
-static constexpr int warpSize = 32;
+// Lanes of a wave; newer compilers have no macro for them.
+#ifdef __GFX9__
+#define TOKITAI_WAVE_SIZE 64
+#else
+#define TOKITAI_WAVE_SIZE 32
+#endif
+static constexpr int warpSize = TOKITAI_WAVE_SIZE;
 
 namespace tokitai {
 using u64 = unsigned long long;
-constexpr unsigned warp_size = 32, block_limit = 1024;
+constexpr unsigned warp_size = TOKITAI_WAVE_SIZE, block_limit = 1024;
 constexpr double pi = 3.14159265358979323846;
 // Atomics on an address that is no multiple of their size fault where they are executed.
 template <class T>

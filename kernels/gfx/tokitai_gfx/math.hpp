@@ -18,7 +18,11 @@ TOKITAI_NEAREST(d, double, __fma_rn, sqrt)
 TOKITAI_OURS float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
 TOKITAI_OURS float __fdividef(float x, float y) { return x / y; }
 TOKITAI_OURS int __dp4a(int a, int b, int c) {
+#ifdef __GFX9__
+  return __builtin_amdgcn_sdot4(a, b, c, false);
+#else
   return __builtin_amdgcn_sudot4(true, a, true, b, c, false);
+#endif
 }
 TOKITAI_OURS unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return __builtin_amdgcn_udot4(a, b, c, false);

@@ -18,7 +18,10 @@ struct Site {
 TOKITAI_DEVICE_ONLY unsigned linear_thread() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
-TOKITAI_DEVICE_ONLY unsigned lane_index() { return __builtin_amdgcn_mbcnt_lo(~0u, 0u); }
+TOKITAI_DEVICE_ONLY unsigned lane_index() {
+  const unsigned below = __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+  return warp_size == 64 ? __builtin_amdgcn_mbcnt_hi(~0u, below) : below;
+}
 
 // A value of any size from another lane, word by word.
 template <class T>
@@ -73,7 +76,11 @@ TOKITAI_SHUFFLE(__shfl_xor, int, source_xor)
 
 // HIP's ballots are 64 bits wide whatever the size of a wave.
 TOKITAI_DEVICE_ONLY unsigned long long __ballot(int predicate, TOKITAI_HERE) {
+#if TOKITAI_WAVE_SIZE == 64
+  return __builtin_amdgcn_ballot_w64(predicate != 0);
+#else
   return __builtin_amdgcn_ballot_w32(predicate != 0);
+#endif
 }
 TOKITAI_DEVICE_ONLY unsigned long long __activemask(TOKITAI_HERE) { return __ballot(1); }
 TOKITAI_DEVICE_ONLY int __any(int predicate, TOKITAI_HERE) { return __ballot(predicate) != 0; }
@@ -92,7 +99,7 @@ TOKITAI_DEVICE_ONLY unsigned __lane_id() { return tokitai::lane_index(); }
 TOKITAI_DEVICE_ONLY tokitai::u64 __lanemask_lt() { return (1ull << tokitai::lane_index()) - 1; }
 TOKITAI_DEVICE_ONLY tokitai::u64 __lanemask_eq() { return 1ull << tokitai::lane_index(); }
 TOKITAI_DEVICE_ONLY tokitai::u64 __lanemask_gt() {
-  return 0xffffffffull & ~(__lanemask_lt() | __lanemask_eq());
+  return ~0ull >> (64 - tokitai::warp_size) & ~(__lanemask_lt() | __lanemask_eq());
 }
 // One turn for each value that is there: the first lane that is left names it.
 template <class T>

@@ -14,26 +14,33 @@ from numpy.typing import NDArray
 
 from tests.devices.cpu.harness_client import BUILT, HARNESS, HOST, ROOT, compiler
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.translation import statement
 
-VECTORS, MEMORY = 32, 4096
-# A wave between two instructions, with the memory that `lds` and `s[20:21]` lead to.
-STATE = np.dtype(
-    [
-        ("v", np.uint32, (VECTORS, 32)),
-        ("s", np.uint32, 128),
-        ("exec", np.uint32),
-        ("scc", np.uint32),
-        ("case", np.uint32),
-        ("found", np.uint32),
-        ("taken", np.uint32),
-        ("state", np.uint32),
-        ("pc", np.uint32),
-        ("rest", np.uint32),
-        ("memory", np.uint8, MEMORY),
-    ]
-)
+VECTORS, MEMORY = {32: 32, 64: 160}, 4096
+
+
+def state_of(lanes: int) -> np.dtype[Any]:
+    """A wave between two instructions, with the memory that `lds` and `s[20:21]` lead to."""
+    return np.dtype(
+        [
+            ("v", np.uint32, (VECTORS[lanes], lanes)),
+            ("s", np.uint32, 128),
+            ("exec", f"u{lanes // 8}"),
+            ("scc", np.uint32),
+            ("case", np.uint32),
+            ("found", np.uint32),
+            ("taken", np.uint32),
+            ("state", np.uint32),
+            ("pc", np.uint32),
+            *([("rest", np.uint32)] if lanes == 32 else []),
+            ("memory", np.uint8, MEMORY),
+        ]
+    )
+
+
+STATE = state_of(32)
 # What a state has beside the number of its instruction.
 HELD = ("v", "s", "exec", "scc", "taken", "state", "pc", "memory")
 _MAIN = """
@@ -50,7 +57,10 @@ void trapped(Wave& w, u32) { w.state = State::stopped; }
 void unmodelled(Wave& w, u32, const char*) { w.state = State::stopped; }
 void lost(Wave&) {}
 struct Held {
-  u32 v[%(vectors)d][32], s[128], exec, scc, number, found, taken, state, pc, rest;
+  u32 v[%(vectors)d][wave_size], s[128];
+  LaneMask exec;
+  u32 scc, number, found, taken, state, pc;
+  u32 rest[wave_size == 32];
   u8 memory[%(memory)d];
 };
 }
@@ -68,7 +78,7 @@ int main(int count, char** given) {
     Group group = {};
     group.lds = held.memory;
     group.cells = cells;
-    group.lds_bytes = group.scratch_bytes = %(memory)d / 32;
+    group.lds_bytes = group.scratch_bytes = %(memory)d / wave_size;
     group.scratch = held.memory;
     group.scratch_written = written;
     memset(written, 1, sizeof written);
@@ -104,14 +114,16 @@ int main(int count, char** given) {
 
 
 def program(
-    instructions: Sequence[Instruction | Sequence[Instruction]], mode: Mode = USUAL
+    instructions: Sequence[Instruction | Sequence[Instruction]],
+    mode: Mode = USUAL,
+    lanes: int = 32,
 ) -> Path:
     """The program of these instructions, or sequences without branches, kept by its content."""
     operations: dict[str, str] = {}
     functions = []
     for index, one in enumerate(instructions):
         steps = [one] if isinstance(one, Instruction) else one
-        parts = [statement(step, mode) for step in steps]
+        parts = [statement(canonical(step), mode) for step in steps]
         for done in parts:
             operations.update(done.operations)
         text = " ".join(done.text for done in parts)
@@ -120,12 +132,13 @@ def program(
         functions.append(f"static void f{index}() {{ {text} {after} }}\n")
     values = {
         "memory": MEMORY,
-        "vectors": VECTORS,
+        "vectors": VECTORS[lanes],
         "functions": "".join(functions),
         "names": ", ".join(f"f{index}" for index in range(len(functions))),
     }
     held = "".join(sorted(operations.values()))
     text = (
+        f"#define TOKITAI_WAVE_SIZE {lanes}\n"
         '#include <stdio.h>\n#include "gfx/run/program.hpp"\n'
         f"namespace tokitai::gfx {{\n{held}}}\n{_MAIN % values}"
     )
@@ -152,4 +165,4 @@ def run(made: Path, states: NDArray[Any], nearby: int = 0) -> NDArray[Any]:
     done = subprocess.run(
         [made, str(nearby)], input=states.tobytes(), capture_output=True, check=True
     )
-    return np.frombuffer(done.stdout, STATE)
+    return np.frombuffer(done.stdout, states.dtype)

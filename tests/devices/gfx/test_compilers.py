@@ -12,7 +12,14 @@ from tokitai_cli.core import resources
 KERNELS = sorted(resources.kernels_dir().glob("*.hip"))
 # e_flags of a code object: the number of its processor.
 # https://llvm.org/docs/AMDGPUUsage.html#amdgpu-elf-header-e-flags-table-v3-onwards
-MACHINES = {"gfx1100": 0x41, "gfx1101": 0x46, "gfx1102": 0x47, "gfx1151": 0x4A}
+MACHINES = {
+    "gfx942": 0x4C,
+    "gfx90a": 0x3F,
+    "gfx1100": 0x41,
+    "gfx1101": 0x46,
+    "gfx1102": 0x47,
+    "gfx1151": 0x4A,
+}
 ALL_HEADERS = "".join(
     f"#include <hip/{path.name}>\n"
     for path in sorted((resources.kernels_dir() / "host" / "hip").glob("*.h"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from tests.devices.gfx import machine, test_memory
-from tests.devices.gfx.machine import STATE, program, run
+from tests.devices.gfx.gfx9_reference import OLDER, PICKING
+from tests.devices.gfx.machine import program, run, state_of
 from tests.devices.gfx.reference import REFERENCE
 from tests.devices.gfx.scalar_reference import SCALAR
 from tests.devices.gfx.test_semantics import DIVISION
@@ -29,13 +31,21 @@ SAVED: dict[str, Callable[[int, int], int]] = {
     "and_not1": lambda a, e: a & ~e,
     "or_not1": lambda a, e: a | ~e,
 }
+
+
+def vcc_of(state: Any) -> int:
+    """VCC, which is two words in a wave of 64 lanes."""
+    low, high = int(state["s"][106]), int(state["s"][107])
+    return low | high << 32 if state["exec"].dtype.itemsize == 8 else low
+
+
 # Whether a branch is taken, of a state.
 TAKEN: dict[str, Callable[[Any], bool]] = {
     "s_branch": lambda state: True,
     "s_cbranch_scc0": lambda state: state["scc"] == 0,
     "s_cbranch_scc1": lambda state: state["scc"] == 1,
-    "s_cbranch_vccz": lambda state: state["s"][106] == 0,
-    "s_cbranch_vccnz": lambda state: state["s"][106] != 0,
+    "s_cbranch_vccz": lambda state: vcc_of(state) == 0,
+    "s_cbranch_vccnz": lambda state: vcc_of(state) != 0,
     "s_cbranch_execz": lambda state: state["exec"] == 0,
     "s_cbranch_execnz": lambda state: state["exec"] != 0,
 }
@@ -48,14 +58,14 @@ def of_kind(*kinds: str) -> list[str]:
     return sorted(name for name, entry in table().items() if entry.kind in kinds)
 
 
-def states(count: int, rounds: int = 6) -> Any:
+def states(count: int, rounds: int = 6, lanes: int = 32) -> Any:
     random = np.random.default_rng(9)
-    made = np.zeros(count * rounds, STATE)
+    made = np.zeros(count * rounds, state_of(lanes))
     made["case"] = np.repeat(np.arange(count), rounds)
     for part in ("v", "s", "memory"):
         made[part] = random.integers(0, 256 if part == "memory" else 2**32, made[part].shape)
-    made["exec"] = random.integers(0, 2**32, len(made))
-    made["exec"][::rounds], made["s"][1::rounds, 106] = 0, 0
+    made["exec"] = random.integers(0, 2**lanes, len(made), np.uint64)
+    made["exec"][::rounds], made["s"][1::rounds, 106 : 106 + lanes // 32] = 0, 0
     made["scc"] = random.integers(0, 2, len(made))
     return made
 
@@ -74,27 +84,38 @@ def unchanged(first: Any, last: Any, *but: str) -> bool:
     )
 
 
-def test_masks_are_saved_and_made() -> None:
-    names = of_kind("saveexec", "wrexec")
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_masks_are_saved_and_made(lanes: int) -> None:
+    names = [name for name in of_kind("saveexec", "wrexec") if name.endswith(f"_b{lanes}")]
     assert len(names) == len(SAVED) + 2
-    a, d = Operand("s", 40), Operand("s", 50)
-    before = states(len(names))
-    after = run(program([one(name, a, dst=d) for name in names]), before)
+    a, d = Operand("s", 40, lanes // 32), Operand("s", 50, lanes // 32)
+    before = states(len(names), lanes=lanes)
+    family = "gfx11" if lanes == 32 else "gfx9"
+    code = [msgspec.structs.replace(one(name, a, dst=d), family=family) for name in names]
+    after = run(program(code, lanes=lanes), before)
     for first, last in zip(before, after, strict=True):
         name = names[first["case"]]
         function = SAVED[name.removeprefix("s_").rpartition("_")[0].rpartition("_")[0]]
-        old, made = int(first["exec"]), function(int(first["s"][40]), int(first["exec"])) & WORD
+        old, given = int(first["exec"]), scalar_of(first, 40, lanes)
+        made = function(given, old) & (1 << lanes) - 1
         assert int(last["exec"]) == made, name
-        assert int(last["s"][50]) == (made if "wrexec" in name else old), name
+        assert scalar_of(last, 50, lanes) == (made if "wrexec" in name else old), name
         assert int(last["scc"]) == (made != 0), name
         assert unchanged(first, last, "exec", "s", "scc"), name
 
 
-def test_branches_are_taken_where_they_must() -> None:
+def scalar_of(state: Any, index: int, bits: int) -> int:
+    """The value of scalar registers."""
+    return sum(int(state["s"][index + at]) << 32 * at for at in range(bits // 32))
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_branches_are_taken_where_they_must(lanes: int) -> None:
     names = of_kind("branch")
     assert set(names) == set(TAKEN)
-    before = states(len(names))
-    after = run(program([one(name, target=TARGET) for name in names]), before)
+    before = states(len(names), lanes=lanes)
+    before["s"][2::6, 106] = 0  # of two words with waves of 64
+    after = run(program([one(name, target=TARGET) for name in names], lanes=lanes), before)
     for first, last in zip(before, after, strict=True):
         name = names[first["case"]]
         assert bool(last["taken"]) == TAKEN[name](first), name
@@ -175,7 +196,15 @@ def test_registers_are_exchanged_and_found_by_number(name: str) -> None:
 
 def test_every_entry_of_the_table_is_executed() -> None:
     """Each is visited by a test of its kind, against an evaluation beside it."""
-    visited = {*REFERENCE, *SCALAR, *DIVISION, *TAKEN, *of_kind(*test_memory.KINDS)}
+    visited = {
+        *REFERENCE,
+        *OLDER,
+        PICKING,
+        *SCALAR,
+        *DIVISION,
+        *TAKEN,
+        *of_kind(*test_memory.KINDS),
+    }
     visited |= {*test_memory.CROSSING, "v_swap_b32", "v_movreld_b32"}
     visited |= {*of_kind("saveexec", "wrexec", "smem", *STATES, "jump", "call", "getpc")}
     visited |= {*of_kind("none", "fence", "sendmsg", "mode", "wmma")}

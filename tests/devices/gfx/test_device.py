@@ -87,6 +87,23 @@ def test_a_product_is_verified_and_wrong_ones_are_refuted(
     assert set(verdicts(wrong)) == {"refuted"}
 
 
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_waves_of_64_lanes_are_executed(
+    arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain("clang", monkeypatch)
+    right = run("gemm-bw", tmp_path, shapes=SHAPE, device="gfx", arch=arch)
+    assert right.verdict is Verdict.VERIFIED, right.reason
+    facts = facts_of(right)
+    assert arch in facts["code object for"]
+    assert "64" in {value for name, value in facts.items() if name.endswith(": wave size")}
+    spec = derived_spec(
+        tmp_path, "gemm-bw", "grad-a", WRONG, source=KERNELS / "gemm_faults.hip", replay=False
+    )
+    wrong = run(spec, tmp_path, shapes=SHAPE, device="gfx", arch=arch, profile=["normal"])
+    assert set(verdicts(wrong)) == {"refuted"}
+
+
 def test_what_is_not_modelled_is_named_and_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +129,7 @@ def test_without_a_compiler_for_amd_gpus_it_says_how_to_get_one(
     assert "tokitai[gfx]" in evidence.devices["gfx"].hint
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx1030", "gfx1200"])
+@pytest.mark.parametrize("arch", ["gfx950", "gfx1030", "gfx1200"])
 def test_other_architectures_are_refused(arch: str) -> None:
     probe = devices.get("gfx").probe(DeviceOptions(arch=arch))
     assert not probe.available

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.devices.gfx.gfx9_reference import CALLED, GFX9, KEEPS_UPPER
 from tests.devices.gfx.machine import program, run
-from tests.devices.gfx.reference import REFERENCE
 from tests.devices.gfx.test_semantics import FROM, MASK_FROM, MASK_TO, TO, WIDTH, _Case
 from tokitai_cli.devices.amdgpu.isa.decode import decode
-from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.isa.opcode_table import rows
+from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name, family, rows
 from tokitai_cli.devices.amdgpu.translate import table as known
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError
 from tokitai_cli.devices.amdgpu.translate.translation import statement
 
@@ -25,7 +25,8 @@ SCALAR, LITERAL = 40, 0x4A3C5B1D
 KINDS = {"scalar": SCALAR, "5": 133, "-3": 195, "1.0": 242, "-4.0": 247, "literal": 255}
 # Of one program, and states of each.
 PART, TURNS = 700, 3
-PLAIN_FLOATS = {"f32", "u32", "i32", "iu8"}
+PLAIN_FLOATS = {"f32", "u32", "i32", "iu8", "pk_f32", "signs"}
+PAIRS = {"pk_f32"}
 
 
 def halved(kind: str) -> bool:
@@ -59,17 +60,23 @@ class _Form(_Case):
         super().__init__(name, number)
         self.at, self.what, self.selection = at, what, selection
 
+    @classmethod
+    def picks_half(cls, name: str, kind: str) -> bool:
+        """Whether op_sel picks a half of a source of this type."""
+        del name
+        return WIDTH.get(kind) == 16
+
     def encoded(self) -> bytes | None:
         """Bytes of the instruction; None where its encoding does not have it."""
         name = self.name.removesuffix("_clamp")
         for encoding in ("VOP3", "VOP3P"):
-            for opcode, row in rows("gfx1100")[encoding].items():
+            for opcode, row in rows(self.arch)[encoding].items():
                 if row.name == name:
                     return self.of(encoding, opcode, [slot.field for slot in row.slots])
         return None
 
     def of(self, encoding: str, opcode: int, fields: list[str]) -> bytes:
-        layout = LAYOUTS[encoding]
+        layout = family(self.arch).layouts[encoding]
         put = {}
         sources = [field for field in fields if field in "ABC"]
         for at, field in enumerate(sources):
@@ -85,7 +92,7 @@ class _Form(_Case):
                 put["op_sel"] = 1 << self.at
         else:
             low, high = self.picks(self.at)
-            usual = sum(1 << at for at in range(3) if self.picks(at, usual=True)[1])
+            usual = sum(1 << at for at in range(len(sources)) if self.picks(at, usual=True)[1])
             usual = usual & ~(1 << self.at) | high << self.at
             put |= {"op_sel": low << self.at, "op_sel_hi": usual & 3, "op_sel_hi2": usual >> 2}
             put["neg_lo"] = self.mixed.get("neg_lo", 0)
@@ -97,6 +104,13 @@ class _Form(_Case):
         if "mix" in self.src:
             high = int(at == 0) if usual or self.what == "high" else self.selection
             return int(self.what == "high" and at == self.at), high
+        if (
+            self.src[at] == "pk_f32"
+            and at == self.at
+            and self.what in KINDS
+            and self.what != "scalar"
+        ):
+            return 0, 0  # a constant has a lower half alone
         if usual or self.what != "select":
             return 0, 1
         return self.selection & 1, self.selection >> 1
@@ -113,41 +127,61 @@ class _Form(_Case):
             return bits
         if self.what == "scalar":
             low = np.uint64(before["s"][SCALAR])
-            wide = WIDTH.get(kind, 32) == 64
+            wide = WIDTH.get(kind, 32) == 64 or kind in PAIRS
             value: Any = low | np.uint64(before["s"][SCALAR + 1]) << np.uint64(32) if wide else low
-            bits = np.full(32, value, np.uint64)
+            bits = np.full(self.lanes, value, np.uint64)
         elif self.what in KINDS:
             half = self.picks(at)[1] == 1 if kind == "mix" else halved(kind)
             value = constant(self.what, kind, half)
             assert value is not None
-            bits = np.full(32, value, np.uint64)
+            bits = np.full(self.lanes, value, np.uint64)
         if self.what == "high":
             return bits >> np.uint64(16)
-        if halved(kind) and self.what == "select":
-            low, high = (bits >> np.uint64(16 * one) & 0xFFFF for one in self.picks(at))
-            return low | high << np.uint64(16)
+        if halved(kind) and (self.what == "select" or kind == "pk_f32"):
+            size = 32 if kind == "pk_f32" else 16
+            mask = np.uint64((1 << size) - 1)
+            low, high = (bits >> np.uint64(size * one) & mask for one in self.picks(at))
+            return low | high << np.uint64(size)
         return bits
 
 
-def forms() -> Iterator[tuple[str, int, str, int]]:
+class Older(_Form):
+    """Of gfx942, whose waves have 64 lanes."""
+
+    lanes, arch = 64, "gfx942"
+    reference = GFX9
+
+    @staticmethod
+    def entry_name(name: str) -> str:
+        return CALLED.get(name, name)
+
+    @classmethod
+    def picks_half(cls, name: str, kind: str) -> bool:
+        return WIDTH.get(kind) == 16 and by_name("gfx9")["VOP3", name].op_sel > 0
+
+    def upper(self) -> bool:
+        return self.name in KEEPS_UPPER
+
+
+def forms(form: type[_Form]) -> Iterator[tuple[str, int, str, int]]:
     """Names with a source, what it is, and halves that are picked."""
-    for name in sorted(REFERENCE):
+    for name in sorted(form.reference):
         if not name.startswith(("v_fmamk", "v_fmaak")):
-            for at, kind in enumerate(REFERENCE[name][1].split()):
+            for at, kind in enumerate(form.reference[name][1].split()):
                 if kind != "mask":
-                    yield from ((name, at, *one) for one in of_source(name, at, kind))
+                    yield from ((name, at, *one) for one in of_source(form, name, at, kind))
 
 
-def of_source(name: str, at: int, kind: str) -> Iterator[tuple[str, int]]:
+def of_source(form: type[_Form], name: str, at: int, kind: str) -> Iterator[tuple[str, int]]:
     """What one source may be."""
-    exact = not known()[name].approximate
+    exact = not known()[form.entry_name(name)].approximate
     for selection in (0, 1) if kind == "mix" else (0,):
         half = selection == 1 if kind == "mix" else halved(kind)
         yield "scalar", selection
         for what in KINDS if exact else ():
             if what != "scalar" and constant(what, kind, half) is not None:
                 yield what, selection
-    if WIDTH.get(kind) == 16 or (kind == "mix" and at == 0):
+    if form.picks_half(name, kind) or (kind == "mix" and at == 0):
         yield "high", 1
     if halved(kind):
         yield from (("select", selection) for selection in range(4))
@@ -156,20 +190,21 @@ def of_source(name: str, at: int, kind: str) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize(
     "stride", [pytest.param(1, marks=pytest.mark.slow), 17], ids=["every form", "some forms"]
 )
-def test_operands_of_every_kind_are_read(stride: int) -> None:
+@pytest.mark.parametrize("form", [_Form, Older], ids=["gfx11", "gfx9"])
+def test_operands_of_every_kind_are_read(stride: int, form: type[_Form]) -> None:
     cases, code = [], list[Instruction]()
-    for form in list(forms())[::stride]:
-        name, at, what, selection = form
-        one = _Form(name, len(code), at, what, selection)
+    for each in list(forms(form))[::stride]:
+        name, at, what, selection = each
+        one = form(name, len(code), at, what, selection)
         data = one.encoded()
         if data is None:
             continue
-        (made,) = decode(data, 0, "gfx1100")
-        assert made.name == name.removesuffix("_clamp"), form
+        (made,) = decode(data, 0, form.arch)
+        assert made.name == name.removesuffix("_clamp"), each
         try:
-            statement(made)
+            statement(canonical(made))
         except RefusedError as error:
-            pytest.fail(f"{form}: {error}")
+            pytest.fail(f"{each}: {error}")
         cases.append(one)
         code.append(made)
     assert len(code) > 2000 // stride
@@ -179,7 +214,7 @@ def test_operands_of_every_kind_are_read(stride: int) -> None:
         for number, one in enumerate(part):
             one.number = number
         before = np.concatenate([one.states()[:TURNS] for one in part])
-        after = run(program(code[start : start + PART]), before)
+        after = run(program(code[start : start + PART], lanes=form.lanes), before)
         for one, first, last in zip(
             np.repeat(np.array(part, object), TURNS), before, after, strict=True
         ):

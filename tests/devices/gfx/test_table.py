@@ -1,6 +1,7 @@
 """Which kernels of this repository run on the gfx device, and how that compares with the cpu device.
 
-The table is reports/generated/gfx.md, written with TOKITAI_UPDATE_GOLDEN=1; otherwise it is compared.
+The tables are reports/generated/gfx.md and gfx942.md, written with TOKITAI_UPDATE_GOLDEN=1; otherwise
+they are compared.
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from tokitai_cli.devices.amdgpu.binary.objects import read_code_object
 from tokitai_cli.devices.amdgpu.lacks import Lacks
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = ROOT / "reports" / "generated" / "gfx.md"
+# The page of an architecture, and the lanes of a warp of the cpu device beside it.
+PAGES = {"gfx1101": ("gfx", 32), "gfx942": ("gfx942", 64)}
 UPDATE = os.environ.get("TOKITAI_UPDATE_GOLDEN") == "1"
 LEAST_SHARE = 0.9
 NOT_HERE = (Verdict.NOT_RUN, Verdict.BUILD_FAILED)
 HEAD = """\
-# Kernels of this repository on the gfx device
+# Kernels of this repository on the gfx device: {arch}
 
 Written by `TOKITAI_UPDATE_GOLDEN=1 python -m pytest tests/devices/gfx/test_table.py`, with clang 19 for
-gfx1101; the test compares. A kernel runs where all instructions that its waves come to are executed;
+{arch}; the test compares. A kernel runs where all instructions that its waves come to are executed;
 a source of templates alone has no kernels of its own. Verdicts are those of the profile `normal` (of the
-first, where a spec has none of that name) at the default shape, beside the cpu device's. More is
+first, where a spec has none of that name) at the default shape, beside the cpu device's{lanes}. More is
 refuted on gfx: reads outside of buffers, reads of what nothing has written and races, which the cpu
 device leaves to `tokitai sanitize`.
 """
@@ -95,12 +97,15 @@ def kernels_in(evidence: Evidence) -> tuple[set[str], set[str]]:
     return there, lacking
 
 
-def spec_row(name: str, path: Path, folder: Path) -> tuple[str, int, int]:
+def spec_row(name: str, path: Path, folder: Path, arch: str) -> tuple[str, int, int]:
     """A line of the table, kernels that run and all kernels of the spec."""
     loaded = spec.load(path)
     profiles = list(loaded.spec.profiles)
     chosen = ["normal"] if "normal" in profiles else profiles[:1]
-    both = [run(path, folder / device, device=device, profile=chosen) for device in ("gfx", "cpu")]
+    both = [
+        run(path, folder / "gfx", device="gfx", profile=chosen, arch=arch),
+        run(path, folder / "cpu", device="cpu", profile=chosen, warp_size=PAGES[arch][1]),
+    ]
     there, lacking = kernels_in(both[0])
     counts = [Counter(case.verdict for case in one.cases) for one in both]
     told = [", ".join(f"{count[one]} {one}" for one in sorted(count)) for count in counts]
@@ -116,9 +121,9 @@ def spec_row(name: str, path: Path, folder: Path) -> tuple[str, int, int]:
     return row, len(there), every
 
 
-def source_row(path: Path) -> tuple[str, int, int]:
+def source_row(path: Path, arch: str) -> tuple[str, int, int]:
     """A line of the table for a source: its kernels by what of them is not executed."""
-    recipe = devices.get("gfx").recipe(DeviceOptions(), {}, ())
+    recipe = devices.get("gfx").recipe(DeviceOptions(arch=arch), {}, ())
     name = str(path.relative_to(ROOT))
     try:
         made = build.build(HarnessRequest(path, ()), recipe)
@@ -133,20 +138,21 @@ def source_row(path: Path) -> tuple[str, int, int]:
     return f"| {name} | {good} of {len(lacks)} |  |  | {why} |", good, len(lacks)
 
 
-def table(folder: Path) -> Iterator[str]:
+def table(folder: Path, arch: str) -> Iterator[str]:
     """The page's text."""
     good = every = 0
-    yield HEAD
+    lanes = PAGES[arch][1]
+    yield HEAD.format(arch=arch, lanes=f" with warps of {lanes}" if lanes != 32 else "")
     yield "| spec or source | kernels that run | verdicts on gfx | on cpu | refused for |"
     yield "|---|---|---|---|---|"
     for name, made in of_specs().items():
         place = folder / name.replace("/", "-").replace(" ", "-")
         place.mkdir()
-        row, some, all_of_it = spec_row(name, made(place), place)
+        row, some, all_of_it = spec_row(name, made(place), place, arch)
         good, every = good + some, every + all_of_it
         yield row
     for path in of_sources():
-        row, some, all_of_it = source_row(path)
+        row, some, all_of_it = source_row(path, arch)
         good, every = good + some, every + all_of_it
         yield row
     share = good / every
@@ -155,14 +161,16 @@ def table(folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_table_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arch", PAGES)
+def test_the_table_of_kernels(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(gfx_compiler.CHOSEN, raising=False)
     chain = gfx_compiler.toolchain()
     if chain is None:
         pytest.skip("no compiler for AMD GPUs is installed")
-    text = "\n".join(table(tmp_path))
+    text = "\n".join(table(tmp_path, arch))
     if chain.source == gfx_compiler.ZIG:
         return  # the page is clang's; of zig's code objects the share of kernels that run is held
+    document = ROOT / "reports" / "generated" / f"{PAGES[arch][0]}.md"
     if UPDATE:
-        DOCUMENT.write_text(text, encoding="utf-8")
-    assert DOCUMENT.read_text(encoding="utf-8") == text
+        document.write_text(text, encoding="utf-8")
+    assert document.read_text(encoding="utf-8") == text

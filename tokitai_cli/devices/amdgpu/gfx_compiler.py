@@ -11,6 +11,7 @@ import msgspec
 
 from tokitai_cli.core import process, resources
 from tokitai_cli.core.flags import of_code
+from tokitai_cli.core.model.device import DeviceOptions, warp_size_of
 from tokitai_cli.devices import amd
 from tokitai_cli.devices.environment import compiler_environment
 from tokitai_cli.devices.programs import PROBE_SECONDS, answer, first_program, pip_zig
@@ -87,7 +88,7 @@ def _passed_on(*words: str) -> tuple[str, ...]:
 
 
 def _hip_macros(arch: str) -> tuple[str, ...]:
-    macros = amd.branch_macros(arch, 32)
+    macros = amd.branch_macros(arch, warp_size_of("gfx", arch, DeviceOptions()))
     return tuple(f"-D{name}={text}" for name, text in macros.items() if _NOT_CLANGS.fullmatch(name))
 
 

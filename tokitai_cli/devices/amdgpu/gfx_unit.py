@@ -20,7 +20,7 @@ from tokitai_cli.devices.amdgpu.binary.objects import (
     read_code_object,
 )
 from tokitai_cli.devices.amdgpu.inspection import evidence
-from tokitai_cli.devices.amdgpu.isa import assembly_text, reach
+from tokitai_cli.devices.amdgpu.isa import assembly_text, opcode_table, reach
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.lacks import Lacks
 from tokitai_cli.devices.amdgpu.translate.mode import Mode
@@ -30,6 +30,7 @@ from tokitai_cli.devices.amdgpu.translate.unit import Code, Memory, Registers, W
 # integer, or no address for a pointer.
 _PASSED = ("buffer", "buffer", "scalar", "integer", "integer", "structure")
 _WRITABLE = 2
+MOST_REGISTERS = 256  # of vectors, without those that accumulate
 _HINT = "docs/gfx.md lists what is executed"
 _FUNCTIONS = Fact(
     "device functions",
@@ -75,7 +76,7 @@ def _unit(
             raise UntranslatedError(
                 f"kernel {kernel.title} needs what is not modelled: {', '.join(what)}", hint=_HINT
             )
-    kernels = [_code(looked.code, kernel, words) for kernel, words in found]
+    kernels = [_code(looked.code, code.arch, kernel, words) for kernel, words in found]
     memory = Memory(
         tuple(
             (one.address, one.size, one.data, bool(one.flags & _WRITABLE))
@@ -91,8 +92,13 @@ def _unit(
     return made, tuple(evidence(code, (kernel for kernel, _ in found)))
 
 
-def _code(code: reach.Code, kernel: Kernel, words: tuple[Word, ...]) -> Code:
+def _code(code: reach.Code, arch: str, kernel: Kernel, words: tuple[Word, ...]) -> Code:
     descriptor, told = kernel.descriptor, kernel.metadata
+    registers = ((descriptor.rsrc1 & 63) + 1) * 8
+    # Of one file, in which accumulation registers begin at a place of their own.
+    accumulation = 0
+    if opcode_table.family(arch).vectors > MOST_REGISTERS:
+        accumulation = max(0, registers - 4 * ((descriptor.rsrc3 & 63) + 1))
     return Code(
         name=kernel.title,
         entry=kernel.address,
@@ -101,7 +107,8 @@ def _code(code: reach.Code, kernel: Kernel, words: tuple[Word, ...]) -> Code:
         words=words,
         hidden=tuple((one.value_kind, one.offset, one.size) for one in kernel.args if one.hidden),
         registers=_registers(descriptor.properties, descriptor.rsrc2),
-        vector_registers=((descriptor.rsrc1 & 63) + 1) * 8,
+        vector_registers=registers - accumulation,
+        accumulation_registers=accumulation,
         lds=descriptor.lds,
         scratch=descriptor.scratch,
         # Compilers load whole groups of four dwords, of which one at least is an argument's.
@@ -119,11 +126,15 @@ def _registers(properties: int, rsrc2: int) -> Registers:
         places.append(at if there else -1)
         at += size if there else 0
     return Registers(
+        scratch=places[0],
         dispatch=places[1],
         arguments=places[3],
         scratch_size=places[6],
         end=rsrc2 >> 1 & 31,
-        block=(bool(rsrc2 >> 7 & 1), bool(rsrc2 >> 8 & 1), bool(rsrc2 >> 9 & 1)),
+        follow=(
+            *(bool(rsrc2 >> bit & 1) for bit in (7, 8, 9, 10)),
+            places[0] >= 0 and bool(rsrc2 & 1),
+        ),
     )
 
 

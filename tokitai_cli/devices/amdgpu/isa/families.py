@@ -24,6 +24,16 @@ class Family(msgspec.Struct, frozen=True):
     #: Registers of 32 bits of a mask with a bit for each lane, as of vcc.
     mask: int
 
+    @property
+    def lanes(self) -> int:
+        """Lanes of a wave of the kernels that are executed."""
+        return 32 * self.mask
+
+    @property
+    def vectors(self) -> int:
+        """Vector registers that a wave may have, accumulation registers included."""
+        return 512 if self is GFX9 else 256
+
 
 GFX11 = Family(
     "gfx11",

@@ -66,6 +66,8 @@ class Instruction(msgspec.Struct, frozen=True):
     #: i) (SDWA); simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
     modifiers: dict[str, Any] = {}
     suffix: str = ""
+    #: The name in the listing, where `name` is that of an instruction that does the same (translate).
+    spelled: str = ""
     #: Of processors (`families`).
     family: str = "gfx11"
     #: The two halves of a VOPD, each an Instruction of the same address and size.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
+from tokitai_cli.devices.amdgpu.isa.families import GFX9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
 from tokitai_cli.devices.amdgpu.translate.mode import SOURCE, USUAL, Mode
@@ -20,8 +21,6 @@ from tokitai_cli.devices.amdgpu.translate.operands import (
     width_of,
 )
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
-
-_VCC_LOW = Operand("vcc")
 
 
 def scalar_value(instruction: Instruction, entry: Entry, mode: Mode = USUAL) -> Translated:
@@ -75,7 +74,7 @@ def vector_value(
     picked, to = operands.picked(instruction, entry)
     given = list(picked)
     if len(given) < len(entry.src) and entry.src[-1] == "mask":
-        given.append(_VCC_LOW)
+        given.append(operands.vcc_of(instruction))
     if len(given) < len(entry.src):
         raise RefusedError("with fewer operands")
     crossed, before, active = _crossed(instruction, entry)
@@ -88,22 +87,27 @@ def vector_value(
     vector = entry.dst[0] not in ("mask", "exec")
     arguments = []
     if vector and to is not None:
-        arguments = [active, destination(to, entry.dst[0], clamp)]
+        arguments = [active, destination(to, entry.dst[0], clamp, modifiers)]
     elif clamp:
         raise RefusedError("with clamp")
     call = f"{entry.name}{mode.suffix}({', '.join([*arguments, *sources])})"
     masks = [index for index, kind in enumerate(entry.dst) if kind in ("mask", "exec")]
     if masks:
-        if masks[0] >= len(instruction.dst):
-            call = set_scalar(_VCC_LOW, f"{call} & w.exec")
-        else:
-            call = set_scalar(instruction.dst[masks[0]], f"{call} & w.exec")
+        written = instruction.dst[masks[0] :] or (operands.vcc_of(instruction),)
+        call = f"{{ const LaneMask m = {call} & w.exec; {' '.join(map(_set_mask, written))} }}"
     else:
         call += ";"
     return Translated(
         f"{before}{call}{' }' if before else ''}",
         {f"{entry.name}{mode.suffix}": _operation(entry, mode)},
     )
+
+
+def _set_mask(operand: Operand) -> str:
+    """Statement that writes the mask m."""
+    if operand.kind == "exec":
+        return "w.set_exec(m);"
+    return set_scalar(operand, "m", 32 * operand.count)
 
 
 # Text of an entry's operation, made once.
@@ -116,6 +120,8 @@ def _crossed(one: Instruction, entry: Entry) -> tuple[str, str, str]:
     if "dpp_ctrl" not in modifiers and "dpp8" not in modifiers:
         return "", "", "w.active.lane"
     lanes = row(one.src[0])
+    if width_of(entry.src[0]) == 64:
+        raise RefusedError("with lanes of double registers")
     inactive = str(bool(modifiers.get("fi"))).lower()
     if "dpp8" in modifiers:
         picks = sum(lane << (3 * index) for index, lane in enumerate(modifiers["dpp8"]))
@@ -126,7 +132,7 @@ def _crossed(one: Instruction, entry: Entry) -> tuple[str, str, str]:
         if entry.dst[0] in ("mask", "exec") and not (bound and rows == banks == 15):
             raise RefusedError("with lanes that DPP leaves out")
         control = modifiers["dpp_ctrl"]
-        _check_dpp(control)
+        _check_dpp(control, one.family)
         allowed = (
             f"dpp(w, t, {lanes}, {control:#x}, {rows}, {banks}, {str(bound).lower()}, {inactive})"
         )
@@ -134,9 +140,15 @@ def _crossed(one: Instruction, entry: Entry) -> tuple[str, str, str]:
     return "t", before, "active"
 
 
-def _check_dpp(control: int) -> None:
-    """Raise RefusedError for a control that gfx11 does not have."""
-    known = control < 0x100 or control in (0x140, 0x141) or control & 0xFF0 in (0x150, 0x160)
+# Controls of a whole wave, and a row's last lane for those behind it.
+_WHOLE_WAVE = (0x130, 0x134, 0x138, 0x13C, 0x142, 0x143)
+
+
+def _check_dpp(control: int, family: str) -> None:
+    """Raise RefusedError for a control that processors of the family do not have."""
+    older = family == GFX9.name
+    known = control < 0x100 or control in (0x140, 0x141) or control & 0xFF0 == 0x150
+    known = known or (control in _WHOLE_WAVE if older else control & 0xFF0 == 0x160)
     if not known and not (control & 0xFF0 in (0x100, 0x110, 0x120) and control & 15):
         raise RefusedError(f"with dpp control {control:#x}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokitai_cli.devices.amdgpu.isa.families import FAMILIES
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
@@ -34,7 +35,7 @@ def _barrier(one: Instruction, entry: Entry) -> Translated:
 
 
 # What a branch looks at beside EXEC: a scalar register by its number (unset.hpp).
-_LOOKED_AT = {"w.scc": 128, "w.vcc_low()": 106}
+_LOOKED_AT = {"w.scc": 128, "w.vcc_mask()": 106}
 
 
 def _branch(one: Instruction, entry: Entry) -> Translated:
@@ -69,15 +70,24 @@ def _trap(one: Instruction, entry: Entry) -> Translated:
     return Translated(f"return trapped(w, {one.address:#x});", places=(one.address,))
 
 
+def _with_exec(one: Instruction, entry: Entry) -> tuple[str, int]:
+    """EXEC as e, the source as a, and what EXEC is to be; bits of a mask."""
+    width = int(one.name.rpartition("_b")[2])
+    if width != FAMILIES[one.family].lanes:
+        raise RefusedError(f"in waves of {FAMILIES[one.family].lanes} lanes")
+    source = scalar(one.src[0], width)
+    return f"const LaneMask e = w.exec, a = {source}, made = {entry.code};", width
+
+
 def _saveexec(one: Instruction, entry: Entry) -> Translated:
-    before = f"const u32 e = w.exec, a = {scalar(one.src[0], 32)}, made = {entry.code};"
-    save = set_scalar(one.dst[0], "e")
+    before, width = _with_exec(one, entry)
+    save = set_scalar(one.dst[0], "e", width)
     return Translated(f"{{ {before} {save} w.set_exec(made); w.scc = made != 0; }}")
 
 
 def _wrexec(one: Instruction, entry: Entry) -> Translated:
-    before = f"const u32 e = w.exec, a = {scalar(one.src[0], 32)}, made = {entry.code};"
-    save = set_scalar(one.dst[0], "made")
+    before, width = _with_exec(one, entry)
+    save = set_scalar(one.dst[0], "made", width)
     return Translated(f"{{ {before} w.set_exec(made); {save} w.scc = made != 0; }}")
 
 

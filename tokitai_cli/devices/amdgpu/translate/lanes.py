@@ -24,12 +24,13 @@ def _readfirstlane(one: Instruction, entry: Entry) -> Translated:
 
 def _readlane(one: Instruction, entry: Entry) -> Translated:
     del entry
-    return Translated(set_scalar(one.dst[0], f"{row(one.src[0])}[{scalar(one.src[1], 32)} & 31]"))
+    lane = f"{scalar(one.src[1], 32)} & (wave_size - 1)"
+    return Translated(set_scalar(one.dst[0], f"{row(one.src[0])}[{lane}]"))
 
 
 def _writelane(one: Instruction, entry: Entry) -> Translated:
     del entry
-    lane = f"{row(one.dst[0])}[{scalar(one.src[1], 32)} & 31]"
+    lane = f"{row(one.dst[0])}[{scalar(one.src[1], 32)} & (wave_size - 1)]"
     return Translated(f"{lane} = {scalar(one.src[0], 32)};")
 
 
@@ -48,7 +49,8 @@ def _movrel(one: Instruction, entry: Entry) -> Translated:
     if entry.name == "v_movreld_b32":
         register = moved.format(one.dst[0].index)
         to = f"w.v[{register}].lane"
-        after = f" for (u32 half : {{0, 256}}) set_half(w.unset, half + {register}, w.exec);"
+        halves = f"half + {register}, w.exec"
+        after = f" for (u32 half : {{0u, u32(register_limit)}}) set_half(w.unset, {halves});"
     else:
         value = f"V{{w.v[{moved.format(one.src[0].index)}].lane}}"
     return Translated(

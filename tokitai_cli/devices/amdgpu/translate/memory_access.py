@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
     Translated,
@@ -141,7 +142,7 @@ def _cmpswap(one: Instruction, entry: Entry) -> Translated:
     data = row(one.src[0 if _is_buffer(one) else 1])
     # Of LDS the second operand is what is compared with, elsewhere the upper half of one.
     in_lds = one.encoding == "DS"
-    compared = row(one.src[2]) if in_lds else f"{data} + {32 * dwords}"
+    compared = row(one.src[2]) if in_lds else f"{data} + wave_size * {dwords}"
     code = f"return old == from_lane<{made}>(compared, l) ? from_lane<{made}>(data, l) : old;"
     return _updated(one, made, f"*data = {data}, *compared = {compared}", code)
 
@@ -170,7 +171,7 @@ def word_shift(instructions: Iterable[Instruction]) -> int:
         for one in instructions
         if (
             match := re.match(
-                r"(?:global|flat|buffer)_(?:load|store|atomic)\w*_[a-z]+(\d+)$", one.name
+                r"(?:global|flat|buffer)_(?:load|store|atomic)\w*_[a-z]+(\d+)$", canonical(one).name
             )
         )
     ]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Mapping
 
 import msgspec
 
+from tokitai_cli.devices.amdgpu.isa.families import FAMILIES
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
+from tokitai_cli.devices.amdgpu.isa.operand_reader import FLOATS
+from tokitai_cli.devices.amdgpu.translate.gfx9 import ZEROES
 from tokitai_cli.devices.amdgpu.translate.mode import RESULT, SOURCE, USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry
 
 VCC, M0 = 106, 125
+# (shift, bits) of what SDWA selects by a number, of which the last is the whole register.
+PARTS = ((0, 8), (8, 8), (16, 8), (24, 8), (0, 16), (16, 16), (0, 32))
+WHOLE = 6
 _SHARED_BASE, _PRIVATE_BASE, _SCC = 235, 237, 253
 WIDTHS = {"f16": 16, "u16": 16, "i16": 16, "b16": 16, "f16_hi": 16, "u64": 64, "i64": 64, "f64": 64}
+WIDTHS |= {"pk_f32": 64, "pick": 64}  # pairs of registers
 # Type -> C++ type, what gives it of the bits of a lane, what gives bits of it.
 _TYPES = {
     "f32": ("float", "f32_of({})", "bits_of({})"),
@@ -29,11 +37,14 @@ _TYPES = {
     "i64": ("i64", "i64({})", "u64({})"),
     "mask": ("bool", "{}", "{}"),
     "iu8": ("u64", "{}", ""),
+    "signs": ("u64", "(u64({}) | u64(1) << 32)", ""),
+    "pick": ("u32", "u32({})", ""),
     "pair_f16": ("u32", "{}", "{}"),
     "pair_bf16": ("u32", "{}", "{}"),
 }
 SOURCES = "abcm"
 _INLINE = ("int", "float")
+_FIRST_FLOAT = 240  # among the numbers of operands
 _LEAST_NORMAL = {"f32": "0x1p-126f", "mix": "0x1p-126f", "f16": "0x1p-14f", "f64": "0x1p-1022"}
 _SIGN = {16: 0x8000, 32: 0x80000000, 64: 1 << 63}
 
@@ -79,7 +90,7 @@ def scalar(operand: Operand, width: int) -> str:
         number = index if kind == "s" else VCC + index
         text = f"w.pair({number})" if wide else f"w.s[{number}]"
     elif kind == "exec":
-        text = "u64(w.exec)" if wide else "0u" if index else "w.exec"
+        text = "u64(w.exec)" if wide else f"mask_part(w.exec, {index})"
     elif kind == "m0":
         text = f"w.s[{M0}]"
     elif kind == "null":
@@ -101,7 +112,7 @@ def set_scalar(operand: Operand, value: str, width: int = 32) -> str:
         number = index if kind == "s" else VCC + index
         return f"w.set_pair({number}, {value});" if wide else f"w.s[{number}] = {value};"
     if kind == "exec":
-        return f"(void)({value});" if index else f"w.set_exec(u32({value}));"
+        return f"w.set_exec({value});" if wide else f"w.set_exec_part({value}, {index});"
     if kind == "m0":
         return f"w.s[{M0}] = {value};"
     if kind == "null":
@@ -120,35 +131,68 @@ def source(
     operand: Operand, kind: str, modifiers: dict[str, object], at: int, lanes: str = ""
 ) -> str:
     """A source of a vector operation; `at` is its number, `lanes` stands for its register's."""
-    width = width_of(kind)
     if kind == "mask":
-        return f"Mask{{{scalar(operand, 32)}}}"
+        return f"Mask{{{scalar(operand, 32 * operand.count)}}}"
+    text = _unsigned(operand, kind, modifiers, at, lanes)
+    if kind == "mix":
+        return _mixed(operand, text, modifiers, at)
+    if kind == "pick":
+        return f"Pick<decltype({text})>{{{text}, {32 * _bit(modifiers, 'op_sel', at)}}}"
+    if kind.startswith(("pk_", "pair_")):
+        return _picked(operand, text, modifiers, at, 32 if kind == "pk_f32" else 16)
+    if kind == "iu8":
+        return f"Bytes<decltype({text})>{{{text}, {_bit(modifiers, 'neg_lo', at)}ull << 32}}"
+    return _with_sign(operand, text, width_of(kind))
+
+
+def _unsigned(
+    operand: Operand, kind: str, modifiers: dict[str, object], at: int, lanes: str
+) -> str:
+    """Bits of a source, of which a sign or a half is taken yet."""
+    width = width_of(kind)
+    if (part := modifiers.get(f"src{at}_sel", WHOLE)) != WHOLE:
+        return _part(operand, lanes, part, bool(_bit(modifiers, "sext", at)), width)
     if operand.kind == "v":
         lanes = lanes or row(operand)
         halved = width == 16 and kind != "mix"
-        text = f"Half<{16 * (operand.half or 0)}>{{{lanes}}}" if halved else f"V{{{lanes}}}"
-    elif width == 64:
-        text = f"S64{{{scalar(operand, 64)}}}"
-    else:
-        bits = scalar(operand, 32)
-        shift = f" >> {16 * operand.half}" if operand.half else ""
-        text = f"S{{({bits}{shift}) & 0xffff}}" if width == 16 else f"S{{{bits}}}"
-    if kind == "mix":
-        return _mixed(operand, text, modifiers, at)
-    if kind.startswith(("pk_", "pair_")):
-        return _picked(operand, text, modifiers, at)
-    if kind == "iu8":
-        return f"Bytes<decltype({text})>{{{text}, {_bit(modifiers, 'neg_lo', at)}ull << 32}}"
-    if operand.neg or operand.abs:
-        sign = _SIGN[width]
-        whole = (1 << width) - 1
-        keep, flip = whole ^ sign if operand.abs else whole, sign if operand.neg else 0
-        name, suffix = ("Signed64", "ull") if width == 64 else ("Signed", "u")
-        text = f"{name}<decltype({text})>{{{text}, {keep:#x}{suffix}, {flip:#x}{suffix}}}"
-    return text
+        return f"Half<{16 * (operand.half or 0)}>{{{lanes}}}" if halved else f"V{{{lanes}}}"
+    if kind == "pk_f32" and operand.kind in _INLINE:
+        return f"S64{{{_lower_float(operand, modifiers, at):#x}}}"
+    if width == 16 and operand.kind == "float" and operand.index:
+        return f"S{{{_inline_float(operand, '<e'):#x}u}}"
+    if width == 64:
+        return f"S64{{{scalar(operand, 64)}}}"
+    bits = scalar(operand, 32)
+    shift = f" >> {16 * operand.half}" if operand.half else ""
+    return f"S{{({bits}{shift}) & 0xffff}}" if width == 16 else f"S{{{bits}}}"
 
 
-def _bit(modifiers: dict[str, object], name: str, at: int) -> int:
+def _with_sign(operand: Operand, text: str, width: int) -> str:
+    if not (operand.neg or operand.abs):
+        return text
+    sign = _SIGN[width]
+    whole = (1 << width) - 1
+    keep, flip = whole ^ sign if operand.abs else whole, sign if operand.neg else 0
+    name, suffix = ("Signed64", "ull") if width == 64 else ("Signed", "u")
+    return f"{name}<decltype({text})>{{{text}, {keep:#x}{suffix}, {flip:#x}{suffix}}}"
+
+
+def vcc_of(instruction: Instruction) -> Operand:
+    """The mask vcc of a wave."""
+    return Operand("vcc", 0, FAMILIES[instruction.family].mask)
+
+
+def _part(operand: Operand, lanes: str, part: object, extended: bool, width: int) -> str:
+    """The byte or word of a register that SDWA selects."""
+    assert isinstance(part, int)
+    text = f"V{{{lanes or row(operand)}}}" if operand.kind == "v" else f"S{{{scalar(operand, 32)}}}"
+    if width == 64:
+        raise RefusedError("with a part of a double register")
+    shift, bits = PARTS[part]
+    return f"Part<decltype({text}), {shift}, {bits}, {int(extended)}, {width}>{{{text}}}"
+
+
+def _bit(modifiers: Mapping[str, object], name: str, at: int) -> int:
     value = modifiers.get(name, 0)
     assert isinstance(value, int)
     return value >> at & 1
@@ -169,22 +213,50 @@ def _mixed(operand: Operand, text: str, modifiers: dict[str, object], at: int) -
     return f"MixHalf<decltype({text})>{{{text}, {shift}, {signs}}}"
 
 
-def _picked(operand: Operand, text: str, modifiers: dict[str, object], at: int) -> str:
-    low, high = 16 * _bit(modifiers, "op_sel", at), 16 * _bit(modifiers, "op_sel_hi", at)
-    flip = _bit(modifiers, "neg_lo", at) << 15 | _bit(modifiers, "neg_hi", at) << 31
+def _picked(
+    operand: Operand, text: str, modifiers: Mapping[str, object], at: int, size: int
+) -> str:
+    """The two parts of `size` bits that op_sel picks, with their signs."""
+    low, high = size * _bit(modifiers, "op_sel", at), size * _bit(modifiers, "op_sel_hi", at)
+    flip = _bit(modifiers, "neg_lo", at) << size - 1
+    flip |= _bit(modifiers, "neg_hi", at) << 2 * size - 1
     if operand.neg or operand.abs:
         raise RefusedError("a packed operand with a sign of the whole")
-    return f"Picked<decltype({text})>{{{text}, {low}, {high}, {flip:#x}u}}"
+    name, suffix = ("PickedPair", "ull") if size == 32 else ("Picked", "u")
+    return f"{name}<decltype({text})>{{{text}, {low}, {high}, {flip:#x}{suffix}}}"
 
 
-def destination(operand: Operand, kind: str, clamp: bool) -> str:
+def _inline_float(operand: Operand, form: str) -> int:
+    """Bits of an inline float in a format of `struct`, of which the decoder may have had another."""
+    return int.from_bytes(struct.pack(form, FLOATS[operand.index - _FIRST_FLOAT]), "little")
+
+
+def _lower_float(operand: Operand, modifiers: Mapping[str, object], at: int) -> int:
+    """An inline constant beside pairs of floats, which is one in the lower half."""
+    if _bit(modifiers, "op_sel", at) or _bit(modifiers, "op_sel_hi", at):
+        raise RefusedError("with the upper half of an inline constant")
+    if operand.kind == "int":
+        return operand.value & 0xFFFFFFFF
+    return _inline_float(operand, "<f")
+
+
+def destination(operand: Operand, kind: str, clamp: bool, modifiers: Mapping[str, object]) -> str:
     """A vector destination."""
     lanes = row(operand)
-    if width_of(kind) == 16:
+    part = modifiers.get("dst_sel", WHOLE)
+    if part != WHOLE:
+        assert isinstance(part, int)
+        shift, bits = PARTS[part]
+        text = f"PartD<{shift}, {bits}, {modifiers['dst_unused']}>{{{lanes}}}"
+    elif width_of(kind) == 16 and modifiers.get(ZEROES):
+        text = f"D{{{lanes}}}"
+        if clamp and kind == "f16":
+            return f"Clamped16<D>{{{text}}}"
+    elif width_of(kind) == 16:
         shift = 16 if kind == "f16_hi" else 16 * (operand.half or 0)
         text = f"HalfD<{shift}>{{{lanes}}}"
         if clamp and kind.startswith("f16"):
-            return f"Clamped16<{shift}>{{{text}}}"
+            return f"Clamped16<HalfD<{shift}>>{{{text}}}"
     else:
         text = f"D{{{lanes}}}"
         if clamp and kind == "f32":
@@ -204,7 +276,9 @@ def operation(entry: Entry, mode: Mode = USUAL) -> str:
     masked = any(kind in ("mask", "exec") for kind in entry.dst)
     packed = entry.dst[0].startswith("pk_")
     body = _packed_body(entry, mode) if packed else _body(entry, mode, vector)
-    returned = ("u32", "  u32 made = 0;\n", "  return made;\n") if masked else ("void", "", "")
+    returned = (
+        ("LaneMask", "  LaneMask made = 0;\n", "  return made;\n") if masked else ("void", "", "")
+    )
     start = f"template <{head}>\n" if head else ""
     return (
         f"{start}TOKITAI_OP {returned[0]} {entry.name}{mode.suffix}({parameters}) {{\n{returned[1]}"
@@ -258,7 +332,7 @@ def _body(entry: Entry, mode: Mode, vector: bool) -> str:
             bits = f"near_{kind}({flushed(kind, 'd', mode, RESULT)})"
         lines.append(f"to.{'put_wide' if wide else 'put'}(l, active[l], {bits});")
     if masked:
-        lines.append("made |= u32(e) << l;")
+        lines.append("made |= LaneMask(e) << l;")
     return "".join(f"    {line}\n" for line in lines)
 
 
@@ -278,21 +352,25 @@ def _taken(entry: Entry, mode: Mode, index: int) -> str:
 def _packed_body(entry: Entry, mode: Mode) -> str:
     """Both halves, each for itself."""
     names = SOURCES[: len(entry.src)]
-    lines = [f"const u32 {name}w = {name}_.bits(l);" for name in names]
+    size = width_of(entry.dst[0].removeprefix("pk_"))
+    word, get, put = ("u64", "wide", "put_wide") if size == 32 else ("u32", "bits", "put")
+    mask = "0xffffffff" if size == 32 else "0xffff"
+    lines = [f"const {word} {name}w = {name}_.{get}(l);" for name in names]
     if "old" in entry.code:
-        lines.append("const u32 oldw = to.bits(l);")
+        lines.append(f"const {word} oldw = to.{get}(l);")
         names += "o"
-    lines.append("u32 both = 0;")
-    lines.append("for (int half = 0; half < 32; half += 16) {")
+    lines.append(f"{word} both = 0;")
+    lines.append(f"for (int half = 0; half < {2 * size}; half += {size}) {{")
     for index, name in enumerate(names):
         kind = (entry.src[index] if name != "o" else entry.dst[0]).removeprefix("pk_")
         made, pattern, _ = _TYPES[kind]
-        word = "oldw" if name == "o" else f"{name}w"
-        value = flushed(kind, pattern.format(f"({word} >> half & 0xffff)"), mode, SOURCE)
+        whole = "oldw" if name == "o" else f"{name}w"
+        part = pattern.format(f"({'u32' if size == 32 else ''}({whole} >> half & {mask}))")
+        value = flushed(kind, part, mode, SOURCE)
         lines.append(f"  const {made} {'old' if name == 'o' else name} = {value};")
     bits = rounded_bits(entry.dst[0].removeprefix("pk_"), code_of(entry, mode), mode)
-    lines.append(f"  both |= {bits} << half;")
-    lines += ["}", "to.put(l, active[l], both);"]
+    lines.append(f"  both |= {word}({bits}) << half;")
+    lines += ["}", f"to.{put}(l, active[l], both);"]
     return "".join(f"    {line}\n" for line in lines)
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.translate.touched import EXEC, HALF_SCALAR, Touched, touched
+from tokitai_cli.devices.amdgpu.translate.touched import (
+    EXEC,
+    HALF_SCALAR,
+    SCALAR,
+    Touched,
+    touched,
+)
 
-_WORDS = 11
+_SCALARS = 131
 
 
 class Regions:
     """Regions of one kernel, built instruction by instruction."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, vectors: int) -> None:
         self._name = name
+        self._vectors = vectors
         self._texts: list[str] = []
         self._taken: list[Touched] = []
         self._steps: list[str] = []
@@ -30,12 +37,14 @@ class Regions:
             return ""
         ended = self.end() if told.always else ""
         number = len(self._steps)
-        if told.checks or HALF_SCALAR + EXEC in told.writes:
+        if told.checks or not told.writes.isdisjoint((HALF_SCALAR + EXEC, HALF_SCALAR + EXEC + 1)):
             self.places.append(instruction.address)
+        taken, written = ([], []) if told.once else (told.taken, told.written)
         parts = [
-            *([[], []] if told.once else [told.taken, told.written]),
-            sorted(told.reads),
-            sorted(told.writes),
+            [self._register(at) for at in taken],
+            [self._register(at) for at in written],
+            [self._half(at) for at in sorted(told.reads)],
+            [self._half(at) for at in sorted(told.writes)],
         ]
         self._cases.append(f"    case {number}: {{ {text} }} break;\n")
         counts = ", ".join(str(len(part)) for part in [*parts, told.checks])
@@ -48,7 +57,7 @@ class Regions:
         for part in parts:
             self._numbers += part
         for register, matter, mask in told.checks:
-            self._numbers += [register, matter, mask & 0xFFFF, mask >> 16]
+            self._numbers += [self._register(register), matter, mask & 0xFFFF, mask >> 16]
         self._texts.append(text)
         self._taken.append(told)
         return ended + self.end() if told.last else ended
@@ -68,13 +77,30 @@ class Regions:
         last = len(self._steps)
         always = str(any(one.always for one in self._taken)).lower()
         self._regions.append(
-            f"  {{{_bits(reads, _WORDS)}, {_bits(writes, _WORDS)}, {_bits(across, 8)}, "
+            f"  {{{self._bits(reads)}, {self._bits(writes)}, {self._bits(across, scalars=False)}, "
             f"{last - len(self._taken)}, {last}, {always}}},\n"
         )
         region = f"regions_{self._name}[{len(self._regions) - 1}]"
         body = "\n".join(self._texts)
         self._texts, self._taken = [], []
         return f"if (begins(w, {region})) {{\n{body}\n}} else run_slowly(w, {region});"
+
+    def _register(self, register: int) -> int:
+        """The number of a register in waves that have so many vector registers."""
+        return register if register < SCALAR else register - SCALAR + self._vectors
+
+    def _half(self, half: int) -> int:
+        """The number of half a vector register, or of a scalar one."""
+        if half >= HALF_SCALAR:
+            return half - HALF_SCALAR + 2 * self._vectors
+        return half if half < SCALAR else half - SCALAR + self._vectors
+
+    def _bits(self, halves: Iterable[int], *, scalars: bool = True) -> str:
+        words = -(-(2 * self._vectors + (_SCALARS if scalars else 0)) // 64)
+        whole = sum(1 << self._half(at) for at in halves)
+        return (
+            "{" + ", ".join(f"{whole >> 64 * at & (1 << 64) - 1:#x}" for at in range(words)) + "}"
+        )
 
     def text(self) -> str:
         """Tables of the regions, and the function that runs one step."""
@@ -92,8 +118,3 @@ def _constant(one: Instruction) -> int:
     """A constant among the operands, or 0."""
     kinds = ("int", "float", "literal", "simm")
     return next((each.value & 0xFFFFFFFF for each in one.src if each.kind in kinds), 0)
-
-
-def _bits(halves: Iterable[int], words: int) -> str:
-    whole = sum(1 << at for at in halves)
-    return "{" + ", ".join(f"{whole >> 64 * at & (1 << 64) - 1:#x}" for at in range(words)) + "}"

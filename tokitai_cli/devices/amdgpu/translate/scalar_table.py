@@ -89,7 +89,7 @@ s_endpgm            end
 s_barrier           barrier
 s_branch            branch 1
 s_cbranch_[scc0/scc1] branch [!/]w.scc
-s_cbranch_[vccz/vccnz] branch [!/]w.vcc_low()
+s_cbranch_[vccz/vccnz] branch [!/]w.vcc_mask()
 s_cbranch_[execz/execnz] branch [!/]w.exec
 s_trap              trap
 s_load_b[32/64/128/256/512] smem [1/2/4/8/16]

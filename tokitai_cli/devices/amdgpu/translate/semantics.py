@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name
-from tokitai_cli.devices.amdgpu.translate import scalar_table, vector_table
+from tokitai_cli.devices.amdgpu.translate import gfx9_table, scalar_table, vector_table
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 
 MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
 
@@ -36,7 +38,8 @@ class Entry(msgspec.Struct, frozen=True):
 @functools.cache
 def table() -> Mapping[str, Entry]:
     """Every entry by LLVM's name of the instruction."""
-    entries = [*_read(vector_table.TABLE), *_read(scalar_table.TABLE), *_compares(), *_saves()]
+    tables = (vector_table.TABLE, scalar_table.TABLE, gfx9_table.TABLE)
+    entries = [*(one for text in tables for one in _read(text)), *_compares(), *_saves()]
     entries += [*_memory(), *_matrices()]
     return {entry.name: entry for entry in entries}
 
@@ -48,7 +51,7 @@ def entry_of(name: str) -> Entry | None:
 
 def approximate(instructions: Iterable[Instruction]) -> tuple[str, ...]:
     """Names of instructions whose result the hardware gives within an error only."""
-    found = ((name, entry_of(name)) for name in _names(instructions))
+    found = ((name, entry_of(name)) for name in _names(map(canonical, instructions)))
     return tuple(sorted({name for name, entry in found if entry and entry.approximate}))
 
 
@@ -110,9 +113,15 @@ _SECTIONS = {
 
 
 def section_of(name: str) -> str:
-    """The manual's section that defines an instruction of the opcode table."""
+    """The manual's section that defines an instruction of the opcode table; of one that only gfx9 has
+    CDNA3's manual and the encoding.
+    """
     known, plain = by_name("gfx11"), name.removesuffix("_clamp")
-    return next(where for encoding, where in _SECTIONS.items() if (encoding, plain) in known)
+    for encoding, where in _SECTIONS.items():
+        if (encoding, plain) in known:
+            return where
+    older = by_name("gfx9")
+    return next(f"CDNA3, {one}" for one in LAYOUTS9 if (one, plain) in older)
 
 
 _ORDERED = {"eq": "==", "ne": "!=", "lg": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -145,12 +154,13 @@ def _compares() -> Iterator[Entry]:
 
 
 def _saves() -> Iterator[Entry]:
-    for name, code in scalar_table.SAVED.items():
-        yield Entry(f"s_{name}_saveexec_b32", _SECTIONS["SOP1"], "saveexec", code=code)
-    for name in ("and_not0", "and_not1"):
-        yield Entry(
-            f"s_{name}_wrexec_b32", _SECTIONS["SOP1"], "wrexec", code=scalar_table.SAVED[name]
-        )
+    section = _SECTIONS["SOP1"]
+    for width in (32, 64):
+        for name, code in scalar_table.SAVED.items():
+            yield Entry(f"s_{name}_saveexec_b{width}", section, "saveexec", code=code)
+        for name in ("and_not0", "and_not1"):
+            code = scalar_table.SAVED[name]
+            yield Entry(f"s_{name}_wrexec_b{width}", section, "wrexec", code=code)
 
 
 # What is loaded and stored, by the name of its type: kinds of kernels/gfx/run/memory.hpp, bytes.

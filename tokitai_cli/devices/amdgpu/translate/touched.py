@@ -1,6 +1,6 @@
 """Which registers an instruction reads and writes, for what is told of those that nobody has set.
 
-Registers have the numbers of kernels/gfx/run/unset.hpp.
+Registers have the numbers of kernels/gfx/run/unset.hpp in a wave that may have accumulation registers.
 """
 
 from __future__ import annotations
@@ -9,15 +9,22 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tokitai_cli.devices.amdgpu.isa.families import GFX9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
+from tokitai_cli.devices.amdgpu.translate.gfx9 import ZEROES
 from tokitai_cli.devices.amdgpu.translate.operands import width_of
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
 
-SCALAR, HALF_SCALAR = 256, 512
+SCALAR, HALF_SCALAR = 512, 1024
+# EXEC is two registers.
 SCC, EXEC = 128, 129
 _LOW, _HIGH, _BOTH = 1, 2, 3
+_HALF_BITS, _PRESERVE = 16, 2  # of dst_unused
 _ADDRESS, _STORED, _SHARED = 0, 1, 4
+
+
+_WHOLE_EXEC = (HALF_SCALAR + EXEC, HALF_SCALAR + EXEC + 1)
 
 
 class Touched(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +66,7 @@ def _scalars(operand: Operand, dwords: int) -> Iterator[int]:
     elif operand.kind == "scc":
         yield SCC
     elif operand.kind == "exec":
-        yield EXEC
+        yield from range(EXEC + operand.index, EXEC + operand.index + dwords)
 
 
 def _halves(operand: Operand, dwords: int = 1, parts: int = _BOTH) -> Iterator[int]:
@@ -72,7 +79,9 @@ def _halves(operand: Operand, dwords: int = 1, parts: int = _BOTH) -> Iterator[i
 
 
 def _picked(one: Instruction, kind: str, at: int) -> int:
-    """Halves that op_sel picks of a source."""
+    """Halves that op_sel or SDWA picks of a source."""
+    if (part := one.modifiers.get(f"src{at}_sel", operands.WHOLE)) != operands.WHOLE:
+        return _HIGH if operands.PARTS[part][0] >= _HALF_BITS else _LOW
     low, high = (one.modifiers.get(name, 0) >> at & 1 for name in ("op_sel", "op_sel_hi"))
     if kind == "mix" and high:
         return _HIGH if low else _LOW
@@ -82,7 +91,9 @@ def _picked(one: Instruction, kind: str, at: int) -> int:
 def _typed(operand: Operand, kind: str, parts: int = _BOTH) -> Iterator[int]:
     """Halves of an operand of a type."""
     width = width_of(kind)
-    if kind == "mask" or width != 16:
+    if kind in ("mask", "exec"):
+        yield from _halves(operand, operand.count)
+    elif parts != _BOTH or width != 16:
         yield from _halves(operand, 2 if width == 64 else 1, parts)
     else:
         high = kind == "f16_hi" or operand.half
@@ -99,8 +110,9 @@ def touched(instruction: Instruction) -> Touched | None:
     if entry.kind == "value":
         return _value(instruction, entry)
     if entry.kind in ("saveexec", "wrexec"):
-        reads = frozenset(_halves(instruction.src[0]))
-        writes = {HALF_SCALAR + SCC, HALF_SCALAR + EXEC, *_halves(instruction.dst[0])}
+        lanes = instruction.dst[0].count
+        reads = frozenset(_halves(instruction.src[0], lanes))
+        writes = {HALF_SCALAR + SCC, *_WHOLE_EXEC, *_halves(instruction.dst[0], lanes)}
         return Touched(reads=reads, writes=frozenset(writes), last=True)
     if entry.kind == "getpc":
         return Touched(writes=frozenset(_halves(instruction.dst[0], 2)))
@@ -121,25 +133,34 @@ def touched(instruction: Instruction) -> Touched | None:
 
 def _value(one: Instruction, entry: Entry) -> Touched:
     sources, to = operands.picked(one, entry)
-    given = [*sources, *([Operand("vcc")] if entry.src[-1:] == ("mask",) else [])]
+    vcc = operands.vcc_of(one)
+    given = [*sources, *([vcc] if entry.src[-1:] == ("mask",) else [])]
     reads = {
         half
         for at, (operand, kind) in enumerate(zip(given, entry.src, strict=False))
         for half in _typed(operand, kind, _picked(one, kind, at))
     }
-    written = [to or Operand("vcc"), *one.dst[1:]]
+    written = [to or vcc, *one.dst[1:]]
     if len(written) < len(entry.dst):
-        written.append(Operand("vcc"))
+        written.append(vcc)
     writes = {at for pair in zip(written, entry.dst, strict=False) for at in _typed(*pair)}
+    if entry.dst[:1] == ("exec",):  # older compares have a mask beside it
+        writes = {*_WHOLE_EXEC, *(at for each in one.dst for at in _typed(each, "mask"))}
     modifiers, across = one.modifiers, set()
     partial = "old" in entry.code
+    part = modifiers.get("dst_sel", operands.WHOLE)
+    if part != operands.WHOLE or modifiers.get(ZEROES):
+        writes |= {*_halves(written[0])}
+        partial = partial or (part != operands.WHOLE and modifiers["dst_unused"] == _PRESERVE)
     if "dpp_ctrl" in modifiers:
         whole = modifiers.get("row_mask", 15) == modifiers.get("bank_mask", 15) == 15
         partial = partial or not (modifiers.get("bound_ctrl") and whole)
     if modifiers.get("fi"):
         across = {*_halves(one.src[0])}
     if partial and entry.dst:
-        reads |= {*_typed(written[0], entry.dst[0])}
+        reads |= (
+            {*_typed(written[0], entry.dst[0])} if part == operands.WHOLE else {*_halves(to or vcc)}
+        )
     if one.name.startswith("s_") and "scc" in entry.code:
         writes.add(HALF_SCALAR + SCC)
         if "scc ?" in entry.code or "+ scc" in entry.code or "- scc" in entry.code:
@@ -148,7 +169,7 @@ def _value(one: Instruction, entry: Entry) -> Touched:
         reads=frozenset(reads),
         across=frozenset(across),
         writes=frozenset(writes),
-        last=HALF_SCALAR + EXEC in writes,
+        last=not writes.isdisjoint(_WHOLE_EXEC),
     )
 
 
@@ -230,7 +251,8 @@ def _described(one: Instruction, entry: Entry) -> Touched:
     if entry.kind == "load":
         parts = {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[entry.code.split(",")[1]]
     writes = {half for to in one.dst for half in _halves(to, to.count, parts)}
-    return _once(checks, writes, last=entry.kind != "load")
+    # On gfx9 it may be the wave's scratch, of which what is loaded may be unset.
+    return _once(checks, writes, last=entry.kind != "load" or one.family == GFX9.name)
 
 
 def _stored(one: Instruction, entry: Entry) -> tuple[int, int]:

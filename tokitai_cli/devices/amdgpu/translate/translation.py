@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from tokitai_cli.devices.amdgpu.isa.families import FAMILIES
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate import control, lanes, matrix, memory_access
 from tokitai_cli.devices.amdgpu.translate.computed import dual, scalar_value, vector_value
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.mode_flow import after, modes
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated
@@ -41,6 +43,7 @@ def refused(
     instructions: those that are reached from the addresses `entries` on. mode: the kernel's.
     """
     found = set()
+    instructions = [canonical(one) for one in instructions]
     try:
         met = modes(instructions, entries, mode)
     except RefusedError as error:
@@ -61,6 +64,7 @@ def translate(
     instructions: those that are reached, in the order of their addresses. mode: the float mode at
     each of the entries.
     """
+    instructions = [canonical(one) for one in instructions]
     targets = {one.modifiers["target"] for one in instructions if "target" in one.modifiers}
     known = {one.address for one in instructions}
     if targets - known:
@@ -75,7 +79,7 @@ def translate(
             resumed.add(one.modifiers["target"])
     made: dict[str, str] = {}
     places: list[int] = []
-    regions = Regions(name)
+    regions = Regions(name, FAMILIES[instructions[0].family].vectors if instructions else 0)
     lines: list[str] = []
     # Behind a barrier, dropping what the block's caches hold is part of it and no order of itself.
     barred = {one.address + one.size for one in instructions if one.name == "s_barrier"}
@@ -113,11 +117,9 @@ def statement(instruction: Instruction, mode: Mode = USUAL) -> Translated:
             return dual(instruction.x, instruction.y, mode)
         return _single(instruction, mode)
     except RefusedError as error:
-        said = str(error)
-        name = instruction.name
-        raise RefusedError(
-            said if said.startswith(name) or not said else f"{name} {said}"
-        ) from None
+        said = str(error).removeprefix(instruction.name).lstrip()
+        name = instruction.spelled or instruction.name
+        raise RefusedError(f"{name} {said}".rstrip()) from None
 
 
 def _single(one: Instruction, mode: Mode) -> Translated:

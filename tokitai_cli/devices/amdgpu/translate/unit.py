@@ -64,14 +64,16 @@ class Word(msgspec.Struct, frozen=True):
 class Registers(msgspec.Struct, frozen=True):
     """Scalar registers that are set before a kernel begins: the first of each, -1 for none; their end.
 
-    block: whether the numbers of the block in x, y, z stand behind them.
+    follow: whether the numbers of the block in x, y, z stand behind them, then how many waves it has,
+    and where the wave's scratch begins.
     """
 
+    scratch: int
     dispatch: int
     arguments: int
     scratch_size: int
     end: int
-    block: tuple[bool, bool, bool]
+    follow: tuple[bool, ...]
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +92,7 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
     registers: Registers
     #: As its descriptor says.
     vector_registers: int
+    accumulation_registers: int
     lds: int
     scratch: int
     argument_bytes: int
@@ -156,16 +159,17 @@ def _tables(
     told = [
         f"{{{at:#x}, {quoted(text)}, {quoted(file)}, {line}}}" for at, text, file, line in places
     ]
-    block = ", ".join(str(flag).lower() for flag in registers.block)
+    follow = ", ".join(str(flag).lower() for flag in registers.follow)
     return (
         f"constexpr Slot slots_{index}[] = {{{', '.join([*slots, '{}'])}}};\n"
         f"constexpr Place places_{index}[] = {{{', '.join([*told, '{}'])}}};\n"
         f"{parameters(index, kernel.words)}"
         f"constexpr DeviceKernel kernel_{index} = {{run_{index}, step_{index}, steps_{index}, "
         f"{kernel.entry:#x}, "
-        f"{kernel.vector_registers}, {kernel.lds}, {kernel.scratch}, {kernel.argument_bytes}, "
-        f"{registers.dispatch}, {registers.arguments}, "
-        f"{registers.scratch_size}, {registers.end}, {block}, slots_{index}, {len(slots)}, "
+        f"{kernel.vector_registers}, {kernel.accumulation_registers}, "
+        f"{kernel.lds}, {kernel.scratch}, {kernel.argument_bytes}, "
+        f"{registers.scratch}, {registers.dispatch}, {registers.arguments}, "
+        f"{registers.scratch_size}, {registers.end}, {follow}, slots_{index}, {len(slots)}, "
         f"places_{index}, {len(told)}, {shift}}};\n"
     )
 

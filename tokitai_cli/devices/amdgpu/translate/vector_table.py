@@ -148,8 +148,7 @@ v_mul_hi_i32        u32 : i32 i32 : u32(u64(i64(a) * b) >> 32)
 v_ldexp_f32         f32 : f32 i32 : ldexp32(a, b)
 v_bfm_b32           u32 : u32 u32 : ((1u << (a & 31)) - 1) << (b & 31)
 v_bcnt_u32_b32      u32 : u32 u32 : u32(__builtin_popcount(a)) + b
-v_mbcnt_lo_u32_b32  u32 : u32 u32 : u32(__builtin_popcount(a & ((1u << l) - 1))) + b
-v_mbcnt_hi_u32_b32  u32 : u32 u32 : b
+v_mbcnt_[lo/hi]_u32_b32 u32 : u32 u32 : lanes_below(a, l[/ - 32]) + b
 v_cvt_pk_i16_i32    u32 : i32 i32 : packed_i16(a, b)
 v_cvt_pk_u16_u32    u32 : u32 u32 : low(a, 65535u) | low(b, 65535u) << 16
 v_cvt_pk_i16_f32    u32 : f32 f32 : packed_i16(to_i32(a), to_i32(b))

@@ -1,0 +1,96 @@
+"""What vector instructions of gfx9 do: as those of gfx11 that CALLED names, or by an evaluation here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.devices.gfx.reference import (
+    REFERENCE,
+    Function,
+    dot_integers,
+    exact_fma,
+    lanewise,
+    onto,
+)
+from tokitai_cli.devices.amdgpu.isa.opcode_table import rows
+
+# By the descriptions of both manuals.
+CALLED = {
+    **{f"v_{name}_u32": f"v_{name}_nc_u32" for name in ("add", "sub", "subrev")},
+    **{f"v_{name}": f"v_{name[:4]}nc_{name[4:]}" for name in ("add_u16", "sub_u16", "add_i16")},
+    **{f"v_{name}": f"v_{name[:4]}nc_{name[4:]}" for name in ("sub_i16", "add_i32", "sub_i32")},
+    "v_addc_co_u32": "v_add_co_ci_u32",
+    "v_subb_co_u32": "v_sub_co_ci_u32",
+    "v_subbrev_co_u32": "v_subrev_co_ci_u32",
+    "v_cvt_rpi_i32_f32": "v_cvt_nearest_i32_f32",
+    "v_cvt_flr_i32_f32": "v_cvt_floor_i32_f32",
+    "v_cvt_pkrtz_f16_f32": "v_cvt_pk_rtz_f16_f32",
+    "v_ffbh_u32": "v_clz_i32_u32",
+    "v_ffbl_b32": "v_ctz_i32_b32",
+    "v_ffbh_i32": "v_cls_i32",
+    "v_mul_legacy_f32": "v_mul_dx9_zero_f32",
+    "v_dot2c_f32_f16": "v_dot2acc_f32_f16",
+    **{
+        f"v_{one}_tru_f{bits}": f"v_{one}_t_f{bits}"
+        for one in ("cmp", "cmpx")
+        for bits in (16, 32, 64)
+    },
+}
+
+
+def _above(a: Any, b: Any) -> Any:
+    """Bits of the upper word of a mask of 64 that are below the lane."""
+    below = [(1 << max(lane - 32, 0)) - 1 for lane in range(64)]
+    words = zip(a, b, below, strict=True)
+    return [(x.item() & mask).bit_count() + y.item() for x, y, mask in words]
+
+
+_FMA = exact_fma("f32")
+#: Those that gfx11 does not have: types of destinations and sources, a function of arrays over lanes.
+OLDER: dict[str, tuple[str, str, Function]] = {
+    "v_subrev_u16": ("u16", "u16 u16", lanewise(lambda a, b: b - a)),
+    "v_fmac_f64": ("f64", "f64 f64", onto(exact_fma("f64"))),
+    "v_mov_b64": ("u64", "u64", lambda a: a),
+    "v_lshl_add_u64": ("u64", "u64 u32 u64", lanewise(lambda a, b, c: (a << b % 8) + c)),
+    "v_pk_add_f32": ("pk_f32", "pk_f32 pk_f32", lambda a, b: a + b),
+    "v_pk_mul_f32": ("pk_f32", "pk_f32 pk_f32", lambda a, b: a * b),
+    "v_pk_fma_f32": ("pk_f32", "pk_f32 pk_f32 pk_f32", _FMA),
+    "v_dot4_i32_i8": ("u32", "u32 u32 i32", dot_integers(8, "ss", None, 0)),
+    "v_dot8_i32_i4": ("u32", "u32 u32 i32", dot_integers(4, "ss", None, 0)),
+    "v_dot4c_i32_i8": ("u32", "u32 u32", onto(dot_integers(8, "ss", None, 0))),
+    "v_dot8c_i32_i4": ("u32", "u32 u32", onto(dot_integers(4, "ss", None, 0))),
+}
+#: Tested by itself.
+PICKING = "v_pk_mov_b32"
+# LLVM, GCNSubtarget::zeroesHigh16BitsOfDest, and those whose op_sel picks a half of the destination.
+KEEPS_UPPER = {
+    *("v_fma_f16", "v_mad_u16", "v_mad_i16", "v_add_i16", "v_sub_i16"),
+    *("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
+    *(f"v_{name}3_{kind}" for name in ("min", "max", "med") for kind in ("f16", "u16", "i16")),
+}
+
+
+def _both(function: Function) -> Function:
+    """Of a comparison that writes a mask and EXEC."""
+
+    def made(*arrays: Any) -> Any:
+        mask = function(*arrays)
+        return mask, mask
+
+    return made
+
+
+def _of(name: str) -> tuple[str, str, Function] | None:
+    if name == "v_mbcnt_hi_u32_b32":
+        return "u32", "u32 u32", _above
+    known = OLDER.get(name) or REFERENCE.get(CALLED.get(name, name))
+    if known is not None and name.startswith("v_cmpx"):
+        return "mask exec", known[1], _both(known[2])
+    return known
+
+
+NAMES = sorted(
+    {row.name for encoding in ("VOP3", "VOP3P") for row in rows("gfx942")[encoding].values()}
+)
+#: By the names of gfx9.
+GFX9 = {name: found for name in NAMES if (found := _of(name)) is not None}

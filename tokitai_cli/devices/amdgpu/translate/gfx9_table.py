@@ -1,0 +1,18 @@
+"""What instructions do that gfx9 (MI200, MI300) has and gfx11 has not, in the form of vector_table.
+
+pk_f32: two floats of a pair of registers, each for itself. pick: the register of a pair that op_sel
+picks. signs: signed bytes or nibbles. Source: the chapter "Instructions" of AMD's
+"CDNA3" Instruction Set Architecture (2024).
+"""
+
+TABLE = """
+v_subrev_u16        u16 : u16 u16 : b - a
+v_fmac_f64          f64 : f64 f64 : __builtin_fma(a, b, old)
+v_mov_b64           u64 : u64 : a
+v_lshl_add_u64      u64 : u64 u32 u64 : (a << (b & 7)) + c
+v_pk_[add/mul]_f32  pk_f32 : pk_f32 pk_f32 : a [+/*] b
+v_pk_fma_f32        pk_f32 : pk_f32 pk_f32 pk_f32 : fma32(a, b, c)
+v_pk_mov_b32        u64 : pick pick : u64(a) | u64(b) << 32
+v_[dot4_i32_i8/dot8_i32_i4] u32 : signs signs i32 : u32(dot_of<[8/4]>(a, b, c))
+v_[dot4c_i32_i8/dot8c_i32_i4] u32 : signs signs : u32(dot_of<[8/4]>(a, b, i32(old)))
+"""
