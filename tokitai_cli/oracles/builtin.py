@@ -31,7 +31,7 @@ from tokitai_cli.core.model.expectation import (
 )
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles import variants
-from tokitai_cli.oracles.case_request import Arrays, request, scalars
+from tokitai_cli.oracles.case_request import Arrays, request, scalars, sums
 from tokitai_cli.oracles.exact import require_exact
 from tokitai_cli.oracles.fit import placed, require_outputs
 from tokitai_cli.oracles.formula.forms import FORMS, HINTS, WRITE
@@ -158,7 +158,7 @@ def _block(case: Case, call: FormulaCall) -> Block | None:
         np.unique(np.linspace(0, count - 1, most).astype(np.int64))
         for count, most in zip(plans[0].shape, _SAMPLED, strict=True)
     )
-    return Block(rows, columns, left, right, accumulator(oracle.sums).countable)
+    return Block(rows, columns, left, right, accumulator(sums(case)).countable)
 
 
 def _within(

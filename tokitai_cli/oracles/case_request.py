@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.expressions import evaluate
+from tokitai_cli.core.matrix_units import sums_named
 from tokitai_cli.core.model.buffers import drawn_buffers
 from tokitai_cli.core.model.case import Case, Role
 from tokitai_cli.core.model.sizes import params_behind
@@ -32,7 +33,7 @@ def request(case: Case) -> dict[str, Any]:
         "rounds": rounds,
         "precision": {
             "ulps": oracle.precision,
-            "accumulate": oracle.sums,
+            "accumulate": sums(case),
             "flush_to_zero": case.variant.flush_to_zero,
             "welford": claim == "welford" or (isinstance(claim, dict) and claim["welford"]),
         },
@@ -43,6 +44,18 @@ def request(case: Case) -> dict[str, Any]:
         "shapes": shapes(case),
         "tied": list(_tied(case)),
     }
+
+
+def sums(case: Case) -> str:
+    """Where the formula's sums are kept, and how: a dtype, and behind it the matrix unit's name."""
+    oracle = case.variant.by_formula
+    assert oracle is not None
+    given = oracle.accumulate
+    if isinstance(given, str):
+        return given
+    dtypes = [buffer.dtype for buffer in drawn_buffers(case.variant).values()]
+    eight_bits = any(dtype.startswith("float8") for dtype in dtypes)
+    return f"float32-{sums_named(given, eight_bits=eight_bits)}"
 
 
 def reduction(case: Case) -> Any:

@@ -240,14 +240,19 @@ PrecisionName = Literal[
 ]  # fmt: skip
 
 
-# Of sums: made in blocks of a matrix unit.
-IN_BLOCKS = "-in-blocks"
+MatrixArchitecture = Literal[
+    "volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna1", "cdna2", "cdna3"
+]
 
 
 class MatrixUnit(Strict, frozen=True, kw_only=True):
-    """That sums are those of a matrix unit, whatever it is: NVIDIA's, that of RDNA or that of CDNA."""
+    """That sums are those of a matrix unit: NVIDIA's, one that is called WMMA, or CDNA's.
+
+    architecture: whose unit it is; without it the sums may lose what those of any may.
+    """
 
     unit: Literal["tensor-core", "wmma", "mfma"]
+    architecture: MatrixArchitecture | Literal[""] = ""
 
 
 class FormulaOracle(Strict, frozen=True, kw_only=True):
@@ -265,12 +270,6 @@ class FormulaOracle(Strict, frozen=True, kw_only=True):
         "float32"
     )
     sampled_from: Annotated[int, Meta(ge=1)] = 2**39
-
-    @property
-    def sums(self) -> str:
-        """Where sums are kept, and how: a dtype, and what stands behind it."""
-        given = self.accumulate
-        return given if isinstance(given, str) else f"float32{IN_BLOCKS}"
 
 
 class Random(Strict, frozen=True, kw_only=True):

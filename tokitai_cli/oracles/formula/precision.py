@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli.core.dtypes import FORMATS, FloatFormat
-from tokitai_cli.core.model.spec import IN_BLOCKS
+from tokitai_cli.core.matrix_units import SUMS, SumsOf
 
 SINGLE = FORMATS["float32"]
 DOUBLE = FORMATS["float64"]
@@ -62,24 +62,19 @@ ULPS: Mapping[str, float] = {
 
 
 TRUNCATED = "-truncated"
-# Terms of a block of a matrix unit, at least: 4 on V100, 8 on A100, 16 on H100, 4 and more on CDNA
-# (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, PeerJ Comput. Sci. 7:e330, 2021; X. Li et al., FTTN,
-# CCGrid 2024, arXiv:2403.00232).
-_BLOCK = 4
+
+
+def _unit(name: str) -> SumsOf | None:
+    """The matrix unit's sums, of what a spec's `accumulate` says."""
+    return SUMS.get(name.partition("-")[2])
 
 
 def accumulator(name: str) -> FloatFormat:
     """The format of sums, of what a spec's `accumulate` says."""
-    return FORMATS[name.partition("-")[0]]
-
-
-def in_blocks(terms: int) -> int:
-    """Units of 2^-23 of the sum of magnitudes that a matrix unit may lose of so many terms.
-
-    It aligns the terms of a block and what it has so far to the largest of them, cuts each to 24 bits
-    there (studies found no fewer), adds, and cuts the sum: a unit for each term, and two for each block.
-    """
-    return terms + 2 * -(-terms // _BLOCK)
+    form, unit = FORMATS[name.partition("-")[0]], _unit(name)
+    if unit is None or unit.fraction >= form.precision - 1:
+        return form
+    return msgspec.structs.replace(form, precision=unit.fraction + 1)
 
 
 class Precision(msgspec.Struct, frozen=True):
@@ -90,7 +85,7 @@ class Precision(msgspec.Struct, frozen=True):
     #: Errors of functions in ulp, by name, where they differ from `ULPS`.
     ulps: Mapping[str, float] = msgspec.field(default_factory=dict)
     #: Dtype in which sums are kept; "-truncated": each sum may be cut instead of rounded;
-    #: "-in-blocks": a matrix unit's.
+    #: behind it, too, the name of a matrix unit.
     accumulate: str = "float32"
     #: Subnormal results may be flushed.
     flush_to_zero: bool = False
@@ -125,10 +120,11 @@ class Precision(msgspec.Struct, frozen=True):
         """
         u = accumulator(self.accumulate).unit_roundoff
         k = additions if self.rounds is None else min(additions, self.rounds)
-        if self.accumulate.endswith((TRUNCATED, IN_BLOCKS)):
+        if self.accumulate.endswith(TRUNCATED):
             u *= 2
-        if self.accumulate.endswith(IN_BLOCKS):
-            k = in_blocks(k + 1)
+        if (unit := _unit(self.accumulate)) is not None:
+            lost = unit.lost(k + 1) + more * U
+            return lost / (1 - lost) if lost < 1 else math.inf
         k += more
         if self.probable:
             return math.expm1(LAMBDA * math.sqrt(k) * u + k * u * u / (1 - u))
