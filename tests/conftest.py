@@ -109,10 +109,21 @@ def has_gpu() -> bool:
 
 
 @pytest.fixture(scope="module", autouse=True)
+def no_gpu_in_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fixtures of a module see a GPU of this machine where one of its tests is marked `gpu`."""
+    items = [one for one in request.session.items if one.getparent(pytest.Module) is request.node]
+    yield from _without_gpu(items)
+
+
+@pytest.fixture(autouse=True)
 def no_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
     """A GPU of this machine is there for the tests marked `gpu` alone: `auto` is cpu in all others."""
+    yield from _without_gpu([request.node])
+
+
+def _without_gpu(items: list[pytest.Item]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("gpu") is None and has_gpu():
+        if not any(one.get_closest_marker("gpu") for one in items) and has_gpu():
             patch.setenv(nvidia.VISIBLE, "")
         yield
 

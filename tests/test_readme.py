@@ -1,4 +1,4 @@
-"""Console blocks of README and docs/cli.md are what the tool prints: `$ command`, then its stdout."""
+"""Console blocks of README and docs/cli are what the tool prints: `$ command`, then its stdout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tokitai_cli.core.model.spec import Check
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-HELP = ROOT / "docs" / "cli.md"
+OVERVIEW = ROOT / "docs" / "cli.md"
+HELP = [OVERVIEW, *sorted((ROOT / "docs" / "cli").glob("*.md"))]
 OPS = ROOT / "docs" / "ops.md"
 BLOCK = re.compile(r"```console\n\$ (tokitai [^\n]*)\n(.*?)```", re.DOTALL)
 UPDATE = bool(os.environ.get("TOKITAI_UPDATE_GOLDEN"))
@@ -29,7 +30,7 @@ def commands(page: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("page", "command"),
-    [(page, command) for page in (README, HELP) for command in commands(page)],
+    [(page, command) for page in (README, *HELP) for command in commands(page)],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_pages_show_what_the_tool_prints(page: Path, command: str, tmp_path: Path) -> None:
@@ -90,15 +91,17 @@ def test_the_front_page_stays_short() -> None:
 
 def test_the_pages_show_a_refuted_kernel_and_the_help_of_every_verb() -> None:
     assert any("verify docs/examples" in command for command in commands(README))
-    text = HELP.read_text(encoding="utf-8")
+    text = OVERVIEW.read_text(encoding="utf-8")
     verbs = re.findall(r"^  (\w+) {2,}", text.partition("Start:")[2].partition("```")[0], re.M)
     assert len(verbs) > 8
-    shown = [command.split()[1] for command in commands(HELP)]
-    assert shown == ["--help", *verbs]
+    shown = [command.split()[1] for page in HELP for command in commands(page)]
+    assert sorted(shown) == sorted(["--help", *verbs])
 
 
 def test_each_verb_has_a_short_help_and_an_example() -> None:
-    overview, *verbs = BLOCK.findall(HELP.read_text(encoding="utf-8"))
+    overview, *verbs = [
+        block for page in HELP for block in BLOCK.findall(page.read_text(encoding="utf-8"))
+    ]
     assert "..." not in overview[1].partition("Start:")[2]
     for line in re.findall(r"^  \w+ {2,}(.*)", overview[1].partition("Start:")[2], re.M):
         assert len(line) <= 55, line

@@ -81,12 +81,7 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
         arch,
         {"num_warps": num_warps, **(compile_options or {})},
     )
-    name = made.metadata.name
-    form = _CUBIN if is_nvidia else _CODE_OBJECT
-    source = out / f"{name}.{form}"
-    source.write_bytes(made.asm[form])
-    source.with_suffix(".ttir").write_text(made.asm["ttir"], encoding="utf-8")
-    source.with_suffix(".json").write_text(_metadata(made.metadata), encoding="utf-8")
+    source = _write(made, _CUBIN if is_nvidia else _CODE_OBJECT, out)
     (out / _FORMULA).write_text(_text_of(formula), encoding="utf-8")
     given = Given(
         sizes=sizes or {},
@@ -102,6 +97,15 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
     spec.write_text(CompiledWriter(compiled.read(source), out, given).spec(), encoding="utf-8")
     device = options.pop("device", "cuda" if is_nvidia else "gfx")
     return verified(str(spec), device=device, arch=arch, out=out / "reports", **options)
+
+
+def _write(made: Any, form: str, out: Path) -> Path:
+    """Write machine code of that form, with what else tells of it, into `out`; its path."""
+    source = out / f"{made.metadata.name}.{form}"
+    source.write_bytes(made.asm[form])
+    source.with_suffix(".ttir").write_text(made.asm["ttir"], encoding="utf-8")
+    source.with_suffix(".json").write_text(_metadata(made.metadata), encoding="utf-8")
+    return source
 
 
 def _compile(
@@ -144,6 +148,8 @@ def _metadata(metadata: Any) -> str:
     names = (
         "name",
         "num_warps",
+        "num_ctas",
+        "launch_cooperative_grid",
         "shared",
         "global_scratch_size",
         "profile_scratch_size",

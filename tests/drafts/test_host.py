@@ -174,3 +174,45 @@ def test_values_behind_pointers_and_casts_have_an_index() -> None:
     assert without_pointers(body, ["x", "p"]) == (
         "a = x[i * 2]; atomicAdd(&x[j], f(1, 2)); b = x[4 * (k) + 3]; c = p[0].y;"
     )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "P p{x, nullptr, y, n};",
+        "P p = {.x = x, .bias = nullptr, .y = y, .n = n};",
+        "P p; p.x = x; p.bias = NULL; p.y = y; p.n = n;",
+    ],
+)
+def test_fields_are_what_the_host_puts_into_them(tmp_path: Path, made: str) -> None:
+    (tmp_path / "k.hip").write_text(
+        "#include <hip/hip_runtime.h>\n"
+        "struct P { const float* x; const float* bias; float* y; int n; };\n"
+        "__global__ void add(P p) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < p.n) p.y[i] = p.x[i] + (p.bias ? p.bias[i] : 0.f); }\n"
+        f"void host(const float* x, float* y, int n) {{ {made} add<<<(n + 63) / 64, 64>>>(p); }}\n",
+        encoding="utf-8",
+    )
+    found = drafts_of(tmp_path / "k.hip", room=False)
+    assert isinstance(found, tuple)
+    model = found[0][0].model
+    assert model is not None
+    assert model.structs["p"].value == {"x": "p_x", "bias": None, "y": "p_y", "n": "p_n"}
+    assert "p_bias" not in model.arrays
+    assert model.launch.grid.value == ["(p_n + 63) // 64"]
+    assert not model.launch.grid.why
+
+
+def test_a_function_may_be_an_argument_of_a_template(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(
+        "#include <hip/hip_runtime.h>\n"
+        "template <typename T> __device__ T halved(const T& v) { return v / T(2); }\n"
+        "template <typename T, T (*EACH)(const T&)>\n"
+        "__global__ void mapped(const T* x, T* y, int n) {\n"
+        "  if (threadIdx.x < n) y[threadIdx.x] = EACH(x[0]); }\n"
+        "void host(float* x, float* y, int n) { mapped<float, halved<float>><<<1, 64>>>(x, y, n); }\n",
+        encoding="utf-8",
+    )
+    found = drafts_of(tmp_path / "k.hip")
+    assert isinstance(found, tuple)
+    assert [one.instance for one in found[0]] == ["mapped<float, halved<float>>"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from tests.cluster_processes import waited
 from tests.spec_example import write_example
 from tokitai_cli import spec as spec_stage
+from tokitai_cli.core import process
 from tokitai_cli.core.errors import OracleError
 from tokitai_cli.oracles import references
 from tokitai_cli.oracles.user import calls, imported, packages
@@ -272,3 +274,20 @@ def test_packages_and_data_are_part_of_the_identity(
     monkeypatch.setattr(metadata, "distribution", lambda name: other)
     assert list(packages.packages_of("f.py:f", tmp_path)) == ["package pyyaml 0.1"]
     packages._known.cache_clear()
+
+
+def test_processes_of_many_threads_that_a_cut_run_ended_are_started_anew(tmp_path: Path) -> None:
+    meet = threading.Barrier(4)  # so that each thread has a process of its own
+
+    def call(number: int) -> None:
+        meet.wait()
+        ask(tmp_path / str(number), "import time; time.sleep(0.5)\n" + RIGHT)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(calls._IDLE) >= 2
+    process.terminate_all()
+    ask(tmp_path, RIGHT)

@@ -9,6 +9,7 @@ import pytest
 
 from tokitai_cli import spec
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.programs import Programs
 
 SOURCE = """\
 #include <hip/hip_runtime.h>
@@ -192,7 +193,7 @@ def test_the_tools_own_specs_fit_their_kernels() -> None:
 
     for _, path in spec.builtin():
         document = parse(decode(read_bytes(path), path), path)
-        assert check_signatures(document, spec.load(path).spec).notes == ()
+        assert check_signatures(document, spec.load(path).spec, Programs()).notes == ()
 
 
 def test_workspaces_in_structs_that_a_kernel_reads_are_known(tmp_path: Path) -> None:

@@ -22,12 +22,13 @@ from tokitai_cli.core.model.device import Device, Probe
 from tokitai_cli.core.model.events import BuildFinished, Listener, Note, silent
 from tokitai_cli.core.model.evidence import DeviceRecord
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.run.case_run import CaseOutcome
+from tokitai_cli.run.case_outcome import CaseOutcome
 from tokitai_cli.run.commands import called
+from tokitai_cli.run.device_passes import DevicePasses
 from tokitai_cli.run.device_session import device_record
 from tokitai_cli.run.evidence_builder import choose
 from tokitai_cli.run.inventory import builtin_specs
-from tokitai_cli.run.loop import DevicePasses, Run, RunOutcome, verify
+from tokitai_cli.run.loop import Run, RunOutcome, verify
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions, run_options
 from tokitai_cli.spec import plan

@@ -23,6 +23,7 @@ from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.events import BuildFinished, BuildStarted, Listener
 from tokitai_cli.core.model.evidence import BuildRecord
 from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.storage import data_sha256
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.source_files import VERSION
@@ -53,16 +54,17 @@ def build(
     *,
     listener: Listener | None = None,
     timeout: float = COMPILE_SECONDS,
+    models: Models | None = None,
 ) -> Artifact:
     """Build `request`, or take it from the cache where everything that went into it is the same.
 
-    Raises BuildError where the source cannot be read, holds what the device cannot run, or the
-    compiler fails (first errors with file and line; the log's path) or runs longer than `timeout`
-    seconds.
+    models: of the sources, which others may have read before. Raises BuildError where the source cannot
+    be read, holds what the device cannot run, or the compiler fails (first errors with file and line;
+    the log's path) or runs longer than `timeout` seconds.
     """
     start = time.monotonic()
     try:
-        job = _prepare(request, recipe, timeout, listener)
+        job = _prepare(request, recipe, timeout, listener, models or Models())
         found, note = entries.find(job.place, job.first_key, Digests())
         cached = found is not None
         if found is None:
@@ -105,7 +107,11 @@ def failed_record(request: HarnessRequest, recipe: Recipe | None, error: BuildEr
 
 
 def _prepare(
-    request: HarnessRequest, recipe: Recipe, timeout: float, listener: Listener | None
+    request: HarnessRequest,
+    recipe: Recipe,
+    timeout: float,
+    listener: Listener | None,
+    models: Models,
 ) -> Job:
     try:
         source = request.source.read_bytes()
@@ -124,8 +130,9 @@ def _prepare(
     if recipe.unit is not None:
         context: dict[str, Any] = {"unit": recipe.unit.version, "kernels": request.kernels}
     else:
-        refuse_cuda(request.source, source_text.own_texts(request.source, own), recipe.device)
-        context = harness_context(request, recipe, own)
+        texts = tuple(source_text.own_texts(request.source, own))
+        refuse_cuda(request.source, texts, recipe.device)
+        context = harness_context(request, recipe, own, texts, models)
         if "taken" not in context:
             try:
                 findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
@@ -155,6 +162,7 @@ def _prepare(
         timeout,
         listener,
         own,
+        models,
     )
 
 

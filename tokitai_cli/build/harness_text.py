@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tokitai_cli.build.launch_bounds import bound_of
-from tokitai_cli.build.overloads import overloads
+from tokitai_cli.build.overloads import named_twice, overloads
 from tokitai_cli.build.shared import constant_names, dynamic_shared_names, shares_classes
 from tokitai_cli.core import flags, resources
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.source.source_files import VERSION, has_host_code
 from tokitai_cli.cpp.source_text import own_texts
@@ -28,12 +29,18 @@ def harness_context(
     request: HarnessRequest,
     recipe: Recipe | None = None,
     folders: Sequence[Path] = (),
+    texts: tuple[str, ...] | None = None,
+    models: Models | None = None,
 ) -> dict[str, Any]:
     """Return what the template is rendered with; plain data.
 
-    recipe: whose command line defines macros. folders: of the user's, that an #include is looked for in.
+    recipe: whose command line defines macros. folders: of the user's, that an #include is looked for
+    in. texts: of the source and its headers, where they are known. models: of the sources.
     """
-    texts = tuple(own_texts(request.source, folders))
+    texts = tuple(own_texts(request.source, folders)) if texts is None else texts
+    several, bounds = _of_texts(request, texts)
+    defines = flags.definitions(recipe.command) if recipe else dict(request.defines)
+    names = overloads(request, several, folders, defines, models or Models())
     taken = {"taken": VERSION} if has_host_code(texts) else {}
     constants = constant_names(texts)
     return {
@@ -49,7 +56,7 @@ def harness_context(
                 "args": [_argument(arg) for arg in kernel.args],
             }
             for index, (kernel, expr, bound) in enumerate(
-                zip(request.kernels, *_of_texts(request, texts, tuple(folders)), strict=True)
+                zip(request.kernels, names, bounds, strict=True)
             )
         ],
         "dynamic_shared": dynamic_shared_names(texts),
@@ -63,16 +70,15 @@ def harness_context(
 
 
 @functools.lru_cache(maxsize=8)
-def _of_texts(
-    request: HarnessRequest, texts: tuple[str, ...], folders: tuple[Path, ...]
-) -> tuple[list[str], list[int]]:
-    """Names of the kernels with types where these are needed, and the most threads of their blocks.
+def _of_texts(request: HarnessRequest, texts: tuple[str, ...]) -> tuple[list[bool], list[int]]:
+    """Of each kernel, whether others may have its name, and the most threads of its blocks.
 
     Kept for the builds of one source for several tools, and for the runs of each of its variants.
     """
     defines = dict(request.defines)
     bounds = [bound_of(one.expr, texts, defines) for one in request.kernels]
-    return overloads(request, texts, folders), bounds
+    plain = [source_text.blank(text) for text in texts]
+    return [named_twice(one.expr, plain) for one in request.kernels], bounds
 
 
 def _address(expr: str, index: int) -> dict[str, Any]:

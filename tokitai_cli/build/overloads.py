@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 
 if TYPE_CHECKING:
@@ -19,19 +20,23 @@ if TYPE_CHECKING:
 _INNER = re.compile(r"\]\s*\[|\(\s*\*")
 
 
-def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[Path]) -> list[str]:
+def overloads(
+    request: HarnessRequest,
+    several: Sequence[bool],
+    folders: Sequence[Path],
+    defines: Mapping[str, str],
+    models: Models,
+) -> list[str]:
     """The kernels of a request as a spec names them, with types behind a name that is not alone.
 
-    texts: of the source and the user's headers. Where none or more than one fits the name stays.
+    several: of `named_twice`, for each kernel. Where none or more than one fits the name stays.
     """
-    plain = [source_text.blank(text) for text in texts]
-    several = [_several(one.expr, plain) for one in request.kernels]
     if not any(several):
         return [one.expr for one in request.kernels]
+    from tokitai_cli.cpp.programs import Programs  # parsers that other builds do without
     from tokitai_cli.cpp.source.signatures import kernels_of
-    from tokitai_cli.cpp.whole import program_of
 
-    whole = program_of(request.source, folders, dict(request.defines))
+    whole = models.of(Programs).of(request.source, folders, defines)
     kernels = kernels_of(whole)
     return [
         _typed(one, kernels) if more and not _alone(one.expr, whole, kernels) else one.expr
@@ -39,8 +44,8 @@ def overloads(request: HarnessRequest, texts: Sequence[str], folders: Sequence[P
     ]
 
 
-def _several(expr: str, texts: Sequence[str]) -> bool:
-    """Whether a name without types may be that of more than one function."""
+def named_twice(expr: str, texts: Sequence[str]) -> bool:
+    """Whether a name without types may be that of more than one function of these plain texts."""
     name, types = source_text.overload(expr)
     last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1

@@ -24,6 +24,7 @@ from tokitai_cli.core.model.device import Fact, Recipe
 from tokitai_cli.core.model.events import BuildRunning, Listener
 from tokitai_cli.core.model.evidence import BuildRecord, CompilerRecord, FactRecord
 from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.storage import data_sha256, file_sha256, sha256
 from tokitai_cli.cpp import source_text
 
@@ -56,6 +57,8 @@ class Job(msgspec.Struct, frozen=True):
     listener: Listener | None
     #: Of the user's, that an #include is looked for in.
     folders: list[Path]
+    #: Of the sources.
+    models: Models
 
     @property
     def log_path(self) -> Path:
@@ -93,7 +96,7 @@ def make(job: Job, folder: Path) -> Made:
     words = job.context | {"source": links_of(folder).word(str(source))}
     job, taken = msgspec.structs.replace(job, context=words), None
     if "taken" in job.context:
-        taken = taking.write_extracted(job.request, recipe, job.folders, folder)
+        taken = taking.write_extracted(job.request, recipe, job.folders, folder, job.models)
         job = msgspec.structs.replace(
             job,
             context={**job.context, **taking.context_of(taken)},

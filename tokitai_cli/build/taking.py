@@ -16,6 +16,7 @@ from tokitai_cli.core import flags
 from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.model.models import Models
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.extraction import ExtractedProgram
@@ -25,7 +26,7 @@ _LINE = re.compile(r'^(#line \d+ ")([^"\n]*)', re.MULTILINE)
 
 
 def write_extracted(
-    request: HarnessRequest, recipe: Recipe, folders: Sequence[Path], folder: Path
+    request: HarnessRequest, recipe: Recipe, folders: Sequence[Path], folder: Path, models: Models
 ) -> ExtractedProgram:
     """Write it into `folder`; `folders` are those that an #include is looked for in.
 
@@ -33,6 +34,7 @@ def write_extracted(
     """
     from tokitai_cli.cpp.extraction import extracted  # parsers that other builds do without
     from tokitai_cli.cpp.policy import CUDA, passes_of
+    from tokitai_cli.cpp.programs import Programs
 
     wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
@@ -40,7 +42,7 @@ def write_extracted(
     passes = passes_of(
         recipe.device, recipe.arch, cuda, flags.definitions(recipe.command), recipe.branch
     )
-    taken = extracted(request.source, folders, wanted, passes)
+    taken = extracted(request.source, folders, wanted, passes, models.of(Programs).read)
     if recipe.device == "cpu":
         taken = msgspec.structs.replace(taken, text=translated(taken.text))
     links = links_of(folder)

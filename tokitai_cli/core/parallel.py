@@ -1,4 +1,8 @@
-"""Work on the parts of one thing by several threads; results come back in the order of the parts."""
+"""Arithmetic on the parts of one thing by several threads; results come back in the order of the parts.
+
+It keeps to this process's share of the cores, runs in the caller's context, and holds few parts at a
+time; `side_by_side` is for jobs that wait for children.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Work that waits for children, on threads beside each other."""
+"""Jobs that wait for children, on threads beside each other.
+
+`parallel` is for the rest: its pool is joined at the end, which takes as long as its parts take. A child
+may take its whole timeout, which no interrupt should wait for, so the threads here are left behind.
+"""
 
 from __future__ import annotations
 

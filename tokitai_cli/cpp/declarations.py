@@ -112,22 +112,26 @@ def parameter(node: Node) -> Parameter:
 
 
 def template_parameters(template: Node) -> tuple[Parameter, ...]:
-    """Parameters of `template <...>`: `type` is "type" for types, else that of the value."""
+    """Parameters of `template <...>`: `type` is "type" for types, else that of the value.
+
+    Of a pointer to a function it is the whole declaration.
+    """
     found = []
     for one in named(child(template, "parameters")):
         is_type = (
             "type_parameter" in one.type or one.type == "template_template_parameter_declaration"
         )
-        name = child(one, "name") or declarator_of(child(one, "declarator")).name
-        if name is None:
-            last = one.named_children[-1] if one.named_children else None
-            name = (
-                last
-                if last is not None and last.type in {"type_identifier", "identifier"}
-                else None
-            )
+        declarator = child(one, "declarator")
+        name = child(one, "name") or declarator_of(declarator).name
+        if name is None and is_type:
+            inner = one
+            while named(inner) and inner.type != "type_identifier":
+                inner = named(inner)[-1]
+            default = child(one, "default_type")
+            name = inner if inner.type == "type_identifier" and inner != default else None
         default = child(one, "default_value") or child(one, "default_type")
-        own = text_of(child(one, "type"))
+        function = first(declarator, "function_declarator") is not None
+        own = text_of(one if function else child(one, "type"))
         unnamed = name is not None and name == child(one, "type")
         found.append(
             Parameter(

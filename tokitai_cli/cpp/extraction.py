@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,16 +36,20 @@ class ExtractedProgram(msgspec.Struct, frozen=True):
 
 
 def extracted(
-    source: Path, folders: Sequence[Path], names: Collection[str], passes: Sequence[Pass]
+    source: Path,
+    folders: Sequence[Path],
+    names: Collection[str],
+    passes: Sequence[Pass],
+    read: Callable[[Path, Sequence[Path], Pass], Program] = read_program,
 ) -> ExtractedProgram:
     """Take the kernels of these names out of `source`, or all of them where there are none.
 
     folders: of headers. passes: of the compiler, over each of which a text is made; the last stands for
-    all others.
+    all others. read: reads the program.
     """
     found: list[tuple[str, ExtractedProgram]] = []
     for one in passes:
-        program = read_program(source, folders, one)
+        program = read(source, folders, one)
         found.append((one.condition, _taken(program, names)))
         differing = {name for other in passes for name in other.known}
         if not any(other.unit.tested & differing for other in program.sources):
@@ -67,8 +71,8 @@ def extracted(
 def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
     units = program.sources
     every = [part for one in units for part in one.parts]
-    kept = {id(every[index]) for index in reached(every, wanted)}
-    words = {word for part in every if id(part) in kept for word in part.words}
+    kept = {id(every[index]): part for index, part in reached(every, wanted).items()}
+    words = {word for part in kept.values() for word in part.words}
     opener = _Opener(every)
     again = recursive(every)
     optional: dict[str, None] = {}
@@ -82,14 +86,15 @@ def _taken(program: Program, wanted: Collection[str]) -> ExtractedProgram:
             place = one.unit.origin(part.begin)
             key = (place.file, place.line, part.plain)
             twice = held.setdefault(key, one) is not one
-            if id(part) not in kept or twice:
+            mine = kept.get(id(part))
+            if mine is None or twice:
                 edits.append((part.begin, part.end, ""))
             else:
-                edits += [(cut.begin, cut.end, cut.text) for cut in part.cuts]
+                edits += [(cut.begin, cut.end, cut.text) for cut in mine.cuts]
                 edits += _inlined(part, again)
                 opened[_opened(part, opener)] = None
-            for begin, end in [(part.begin, part.end)] if id(part) not in kept else [
-                (cut.begin, cut.end) for cut in part.cuts]:  # fmt: skip
+            for begin, end in [(part.begin, part.end)] if mine is None else [
+                (cut.begin, cut.end) for cut in mine.cuts]:  # fmt: skip
                 for path, span in one.unit.spans(begin, end):
                     left.setdefault(path, set()).add(span)
         text = edited(without_comments(one.unit.text.decode("latin-1")), edits)

@@ -6,7 +6,7 @@ of a dispatch macro need no rules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from tree_sitter import Node
@@ -14,7 +14,7 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.function_calls import call
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.reader import READERS
-from tokitai_cli.cpp.body.symbolic_values import Cell, Function, Pointer, Record, Value
+from tokitai_cli.cpp.body.symbolic_values import Cell, Function, Pointer, Record, Value, fields_of
 from tokitai_cli.cpp.body.walk import BudgetError, Returned, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program
@@ -63,6 +63,8 @@ class Launch(msgspec.Struct):
     written: tuple[str, ...]
     #: None for what is no number, or none that is known.
     arguments: tuple[Polynomial | None, ...]
+    #: Numbers in the fields of structs among the arguments, by paths from the kernel's parameters on.
+    fields: dict[str, Polynomial]
     file: str
     line: int
 
@@ -172,6 +174,7 @@ def _note(
                 _known(walk.number(shared)) if shared is not None else None,
                 tuple(text_of(one) for one in given),
                 tuple(_known(one) for one in values),
+                dict(_fields(zip((one.name for one in kernel.parameters), values, strict=False))),
                 origin.file,
                 origin.line,
             )
@@ -224,6 +227,16 @@ def _extents(walk: Walk, value: Value) -> tuple[Polynomial | None, ...]:
     if isinstance(value, Record):
         return tuple(_known(walk.member(value, axis)) for axis in "xyz")
     return (_known(value), constant(1), constant(1))
+
+
+def _fields(values: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Polynomial]]:
+    """Numbers in the fields of structs, null pointers as 0, by their paths."""
+    for path, value in values:
+        for name, inner in fields_of(value).items() if isinstance(value, Record) else ():
+            here = f"{path}.{name}"
+            if (number := _known(inner)) is not None:
+                yield here, number
+            yield from _fields([(here, inner)])
 
 
 def _known(value: Value) -> Polynomial | None:

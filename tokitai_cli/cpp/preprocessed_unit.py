@@ -44,6 +44,8 @@ class Unit(msgspec.Struct):
     macros: Mapping[str, str]
     #: Lines of directives that begin, part or end a condition, by file.
     conditions: Mapping[str, Sequence[int]]
+    #: Text of each file that was looked for, by path; None where there is none that can be read.
+    looked_for: Mapping[str, str | None]
 
     def origin(self, offset: int) -> Origin:
         """Where the byte at `offset` was written."""
@@ -80,19 +82,20 @@ def preprocess(
     text: str | None = None,
     known: Mapping[str, str] | None = None,
     there: Sequence[Path] = (),
+    front: Sequence[Path] = (),
 ) -> Unit:
     """Preprocess a source.
 
     folders: of headers, as -I names them. defines: macros of the command line and of the compiler. text:
     in place of the file's own. known: macros of the compiler's own that conditions may ask for; they are
-    put in nowhere. there: folders of headers that are the compiler's to read. A file that cannot be
-    read, and an include that leads nowhere, are passed
+    put in nowhere. there: folders of headers that are the compiler's to read. front: headers
+    that are taken in first. A file that cannot be read, and an include that leads nowhere, are passed
     over and named.
     """
     reader = Preprocessor(folders, defines or {}, known, there)
     parts, starts, origins = [], list[int](), list[Origin]()
     size, last = 0, None
-    for token in reader.tokens(source, text):
+    for token in reader.tokens(source, text, front):
         origin = Origin(
             getattr(token, "source", "") or "", token.lineno, getattr(token, "macro", "")
         )
@@ -116,4 +119,5 @@ def preprocess(
         reader.problems,
         {name: written(macro) for name, macro in reader.macros.items() if name in reader.defined},
         reader.conditions,
+        reader.looked_for,
     )

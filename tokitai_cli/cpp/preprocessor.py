@@ -38,7 +38,7 @@ class Preprocessor(Expansion):
         self.missing: list[tuple[str, int, str]] = []
         self.undecided: set[str] = set()
         self.defined: set[str] = set()
-        self._read: dict[str, str | None] = {}
+        self.looked_for: dict[str, str | None] = {}
         self._values: dict[tuple[str, ...], Any] = {}
         super().__init__()
         for folder in folders:
@@ -48,11 +48,16 @@ class Preprocessor(Expansion):
             self.define(f"{name} {value}")
         self.defined.clear()
 
-    def tokens(self, source: Path, text: str | None) -> Iterator[Any]:
-        """All tokens of a source, macros put in."""
+    def tokens(self, source: Path, text: str | None, front: Sequence[Path] = ()) -> Iterator[Any]:
+        """All tokens of a source, macros put in; those of the headers in `front` come first."""
         if text is None:
             text = self._text_of(str(source))
-        self.files.insert(0, source)
+        self.files += [source, *front]
+        for header in front:
+            yield from self._tokens_of(self._text_of(str(header)), header)
+        yield from self._tokens_of(text, source)
+
+    def _tokens_of(self, text: str | None, source: Path) -> Iterator[Any]:
         self.parse((text or "").replace("\ufeff", " ", 1), str(source))
         while (token := self._following(source)) is not None:
             if token.type != self.t_LINECONT and token.value:
@@ -69,10 +74,10 @@ class Preprocessor(Expansion):
 
     def _text_of(self, path: str) -> str | None:
         """A file's text, None for what is no plain file or too large; each is read once."""
-        if path not in self._read:
-            data = source_text.read(path) if len(self._read) < source_text.MAX_FILES else None
-            self._read[path] = None if data is None else data.decode("utf-8", "replace")
-        return self._read[path]
+        if path not in self.looked_for:
+            room = len(self.looked_for) < source_text.MAX_FILES
+            self.looked_for[path] = source_text.text_of(path) if room else None
+        return self.looked_for[path]
 
     # What pcpp asks: its names.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
+
 from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program_parts import DEVICE_WORDS, Part
 
@@ -12,23 +14,22 @@ from tokitai_cli.cpp.program_parts import DEVICE_WORDS, Part
 _HOST = re.compile(r"(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw")
 
 
-def reached(parts: Sequence[Part], names: Collection[str]) -> set[int]:
-    """Indices of the parts to keep: kernels, and what they reach; members of the host's are cut.
+def reached(parts: Sequence[Part], names: Collection[str]) -> dict[int, Part]:
+    """The parts to keep by their indices: kernels, and what they reach, without members of the host's.
 
     names: all names of the kernels and symbols to serve, those of template arguments among them; empty
     for every kernel. Host functions are never kept. A name reaches every declaration of that name.
     """
     host = _host_names(parts)
-    for one in parts:
-        _without(one, host)
+    parts = [_without(one, host) for one in parts]
     roots = {name for one in parts if one.kernel for name in one.names}
     chosen = roots & set(names) or roots
     keeper = _Keeper(host, {name for one in parts if one.kind == "class" for name in one.names})
     keeper.used |= {*names, *chosen}
-    kept: set[int] = set()
+    kept: dict[int, Part] = {}
     while more := {i for i, one in enumerate(parts) if i not in kept and keeper.keeps(one)}:
-        kept |= more
         for index in more:
+            kept[index] = parts[index]
             keeper.used |= parts[index].words
     return kept
 
@@ -60,16 +61,17 @@ def _host_names(parts: Sequence[Part]) -> set[str]:
     return host | {word for one in parts for word in one.words if _HOST.fullmatch(word)}
 
 
-def _without(part: Part, host: set[str]) -> None:
-    """Keep those cuts that have to be: whole members, and bodies that use names of the `host`'s."""
+def _without(part: Part, host: set[str]) -> Part:
+    """The part with those cuts that have to be: whole members, and bodies that use host names."""
     if not part.cuts:
-        return
-    part.cuts = [one for one in part.cuts if one.name or one.words & host]
+        return part
+    cuts = [one for one in part.cuts if one.name or one.words & host]
     texts, at = [], 0
-    for one in part.cuts:
+    for one in cuts:
         texts.append(part.plain[at : one.begin - part.begin])
         at = one.end - part.begin
-    part.words = set(names_in(" ".join([*texts, part.plain[at:]])))
+    words = set(names_in(" ".join([*texts, part.plain[at:]])))
+    return msgspec.structs.replace(part, cuts=cuts, words=words)
 
 
 class _Keeper:

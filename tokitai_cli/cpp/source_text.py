@@ -87,6 +87,12 @@ def read(path: str | Path) -> bytes | None:
         return None
 
 
+def text_of(path: str | Path) -> str | None:
+    """Text of such a file; bytes that are no UTF-8 are replaced."""
+    data = read(path)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
 def quoted(data: bytes) -> list[str]:
     """Names of files that the text includes, embeds or asks for in quotes, in its order."""
     names = {match.start(): match[1] for match in _INCLUDED.finditer(data)}

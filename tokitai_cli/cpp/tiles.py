@@ -6,12 +6,12 @@ from one to the next shows from the third on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
-from tokitai_cli.cpp.body.symbolic_values import Facts, Stepped
+from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
 from tokitai_cli.cpp.source.signatures import Kernel
 from tokitai_cli.cpp.whole import Program
@@ -55,6 +55,51 @@ def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:
             if told := _tiles(one, below, names):
                 found[told] = None
     return list(found)
+
+
+def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Sizes that indices take for multiples, and of what: groups of a row, tiles without a tail.
+
+    names: as in `tiles_of`.
+    """
+    found: dict[tuple[str, str], None] = {}
+    for one in facts.accesses:
+        for key, count in one.offset.terms.items():
+            for atom in key:
+                if isinstance(atom, Quotient) and not (is_moving(atom) or _down(atom, key, count)):
+                    told = in_sizes(atom.dividend, names), in_sizes(atom.divisor, names)
+                    found[told] = None
+    for loop in facts.loops:
+        inside = [one for one in facts.accesses if loop.counter.atoms() <= one.offset.atoms()]
+        for below in _bounds(facts, loop.counter) if _whole_tiles(loop, inside) else ():
+            found[in_sizes(below, names), in_sizes(loop.step, names)] = None
+    return [(many, few) for many, few in found if many.isidentifier() and few.isalnum()]
+
+
+def _down(atom: Quotient, key: Monomial, count: int) -> bool:
+    """Whether a quotient times its divisor stands there: what is rounded down has a tail."""
+    number = atom.divisor.number
+    return count % number == 0 if number else bool(atom.divisor.atoms() & {*key})
+
+
+def _whole_tiles(loop: Stepped, inside: Sequence[Access]) -> bool:
+    """Whether accesses go beyond the counter of a loop, and nothing bounds them but the loop."""
+    beyond = [one for one in inside if _beside(loop, one)]
+    return bool(beyond) and not any(
+        guard.left != loop.counter and loop.counter.atoms() & (guard.left - guard.right).atoms()
+        for one in beyond
+        for guard in one.guards
+    )
+
+
+def _beside(loop: Stepped, access: Access) -> bool:
+    """Whether an index adds something that moves to the counter, with the counter's own stride."""
+    (counter,) = loop.counter.atoms()
+    parts = access.offset.linear(counter)
+    others = (one for one in access.offset.atoms() if is_moving(one) and one != counter)
+    return parts is not None and any(
+        (told := access.offset.linear(one)) is not None and told[0] == parts[0] for one in others
+    )
 
 
 def _bounds(facts: Facts, counter: Polynomial) -> set[Polynomial]:

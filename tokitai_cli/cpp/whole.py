@@ -122,11 +122,13 @@ def program_of(
     return found
 
 
-def read_program(source: Path, folders: Sequence[Path], given: Pass) -> Program:
+def read_program(
+    source: Path, folders: Sequence[Path], given: Pass, front: Sequence[Path] = ()
+) -> Program:
     """Read `source`, what it includes of the user's, and sources that define what it only declares.
 
-    From its folder and the include `folders`; as a compiler's pass does. A file that is not there is
-    passed over.
+    From its folder and the include `folders`; as a compiler's pass does. front: headers that are
+    taken in first. A file that is not there is passed over.
     """
     shipped = resources.kernels_dir()
     own = [folder for folder in folders if not folder.is_relative_to(shipped)]
@@ -136,7 +138,7 @@ def read_program(source: Path, folders: Sequence[Path], given: Pass) -> Program:
     waiting = [source]
     while waiting:
         for path in waiting:
-            unit = preprocess(path, own, given.defines, known=given.known, there=there)
+            unit = preprocess(path, own, given.defines, None, given.known, there, front)
             tree = Tree(unit)
             plain = source_text.blank(unit.text.decode("latin-1"), quotes=True)
             sources.append(Source(path, unit, tree, plain, parts_of(tree, plain)))

@@ -35,6 +35,12 @@ _PARAMETER = re.compile(
     r"%(\w+): (!tt\.ptr<([\w.]+)(?:, \d+)?>|\w+)(?: \{[^}]*\})?(?: loc\((?:\"(\w+)\")?)?"
 )
 _VALUE = re.compile(r"%[\w.#]+")
+# Operations that write to an array and that read one, by their first operand: a pointer or a descriptor.
+_STORES = r"tt\.(?:store|atomic_(?!load|poll)\w+|descriptor_(?:store|scatter|reduce))"
+_LOADS = r"tt\.(?:load|atomic_(?!store)\w+|descriptor_(?:load|gather|reduce))"
+# Those whose result leads to the array of their first operand, and those whose result leads to none.
+_DERIVED = re.compile(r"tt\.(?:addptr|make_tensor_descriptor) ")
+_LOADED = re.compile(r"tt\.(?:load|descriptor_load|descriptor_gather) ")
 
 
 class _Target(msgspec.Struct, frozen=True):
@@ -192,10 +198,7 @@ def _signature(text: str, name: str) -> Iterator[TritonArgument]:
     )
     if head is None:
         return
-    stores, loads = (
-        _reached(text, r"tt\.store|tt\.atomic_\w+"),
-        _reached(text, r"tt\.(?:load|atomic_\w+)"),
-    )
+    stores, loads = _reached(text, _STORES), _reached(text, _LOADS)
     for value, kind, element, said in _PARAMETER.findall(head[1]):
         dtype = _DTYPES.get(element or kind, "")
         if not dtype:
@@ -214,11 +217,12 @@ def _reached(text: str, operations: str) -> set[str]:
         left, equal, right = line.partition(" = ")
         if equal and left.strip().startswith("%"):
             operands = _VALUE.findall(right)
-            # Of an offset only the pointer counts.
+            if _LOADED.match(right):
+                operands = []
+            elif _DERIVED.match(right):
+                operands = operands[:1]
             for name in left.replace(":", ",").split(","):
-                made.setdefault(name.strip(), []).extend(
-                    operands[:1] if "tt.addptr" in right else [] if "tt.load" in right else operands
-                )
+                made.setdefault(name.strip(), []).extend(operands)
         for name, first in re.findall(r"(%\w+) = (%[\w#]+)", right):  # of a loop
             made.setdefault(name, []).append(first)
         if match := re.search(rf"(?:{operations}) (?:\w+, )*(?:\w+, )?(%[\w#]+)", line):

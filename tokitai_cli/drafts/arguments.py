@@ -70,7 +70,8 @@ class _Guesser:
         inner = [] if one.type else split(text.removesuffix(">").partition("<")[2])
         types = [text, *(told for told in inner if WORD.fullmatch(told))]
         called = set(re.findall(r"\b[A-Za-z_]\w*(?=\s*\()", text))
-        known = self._known - (self._functions - called if one.type else set())
+        plain = one.type and "(" not in one.type  # and no pointer to a function
+        known = self._known - (self._functions - called if plain else set())
         return bool(words and words <= known and (one.type or all(map(self._is_type, types))))
 
     def _is_type(self, text: str) -> bool:
@@ -160,7 +161,7 @@ class _Guesser:
             name = next(iter(re.findall(r"^\s*(?:class|struct)\s+(\w+)", body)), "")
             if piece.kind != "class" or not declared or name not in piece.names:
                 continue
-            formal = [*template_of(piece.node, self._text_of(piece))]
+            formal = [*template_of(piece.node)]
             given = split(listed) if name == head.strip() else []
             if not formal:
                 return name

@@ -134,12 +134,15 @@ class CompiledWriter:
         return [f"scratch{at}" for at in range(len(self.kernel.scratch))]
 
     def _scratch(self) -> list[str]:
-        """Workspaces behind the arguments that Triton adds; of none the kernel uses, a byte."""
-        rows = [
-            f"      {name}: {{dtype: uint8, shape: [{max(size, 1)}], scratch: Triton's own}}"
-            + (f"  {GAP} times the programs of the launch" if size else "")
-            for name, size in zip(self._scratch_names(), self.kernel.scratch, strict=True)
-        ]
+        """Workspaces behind the arguments that Triton adds; where the kernel uses none, of a byte."""
+        programs = " * ".join(f"({each})" for each in self.given.grid)
+        rows = []
+        for name, size in zip(self._scratch_names(), self.kernel.scratch, strict=True):
+            extent = quoted(f"{size} * {programs}") if size and programs else str(max(size, 1))
+            gap = f"  {GAP} times the programs of the launch" if size and not programs else ""
+            rows.append(
+                f"      {name}: {{dtype: uint8, shape: [{extent}], scratch: Triton's own}}{gap}"
+            )
         return ["    workspaces:", *rows] if rows else []
 
     def _grid(self) -> str:

@@ -12,6 +12,7 @@ from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.kernel_text import CAST
 from tokitai_cli.cpp.indices.value_constraints import Values
 from tokitai_cli.cpp.source.launches import HostLaunch
+from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.host_words import in_sizes
@@ -176,7 +177,7 @@ class Known:
         numbers: of variables of the host's that are extents of its block.
         """
         passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
-        given = {host: one.name for host, one in passed} | self.sizes_of_host
+        given = self._of_fields | {host: one.name for host, one in passed} | self.sizes_of_host
         names = {one.name for one in self.sizes}
         return in_sizes(text, given | dict(numbers), names, self.constants)
 
@@ -198,8 +199,22 @@ class Known:
         """Pointers that the host passes no address for, or that this instance does not access."""
         passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
         nulls = {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
+        fields = self.launch.fields if self.launch else {}
+        nulls |= {
+            one.name
+            for one in self.leaves.found
+            if one.pointers and fields.get(self.leaves.paths.get(one.name, "")) == "0"
+        }
         pointers = {one.name for one in self.leaves.args if one.pointers and one.const}
         return nulls | (pointers & self.subject.reading.untouched)
+
+    @functools.cached_property
+    def _of_fields(self) -> dict[str, str]:
+        """Names of the spec for variables that the host puts into fields of structs."""
+        told = self.launch.fields if self.launch else {}
+        names = {path: name for name, path in self.leaves.paths.items()}
+        return {text: names[path] for path, text in told.items()
+                if path in names and text.isidentifier()}  # fmt: skip
 
     def _passed(self) -> dict[str, str]:
         """Sizes that the host passes as products of others: the stride of a batch, m * k."""
@@ -217,12 +232,26 @@ class Known:
         arrays = [one.name for one in self.parameters if one.pointers and one.name not in fixed]
         sizes = [one.name for one in self.sizes]
         text = Indexing(self.plain, arrays, sizes, self.constants, self.passed)
-        said = {one: one for one in sizes}
-        said |= {name: f"({told})" for name, told in self.passed.items()}
-        text.by_tree = {one: self.subject.reading.shape(one, said) for one in arrays}
+        text.by_tree = {one: self.shape_in(one) for one in arrays}
+        text.divided_by_tree = self.subject.reading.divided(self._said)
         text.said = {one.array: one.sizes for one in self.leaves.accessors}
         text.axes |= blocks_of(self.leaves.accessors, self.kernel.body)
         return text
+
+    @property
+    def _said(self) -> dict[str, str]:
+        """How the spec says the kernel's whole numbers."""
+        said = {one.name: one.name for one in self.sizes}
+        return said | {name: f"({told})" for name, told in self.passed.items()}
+
+    def shape_in(self, array: str, grid: Sequence[str] = ()) -> list[str]:
+        """Extents of an array by the kernel's tree, in a launch of that many blocks if it is told."""
+        blocks = {
+            f"gridDim.{axis}": f"({one})" if " " in one else one
+            for axis, one in zip("xyz", grid, strict=False)
+        }
+        found = self.subject.reading.shape(array, self._said | blocks)
+        return [_outer(one) for one in found]
 
     def _roles(self) -> dict[str, str]:
         fixed = self.leaves.variables
@@ -233,3 +262,9 @@ class Known:
             # At least one is written: a call or a macro hides it.
             roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
         return roles
+
+
+def _outer(extent: str) -> str:
+    """An extent without parentheses around it all."""
+    whole = extent[:1] == "(" and closing(extent, 0) == len(extent) - 1
+    return extent[1:-1] if whole else extent

@@ -12,7 +12,7 @@ from tokitai_cli.cpp.body.walk import row_of
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.variables import Variable
-from tokitai_cli.cpp.tiles import Tiles, in_sizes, tiles_of
+from tokitai_cli.cpp.tiles import Tiles, divided, in_sizes, tiles_of
 
 _ROLES = {
     "none": "inputs",
@@ -81,9 +81,15 @@ class Reading:
         found = shape_of([one for one in self._facts.accesses if one.array == array])
         if isinstance(found, str):
             return []
-        names = {self._paths[one]: said for one, said in sizes.items() if one in self._paths}
+        names = {self._paths.get(one, one): said for one, said in sizes.items()}
         extents = [in_sizes(one, names) for one in found]
         return extents if all(extents) else []
+
+    def divided(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Sizes that are multiples of others, or of numbers, by the kernel's indices; see `shape`."""
+        return divided(
+            self._facts, {self._paths.get(one, one): said for one, said in sizes.items()}
+        )
 
     def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
         """Loops over tiles. names: how the spec says sizes and extents of the launch."""

@@ -106,7 +106,9 @@ class Sizing:
         for least in (2, 1):
             new: dict[str, int] = {}
             for name, size in reversed([*shape.items()]):
-                free = (n for n in range(least, len(shape) + 10) if n not in new.values())
+                step = self._known.multiples.get(name, 1)
+                several = range(max(1, least // step) * step, (len(shape) + 10) * step, step)
+                free = (n for n in several if n not in new.values())
                 fits = (n for n in free if self._known.fitting(name, n) == n)
                 new[name] = next(fits, size) if size > 1 and size in new.values() else size
             if self.elements(new) <= AFFORDED:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+
+import msgspec
 
 from tokitai_cli.core.model.spec import MOST_OF_NAME
+from tokitai_cli.cpp.indices.strides import quotient
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_drafts import array_draft
 from tokitai_cli.drafts.array_draws import draw_for_ending
@@ -50,12 +54,29 @@ def _complete(known: Known, launching: Launching) -> None:
     if not room and "gridDim" in text.body:
         counted = zip("xyz", text.grid(["1"]), strict=False)
         text.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
+    _read_grid(known, launching)
     known.padded = {} if room else kept_behind_rows(known)
     known.roles |= dict.fromkeys(known.padded, "inout")
     known.limits = known.leaves.limits | text.limits()
     known.multiples = text.multiples()
     filled = launching.filled() if known.subject.own_shapes else {}
     known.multiples |= {name: n for name, n in filled.items() if n <= known.limits.get(name, n)}
+
+
+def _read_grid(known: Known, launching: Launching) -> None:
+    """Read what the host's grid says: extents that blocks count, and sizes that fill whole blocks."""
+    text, grid = known.text, launching.grid
+    if grid.why or not known.subject.own_shapes:
+        return
+    parts = filter(None, map(quotient, grid.value))
+    own = {one.name for one in known.sizes}
+    text.divided_by_tree += [
+        (many, few) for many, sign, few in parts
+        if sign == "/" and many in own and (few in own or few.isdigit())
+    ]  # fmt: skip
+    for array in () if known.origin.room else text.arrays:
+        if not text.by_tree.get(array):
+            text.by_tree[array] = known.shape_in(array, grid.value)
 
 
 def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
@@ -78,7 +99,10 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
             if one.name in known.roles
         },
         scalars={one.name: _scalar(known, one) for one in known.numbers},
-        structs=known.leaves.structs,
+        structs={
+            name: msgspec.structs.replace(one, value=_without(one.value, known.nulls))
+            for name, one in known.leaves.structs.items()
+        },
         lists=known.leaves.lists,
         launch=_launch(known, launching, sizing),
         unordered=_unordered(known),
@@ -157,6 +181,15 @@ def _shared_room(known: Known, sizing: Sizing, told: str) -> int:
     held = count(told, sizing.values)
     more = (sizing.reach.elements(name, least=True) or 0) * int(size) - held
     return more if 0 < more <= ALL_SHARED - held else 0
+
+
+def _without(value: Flow, nulls: Collection[str]) -> Flow:
+    """Fields of a struct, null where the host passes no address."""
+    if isinstance(value, Mapping):
+        return {key: _without(one, nulls) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without(one, nulls) for one in value]
+    return None if value in nulls else value
 
 
 def _checks(known: Known) -> list[Flow]:

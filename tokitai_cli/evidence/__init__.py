@@ -1,10 +1,11 @@
 """Evidence: assembled from what the stages recorded, written and read as strict JSON."""
 
 from tokitai_cli.evidence.assembly import Outcome, Parts, assemble, counted, unsupported
-from tokitai_cli.evidence.claims import gates, own_non_claims
+from tokitai_cli.evidence.claims import gates
 from tokitai_cli.evidence.encoding import canonical, digest, to_json
 from tokitai_cli.evidence.files import read, read_record, write, write_file
 from tokitai_cli.evidence.json_schema import schema
+from tokitai_cli.evidence.non_claims import own_non_claims
 from tokitai_cli.evidence.private import index_without_folders
 from tokitai_cli.evidence.statements import at_pointer
 from tokitai_cli.evidence.tool import begin_tool_record, source_record, timestamp, tool_record

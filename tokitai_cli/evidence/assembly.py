@@ -29,7 +29,8 @@ from tokitai_cli.core.model.judged import OutputRecord
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict, worst
 from tokitai_cli.evidence import encoding, queries
-from tokitai_cli.evidence.claims import elements, gates, merged, own_non_claims
+from tokitai_cli.evidence.claims import elements, gates
+from tokitai_cli.evidence.non_claims import merged, own_non_claims
 from tokitai_cli.evidence.private import without_folders
 from tokitai_cli.evidence.statements import statements
 

@@ -10,7 +10,8 @@ from tokitai_cli.core.model.evidence import CaseRecord, Evidence, StatementRecor
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import number, plural
 from tokitai_cli.evidence import queries
-from tokitai_cli.evidence.claims import elements, tried_values
+from tokitai_cli.evidence.claims import elements
+from tokitai_cli.evidence.non_claims import tried_values
 
 _Where = tuple[int, CaseRecord]
 

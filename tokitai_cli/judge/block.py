@@ -15,7 +15,8 @@ from tokitai_cli.core.model.judged import SampleRecord
 from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.failures import STEP_FORM, STEP_NUMBERS, STEP_UNWRITTEN, Failure
 from tokitai_cli.judge.freivalds import Proof, factors, proved
-from tokitai_cli.judge.output import OutputJudgement, form_record, judged_by_checks
+from tokitai_cli.judge.output import judged_by_checks
+from tokitai_cli.judge.output_values import OutputJudgement, form_record
 from tokitai_cli.judge.structure import (
     Difference,
     difference,

@@ -36,7 +36,8 @@ from tokitai_cli.judge.failures import (
 )
 from tokitai_cli.judge.findings import findings_of
 from tokitai_cli.judge.order import FreeOrder, free_orders, in_reference_order
-from tokitai_cli.judge.output import OutputJudgement, judge_output
+from tokitai_cli.judge.output import judge_output
+from tokitai_cli.judge.output_values import OutputJudgement
 from tokitai_cli.judge.property_limits import PropertyJudgement, judge_property
 from tokitai_cli.judge.structure import Difference, form_failures
 

@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 class OutputParts(msgspec.Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
-    """The parts of an answer for one output (docs/spec.md, Oracles), None where there is none.
+    """The parts of an answer for one output (docs/spec/oracles.md), None where there is none.
 
     `OutputParts[NDArray[Any]]` holds arrays of the output's shape; `OutputParts[str]` the names of the
     .npy files in which they come from the process of a user's function.

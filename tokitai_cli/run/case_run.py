@@ -25,14 +25,13 @@ from tokitai_cli.core.model.wording import error_line
 from tokitai_cli.judge import Judgement
 from tokitai_cli.oracles import references
 from tokitai_cli.run import child, guessed, random_masks
+from tokitai_cli.run.case_outcome import CaseOutcome, Outputs
 from tokitai_cli.run.case_record import ended, failed, in_light_of_bugs, judged, new_record
 from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.saved_arrays import save_arrays
 from tokitai_cli.spec import plan
-
-Outputs = Mapping[str, NDArray[Any]]
 
 
 class RunContext(msgspec.Struct, frozen=True):
@@ -49,18 +48,6 @@ class RunContext(msgspec.Struct, frozen=True):
     all_arrays: bool = False
     #: The outputs of the first repetition are asked for.
     with_outputs: bool = False
-
-
-class CaseOutcome(msgspec.Struct, frozen=True):
-    """Record of a case, and what of it differs from run to run."""
-
-    record: CaseRecord
-    times_ns: tuple[int, ...] = ()
-    log: str = ""
-    seconds: dict[str, float] = msgspec.field(default_factory=dict)
-    #: Those of the first repetition, where they were asked for.
-    outputs: Outputs | None = None
-    oracle_log: str = ""
 
 
 def run_case(

@@ -32,7 +32,7 @@ def built(loaded: LoadedSpec, arch: str) -> Iterator[Path]:
         path = request.source
         if not is_machine_code(path):
             recipe = device.recipe(options, dict(request.defines), build.flags_of(case))
-            path = build.build(request, recipe).path.with_name(CODE_OBJECT)
+            path = build.build(request, recipe, models=loaded.models).path.with_name(CODE_OBJECT)
         if path not in known:
             known.add(path)
             yield path

@@ -239,7 +239,12 @@ class DeviceSession:
             if recipe.notice:  # it is known to take long, whatever the kernels may take
                 limit = max(limit, build.COMPILE_SECONDS)
             make = functools.partial(
-                build.build, request, recipe, listener=self._listener, timeout=limit
+                build.build,
+                request,
+                recipe,
+                listener=self._listener,
+                timeout=limit,
+                models=case.loaded.models,
             )
             artifact = make()
         except BuildError as error:

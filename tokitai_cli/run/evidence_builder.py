@@ -32,7 +32,7 @@ from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.oracles import references
 from tokitai_cli.run.agreement import Agreements
-from tokitai_cli.run.case_run import CaseOutcome
+from tokitai_cli.run.case_outcome import CaseOutcome
 from tokitai_cli.run.commands import called, rerun_run
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.untried import untried

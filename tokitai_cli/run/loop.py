@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import html
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tokitai_cli import devices, evidence
 from tokitai_cli.core import process, side_by_side
 from tokitai_cli.core.errors import TokitaiError
-from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import Device, Probe
 from tokitai_cli.core.model.events import (
@@ -25,15 +24,16 @@ from tokitai_cli.core.model.events import (
     RunPlanned,
     silent,
 )
-from tokitai_cli.core.model.evidence import DeviceRecord, Evidence
-from tokitai_cli.core.model.judged import FindingRecord, RepeatRecord
+from tokitai_cli.core.model.evidence import Evidence
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.core.model.wording import counts_text, error_line
 from tokitai_cli.evidence import Outcome, queries
 from tokitai_cli.run import child
 from tokitai_cli.run.agreement import agreement
-from tokitai_cli.run.case_run import CaseOutcome, RunContext, stopped
-from tokitai_cli.run.device_session import Built, device_record
+from tokitai_cli.run.case_outcome import CaseOutcome, merged
+from tokitai_cli.run.case_run import RunContext, stopped
+from tokitai_cli.run.device_passes import CaseGroup, DevicePass, DevicePasses, PlainPass
+from tokitai_cli.run.device_session import device_record
 from tokitai_cli.run.evidence_builder import EvidenceBuilder, choose
 from tokitai_cli.run.older import arrays_folder
 from tokitai_cli.run.prepare import Preparation
@@ -44,9 +44,6 @@ from tokitai_cli.spec import plan
 
 if TYPE_CHECKING:
     from tokitai_cli.run.watching import WatchBeside
-
-# Cases that run together, each prepared once for all devices and passes that it meets.
-CaseGroup = Sequence[Preparation]
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -70,59 +67,6 @@ class RunOutcome(msgspec.Struct, frozen=True):
         )
         head = "<tr><th>case</th><th>verdict</th><th></th></tr>"
         return f"<p>{html.escape(repr(self))}</p><table>{head}{told}</table>"
-
-
-class DevicePass(Protocol):
-    """One way in which cases meet a device: as they are, or under a tool."""
-
-    name: str
-
-    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
-        """Outcome of each case."""
-
-    @property
-    def builds(self) -> Iterable[BuildInfo]:
-        """Everything that was built so far."""
-
-    @property
-    def record(self) -> DeviceRecord:
-        """The device, as far as it is known by now."""
-
-
-class DevicePasses(msgspec.Struct, frozen=True):
-    """A device, and the passes over each case on it; their outcomes are one in the evidence."""
-
-    device: str
-    passes: tuple[DevicePass, ...]
-
-
-class PlainPass:
-    """Cases one after the other, in one child where they share an artifact."""
-
-    def __init__(self, session: Session, subject: RunContext, device: Device, probe: Probe) -> None:
-        self.name = device.name
-        self._session = session
-        self._subject = subject
-        self._device = session.device(device, probe)
-
-    def outcomes(self, lot: CaseGroup) -> list[CaseOutcome]:
-        """Outcome of each case."""
-        run = self._session.run
-        return [run(self._subject, one.case, self._device, one) for one in lot]
-
-    def only_build(self, cases: Iterable[Case]) -> Iterable[Built]:
-        """Build for the cases, which are not run."""
-        return map(self._device.built, cases)
-
-    @property
-    def builds(self) -> Iterable[BuildInfo]:
-        """Everything that was built so far."""
-        return [built.info for built in self._device.builds]
-
-    @property
-    def record(self) -> DeviceRecord:
-        """The device, with what its runtime told."""
-        return self._device.record
 
 
 class Run:
@@ -316,48 +260,3 @@ def verify(
 
         with WatchBeside(options, run.cases, chosen) as beside:
             return run.over(places, lots, beside)
-
-
-def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:
-    """One outcome of a case in two passes: the worse verdict, all findings and examinations."""
-    one, other = first.record, second.record
-    worse, better = (other, one) if other.verdict.rank < one.verdict.rank else (one, other)
-    record = msgspec.structs.replace(
-        worse,
-        build=one.build or other.build,
-        findings=_joined(one.findings, other.findings),
-        examined=list(dict.fromkeys([*one.examined, *other.examined])),
-        inputs=worse.inputs or better.inputs,
-        outputs=worse.outputs or better.outputs,
-        mutants=worse.mutants or better.mutants,
-        changes=worse.changes or better.changes,
-        repeats=max(one.repeats, other.repeats, key=_repetitions),
-        properties=worse.properties or better.properties,
-        replay_fraction=one.replay_fraction
-        if other.replay_fraction is None
-        else other.replay_fraction,
-        known_bug=worse.known_bug or better.known_bug,
-        debug=worse.debug or better.debug,
-        saved_arrays=worse.saved_arrays or better.saved_arrays,
-    )
-    seconds = {
-        stage: first.seconds.get(stage, 0.0) + second.seconds.get(stage, 0.0)
-        for stage in {**first.seconds, **second.seconds}
-    }
-    log = "\n".join(text for text in (first.log, second.log) if text)
-    return msgspec.structs.replace(first, record=record, log=log, seconds=seconds)
-
-
-def _joined(*passes: Sequence[FindingRecord]) -> list[FindingRecord]:
-    """Findings of passes; what several tell of one place is told once."""
-    found: dict[tuple[str, ...], FindingRecord] = {}
-    for one in (one for findings in passes for one in findings):
-        found.setdefault((one.kind, one.location or one.message, one.kernel), one)
-    return list(found.values())
-
-
-def _repetitions(repeats: RepeatRecord | None) -> tuple[bool, int]:
-    """Order of what two passes tell of repetitions: bits that were compared say more."""
-    if repeats is None:
-        return False, 0
-    return repeats.bitwise_equal is not None, repeats.repetitions

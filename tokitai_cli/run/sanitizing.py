@@ -27,10 +27,12 @@ from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.judge import failure_of
 from tokitai_cli.run import child, guessed
+from tokitai_cli.run.case_outcome import CaseOutcome, merged
 from tokitai_cli.run.case_record import ended, in_light_of_bugs, new_record
-from tokitai_cli.run.case_run import CaseOutcome, RunContext, watched_case
+from tokitai_cli.run.case_run import RunContext, watched_case
+from tokitai_cli.run.device_passes import CaseGroup, DevicePasses, PlainPass
 from tokitai_cli.run.device_session import DeviceSession, device_record
-from tokitai_cli.run.loop import CaseGroup, DevicePasses, PlainPass, Run, RunOutcome, merged
+from tokitai_cli.run.loop import Run, RunOutcome
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.session import Session

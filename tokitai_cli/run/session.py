@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from tokitai_cli.core.model.case import Case
@@ -10,7 +9,8 @@ from tokitai_cli.core.model.device import Device, Probe
 from tokitai_cli.core.model.events import Listener, silent
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.run import child
-from tokitai_cli.run.case_run import CaseOutcome, RunContext, run_case
+from tokitai_cli.run.case_outcome import CaseOutcome
+from tokitai_cli.run.case_run import RunContext, run_case
 from tokitai_cli.run.device_session import Built, DeviceSession
 from tokitai_cli.run.prepare import Preparation
 
@@ -37,12 +37,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.body.reader import read, roles
 from tokitai_cli.cpp.declarations import Declaration
-from tokitai_cli.cpp.policy import CUDA, device_pass, host_pass, open_names
-from tokitai_cli.cpp.preprocessed_unit import Unit, preprocess
+from tokitai_cli.cpp.policy import CUDA, Pass, device_pass, host_pass, open_names
 from tokitai_cli.cpp.program import Program
+from tokitai_cli.cpp.programs import Programs
 
 _READS = {"read", "update"}
 
@@ -26,11 +25,13 @@ class Reads:
         folders: Sequence[Path],
         front: Iterable[Path] = (),
         defines: Mapping[str, str] | None = None,
+        programs: Programs | None = None,
     ) -> None:
         """folders: of headers. front: headers that are taken in first. defines: of the command line."""
         self._source, self._folders = source, folders
-        self._front = "".join(f'#include "{path}"\n' for path in front)
+        self._front = tuple(front)
         self._defines = defines or {}
+        self._read = (programs or Programs()).read
         self._known: dict[tuple[int, int], Mapping[str, str]] = {}
 
     def certain(self, kernel: str, given: int, index: int, path: str = "") -> bool:
@@ -57,16 +58,15 @@ class Reads:
         """The source as each compiler reads it, and with all that another one may define."""
         cuda = self._source.suffix in CUDA
         macros = [host_pass(cuda, self._defines), device_pass(cuda, self._defines)]
-        units = [self._unit(given) for given in macros]
-        more = {name: "1" for unit in units for name in open_names(unit.undecided)}
+        found = [self._program(given) for given in macros]
+        more = {name: "1" for one in found for name in open_names(one.unit.undecided)}
         if more:
-            units.append(self._unit(macros[0] | more))
-        different = {unit.text: unit for unit in units}
-        return [Program(unit) for unit in different.values()]
+            found.append(self._program(macros[0] | more))
+        return [*{one.unit.text: one for one in found}.values()]
 
-    def _unit(self, macros: Mapping[str, str]) -> Unit:
-        text = (source_text.read(self._source) or b"").decode("utf-8", "replace")
-        return preprocess(self._source, self._folders, macros, self._front + text)
+    def _program(self, macros: Mapping[str, str]) -> Program:
+        given = Pass("", macros, {})
+        return self._read(self._source, self._folders, given, self._front).trees[0]
 
     def _roles(self, program: Program, kernel: Declaration) -> Mapping[str, str]:
         key = id(program), kernel.node.start_byte

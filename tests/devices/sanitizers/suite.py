@@ -74,7 +74,7 @@ class Kernel(msgspec.Struct, frozen=True):
     """A kernel of a file.
 
     marks: kind and line of each finding of its wrong form. warns: kind of a warning that its right form
-    has too.
+    has too. meets: whether its blocks meet by `grid.sync()`, whose launch is cooperative.
     """
 
     file: str
@@ -84,6 +84,7 @@ class Kernel(msgspec.Struct, frozen=True):
     shared: str
     warns: str
     marks: tuple[tuple[str, int], ...]
+    meets: bool
 
 
 def kernels(file: str) -> tuple[Kernel, ...]:
@@ -98,8 +99,11 @@ def kernels(file: str) -> tuple[Kernel, ...]:
             if (mark := re.search(r"// <- (\S+)$", line))
         )
         found.append(
-            Kernel(file, match[5], match[1], match[2], match[3] or "0", match[4] or "", marks)
-        )
+            Kernel(
+                file, match[5], match[1], match[2], match[3] or "0", match[4] or "", marks,
+                "this_grid" in match[6],
+            )
+        )  # fmt: skip
     return tuple(found)
 
 

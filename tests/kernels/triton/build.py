@@ -16,14 +16,12 @@ sys.path.insert(0, str(HERE.parent.parent.parent))
 
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
-from tests.devices.gfx import test_triton  # noqa: E402
-from tokitai_cli import triton  # noqa: E402
+from tests.triton_cases import CASES, verified  # noqa: E402
 
 for case in ("add", "softmax", "product of bfloat16"):
-    name, said = test_triton.CASES[case]
+    name, said = CASES[case]
     with tempfile.TemporaryDirectory() as folder:
-        kernel = getattr(test_triton.kernels(), name)
-        triton.verify(kernel, out=Path(folder), **said)
+        verified(name, said, Path(folder))
         for file in Path(folder).glob(f"{name}.*"):
             data = file.read_bytes()
             if file.suffix == ".ttir":

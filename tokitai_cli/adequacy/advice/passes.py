@@ -10,10 +10,11 @@ from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.spec import Launch, Variant
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel, kernels_of
 from tokitai_cli.cpp.tiles import Tiles, facts_of, tiles_of
-from tokitai_cli.cpp.whole import Program, program_of
+from tokitai_cli.cpp.whole import Program
 
 
 def tiles_in(loaded: LoadedSpec, variant: Variant) -> list[Tiles]:
@@ -25,7 +26,7 @@ def tiles_in(loaded: LoadedSpec, variant: Variant) -> list[Tiles]:
     words = flags.resolved(given, loaded.path.parent)
     try:
         folders = [*flags.include_folders(words)]
-        program = program_of(source, folders, flags.definitions(words))
+        program = loaded.models.of(Programs).of(source, folders, flags.definitions(words))
         kernels = kernels_of(program)
     except (TokitaiError, ValueError, LookupError):
         return []

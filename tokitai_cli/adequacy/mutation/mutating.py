@@ -140,6 +140,7 @@ class _Bench:
         self._noticed: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._codes: dict[Path, dict[HarnessRequest, bytes]] = {}
+        self._changes: dict[Path, list[Change]] = {}
         self._texts: dict[Path, Mapping[Path, str]] = {}
         for case in cases:
             found = Preparation(case, settings)(Clock())
@@ -155,13 +156,17 @@ class _Bench:
 
     def changes(self, source: Path) -> list[Change]:
         """Changes of the source, and of the files beside it, in what the cases' kernels reach."""
+        return self._changes[source]
+
+    def _find_changes(self, source: Path) -> None:
         wanted = set().union(*(_words(case) for case, _ in self._ready[source]))
         case = self._ready[source][0][0]
         defines = flags.definitions(build.flags_of(case)) | dict(
             build.harness_request(case).defines
         )
-        found, self._texts[source] = changes_of(source, self._folders(source), wanted, defines)
-        return found
+        self._changes[source], self._texts[source] = changes_of(
+            source, self._folders(source), wanted, defines, case.loaded.models
+        )
 
     def tried(self, source: Path, change: Change) -> Trial:
         """What becomes of the change."""
@@ -236,7 +241,7 @@ class _Bench:
         session = self._session(self._settings.timeout)
         try:
             for source in self.sources:
-                self.changes(source)
+                self._find_changes(source)
                 folder = process.make_temporary_folder(prefix="tokitai-mutant-")
                 placed = _placed(folder, source, self._texts[source])
                 built: dict[HarnessRequest, build.Artifact] = {}

@@ -13,13 +13,15 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.dialect import readable
 from tokitai_cli.cpp.program_parts import Part
+from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.reach import reached
 from tokitai_cli.cpp.tree import child, parse
-from tokitai_cli.cpp.whole import Program, program_of
+from tokitai_cli.cpp.whole import Program
 
 _OPERATORS = {
     "+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<",
@@ -68,12 +70,13 @@ def changes_of(
     folders: Sequence[Path],
     names: Collection[str],
     defines: Mapping[str, str] | None = None,
+    models: Models | None = None,
 ) -> tuple[list[Change], Mapping[Path, str]]:
     """All changes of what the kernels of these `names` reach, in order; and the files' texts.
 
-    folders: of headers. defines: macros of the command line.
+    folders: of headers. defines: macros of the command line. models: of the sources.
     """
-    whole = program_of(source, folders, defines)
+    whole = (models or Models()).of(Programs).of(source, folders, defines)
     kernels = {name for one in _parts(whole) if one.kernel for name in one.names} & {*names}
     mine = {name: _places(whole, [name]) for name in kernels}
     texts = {

@@ -20,7 +20,7 @@ from tokitai_cli.core.model.batch_record import BuildInfo, CaseResult, Done, Spe
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence, NonClaimRecord, SourceRecord
 from tokitai_cli.core.model.verdict import worst
-from tokitai_cli.run.case_run import CaseOutcome
+from tokitai_cli.run.case_outcome import CaseOutcome
 from tokitai_cli.run.evidence_builder import Chosen, EvidenceBuilder, Past
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.spec.plan import Selection

@@ -118,6 +118,7 @@ def find(folders: Sequence[Path], out: Path) -> Found:
         except SpecError as error:
             files.faults.append(error)
         else:
+            loaded.models.forget()  # hundreds of sources
             specs[loaded.digest] = loaded
     return Found(tuple(specs.values()), tuple(files.skipped), tuple(files.faults))
 

@@ -26,10 +26,10 @@ from tokitai_cli.core.model.evidence import AgreementRecord, DeviceRecord
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import encoding, timestamp
 from tokitai_cli.run.agreement import agreement
+from tokitai_cli.run.case_outcome import CaseOutcome, merged
 from tokitai_cli.run.case_record import ended, new_record
-from tokitai_cli.run.case_run import CaseOutcome, RunContext, outputs_of
+from tokitai_cli.run.case_run import RunContext, outputs_of
 from tokitai_cli.run.device_session import DeviceSession, device_record
-from tokitai_cli.run.loop import merged
 from tokitai_cli.run.prepare import Preparation
 from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.sanitizing import WatchedPass, tools, watches
@@ -155,6 +155,8 @@ class CaseServer:
 
     def _subject(self, digest: str) -> RunContext:
         if digest not in self._subjects:
+            for known in self._subjects.values():
+                known.options.loaded.models.forget()
             place = self._places[digest]
             self._subjects[digest] = subject_of(self._setup, place, load_place(place), self._gpu)
         return self._subjects[digest]

@@ -14,7 +14,7 @@ from tokitai_cli.cli.verbs.doctor import Json
 if TYPE_CHECKING:
     from tokitai_cli.core.model.audit_answer import Answer
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="Evidence, the NAME.json of a run.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help="The evidence file of a run, NAME.json.")]
 
 
 def check(
@@ -22,12 +22,12 @@ def check(
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY", help="Public key (PEM or minisign) whose signature it must have."
+            metavar="KEY", help="Public key (PEM or minisign) that must have signed the file."
         ),
     ] = None,
     attestation: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Envelope; NAME.dsse.json beside it by itself."),
+        typer.Option(metavar="FILE", help="The envelope; default: NAME.dsse.json next to FILE."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -47,14 +47,14 @@ def recheck(
     limit: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="METRIC=VALUE", help="Another limit than the spec's; may be repeated."
+            metavar="METRIC=VALUE", help="A limit that replaces the spec's; may be repeated."
         ),
     ] = None,
     json: Json = False,
 ) -> int:
     """Judge saved arrays again; runs no kernel.
 
-    The limits may be other ones than those of the run.
+    The limits may differ from those of the run.
 
     Example: tokitai recheck reports/gemm-bw.json
     """
@@ -65,7 +65,7 @@ def recheck(
 
 def unpack(
     file: File,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="New or empty folder.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     json: Json = False,
 ) -> int:
     """Write out the spec and sources that evidence holds.
@@ -97,15 +97,16 @@ def diff(
 
 def claims(
     places: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="Folders with evidence, or files.")
+        list[str],
+        typer.Argument(metavar="DIR...", help="Folders with evidence, or evidence files."),
     ],
     require: Annotated[
         list[str] | None,
-        typer.Option(metavar="CLAIM", help="Exit with 1 unless every report opens it."),
+        typer.Option(metavar="CLAIM", help="Exit with 1 unless every report supports this claim."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """List what reports claim together, with what backs it.
+    """List the claims that all reports support, with reasons.
 
     Example: tokitai claims reports/
     """
@@ -118,7 +119,10 @@ def attest(
     file: File,
     key: Annotated[str, typer.Option(metavar="KEY", help="Private ed25519 key: PEM or minisign.")],
     out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="NAME.dsse.json beside it by itself.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The envelope to write; default: NAME.dsse.json next to FILE."
+        ),
     ] = None,
 ) -> int:
     """Sign evidence.
@@ -135,9 +139,9 @@ def attest(
 def reproduce(words: Sequence[str]) -> typer_options.Verb:
     """The verb `reproduce`."""
     op = typer_options.argument(
-        "op", str, "SPEC", "The local spec; a built-in op by itself.", default=""
+        "op", str, "SPEC", "The local spec; default: the built-in op.", default=""
     )
-    file = typer_options.argument("file", str, "FILE", "Evidence, the NAME.json of a run.")
+    file = typer_options.argument("file", str, "FILE", "The evidence file of a run, NAME.json.")
     return typer_options.with_options(_reproduce, "reproduce", file, op)
 
 

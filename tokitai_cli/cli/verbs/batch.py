@@ -24,7 +24,7 @@ _TLS = ("tls_ca", "tls_cert", "tls_key")
 
 def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb."""
-    help = "Folders with spec files, or such files."
+    help = "Spec files, or folders that contain them."
     return typer_options.with_options(
         _batch, "batch", typer_options.argument("folders", list[str], "DIR...", help)
     )

@@ -12,7 +12,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 def doctor(json: Json = False) -> int:
     """Show which devices and compilers this machine has.
 
-    Names what is missing, and the command that installs it.
+    Reports what is missing and the command that installs it.
 
     Example: tokitai doctor
     """

@@ -16,10 +16,19 @@ if TYPE_CHECKING:
     from tokitai_cli.cpp.source.listing import FoundKernel, Unread
     from tokitai_cli.drafts.draft import Draft
 
+Includes = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-I", "--include", metavar="DIR", help="A folder to search for headers; may be repeated."
+    ),
+]
 Defines = Annotated[
     list[str] | None,
     typer.Option(
-        "-D", "--define", metavar="NAME[=VALUE]", help="A macro of the build; may be repeated."
+        "-D",
+        "--define",
+        metavar="NAME[=VALUE]",
+        help="Define a macro for the build; may be repeated.",
     ),
 ]
 
@@ -39,28 +48,23 @@ def macros(given: list[str] | None) -> dict[str, str]:
 
 def find(
     path: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", help="A source, or a folder of them.")
+        Path, typer.Argument(metavar="FILE|DIR", help="A source file, or a folder of sources.")
     ],
-    include: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-I", "--include", metavar="DIR", help="A folder of headers; may be repeated."
-        ),
-    ] = None,
+    include: Includes = None,
     define: Defines = None,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a draft of a spec for each kernel below DIR."),
+        typer.Option(metavar="DIR", help="Write a spec draft for each kernel below DIR."),
     ] = None,
     run: Annotated[
         bool,
         typer.Option(
             "--run",
-            help="Run each draft once on the cpu device, changed until its kernel comes to its end.",
+            help="Run each draft once on the cpu device; change guesses until the kernel ends.",
         ),
     ] = False,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Of a kernel with --run.", min=0.1)
+        float, typer.Option(metavar="SECONDS", help="Time limit per kernel (with --run).", min=0.1)
     ] = 10.0,
     json: Json = False,
 ) -> int:

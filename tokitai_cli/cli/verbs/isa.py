@@ -20,10 +20,15 @@ def isa(
     ],
     arch: Annotated[
         str,
-        typer.Option(metavar="GFX", help="The processor; else gfx1101, or a file's first one."),
+        typer.Option(
+            metavar="GFX", help="The processor; default: gfx1101, or the first one in the file."
+        ),
     ] = "",
     kernel: Annotated[
-        str, typer.Option(metavar="NAME", help="List this kernel, by symbol or demangled name.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Show a listing of this kernel (symbol or demangled name)."
+        ),
     ] = "",
     json: Json = False,
 ) -> int:

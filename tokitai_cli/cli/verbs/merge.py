@@ -24,7 +24,7 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 def _merge(folders: list[str], **given: Any) -> int:
     """Join the shards of a batch into one index.
 
-    Refuses runs that do not belong to one batch.
+    Refuses results that do not belong to the same batch.
 
     Example: tokitai merge shard-1/ shard-2/ --out all/
     """

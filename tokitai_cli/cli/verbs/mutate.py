@@ -20,7 +20,10 @@ def mutate(
     ] = None,
     device: Annotated[str, typer.Option(help="One device's name.", metavar="NAME")] = "cpu",
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Changes at a time; one a core by itself.", min=0)
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Changes tested at the same time; 0: one per core.", min=0
+        ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
 ) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.find import Defines, macros
+from tokitai_cli.cli.verbs.find import Defines, Includes, macros
 
 
 def new(
@@ -19,7 +19,7 @@ def new(
         ),
     ],
     kernel: Annotated[
-        str, typer.Option(metavar="NAME", help="Which kernel, where the source has several.")
+        str, typer.Option(metavar="NAME", help="The kernel to draft, if the source has several.")
     ] = "",
     like: Annotated[
         str,
@@ -27,13 +27,8 @@ def new(
             metavar="OP", help="Start from a built-in op, or op.variant: formula, profiles, suites."
         ),
     ] = "",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files.")] = Path(),
-    include: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-I", "--include", metavar="DIR", help="A folder of headers; may be repeated."
-        ),
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path(),
+    include: Includes = None,
     define: Defines = None,
 ) -> int:
     """Draft a spec for your own kernel.

@@ -13,7 +13,7 @@ from tokitai_cli.report import EVIDENCE_FORMATS, INDEX_FORMATS, check_format, fi
 
 def verb(words: Sequence[str]) -> typer_options.Verb:
     """The verb."""
-    help = "Evidence, a batch's index.json or its folder."
+    help = "An evidence file, a batch's index.json or its folder."
     return typer_options.with_options(
         _report, "report", typer_options.argument("file", str, "FILE", help)
     )
@@ -22,7 +22,7 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 def _report(file: str, **given: Any) -> None:
     """Render the report of evidence in other formats.
 
-    Reads evidence or a batch's folder, and runs nothing.
+    Reads evidence or a batch's folder; runs no kernel.
 
     Example: tokitai report reports/gemm-bw.json --format html
     """

@@ -22,9 +22,9 @@ def verb(words: Sequence[str]) -> typer_options.Verb:
 
 
 def _sanitize(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> int:
-    """Look for memory errors, races and misused barriers.
+    """Find memory errors, races and misused barriers.
 
-    Runs the kernels under the sanitizer of the device. A source needs no spec.
+    Runs kernels under the device's sanitizer. A source file needs no spec.
 
     Example: tokitai sanitize kernel.cu
     """

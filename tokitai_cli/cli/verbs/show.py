@@ -34,7 +34,7 @@ def show(
         ),
     ] = False,
 ) -> None:
-    """Show what a spec demands of its kernels.
+    """Show what a spec requires of its kernels.
 
     Lists kernels, shapes, checks and input profiles.
 

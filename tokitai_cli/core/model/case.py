@@ -13,6 +13,7 @@ import msgspec
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.guesses import Guess
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.model.sizes import sizes_at
 from tokitai_cli.core.model.spec import WARP_SIZE, Spec, Variant
 
@@ -49,6 +50,8 @@ class LoadedSpec(msgspec.Struct, frozen=True):
     read_back: Mapping[str, frozenset[str]] = {}
     #: Lines of it, and of the files of its oracles, that are marked as guesses.
     guesses: tuple[Guess, ...] = ()
+    #: Of its sources, for all that read them.
+    models: Models = msgspec.field(default_factory=Models)
 
     @property
     def folder(self) -> Path:

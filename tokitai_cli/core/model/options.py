@@ -107,7 +107,7 @@ def _text(name: str, help: str, **more: Any) -> Option:
 TABLE: tuple[Option, ...] = (
     _flag(
         "all",
-        "Every built-in op in turn, its quick suite if no other is named.",
+        "All built-in ops; the quick suite unless --suite is given.",
         verbs=("verify",),
         front=True,
     ),
@@ -124,7 +124,7 @@ TABLE: tuple[Option, ...] = (
     _text("suite", "Shapes of this suite of the spec.", verbs=(*_SINGLE_RUN, _SIDES)),
     _names(
         "suite",
-        "Only this suite of each spec; may be repeated. quick by itself.",
+        "Only this suite of each spec; may be repeated. Default: quick.",
         verbs=("batch",),
     ),
     _names("op", "Only this op; may be repeated.", verbs=("batch",)),
@@ -137,7 +137,7 @@ TABLE: tuple[Option, ...] = (
     ),
     _number(
         "jobs",
-        "Workers; as many as there are cores by itself. With --cluster: jobs to ask for.",
+        "Workers; default: one per core. With --cluster: jobs to submit.",
         short="-j",
         least=1,
         most=MAX_JOBS,
@@ -145,7 +145,7 @@ TABLE: tuple[Option, ...] = (
     ),
     _numbers(
         "seed",
-        "Seed of the inputs; a list runs each.",
+        "Seed of the inputs; a list runs every seed.",
         most=MAX_SEED,
         stated=True,
         verbs=_PLANNED,
@@ -172,7 +172,7 @@ TABLE: tuple[Option, ...] = (
     Option(
         name="timeout",
         kind=Kind.SECONDS,
-        help="Seconds until a kernel or an oracle is ended.",
+        help="Time limit for a kernel or an oracle, in seconds.",
         metavar="SECONDS",
         default=_PLAIN.timeout,
         # A watched kernel takes ten to a hundred times longer.
@@ -180,7 +180,7 @@ TABLE: tuple[Option, ...] = (
         least=0.1,
         verbs=_ANY,
     ),
-    _text("arch", "GPU architecture to build for; on cpu, the one whose limits hold.", verbs=_ANY),
+    _text("arch", "GPU architecture to build for; on cpu, the one whose limits apply.", verbs=_ANY),
     _number("gpu", "Index of the GPU to use.", default=0, least=0, verbs=_AGAIN),
     _numbers("gpu", "Indices of the GPUs that workers may use.", verbs=("batch",)),
     _number(
@@ -192,42 +192,44 @@ TABLE: tuple[Option, ...] = (
     ),
     _number(
         "threads",
-        "Threads of the tool and of the cpu device; as many as there are cores by itself.",
+        "Threads of the tool and of the cpu device; default: one per core.",
         least=1,
         most=MAX_JOBS,
         verbs=_SINGLE_RUN,
     ),
     _number(
         "warp_size",
-        "Lanes of a warp on the cpu device; 32 by itself.",
+        "Lanes of a warp on the cpu device; default: 32.",
         metavar="32|64",
         choices=(32, 64),
         verbs=_ANY,
     ),
     _flag(
         "sanitize",
-        "Watch memory, races and more as well, as `tokitai sanitize` does.",
+        "Check memory accesses, races and barriers too, like `tokitai sanitize`.",
         verbs=("verify", "batch"),
     ),
     _text(
         "watch",
-        f"Watch memory and races beside the numbers: {WATCHES[0]} (each variant's smallest telling "
-        f"shapes; by itself, or what {WATCH_VARIABLE} says), full (every case), off. Not with --all.",
+        f"Check memory accesses and races too: {WATCHES[0]} (a small shape of each variant), full "
+        f"(every case), off. Default: {WATCH_VARIABLE}, or {WATCHES[0]}. Not with --all.",
         metavar="auto|full|off",
         choices=WATCHES,
         verbs=("verify",),
     ),
-    _flag("build_only", "Build, run nothing.", verbs=_SINGLE_RUN),
+    _flag("build_only", "Build the kernels, but do not run them.", verbs=_SINGLE_RUN),
     _text(
         "shard",
-        "Only part I of N; `tokitai merge` joins them.",
+        "Run only part I of N; `tokitai merge` joins the parts.",
         metavar="I/N",
         verbs=("batch",),
     ),
-    _flag("dry_run", "List the ids of the cases, run nothing.", verbs=("batch",), front=True),
-    _flag("resume", "Keep results in --out that are still fresh.", verbs=("batch",)),
+    _flag(
+        "dry_run", "List the ids of the cases, but do not run them.", verbs=("batch",), front=True
+    ),
+    _flag("resume", "Keep results in --out that are still valid.", verbs=("batch",)),
     _flag("fail_fast", "Stop after the first failure.", verbs=("batch",)),
-    _number("max_failures", "Stop after so many failures.", least=1, verbs=("batch",)),
+    _number("max_failures", "Stop after this many failures.", least=1, verbs=("batch",)),
     _text(
         "scheduler",
         "Dask scheduler whose workers run the cases.",
@@ -237,7 +239,7 @@ TABLE: tuple[Option, ...] = (
     ),
     _text(
         "cluster",
-        "dask-jobqueue configuration of the Slurm, PBS, ... jobs to start.",
+        "dask-jobqueue configuration for the Slurm, PBS, ... jobs.",
         metavar="FILE",
         verbs=("batch",),
         front=True,
@@ -266,11 +268,11 @@ TABLE: tuple[Option, ...] = (
     ),
     _text(
         "out",
-        "File to write, not stdout; of several formats, the folder for NAME.SUFFIX.",
+        "File to write instead of stdout; with several formats, the folder for NAME.SUFFIX.",
         metavar="PATH",
         verbs=("report",),
     ),
-    _text("name", "Base name of the files; default the op's.", verbs=_AGAIN),
+    _text("name", "Base name of the files; default: the op's name.", verbs=_AGAIN),
     _names(
         "format",
         "Report formats: {formats}; a list, or repeated.",
@@ -279,21 +281,21 @@ TABLE: tuple[Option, ...] = (
     ),
     _text(
         "templates",
-        "Folder of templates that go before the shipped ones.",
+        "Folder of templates that replace shipped ones of the same name.",
         metavar="DIR",
         verbs=_REPORTED,
     ),
-    _flag("plots", "Pictures in html reports (extra plots).", verbs=_REPORTED),
+    _flag("plots", "Add figures to html reports (needs the extra `plots`).", verbs=_REPORTED),
     _flag("json", "Print the evidence JSON on stdout.", verbs=_SINGLE_RUN, front=True),
     _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
     _flag(
         "run_authors_code",
-        "Run the spec, kernel and oracle that the file holds, with your rights.",
+        "Run the spec, kernel and oracle in the file, with your permissions.",
         verbs=("reproduce",),
         front=True,
     ),
-    _flag("save_arrays", "Keep inputs, got and want of failing cases.", verbs=_ANY),
-    _flag("save_all_arrays", "Keep them of every case, for `recheck`.", verbs=_ANY),
+    _flag("save_arrays", "Save inputs, outputs and references of failing cases.", verbs=_ANY),
+    _flag("save_all_arrays", "Save those of every case, for `recheck`.", verbs=_ANY),
     _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
 )
 

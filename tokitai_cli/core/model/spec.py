@@ -53,7 +53,7 @@ class Param(Strict, frozen=True, kw_only=True):
 
 
 class Draw(Strict, frozen=True, kw_only=True):
-    """How one array is filled: a generator and its settings (see docs/spec.md, profiles).
+    """How one array is filled: a generator and its settings (see docs/spec/inputs.md, profiles).
 
     `kind` is a name, or `file.py:function`. `axis` is the axis that the op reduces over, for the kinds
     that need it; without it the first axis whose size is in no output's shape. `sign` is for

@@ -240,8 +240,8 @@ def _sizeof(walk: Walk, node: Node) -> Value:
     return constant(size) if size else _itself(walk, node)
 
 
-def _constant(walk: Walk, node: Node) -> Value:
-    return _itself(walk, node)
+def _null(_: Walk, __: Node) -> Value:
+    return constant(0)
 
 
 def _call(walk: Walk, node: Node) -> Value:
@@ -275,7 +275,6 @@ EXPRESSIONS: Mapping[str, Callable[[Walk, Node], Value]] = {
     "compound_literal_expression": _literal,
     "sizeof_expression": _sizeof,
     "call_expression": _call,
-    **dict.fromkeys(
-        ("char_literal", "string_literal", "null", "nullptr", "concatenated_string"), _constant
-    ),
+    "null": _null,
+    **dict.fromkeys(("char_literal", "string_literal", "concatenated_string"), _itself),
 }

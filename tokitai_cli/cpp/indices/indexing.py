@@ -113,7 +113,8 @@ class Indexing(Shapes):
     def divided(self) -> list[tuple[str, str]]:
         """Sizes that a kernel divides by others and expects no rest of: heads, heads of keys."""
         sizes = "|".join(map(re.escape, self.sizes)) or "(?!)"
-        found: dict[tuple[str, str], None] = {}
+        pairs = [pair for pair in self.divided_by_tree if not pair[1].isdigit()]
+        found: dict[tuple[str, str], None] = dict.fromkeys(pairs)
         for told in self.variables.values():
             for many, few in re.findall(rf"(?<![\w.)] )\b({sizes})\s*/\s*({sizes})\b", told):
                 if many != few and not re.search(rf"\b{many}\s*%\s*{few}\b", self.body):
@@ -132,7 +133,8 @@ class Indexing(Shapes):
             for used in re.findall(rf"\b{name}((?:\s*\[[^\[\]]*\])+)", text):
                 for index, count in zip(re.findall(r"\[([^\]]*)\]", used), counts, strict=False):
                     held = self._held(index.strip(), count)
-                    for size in self._bounds(index.strip()) if count and not held else []:
+                    free = count and not held and "threadIdx" not in index
+                    for size in self._bounds(index.strip()) if free else []:
                         if size in self.sizes:
                             found[size] = min(int(count), found.get(size, int(count)))
         return found
@@ -165,11 +167,14 @@ class Indexing(Shapes):
         """Sizes that the kernel divides without a remainder of its own, or asserts it of, by what."""
         found: dict[str, int] = {}
         body = _ASSERTED.sub(";", self.body)
+        for size, number in self.divided_by_tree:
+            if number.isdigit():
+                found[size] = math.lcm(int(number), found.get(size, 1))
         for size in self.sizes:
             whole = rf"\b{size}\s*%\s*(\w+|\([^()]*\))\s*==\s*0"
             sworn = re.findall(whole, " ".join(_ASSERTED.findall(self.body)))
             if numbers := [n for one in sworn if (n := constant(one, self.constants))]:
-                found[size] = math.lcm(*numbers)
+                found[size] = math.lcm(*numbers, found.get(size, 1))
             if re.search(rf"<=?\s*{size}\s*[;)&|]|\b{size}\s*%", body):
                 continue  # a tail of its own
             for number in re.findall(rf"(?<![\w)])\s*{size}\s*/\s*(\d+)\b", body):

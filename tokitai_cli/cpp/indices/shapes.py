@@ -25,9 +25,10 @@ _TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
 class Shapes(Terms):
     """What the text of a kernel's body says of its arrays.
 
-    said: shapes that comments say; by_tree: those that a walk over the kernel's tree tells; rows:
-    sizes that only the host knows, by the array whose values are below it, or which offsets of an
-    array lead up to. axes: what blocks count along each axis.
+    said: shapes that comments say; by_tree: those that a walk over the kernel's tree tells, and
+    divided_by_tree sizes that are multiples, of what. rows: sizes that only the host knows, by the array
+    whose values are below it, or which offsets of an array lead up to. axes: what blocks count along
+    each axis.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Shapes(Terms):
         }
         self.said: dict[str, list[str]] = {}
         self.by_tree: dict[str, list[str]] = {}
+        self.divided_by_tree: list[tuple[str, str]] = []
         self.rows: dict[str, str] = {}
         self._used: dict[str, dict[Stride, set[str]]] = {}
         self._told: dict[str, list[str]] = {}

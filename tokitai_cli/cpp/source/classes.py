@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tokitai_cli.cpp.declarations import template_parameters
 from tokitai_cli.cpp.source.macro_text import split
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def class_of(program: Program, name: str) -> tuple[Node, str, dict[str, str]] | 
         for piece in pieces:
             if piece.kind == "class" and plain.strip().rpartition("::")[2] in piece.names:
                 text = program.texts[path].parsed
-                formal = list(template_of(piece.node, text))
+                formal = list(template_of(piece.node))
                 defaults |= {at: one.default for at, one in enumerate(formal) if one.default}
                 if found is None and "{" in text[piece.begin : piece.end]:
                     found = piece.node, text, [one.name for one in formal]
@@ -65,19 +66,11 @@ def put_in(text: str, names: Mapping[str, str]) -> str:
     return re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), text)
 
 
-def template_of(node: Node, text: str) -> Iterator[TemplateParameter]:
-    """Parameters of the template that a declaration in a file's parsed text is of; none of another."""
+def template_of(node: Node) -> Iterator[TemplateParameter]:
+    """Parameters of the template that a declaration is of; none of another."""
     outer = node.parent
     if outer is None or outer.type != "template_declaration":
         return
-    parameters = outer.child_by_field_name("parameters")
-    for one in parameters.named_children if parameters is not None else ():
-        whole = " ".join(text[one.start_byte : one.end_byte].split())
-        front, _, default = whole.partition("=")
-        words = front.replace("...", " ").split()
-        is_type = one.type.endswith("type_parameter_declaration") or words[0] in {
-            "typename",
-            "class",
-        }
-        name = words[-1] if len(words) > 1 else ""
-        yield TemplateParameter(name, "" if is_type else " ".join(words[:-1]), default.strip())
+    for one in template_parameters(outer):
+        kind = "" if one.type == "type" else one.type
+        yield TemplateParameter(one.name, kind, one.default)

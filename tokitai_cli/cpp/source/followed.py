@@ -46,7 +46,8 @@ def _joined(launch: HostLaunch, other: Launch) -> HostLaunch:
         values = {text: told for text, told in pairs if told is not None and text.isidentifier()}
     grid = _extents(launch.grid, other.grid, values)
     block = _extents(launch.block, other.block, values)
-    return msgspec.structs.replace(launch, grid=grid, block=block, args=args)
+    fields = _texts(other)
+    return msgspec.structs.replace(launch, grid=grid, block=block, args=args, fields=fields)
 
 
 def _extents(
@@ -93,4 +94,9 @@ def _made(
         file,
         source.path,
         begin,
+        fields=_texts(one),
     )
+
+
+def _texts(launch: Launch) -> dict[str, str]:
+    return {path: str(number) for path, number in launch.fields.items()}

@@ -53,6 +53,8 @@ class HostLaunch(msgspec.Struct, frozen=True):
     source: Path
     begin: int
     commented: bool = False
+    #: Of structs among the arguments, as far as they are numbers or null, by paths: `p.mask`.
+    fields: dict[str, str] = {}
 
 
 def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) -> list[HostLaunch]:

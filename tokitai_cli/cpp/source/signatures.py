@@ -18,7 +18,7 @@ from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import DROPPED, Types, known_types
 from tokitai_cli.cpp.tree import child, declarator_of, name_of
 from tokitai_cli.cpp.unit_text import ALWAYS
-from tokitai_cli.cpp.whole import Program
+from tokitai_cli.cpp.whole import Program, remembered
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -93,6 +93,7 @@ class Kernel(msgspec.Struct, frozen=True):
         return "::".join([*self.space, self.name])
 
 
+@remembered
 def kernels_of(program: Program) -> list[Kernel]:
     """All kernels of the program, in the order of its files and lines."""
     types = known_types(program)
@@ -102,7 +103,7 @@ def kernels_of(program: Program) -> list[Kernel]:
             if not piece.kernel or not piece.names:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
-            template = tuple(template_of(piece.node, source.parsed))
+            template = tuple(template_of(piece.node))
             lists = parameter_list(piece.node)
             parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
             name = name_of(declarator_of(child(piece.node, "declarator")).name)

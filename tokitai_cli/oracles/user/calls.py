@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from tokitai_cli.oracles.user.imported import file_of, files_of, imports_of
 from tokitai_cli.oracles.user.loading import ANSWER
 
 START_SECONDS = 60.0
-_PAUSE_SECONDS = 0.5
 # Pipes are closed a little before a process is gone.
 _END_SECONDS = 10.0
 _MOST_PRINTED = 1 << 20
@@ -205,6 +203,10 @@ class _Forker:
         self._child.drain()
         return self._child.output.result().text + self._child.errors.result().text
 
+    def has_ended(self) -> bool:
+        """Whether it was ended, by this tool or from outside."""
+        return self._child.wait(0.0)
+
     def end(self) -> None:
         """End it."""
         self.alive = False
@@ -228,17 +230,15 @@ class _Forker:
 
     def _fate(self) -> str:
         """How it ended; empty where it runs."""
-        return signal_name(self._child.returncode or 0) if self._child.wait(0.0) else ""
+        return signal_name(self._child.returncode or 0) if self.has_ended() else ""
 
 
 _IDLE: list[_Forker] = []
 
 
 def _forked(folder: Path, timeout: float) -> tuple[str, str]:
-    """How a call in `folder` ended, and what it printed; one that never began is tried again."""
-    for last in (False, False, True):
-        if last:  # what ends processes from outside, as a full memory does, may be over by then
-            time.sleep(_PAUSE_SECONDS)
+    """How a call in `folder` ended, and what it printed; one that never began is tried once more."""
+    for last in (False, True):
         forker = _take()
         try:
             ended = forker.call(folder, timeout)
@@ -260,13 +260,17 @@ def _forked(folder: Path, timeout: float) -> tuple[str, str]:
 
 
 def _take() -> _Forker:
-    """One that no other thread uses, in today's environment; a new one where there is none."""
+    """One that no other thread uses, in today's environment; a new one where there is none.
+
+    What a run leaves behind that is cut short, in this process, are as many that have been ended as
+    threads had called.
+    """
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     while _IDLE:
         forker = _IDLE.pop()
         if forker.owner != os.getpid():
             forker.forget()
-        elif forker.environment != environment:
+        elif forker.environment != environment or forker.has_ended():
             forker.end()
         else:
             return forker

@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
-from types import TracebackType
 from typing import Any, NoReturn
 
 import msgspec
@@ -91,12 +90,7 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -178,14 +172,18 @@ class Server:
         self._child.output.clear()
         answer = self._exchange(payload, case, layout, repetitions, timeout)
         self._child.drain()
-        log = self.log
+        return self._result(layout, answer, fills, seeds)
+
+    def _result(
+        self, layout: Layout, answer: Answer, fills: tuple[int, ...], seeds: Sequence[int]
+    ) -> RunResult:
+        """What a run left in the memory, and what the child told of it. One fill a repetition."""
+        log, guards = self.log, self._memory.guard_damage(layout, len(fills))
         return RunResult(
-            outputs=self._memory.outputs(layout, repetitions),
+            outputs=self._memory.outputs(layout, len(fills)),
             fills=fills,
             times_ns=answer.times_ns,
-            guards=damage.with_writer(
-                self._memory.guard_damage(layout, repetitions), answer, layout
-            ),
+            guards=damage.with_writer(guards, answer, layout),
             findings=reported.records(
                 answer.findings, layout.buffers, f"{self.hello.device} device"
             ),

@@ -15,6 +15,7 @@ from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import passed_buffers
 from tokitai_cli.core.model.spec import Launch, Spec, Variant
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import (
     Kernel,
@@ -23,7 +24,7 @@ from tokitai_cli.cpp.source.signatures import (
     kernels_of,
     may_declare,
 )
-from tokitai_cli.cpp.whole import Program, program_of
+from tokitai_cli.cpp.whole import Program
 from tokitai_cli.devices import foreign
 from tokitai_cli.devices.amdgpu.binary import objects
 from tokitai_cli.devices.amdgpu.binary.parameters import parameters as parameters_of
@@ -40,9 +41,8 @@ class Signatures(NamedTuple):
     read_back: Mapping[str, frozenset[str]] = {}
 
 
-def check_signatures(document: Document, spec: Spec) -> Signatures:
+def check_signatures(document: Document, spec: Spec, programs: Programs) -> Signatures:
     """Raise SpecError where a launch cannot fit its kernel."""
-    programs: dict[tuple[object, ...], Program] = {}
     said: dict[str, None] = {}
     read: dict[str, frozenset[str]] = {}
     for name, variant in spec.variants.items():
@@ -52,19 +52,21 @@ def check_signatures(document: Document, spec: Spec) -> Signatures:
             continue
         given = (*(f"-I{entry}" for entry in variant.include), *variant.flags)
         words = flags.resolved(given, document.file.parent)
-        key = (source, *words)
-        if key not in programs:
-            folders, defines = flags.include_folders(words), flags.definitions(words)
-            programs[key] = program_of(source, folders, defines)
-        told = _check(document, ("variants", name), variant, programs[key], words)
+        told = _check(document, ("variants", name), variant, source, words, programs)
         said |= dict.fromkeys(told.notes)
         read |= told.read_back
     return Signatures(tuple(said), read)
 
 
 def _check(
-    document: Document, path: KeyPath, variant: Variant, program: Program, words: Sequence[str]
+    document: Document,
+    path: KeyPath,
+    variant: Variant,
+    source: Path,
+    words: Sequence[str],
+    programs: Programs,
 ) -> Signatures:
+    program = programs.of(source, flags.include_folders(words), flags.definitions(words))
     asked = {name for one in program.sources for name in one.unit.tested}
     decided = asked.isdisjoint(variant.defines)  # a spec's own macros may differ from case to case
     kernels = kernels_of(program) if decided else []
@@ -74,7 +76,7 @@ def _check(
         fitted[index] = _fitting(document, here, variant, launch, kernels, program)
     bound = _bound(variant, fitted, program)
     _check_written(document, path, variant, bound)
-    read = _read_back(variant, fitted, program.source, words, program)
+    read = _read_back(variant, fitted, words, program, programs)
     return Signatures(tuple(_remarks(path, variant, bound)), {str(path[-1]): read})
 
 
@@ -162,9 +164,9 @@ def _last(launch: Launch) -> str:
 def _read_back(
     variant: Variant,
     fitted: dict[int, tuple[Parameter, ...]],
-    source: Path,
     words: Sequence[str],
     program: Program,
+    programs: Programs,
 ) -> frozenset[str]:
     """Workspaces that some kernel reads for certain, so that they are no outputs alone."""
     if not variant.workspaces or not variant.own_oracle:
@@ -173,7 +175,8 @@ def _read_back(
 
     front = [Path(one[2:]) for one in words if one.startswith("-I") and Path(one[2:]).is_file()]
     front += flags.included(words)
-    reads = Reads(source, flags.include_folders(words), front, flags.definitions(words))
+    folders, defines = flags.include_folders(words), flags.definitions(words)
+    reads = Reads(program.source, folders, front, defines, programs)
     found = set()
     for index, launch in enumerate(variant.launches):
         name, count = _last(launch), len(launch.args)

@@ -16,6 +16,7 @@ import yaml
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import Location, SpecError, UsageError, near
 from tokitai_cli.core.model.case import LoadedSpec
+from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 from tokitai_cli.spec.reader.convert import to_spec
 from tokitai_cli.spec.reader.document import dotted
@@ -49,10 +50,12 @@ def load(path: Path, data: bytes | None = None, *, judged: bool = True) -> Loade
     notes = noted(guesses)
     check(document, spec)
     read_back: Mapping[str, frozenset[str]] = {}
+    models = Models()
     if not ours:  # the tool's own are held against their kernels by its tests, and start faster
+        from tokitai_cli.cpp.programs import Programs
         from tokitai_cli.spec.reader.kernel_signatures import check_signatures
 
-        more, read_back = check_signatures(document, spec)
+        more, read_back = check_signatures(document, spec, models.of(Programs))
         notes += more
     return LoadedSpec(
         spec=spec,
@@ -62,6 +65,7 @@ def load(path: Path, data: bytes | None = None, *, judged: bool = True) -> Loade
         notes=notes,
         read_back=read_back,
         guesses=guesses,
+        models=models,
     )
 
 
