@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Patterns are compiled where a spec has flags; most have none.
-MACRO = r"(?!TOKITAI)[A-Za-z][A-Za-z0-9_]*"
-MACRO_RULE = "start with a letter; names that start with _ or TOKITAI are reserved"
+MACRO = r"(?!TOKITAI|__)[A-Za-z_][A-Za-z0-9_]*"
+MACRO_RULE = "words of a macro of your own; names that start with __ or TOKITAI are reserved"
 _FORM = r"-[^\s{}]+"
 _MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import msgspec
 from tokitai_cli.core.flags import fault
 from tokitai_cli.core.model.harness import MAX_WORDS
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.build_macros import as_flags
 from tokitai_cli.cpp.indices.comments import launch_in
 from tokitai_cli.cpp.indices.kernel_text import flat
 from tokitai_cli.cpp.source.host_values import value_of
@@ -62,19 +63,20 @@ def drafts(
     include: Sequence[Path] = (),
     op: TemplateOp | None = None,
     room: bool = True,
+    supposed: Collection[str] = (),
 ) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
 
     folder: where the spec is to lie; by itself beside the program's source. include: folders that the
     program was read with. op: a shipped op's variant that formula, profiles and suites are taken from.
-    room: see `DraftContext`.
+    room: see `DraftContext`. supposed: macros of the program that the build is guessed to define.
     """
     launches = launches_of(program, None if room else returned(program))
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
-    given = [f"-D{name}" + f"={value}" * bool(value) for name, value in program.defines.items()]
+    given = as_flags(program.defines)
     flags = [one for one in given if not fault(one)[0]]  # a HIP compiler sets the others
-    origin = DraftContext(paths[0], paths[1:], flags, room)
+    origin = DraftContext(paths[0], paths[1:], flags, room, sorted(supposed))
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
     by_name: dict[str, list[HostLaunch]] = {}

@@ -60,6 +60,8 @@ class DraftContext(NamedTuple):
     flags: Sequence[str]
     #: Whether arrays that nothing bounds get room enough for a run, in place of a likely shape.
     room: bool
+    #: Macros whose values are guesses: the build defines them, the source does not.
+    supposed: Sequence[str] = ()
 
 
 class DraftSubject(NamedTuple):

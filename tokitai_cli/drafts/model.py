@@ -124,7 +124,7 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     function: str
     requires: Guess[Sequence[str]] = Guess(())
     include: Sequence[str] = ()
-    flags: Sequence[str] = ()
+    flags: Guess[Sequence[str]] = Guess(())
     arrays: Mapping[str, ArrayDraft]
     scalars: Mapping[str, ScalarDraft] = {}
     structs: Mapping[str, Guess[Flow]] = {}

@@ -72,7 +72,7 @@ def _lines(draft: SpecDraft) -> Iterator[str]:
     yield f"    source: {quoted(draft.source)}"
     yield from _optional("requires", draft.requires)
     yield from _optional("include", Guess(draft.include))
-    yield from _optional("flags", Guess(draft.flags))
+    yield from _optional("flags", draft.flags)
     for role in ("inputs", "outputs", "inout", "symbols"):
         mine = [(name, one) for name, one in draft.arrays.items() if one.role == role]
         yield from [f"    {role}:"] * bool(mine)

@@ -13,6 +13,7 @@ import msgspec
 from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.build_macros import build_macros
 from tokitai_cli.cpp.source.headers import Headers
 from tokitai_cli.cpp.source.listing import FoundKernel, Unread
 from tokitai_cli.cpp.source.signatures import unlisted
@@ -80,8 +81,11 @@ def drafts_of(
         return Unread(str(file), "is no regular file that can be read")
     try:
         program = program_of(file.resolve(), folders, defines or {})
+        supposed = build_macros(program)
+        if supposed:
+            program = program_of(file.resolve(), folders, {**(defines or {}), **supposed})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
-        found = drafts(program, place, folders, op, room)
+        found = drafts(program, place, folders, op, room, supposed)
     except TokitaiError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, other files are read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -92,7 +92,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         function=function_of(known),
         requires=Guess([] if origin.room else requirements(known), "by indices and divisions"),
         include=origin.include,
-        flags=origin.flags,
+        flags=Guess(origin.flags, _supposed(origin.supposed)),
         arrays={
             one.name: array_draft(known, sizing, one)
             for one in known.parameters
@@ -213,6 +213,11 @@ def _unbound(name: str, reads: bool) -> Guess[str]:
     said = "read as it starts" if reads else "written, not judged"
     why = f"that this is {'meant' if reads else f'no output (symbol: {name})'}"
     return Guess(f"variable {name}: {said}", why)
+
+
+def _supposed(names: Sequence[str]) -> str:
+    listed = ", ".join(names)
+    return f"what the build defines {listed} as, the source does not" if listed else ""
 
 
 def _title(name: str) -> str:
