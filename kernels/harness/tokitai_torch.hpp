@@ -1,6 +1,6 @@
 // What kernels of PyTorch extensions use of its headers, where these are not installed: c10's 16-bit
 // floats, accumulation types, device math under c10's names, launch macros and warp shuffles. Its host
-// side (tensors, dispatch, streams) is left out with the host code. After PyTorch's public interface:
+// side (dispatch, streams, what makes tensors) is left out with the host code. After PyTorch's public interface:
 // c10/util/Half.h, c10/util/BFloat16.h, ATen/AccumulateType.h, ATen/OpMathType.h,
 // c10/cuda/CUDAMathCompat.h, c10/macros/Macros.h, ATen/cuda/DeviceUtils.cuh.
 #pragma once
@@ -218,11 +218,35 @@ template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
 using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;  // its name of before
+
+// A tensor of the host's. Structs that a kernel takes may be made of some; nothing here makes one, so that
+// its functions are declared and nowhere defined.
+struct Tensor {
+  template <class T> T* data_ptr() const;
+  template <class T> const T* const_data_ptr() const;
+  template <class T> T* mutable_data_ptr() const;
+  void* data_ptr() const;
+  bool defined() const;
+  int64_t size(int64_t at) const;
+  int64_t stride(int64_t at) const;
+  int64_t dim() const;
+  int64_t ndimension() const;
+  int64_t numel() const;
+  bool is_contiguous() const;
+  bool is_cuda() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const;
+};
 }  // namespace at
 
 namespace torch {
 using namespace at;
 }
+#ifndef TORCH_CHECK
+#define TORCH_CHECK(...) ((void)0)
+#endif
 
 #ifndef C10_HOST_DEVICE
 #define C10_HOST_DEVICE __host__ __device__

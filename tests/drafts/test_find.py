@@ -295,7 +295,7 @@ def test_damaged_files_are_read_without_a_fault_and_in_bounded_time(tmp_path: Pa
         "\0",
         "é",
     ]
-    start = time.monotonic()
+    start = time.process_time()
     for number in range(60):
         text = list(PROGRAM * (1 + number % 3))
         for _ in range(draw.randrange(1, 30)):
@@ -310,7 +310,7 @@ def test_damaged_files_are_read_without_a_fault_and_in_bounded_time(tmp_path: Pa
     (tmp_path / "deep.cu").write_text("__global__ void k(" + "(" * 20_000 + "{" * 20_000)
     (tmp_path / "long.cu").write_text("__global__ void k(int a) {" + "f(a);" * 200_000 + "}")
     assert all(list(find_kernels(tmp_path / name)) for name in ("deep.cu", "long.cu"))
-    assert time.monotonic() - start < 60
+    assert time.process_time() - start < 60
 
 
 def test_a_kernel_of_cs_linkage_is_found(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -61,7 +61,16 @@ def same_sizes(accessors: Sequence[Accessor], body: str) -> dict[str, str]:
                     if other != size:
                         same.setdefault(size, other)
     numbers = {size: max(found) + 1 for size, found in by_number.items() if min(found) >= 0}
-    return {size: str(number) for size, number in numbers.items()} | same
+    told = {size: str(number) for size, number in numbers.items()} | same
+    return {size: _end(told, size) for size in told if _end(told, size) != size}
+
+
+def _end(same: Mapping[str, str], size: str) -> str:
+    """What a size is in the end, where others lead on; the first of a ring stays."""
+    seen = [size]
+    while (following := same.get(seen[-1])) is not None and following not in seen:
+        seen.append(following)
+    return min(seen[seen.index(following) :]) if following is not None else seen[-1]
 
 
 def blocks_of(accessors: Sequence[Accessor], body: str) -> dict[str, str]:

@@ -33,8 +33,8 @@ Extents = Guess[list[str]]
 
 
 def defaults(count: int) -> list[int]:
-    """Values of so many sizes, told apart and no multiples of each other."""
-    return [*_SIZES, *_SIZES[-1:] * count][:count]
+    """Values of so many sizes, told apart; further ones rise, as of two ends the first is the lower."""
+    return [*_SIZES, *range(2, 2 * count, 2)][:count]
 
 
 class Launching:

@@ -125,6 +125,8 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     requires: Guess[Sequence[str]] = Guess(())
     include: Sequence[str] = ()
     flags: Guess[Sequence[str]] = Guess(())
+    #: Macros among the flags whose values are guesses.
+    supposed: Sequence[str] = ()
     arrays: Mapping[str, ArrayDraft]
     scalars: Mapping[str, ScalarDraft] = {}
     structs: Mapping[str, Guess[Flow]] = {}
@@ -138,3 +140,9 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     suites: Guess[Mapping[str, Sequence[SuiteShape]]]
     #: Arrays whose values the text asks something of.
     drawn_to_end: frozenset[str] = frozenset()
+
+
+def supposed(macros: Sequence[str]) -> str:
+    """What is said of flags that define macros by guess; nothing without any."""
+    listed = ", ".join(macros)
+    return f"the value of {listed}, which nothing here defines" if listed else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -18,7 +18,15 @@ from tokitai_cli.drafts.host_words import bytes_of
 from tokitai_cli.drafts.known_facts import DraftSubject, Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.likely_values import value_of
-from tokitai_cli.drafts.model import Flow, Guess, LaunchDraft, ParamDraft, ScalarDraft, SpecDraft
+from tokitai_cli.drafts.model import (
+    Flow,
+    Guess,
+    LaunchDraft,
+    ParamDraft,
+    ScalarDraft,
+    SpecDraft,
+    supposed,
+)
 from tokitai_cli.drafts.profiles import profiles_of
 from tokitai_cli.drafts.reaching import Reaching, count
 from tokitai_cli.drafts.sizing import Sizing
@@ -92,7 +100,8 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         function=function_of(known),
         requires=Guess([] if origin.room else requirements(known), "by indices and divisions"),
         include=origin.include,
-        flags=Guess(origin.flags, _supposed(origin.supposed)),
+        flags=Guess(origin.flags, supposed(origin.supposed)),
+        supposed=origin.supposed,
         arrays={
             one.name: array_draft(known, sizing, one)
             for one in known.parameters
@@ -213,11 +222,6 @@ def _unbound(name: str, reads: bool) -> Guess[str]:
     said = "read as it starts" if reads else "written, not judged"
     why = f"that this is {'meant' if reads else f'no output (symbol: {name})'}"
     return Guess(f"variable {name}: {said}", why)
-
-
-def _supposed(names: Sequence[str]) -> str:
-    listed = ", ".join(names)
-    return f"what the build defines {listed} as, the source does not" if listed else ""
 
 
 def _title(name: str) -> str:

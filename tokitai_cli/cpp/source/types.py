@@ -127,9 +127,9 @@ class Types:
         self._pointed: set[str] = set()  # typedef struct { ... } *name;
         self._enums: set[str] = set()
         for path, pieces in program.pieces.items():
-            plain = program.texts[path].plain
+            parsed = program.texts[path].parsed
             for piece in pieces:
-                self._read(piece, plain[piece.begin : piece.end])
+                self._read(piece, parsed[piece.begin : piece.end])
         for name, macro in program.macros.items():
             if not macro.called and macro.bodies:
                 known = self._aliases.setdefault(name, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +30,11 @@ from tokitai_cli.spec.reader.gaps import GAP
 
 MOST_BYTES = 4 << 30  # of a run, the oracle's part counted
 
+# What g++ and clang say of a name in capital letters that nothing declares.
+_UNDECLARED = re.compile(
+    r"[\u2018'`]([A-Z_][A-Z0-9_]*)[\u2019'] was not declared|undeclared identifier '([A-Z_][A-Z0-9_]*)'"
+)
+
 Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
 
 
@@ -44,6 +50,8 @@ class TrialResult(msgspec.Struct, frozen=True):
     large: bool = False
     #: Whether there was no run, since the draft could not be loaded or built.
     before: bool = False
+    #: A constant, by its spelling, that the compiler found nowhere declared.
+    undeclared: str = ""
 
 
 class Runner(Protocol):
@@ -76,7 +84,9 @@ def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
     except (ChildTimeoutError, NotRunError) as error:
         return TrialResult(_line(error))
     except TokitaiError as error:
-        return TrialResult(_line(error), before=True)
+        named = _UNDECLARED.search(_line(error))
+        missing = (named[1] or named[2]) if named else ""
+        return TrialResult(_line(error), before=True, undeclared=missing)
     return TrialResult()
 
 

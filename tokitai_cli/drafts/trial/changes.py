@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tokitai_cli.drafts.array_draws import bits_of
-from tokitai_cli.drafts.model import ArrayDraft, Flow, Guess, SpecDraft
+from tokitai_cli.drafts.model import ArrayDraft, Flow, Guess, SpecDraft, supposed
 from tokitai_cli.drafts.reaching import count
 from tokitai_cli.drafts.sizing import times
 from tokitai_cli.drafts.writer import ALL_SHARED
 
+_MACRO = 16  # of a number that only the build knows
 _PLACES = 32  # bits of a whole number that may be a place in an array
 _CHANGED = "ranges; with other whole numbers it did not come to its end"
 
@@ -33,13 +34,15 @@ def with_elements(draft: SpecDraft, name: str, elements: int) -> SpecDraft:
 
 
 def with_shared(draft: SpecDraft, more: int) -> SpecDraft:
-    """So many bytes of dynamic shared memory more, as far as a block can have them."""
+    """So many bytes of dynamic shared memory more, at least twice, as far as a block can have them."""
     launch = draft.launch
     shared = launch.shared or Guess("0")
     values = {key: param.default for key, param in draft.params.items()}
-    room = launch.shared_room + more
-    if room > ALL_SHARED - count(shared.value, values):
+    told = count(shared.value, values)
+    free = ALL_SHARED - told - launch.shared_room
+    if more > free:
         return draft
+    room = launch.shared_room + min(max(more, told + launch.shared_room), free)
     launch = msgspec.structs.replace(launch, shared=shared, shared_room=room)
     return msgspec.structs.replace(draft, launch=launch)
 
@@ -57,6 +60,30 @@ def with_whole(draft: SpecDraft, draw: Flow) -> SpecDraft:
         told = Guess[Mapping[str, Flow]](inputs, _CHANGED)
         found[name] = msgspec.structs.replace(profile, inputs=told)
     return msgspec.structs.replace(draft, profiles=Guess(found, draft.profiles.why))
+
+
+def with_macro(draft: SpecDraft, name: str) -> SpecDraft:
+    """The macro defined, as a build would."""
+    flags = [*draft.flags.value, f"-D{name}={_MACRO}"]
+    names = [*draft.supposed, name]
+    return msgspec.structs.replace(draft, flags=Guess(flags, supposed(names)), supposed=names)
+
+
+def with_fields(draft: SpecDraft, number: int) -> SpecDraft:
+    """Whole numbers that stand in arrays of structs, sizes and strides, all as large as that."""
+
+    def changed(value: Flow) -> Flow:
+        if isinstance(value, Mapping):
+            return {key: changed(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [number if isinstance(one, int) else changed(one) for one in value]
+        return value
+
+    structs = {
+        name: msgspec.structs.replace(one, value=changed(one.value))
+        for name, one in draft.structs.items()
+    }
+    return msgspec.structs.replace(draft, structs=structs)
 
 
 def with_halves(draft: SpecDraft, times_: int) -> SpecDraft:

@@ -14,7 +14,14 @@ from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.model import Flow, SpecDraft
 from tokitai_cli.drafts.trial.attempt import Runner, TrialResult
-from tokitai_cli.drafts.trial.changes import with_elements, with_halves, with_shared, with_whole
+from tokitai_cli.drafts.trial.changes import (
+    with_elements,
+    with_fields,
+    with_halves,
+    with_macro,
+    with_shared,
+    with_whole,
+)
 
 _MOST_RUNS = 12
 _MARGINS = (2, 1.5, 1.2)  # times what was reached, as far as it fits: other threads reach further
@@ -25,6 +32,8 @@ _WHOLE: tuple[Flow, ...] = (
     *({"kind": "constant", "value": one} for one in (0, -1, 1)),
 )
 _HALVINGS = (3, 6)
+_FIELDS = 5  # of sizes in arrays of structs, where 1 leaves nothing within a border
+_MOST_MACROS = 4
 _GROWS = 2  # times that an array grows before other draws are tried
 
 
@@ -51,9 +60,15 @@ class _Step(msgspec.Struct, frozen=True):
 def retry_until_it_runs(draft: Draft, run: Runner) -> Settled:
     """Run a draft; where it does not come to its end, change it and run it again, a few times."""
     first = ended = run(draft)
+    runs = 1
+    for _ in range(_MOST_MACROS):
+        if ended.undeclared and draft.model is not None:
+            draft = msgspec.structs.replace(draft, model=with_macro(draft.model, ended.undeclared))
+            ended, runs = run(draft), runs + 1
     if not ended.why or ended.before or draft.model is None:
-        return Settled(draft, first, 1)
-    step, runs, tried = _Step(draft.model, draft.model), 1, {draft.spec}
+        return Settled(draft, ended, runs)
+    first = ended
+    step, tried = _Step(draft.model, draft.model), {draft.spec}
     now = draft
     while ended.why and runs < _MOST_RUNS:
         for new in _changes(step, ended):
@@ -82,6 +97,8 @@ def _changes(step: _Step, ended: TrialResult) -> Iterator[_Step]:
         change(step, model=with_whole(step.model, draw), whole=at)
         for at, draw in enumerate(_WHOLE[step.whole :], step.whole + 1)
     ]  # fmt: skip
+    if step.model == step.grown and (fields := with_fields(step.model, _FIELDS)) != step.model:
+        yield change(step, model=fields, grown=fields)
     # An array that grows again and again is run through by what was drawn.
     yield from (*drawn, *larger) if step.grew.count(ended.array) >= _GROWS else (*larger, *drawn)
     for more in _HALVINGS:
