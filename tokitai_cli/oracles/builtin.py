@@ -39,6 +39,7 @@ from tokitai_cli.oracles.formula.kept import keeping
 from tokitai_cli.oracles.formula.precision import accumulator
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
+from tokitai_cli.oracles.user.imported import digests_of
 from tokitai_cli.oracles.variants.answer import answer
 from tokitai_cli.oracles.variants.dependence import independent
 from tokitai_cli.oracles.variants.replay import replay as in_single
@@ -54,21 +55,25 @@ _SAMPLED = (128, 1024)
 def names() -> tuple[str, ...]:
     """Names of the built-in formulas."""
     files = sorted(resources.formulas_dir().glob("*.py"))
-    return tuple(
-        f"{file.stem}.{name}".replace("_", "-")
-        for file in files
-        for name in re.findall(r"(?m)^def ([a-z]\w*)\(", file.read_text(encoding="utf-8"))
-    )
+    return tuple(name for file in files for name in _names_in(file))
+
+
+@functools.cache
+def _names_in(file: Path) -> tuple[str, ...]:
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    found = re.findall(r"(?m)^def ([a-z]\w*)\(", text)
+    return tuple(f"{file.stem}.{name}".replace("_", "-") for name in found)
 
 
 def file_of(name: str) -> Path | None:
     """File of the built-in formula `name`, None where there is none of that name."""
     file = resources.formulas_dir() / f"{name.partition('.')[0].replace('-', '_')}.py"
-    return file if name in names() else None
+    return file if name in _names_in(file) else None
 
 
-def engine() -> list[Path]:
-    """Files that decide what a built-in formula says, besides its own."""
+@functools.cache
+def engine_digests() -> bytes:
+    """Digests of the files that decide what a built-in formula says, besides its own."""
     package = Path(variants.__file__).parents[2]
     rooms = [
         path
@@ -76,7 +81,7 @@ def engine() -> list[Path]:
         for path in (package / "oracles" / room).glob("*.py")
     ]
     core = [package / "core" / f"{name}.py" for name in ("numerics", "rounding", "dtypes")]
-    return [*sorted(rooms), *core]
+    return digests_of([*sorted(rooms), *core])
 
 
 @functools.cache

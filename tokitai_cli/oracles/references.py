@@ -157,7 +157,7 @@ def identity(variant: Variant, folder: Path) -> str:
     if is_user(name):
         return _of_user(name, folder)
     file = builtin.file_of(name)
-    return digest_of([file, *builtin.engine()] if file else [])
+    return digest_of([file], builtin.engine_digests()) if file else digest_of([])
 
 
 def shipped_code(names: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tokitai_cli.core import resources
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.guesses import Guess
@@ -52,6 +53,11 @@ class LoadedSpec(msgspec.Struct, frozen=True):
     guesses: tuple[Guess, ...] = ()
     #: Of its sources, for all that read them.
     models: Models = msgspec.field(default_factory=Models)
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the tool's own, which tests hold against kernels and formulas."""
+        return self.path.is_relative_to(resources.specs_dir())
 
     @property
     def folder(self) -> Path:

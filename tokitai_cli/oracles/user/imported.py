@@ -40,15 +40,23 @@ def files_of(name: str, folder: Path) -> list[Path]:
     return list(found)
 
 
-def digest_of(paths: Iterable[Path]) -> str:
-    """Sha256 in hex of the files' contents, in order. Raises OracleError where one cannot be read."""
-    digest = hashlib.sha256()
+def digest_of(paths: Iterable[Path], more: bytes = b"") -> str:
+    """Sha256 in hex of the files' contents, in order, and of `more` digests of files.
+
+    Raises OracleError where one cannot be read.
+    """
+    return hashlib.sha256(digests_of(paths) + more).hexdigest()
+
+
+def digests_of(paths: Iterable[Path]) -> bytes:
+    """Sha256 of each file's contents, one after the other. Raises OracleError as `digest_of`."""
+    found = []
     for path in paths:
         try:
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+            found.append(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
             raise OracleError(f"cannot read the oracle {path.name}: {error.strerror}") from error
-    return digest.hexdigest()
+    return b"".join(found)
 
 
 def imports_of(paths: Iterable[Path], folder: Path) -> list[str]:

@@ -7,7 +7,6 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 
 from tokitai_cli.oracles.user.imported import files_of, imports_of
@@ -34,6 +33,10 @@ def packages_of(name: str, folder: Path) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=64)
 def _known(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    if not modules:
+        return ()
+    from importlib import metadata  # which brings the whole of `email`
+
     found: dict[str, str] = {}
     todo = [name for module in modules for name in _owners(module)]
     while todo:
@@ -52,6 +55,8 @@ def _known(modules: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 def _owners(module: str) -> Sequence[str]:
     """Names of the packages that install a module."""
+    from importlib import metadata
+
     try:
         return [metadata.distribution(module).name]
     except (metadata.PackageNotFoundError, ValueError):
