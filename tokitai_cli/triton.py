@@ -122,7 +122,7 @@ def _compile(
         target: Any = importlib.import_module("triton.backends.compiler")
     except ImportError as error:
         raise InadmissibleError(
-            f"Triton cannot be imported: {error}", hint="`pip install triton`, of any kind"
+            f"Triton cannot be imported: {error}", hint="`pip install triton`, of any version"
         ) from None
     attributes = {
         (at,): _DIVISIBLE
@@ -135,7 +135,7 @@ def _compile(
     number = arch.removeprefix(_NVIDIA)
     if number != arch and not number.isdigit():
         raise UsageError(
-            f"arch {arch!r} is no architecture of NVIDIA", hint="give one such as sm_90"
+            f"arch {arch!r} is not an NVIDIA architecture", hint="give one such as sm_90"
         )
     backend = ("cuda", int(number)) if number != arch else ("hip", arch)
     return triton.compile(source, target=target.GPUTarget(*backend, 32), options=dict(options))
@@ -174,7 +174,7 @@ def _text_of(formula: Callable[..., Any]) -> str:
         text = ""
     if not text.startswith("def "):
         raise UsageError(
-            f"the formula {name or formula!r} has no text of its own",
-            hint="give a function that a file defines by `def`",
+            f"the formula {name or formula!r} has no source text",
+            hint="give a function defined in a file with `def`",
         )
     return f"import numpy as np\n\nfrom tokitai_cli.formula import *  # noqa: F403\n\n\n{text}"

@@ -105,7 +105,10 @@ def test_each_gap_is_told_with_a_line(tmp_path: Path) -> None:
 def test_tails_blocks_and_profiles_are_told(tmp_path: Path) -> None:
     spec = SPEC.replace("cols: 64}, why", "cols: 65}, why").replace(LOOSE, "- {metric: bound}")
     text = told(written(tmp_path, spec))
-    assert "32 divides rows in every shape of several blocks: no guard of a tail runs" in text
+    assert (
+        "32 divides rows in every shape with several blocks: the guard for the tail never runs"
+        in text
+    )
     written_out = spec.replace("ceil_div(rows, 32)", "(rows + 31) // 32")
     assert "32 divides rows in every shape of several blocks" in told(
         written(tmp_path, written_out)

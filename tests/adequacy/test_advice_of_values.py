@@ -88,7 +88,7 @@ def test_what_keeps_a_root_from_0_gets_a_profile_beside_it(tmp_path: Path, const
 def test_narrow_outputs_get_ties_where_they_show(tmp_path: Path) -> None:
     found = advised(tmp_path, '    return {"y": x * 1}', "float16")
     assert "halfway" in proposed(found)
-    assert any("no profile has ties of y" in one.text for one in found)
+    assert any("no profile has rounding ties of y" in one.text for one in found)
     wide = advised(
         tmp_path, '    return {"y": np.exp(x).sum(axis=-1, keepdims=True) * x}', "float16"
     )

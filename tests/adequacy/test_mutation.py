@@ -123,7 +123,7 @@ def test_a_careless_spec_does_not_notice(careless: TrialReport) -> None:
     text = "\n".join(mutation.summary_lines(careless))
     assert "-    if (i + zero < n) {" in text
     assert "+    if (i + zero <= n) {" in text
-    assert f"{careless.count(End.NOTICED)} of {careless.tried} changes noticed" in text
+    assert f"{careless.count(End.NOTICED)} of {careless.tried} changes detected" in text
 
 
 def test_equivalent_changes_are_listed_with_a_reason_and_not_counted(careless: TrialReport) -> None:
@@ -148,11 +148,11 @@ def test_the_verb_tells_the_share(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run_command(["mutate", str(path), "-j", "2", "-q"]) == 6
     text = capsys.readouterr().out
     assert OVERLAPPING in text
-    assert " changes noticed, " in text
+    assert " changes detected, " in text
     more = "    - {shape: {n: 1000}, why: four blocks}\n\nnon_claims:"
     write_example(tmp_path, spec=example("spec.yaml").replace("\nnon_claims:", more))
     assert run_command(["mutate", str(path), "-j", "2", "-q"]) == 0
-    assert " noticed, 100.0 %" in capsys.readouterr().out
+    assert " detected, 100.0 %" in capsys.readouterr().out
 
 
 def test_shipped_sources_have_places_in_what_they_take_in() -> None:

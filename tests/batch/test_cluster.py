@@ -626,7 +626,7 @@ def test_a_worker_whose_tool_changed_refuses_the_task(small: Collected) -> None:
     answer = dask_worker.run_tasks(tasks, setup=msgspec.msgpack.encode(setup), archive=b"")
     (reply,) = msgspec.msgpack.decode(answer, type=list[Reply])
     assert reply.result == b""
-    assert "cannot take part: it has tokitai" in reply.refused
+    assert "cannot be used: it has tokitai" in reply.refused
 
 
 @pytest.mark.parametrize("who", ["scheduler", slow("worker")])

@@ -233,7 +233,7 @@ def test_faults_of_all_specs_are_told_at_once(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "good")
     with pytest.raises(SpecError) as caught:
         gather(tmp_path)
-    assert str(caught.value).startswith("5 faults in the specs, and nothing was run:\n")
+    assert str(caught.value).startswith("5 errors in the specs; nothing was run:\n")
     assert caught.value.exit_code == 2
     for path, words in [
         ("a/spec.yaml:", "unknown_key: unknown key"),
@@ -530,7 +530,7 @@ def test_a_spec_at_fault_stops_no_other_and_is_a_result(
     assert run(["batch", *words, "--dry-run", "-q"]) == 2
     assert "unknown_key" in capsys.readouterr().err
     assert run(["batch", *words, "--out", str(out), "-q"]) == 2
-    assert "a spec that could not be used" in capsys.readouterr().out
+    assert "a spec that cannot be used" in capsys.readouterr().out
     index = read_index(out / "index.json")
     assert index.verdict == "not-run"
     assert index.counts == {"verified": 8, "vacuous": 1}
@@ -541,7 +541,7 @@ def test_a_spec_at_fault_stops_no_other_and_is_a_result(
     page = (out / "index.md").read_text("utf-8")
     assert "Specs that could not be used" in page
     suites = (out / "junit.xml").read_text("utf-8")
-    assert '<testsuite name="specs that could not be used" tests="1"' in suites
+    assert '<testsuite name="specs that cannot be used" tests="1"' in suites
 
 
 def test_weights_grow_with_the_shape(folder: Path) -> None:

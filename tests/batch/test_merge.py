@@ -84,7 +84,7 @@ def test_shards_become_one_batch(tmp_path: Path) -> None:
     assert (index.shard, index.shards, index.not_started) == ("", ["1/2", "2/2"], 0)
     assert (index.left_out, index.hosts) == (3, ["node-1", "node-2"])
     assert (index.started, index.seconds) == ("2023-11-14T22:13:21Z", 6.0)
-    assert index.notes == ["note 1", "note 2", "the time is that of the longest shard"]
+    assert index.notes == ["note 1", "note 2", "the time of the longest shard"]
     assert index.rerun == f"tokitai batch specs --seed 0 --device cpu --out {out}"
     rows = list(read_cases(index, out / "index.json"))
     assert [row.profile for row in rows] == list(PROFILES)
@@ -204,7 +204,7 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
     "twice": (lambda one: one.change(shard="1/2"), "shard 1/2 is given twice"),
     "no shard": (
         lambda one: one.change(shard=""),
-        "s2 is no shard: the batch there ran as a whole",
+        "s2 is not a shard: the batch there ran as a whole",
     ),
     "arch found": (
         lambda one: one.each(device=samples.device(arch="aarch64")),
@@ -214,7 +214,7 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
         other_compiler,
         r"compiler for device cpu is g\+\+ \(Debian .* and g\+\+ 14\.1\.0",
     ),
-    "interrupted": (not_whole("interrupted"), "2/2 in .*s2 is not whole: it ended: interrupted"),
+    "interrupted": (not_whole("interrupted"), "2/2 in .*s2 is incomplete: it ended: interrupted"),
     "killed": (
         not_whole(None),
         r"not whole: .* with 1 of 2 cases finished \(finish it: .*--resume",

@@ -339,7 +339,7 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(
     if number == signal.SIGKILL:
         shown = json.loads(batch.render_folder(out, "json"))
         assert (shown["verdict"], shown["not_started"]) == ("interrupted", 160 - len(before))
-        assert "the batch has not come to its end" in shown["reason"]
+        assert "the batch has not ended" in shown["reason"]
     else:
         index = json.loads((out / "index.json").read_text(encoding="utf-8"))
         assert index["verdict"] == "interrupted"

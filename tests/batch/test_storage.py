@@ -106,7 +106,7 @@ def test_words_of_the_database(code: int, words: str, tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_left_alone(content: bytes, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(content)
     for read in (Store.open, Store.read):
-        with pytest.raises(StorageError, match="is no batch of tokitai"):
+        with pytest.raises(StorageError, match="is not a batch of tokitai"):
             read(tmp_path)
     assert (tmp_path / FILE).read_bytes() == content
 
@@ -116,7 +116,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
         database.execute("CREATE TABLE run (mine)")
     before = (tmp_path / FILE).read_bytes()
     for read in (Store.open, Store.read):
-        with pytest.raises(StorageError, match="is no batch of tokitai"):
+        with pytest.raises(StorageError, match="is not a batch of tokitai"):
             read(tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
 
@@ -179,8 +179,8 @@ def test_a_batch_that_is_only_read(tmp_path: Path) -> None:
         ("file/out", "Not a directory"),
         ("n" * 300, "File name too long"),
         ("loop/out", "Too many levels of symbolic links|it is no folder"),
-        ("batch-is-a-folder", "is no batch of tokitai"),
-        ("batch-is-a-pipe", "is no batch of tokitai"),
+        ("batch-is-a-folder", "is not a batch of tokitai"),
+        ("batch-is-a-pipe", "is not a batch of tokitai"),
         ("lock-is-a-folder", "Is a directory"),
         ("/proc/out", "No such file or directory"),
     ],

@@ -525,7 +525,7 @@ def test_the_cache_is_listed_and_cleared(bench: Bench) -> None:
     assert entry.source == str(bench.source)
     assert 0 < entry.nbytes < cache.size()
     built.path.write_bytes(b"")
-    assert cache.entries()[0].damage == "the executable has another size"
+    assert cache.entries()[0].damage == "the executable has a different size"
     busy = place.part("tmp") / f"build-{os.getpid()}-abc"
     busy.mkdir()
     assert cache.clear() > 0

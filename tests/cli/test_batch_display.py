@@ -53,7 +53,7 @@ def test_the_counting_line_has_count_rate_time_left_and_failures() -> None:
     assert counted(progress(2)) == "[2/4] 8.1 a second, 0:11 left, 1 kept"
     assert counted(progress(4)) == "[4/4] 8.1 a second, 1 kept"
     assert counted(progress(1, Verdict.REFUTED, left=None)) == (
-        "[1/4] 8.1 a second, 1 needs a look, 1 kept"
+        "[1/4] 8.1 a second, 1 needs attention, 1 kept"
     )
 
 
@@ -66,8 +66,8 @@ def test_off_a_terminal_failures_have_lines_and_the_rest_is_counted() -> None:
         progress(4),
     )
     assert lines == [
-        "4 cases of 1 spec on cpu, 2 workers; 2 combinations left out; "
-        "1 on disk, run again only where they are stale",
+        "4 cases of 1 spec on cpu, 2 workers; 2 combinations skipped; "
+        "1 on disk, run again only if outdated",
         "refuted: op/v/m=2/normal/0@cpu: c[0]: got 1",
         "[4/4] 8.1 a second, 1 kept",
     ]

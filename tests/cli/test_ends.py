@@ -123,7 +123,7 @@ def test_a_working_folder_that_is_gone_is_said(verb: str, spec: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: the working folder is not there any more\n")
+    assert done.stderr.startswith("error: the working folder no longer exists\n")
 
 
 @pytest.mark.parametrize("folder", ["/", "line\nbreak"])
@@ -161,7 +161,7 @@ def test_a_machine_that_is_read_only_is_told_in_one_line(
         assert shown == "internal error: TypeError: of the tool itself\n"
     else:
         assert end.value.code == 2
-        assert "there is no folder for temporary files: No usable temporary directory" in shown
+        assert "no folder for temporary files: No usable temporary directory" in shown
 
 
 def test_a_cache_that_cannot_be_used_is_not_needed(
@@ -281,7 +281,7 @@ def test_a_key_that_stands_twice_behind_many_is_found_at_once(tmp_path: Path) ->
     path = tmp_path / "e.json"
     path.write_text(f'{{{keys}, "z": 1, "z": 2}}')
     start = time.process_time()
-    with pytest.raises(EvidenceError, match="the key 'z' stands twice in one object"):
+    with pytest.raises(EvidenceError, match="the key 'z' occurs twice in one object"):
         read(path)
     assert time.process_time() - start < 5  # 42 s for 60,000 where each is counted
 
@@ -297,7 +297,7 @@ def test_evidence_larger_than_memory_is_refused_unread(tmp_path: Path) -> None:
 def test_a_pipe_for_the_cases_of_an_index_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / CASES)
     index: Any = SimpleNamespace(cases_file=CASES, counts={})
-    with pytest.raises(EvidenceError, match=f"{CASES}: cannot be read: it is no plain file"):
+    with pytest.raises(EvidenceError, match=f"{CASES}: cannot be read: it is not a regular file"):
         list(read_cases(index, tmp_path / "index.json"))
 
 

@@ -771,7 +771,7 @@ def test_a_path_that_is_no_text(tmp_path: Path) -> None:
     path = write_example(folder)
     done = tokitai("verify", path)
     assert done.returncode == 2
-    assert "the path is no UTF-8 text" in done.stderr
+    assert "the path is not UTF-8 text" in done.stderr
     assert "rename" in done.stderr
 
 

@@ -206,7 +206,7 @@ def test_a_narrow_terminal_leaves_columns_out_before_it_crops(
     table = text[: text.index("refuted: ")]
     for name in ("grad-a-with-a", "exact-int-ramp", "m=16,n=64", "refuted"):
         assert name in table
-    assert ("no room here for " in table) == bool(left_out)
+    assert ("cannot print here: " in table) == bool(left_out)
     assert left_out in table
     assert max(map(len, table.splitlines())) <= width
 

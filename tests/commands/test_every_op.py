@@ -149,7 +149,7 @@ def test_an_interrupt_ends_all_and_keeps_what_is_done(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["softmax", "--all"], "--all is every built-in op: no OP goes with it"),
+        (["softmax", "--all"], "--all means every built-in op; give no OP"),
         (["--all", "--name", "x"], "--name is for one op, not for --all"),
         (["--all", "--json"], "--json is for one op, not for --all"),
         (["--all", "--profile", "hot"], "--profile hot: unknown profile"),

@@ -210,16 +210,16 @@ def test_what_nothing_judges_is_told_in_numbers(tmp_path: Path) -> None:
         "outputs"
     )
     said = [one.text for one in evidence.non_claims if one.source == "variant scratch"]
-    assert said == ["workspace w, a copy of x: nothing judges it"]
+    assert said == ["workspace w, a copy of x: not judged"]
     assert found["few"].reason == (
-        "y: 968 of 1000 elements stayed unwritten, as the oracle lets them: less than half of it was "
-        "judged"
+        "y: 968 of 1000 elements stayed unwritten, as the oracle permits: less than half of "
+        "the output was judged"
     )
     texts = not_covered(evidence)
     for text in (
-        "unwritten most, output y: 100 elements stayed unwritten, as the oracle lets them, in 1 of 1 "
+        "unwritten most, output y: 100 elements stayed unwritten, as the oracle permits, in 1 of 1 "
         "case, at most 100 of 1000 in one",
-        "unwritten workspace, workspace w: nothing judges it; at most 1000 elements beside 1000 of "
+        "unwritten workspace, workspace w: not judged; at most 1000 elements beside 1000 of "
         "outputs",
         "unwritten limit, output y: errors of up to 15 times the bound pass (bound)",
     ):
@@ -239,5 +239,5 @@ def test_an_output_that_is_passed_as_a_workspace_leaves_the_case_open() -> None:
     judgement = judge.judge(case, expectations, replays, make_result(right))
     assert judgement.verdict is INCONCLUSIVE
     assert judgement.reason == (
-        "y is passed as a workspace, though the oracle knows it: nothing judges it"
+        "y is passed as a workspace, although the oracle returns it: it is not judged"
     )

@@ -350,7 +350,7 @@ def test_folders_and_headers_that_a_spec_includes(tmp_path: Path) -> None:
     (path.parent / "first.h").unlink()
     found = run(path, tmp_path / "out", shapes={"n": 100}, profile=["normal"])
     assert found.verdict is Verdict.BUILD_FAILED
-    assert "what the spec includes does not exist: first.h" in found.reason
+    assert "a file or folder under `include` does not exist: first.h" in found.reason
 
 
 def test_a_wrong_example_is_refuted(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_bits_that_differ_refute_what_is_declared_deterministic(
     evidence: Evidence, folder: Path
 ) -> None:
     case = case_of(evidence, "stable")
-    assert "total has other bits in repetition" in case.reason
+    assert "total has different bits in repetition" in case.reason
     assert "1 of 1 element, first [0]: 0x" in case.reason
     assert case.reason.endswith("the spec says deterministic")
     assert [finding.kind for finding in case.findings] == ["nondeterministic"]

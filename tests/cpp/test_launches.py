@@ -92,7 +92,7 @@ HOSTS = {
     ),
     "set where a condition holds": (
         "dim3 b(size); if (size % 32 != 0) { b.x = 512; } turn<<<tokens, b>>>(q, 4, heads, size);",
-        ["block: [256]  # guess: the host's launch does not say it"],
+        ["block: [256]  # guess: the host's launch does not show it"],
     ),
     "set again": (
         "dim3 b(32); b.x = 96; turn<<<tokens, b>>>(q, 4, heads, size);",

@@ -79,7 +79,7 @@ void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
-        ("tile", ["y: {dtype: float32, shape: [", "(room for what its indices may reach"]),
+        ("tile", ["y: {dtype: float32, shape: [", "(large enough for what its indices may reach"]),
         ("walk", ["edges: {kind: constant, value: 0}", "y: {dtype: float32, shape: [n]}"]),
         ("inner", ["N: {default: 280,"]),
         ("shared", ['shared: "n * 4 + 16384"  # guess: bytes of shared memory']),

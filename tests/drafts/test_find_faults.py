@@ -162,7 +162,7 @@ def test_overloads_volatile_pointers_and_types_in_front_of_shared_run(tmp_path: 
 @pytest.mark.parametrize("verb", ["find", "new"])
 def test_a_folder_of_headers_that_is_not_there_is_an_error(tmp_path: Path, verb: str) -> None:
     written(tmp_path, one=adds("first"))
-    for folder, mend in {"none": "name one that is there", "one.cu": "name the folder"}.items():
+    for folder, mend in {"none": "name an existing one", "one.cu": "name the folder"}.items():
         done = tokitai_here(verb, tmp_path / "one.cu", "-I", tmp_path / folder)
         assert done.returncode == 2
         assert f"-I {tmp_path / folder}: no such folder" in done.stderr.replace("\n", "")

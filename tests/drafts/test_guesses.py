@@ -119,7 +119,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
-        ("soften", ["x: {dtype: float32, shape: [B, H, T, S]}  # guess: its shape, its comment says so",
+        ("soften", ["x: {dtype: float32, shape: [B, H, T, S]}  # guess: its shape, according to"
+                    " its comment",
                     "y: {dtype: float32, shape: [B, H, T, S]}", "lens: {dtype: int32, shape: [B]}",
                     'grid: [T, "B * H"]', "large:  # guess", "negative:  # guess",
                     'S: 2}, why: "one of each, 2 of S']),

@@ -131,7 +131,7 @@ def drafted(folder: Path, text: str) -> str:
         (STRIDED,
          ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
           'requires: ["cols <= ldx", "cols <= ldy"]', "    inout:\n      y: {",
-          "and that the kernel keeps what lies behind its rows"]),
+          "and that the kernel keeps the elements after its rows"]),
         (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
         (BATCHES.replace("GRID", "(n + 31) / 32, b * m"),
          ["  b: {", "  m: {", "x: {dtype: float32, shape: [b, m, n, dim]}",
@@ -145,10 +145,10 @@ def drafted(folder: Path, text: str) -> str:
         (BATCHES.replace("GRID", "(n + 31) / 32, b, m").replace(
             "blockIdx.y *", "(blockIdx.z * gridDim.y + blockIdx.y) *"), ["shape: [m, b, n, dim]"]),
         (COMMENTED,
-         ["x: {dtype: float32, shape: [B, rows, cols]}  # guess: its shape, its comment says so",
-          'grid: ["ceil_div(cols, 64)", B]  # guess: its comment says so',
-          "block: [64]  # guess: its comment says so"]),
-        (SHARED, ["block: [32]  # guess: by the kernel's text, there is no launch"]),
+         ["x: {dtype: float32, shape: [B, rows, cols]}  # guess: its shape, according to its comment",
+          'grid: ["ceil_div(cols, 64)", B]  # guess: according to its comment',
+          "block: [64]  # guess: according to its comment"]),
+        (SHARED, ["block: [32]  # guess: from the kernel's code; there is no launch"]),
     ],
     ids=["attention", "optimizer", "largest", "strided", "capped", "batches", "two", "tiles",
          "helper", "axes", "commented", "shared"],
@@ -162,7 +162,7 @@ def test_an_output_with_padded_rows_verifies_as_its_formula_says(tmp_path: Path)
     drafted(tmp_path, STRIDED)
     formula = tmp_path / "formula.py"
     lines = formula.read_text("utf-8").splitlines()
-    hint = next(line for line in lines if "keeps what is behind its rows: " in line)
+    hint = next(line for line in lines if "keeps the elements after its rows: " in line)
     told = hint.partition("rows: ")[2].replace("new", "x[:, :cols]")
     assert told == "np.concatenate([x[:, :cols], y[:, cols:]], axis=1)"
     formula.write_text("\n".join([*lines[:-2], f'    return {{"y": {told}}}', ""]), "utf-8")

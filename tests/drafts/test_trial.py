@@ -93,7 +93,7 @@ def test_an_array_grows_to_what_was_reached(tmp_path: Path) -> None:
     found = settled(tmp_path, "far")
     assert not found.ended.why
     line = next(one for one in found.draft.spec.splitlines() if " x: {" in one)
-    assert "(room for what its indices reached in a run)" in line
+    assert "(large enough for what its indices reached in a run)" in line
     assert int(re.findall(r'"(\d+) \* n"', line)[0]) * 96 > 1000 * 2048
     y = next(one for one in found.draft.spec.splitlines() if " y: {" in one)
     assert "reached in a run" not in y
@@ -103,7 +103,7 @@ def test_whole_numbers_are_drawn_so_that_loops_end(tmp_path: Path) -> None:
     found = settled(tmp_path, "endless", seconds=2.0)
     assert not found.ended.why
     assert "inputs: {parent: {kind: arange}}" in found.draft.spec
-    assert "with other whole numbers it did not come to its end" in found.draft.spec
+    assert "with other integers it did not run to its end" in found.draft.spec
 
 
 def test_places_differ_beside_what_the_text_asks_of_values(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ VALIDATOR = jsonschema.Draft202012Validator(stage.schema())
 
 
 def no_constant(token: str) -> None:
-    raise AssertionError(f"{token} is no JSON")
+    raise AssertionError(f"{token} is not JSON")
 
 
 def tree_of(evidence: Evidence) -> dict[str, Any]:
@@ -545,7 +545,7 @@ def test_only_plain_files_are_replaced(tmp_path: Path) -> None:
     link.symlink_to(aside)
     os.mkfifo(pipe)
     for path in (link, pipe, tmp_path):
-        with pytest.raises(EvidenceError, match="it is no plain file"):
+        with pytest.raises(EvidenceError, match="it is not a regular file"):
             stage.write_file(path, b"text")
     assert aside.read_bytes() == b"kept"
     assert {entry.name for entry in tmp_path.iterdir()} == {"aside", "link", "pipe"}

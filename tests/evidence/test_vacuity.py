@@ -83,8 +83,9 @@ def test_a_transposed_operand_case_6() -> None:
     record = settled(gemm_case(ones, "constant"))[0]
     assert record.verdict is Verdict.INCONCLUSIVE
     assert record.reason == (
-        "y: no profile here could tell a wrong output from the reference (constant-mean, roll); "
-        "if its right values are all one at such a shape, `constant: {value: ..., when: ...}` says so"
+        "y: no profile here distinguishes a wrong output from the reference (constant-mean, roll); "
+        "if its correct values are all equal at such a shape, declare it with `constant: "
+        "{value: ..., when: ...}`"
     )
     random = np.random.default_rng(2)
     a, b = (random.standard_normal((32, 32)).astype(np.float16).astype(float) for _ in range(2))

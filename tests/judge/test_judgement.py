@@ -147,7 +147,7 @@ def test_an_output_that_is_not_given_back_is_refuted() -> None:
     result = make_result({"other": np.zeros((4, 8), np.float16)})
     judgement = judge(make_case(), {"y": exact_expectation(ramp(4, 8))}, {}, result)
     assert judgement.verdict is Verdict.REFUTED
-    assert "y in repetition 0 was not given back" in judgement.reason
+    assert "y in repetition 0 was not returned" in judgement.reason
 
 
 @pytest.mark.parametrize(
@@ -1166,9 +1166,10 @@ def test_different_bits_refute_a_deterministic_variant_only() -> None:
     judgement = judge_array(make_case(), Expectation(values, errors), one, two)
     assert judgement.verdict is Verdict.REFUTED
     assert judgement.reason == (
-        "y has other bits in repetition 1 than in repetition 0: 1 of 32 elements, first [1, 3]: "
-        "0x4800 and 0x4801; the repetitions began with other contents of memory: the result depends on "
-        "what was there before, or on an order that the device chose; the spec says deterministic"
+        "y has different bits in repetition 1 than in repetition 0: 1 of 32 elements, first [1, 3]: "
+        "0x4800 and 0x4801; the repetitions started with different memory contents: the "
+        "result depends on what was there before, or on an order that the device chose; the "
+        "spec says deterministic"
     )
     assert judgement.findings[0].kind == "nondeterministic"
     orders = ("natural", "reversed")

@@ -330,7 +330,9 @@ def test_an_exact_reference_is_told_beyond_four_ulp_and_by_an_exact_check_at_onc
 def test_a_wrong_output_of_the_oracle_hides_none_of_the_tools() -> None:
     values = np.ones((4, 4))
     expectation = exact_expectation(values, dropped={"anchor": lambda: values + 1})
-    with pytest.raises(OracleError, match="'anchor' of y has the name of one that the tool makes"):
+    with pytest.raises(
+        OracleError, match="'anchor' of y has a name that the tool uses for its own"
+    ):
         judge_array(make_case(shape=(4, 4)), expectation, rounded(values))
 
 

@@ -153,7 +153,7 @@ def test_orders_differ_between_repetitions_and_that_is_said(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("order: {with: values}", "order: {with: count}", "`count` has no order of its own"),
+        ("order: {with: values}", "order: {with: count}", "`count` has no free order"),
         ("order: {with: values}", "order: {with: sums}", "unknown output `sums`"),
         ("order: {with: values}", "order: {with: values, axis: 0}", "`with` says all"),
         ("order: any", "order: {axis: 1}", "axis 1 of values, which has 1 dimensions"),

@@ -107,8 +107,8 @@ def test_a_mask_by_chance_is_right_whatever_it_is(tmp_path: Path) -> None:
         ("unscaled", "y["),
         ("share", "elements are kept, and p is 0.8"),
         ("inverted", "y["),
-        ("lanes", "elements 64 apart hang together"),
-        ("rows", "elements 100 apart hang together"),
+        ("lanes", "elements 64 apart are correlated"),
+        ("rows", "elements 100 apart are correlated"),
         ("unseeded", "keep: the mask is the same with another seed"),
         ("shifted", "y["),
         ("bits", "keep["),
@@ -145,7 +145,7 @@ def test_periods_are_told(period: int) -> None:
     mask = np.resize(np.random.default_rng(3).random(period) < 0.5, 10_000)
     mask[:period] |= ~mask[:period].any()
     fault = mask_fault(mask_record(mask, float(np.clip(mask.mean(), 0.3, 0.7))))
-    assert "apart hang together" in fault or "elements are kept" in fault
+    assert "apart are correlated" in fault or "elements are kept" in fault
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_periods_are_told(period: int) -> None:
         ("mask: keep", "mask: y", "`y` is no mask"),
         ("p: p,", "p: 1.5,", "p is 1.5"),
         ("p: p,", "p: q,", "unknown name `q`"),
-        ("seed: key", "seed: p", "`p` is no whole number"),
+        ("seed: key", "seed: p", "`p` is not an integer"),
     ],
 )
 def test_faults_are_told(tmp_path: Path, old: str, new: str, said: str) -> None:

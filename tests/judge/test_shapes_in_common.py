@@ -14,8 +14,8 @@ def of(*sizes: int) -> list[dict[str, int]]:
 @pytest.mark.parametrize(
     ("failing", "passing", "words"),
     [
-        (of(257, 1031), of(256, 512), "n is no multiple of 2"),
-        (of(258, 1030), of(256, 512), "n is no multiple of 4"),
+        (of(257, 1031), of(256, 512), "n is not a multiple of 2"),
+        (of(258, 1030), of(256, 512), "n is not a multiple of 4"),
         (of(64, 192), of(65, 100), "n is a multiple of 64"),
         (of(300, 4000), of(5, 12), "n is above 12"),
         (of(1, 1), of(5, 12), "n = 1"),

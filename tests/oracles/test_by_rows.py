@@ -1,4 +1,4 @@
-"""Large cases by blocks of rows: the same bits as the whole, and none where rows hang together."""
+"""Large cases by blocks of rows: the same bits as the whole, and none where rows are correlated."""
 
 from __future__ import annotations
 

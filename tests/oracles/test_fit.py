@@ -43,7 +43,7 @@ profiles:
         ("softmax.fwd", "softmax.fwt", "16:13: variants.main.oracle: unknown oracle 'softmax.fwt'"),
         ("softmax.fwd", "softmax.grad", "16:13: variants.main.oracle: oracle softmax.grad reads g"),
         ("softmax.fwd", "layernorm.fwd", "16:13: .*reads eps"),
-        ("x: {dtype: float16", "x: {dtype: int32", "makes y of integers alone"),
+        ("x: {dtype: float16", "x: {dtype: int32", "makes y of integers only"),
         ("y: {dtype: float16, shape: [r, c]}", "y: {dtype: float16, shape: [c, r]}", "cannot judge y"),
         ("    checks:", "    reduction: welford\n    checks:", "17:16: .*no bound for the reduction"),
         ("    checks:", "    reduction: {tree: c, welford: true}\n    checks:", "reduction welford"),
@@ -82,7 +82,7 @@ def test_arrays_larger_than_memory_and_shapes_that_only_a_suite_takes(tmp_path: 
     ("text", "words"),
     [
         ("def vector_ad(a, b, c): ...", "no function vector_add .did you mean vector_ad"),
-        ("x = 1\ndef f(:\n", r"oracle\.py:2 is no Python: invalid syntax"),
+        ("x = 1\ndef f(:\n", r"oracle\.py:2 is not valid Python: invalid syntax"),
         ("x = '\0'", "is no Python"),
         ("def vector_add(inputs, params=None, **more): ...", r"oracle\.py:1: .*three arguments"),
         ("def vector_add(params, inputs, scalars, *, more): ...", "three arguments"),

@@ -393,7 +393,7 @@ def test_a_set_of_integers_and_their_error() -> None:
     [
         ("one_side", "y has one of error_below and error_above"),
         ("both_errors", "y has error beside error_below"),
-        ("wrong_names", "wrong of y is no dict of names such as 'last-term-dropped'"),
+        ("wrong_names", "wrong of y is not a dict with names such as 'last-term-dropped'"),
         ("short_wrong", r"wrong output short of y has shape \[1\], not \[4\]"),
     ],
 )
@@ -465,7 +465,7 @@ def test_user_oracle_of_integers() -> None:
         ("returns_half", "reference of y is float16, not float64"),
         ("wrong_shape", r"reference of y has shape \[4, 1\], not \[4\]"),
         ("nothing", "returned nothing for y"),
-        ("wrong_name", "returned z, which is no output"),
+        ("wrong_name", "returned z, which is not an output"),
         ("no_reference", "returned no reference for y"),
         ("unknown_part", "returned 'tolerance' of y; known: reference, error"),
         ("part_of_formulas", "returned 'changes' of y; known: reference, error"),
@@ -504,7 +504,7 @@ def test_integer_outputs_are_exact(function: str, dtype: str, words: str) -> Non
 
 
 def test_files_that_are_no_oracle() -> None:
-    with pytest.raises(OracleError, match=r"no file absent\.py beside the spec"):
+    with pytest.raises(OracleError, match=r"no file absent\.py next to the spec"):
         ask(user_case("f", file="absent.py"))
     with pytest.raises(OracleError, match=r"syntax\.txt:1: raised SyntaxError"):
         ask(user_case("broken", file="syntax.txt"))

@@ -251,7 +251,7 @@ def test_a_file_that_the_function_wrote_itself_may_be_read(tmp_path: Path) -> No
 )
 def test_packages_are_imported_by_statements(tmp_path: Path, way: str) -> None:
     with pytest.raises(
-        OracleError, match="imports yaml in a way that hides it; write `import yaml`"
+        OracleError, match="imports yaml in a way that the tool cannot follow; write `import yaml`"
     ):
         ask(tmp_path, f"{way}\n{RIGHT}", head="import importlib\n")
     ask(tmp_path, RIGHT, head="import yaml\n")

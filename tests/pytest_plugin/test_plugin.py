@@ -196,7 +196,7 @@ def test_a_folder_that_pytest_passes_by_is_told(place: Path) -> None:
     words = ["--tokitai-specs", "specs", "-o", "norecursedirs=specs", "--collect-only"]
     done = run(place, ".", *words)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "specs, or pytest is told to pass it by" in done.stderr
+    assert "specs, or pytest is configured to ignore it" in done.stderr
     assert run(place, "tests", *words).returncode == 0  # then it is named as an argument of its own
 
 

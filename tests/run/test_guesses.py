@@ -170,7 +170,7 @@ def test_a_failure_that_a_guess_explains_is_inconclusive(
     told = {"spec.yaml": lines, "guessed.py": ["", "# guess:"]}
     assert "# guess:" in told[file][int(line) - 1]
     assert case.reason.startswith(f"{about} in {first.place} is a guess: {reason}")
-    assert case.reason.endswith("(where it is right, take its mark `# guess:` away)")
+    assert case.reason.endswith("(if it is right, remove its mark `# guess:` away)")
 
 
 @pytest.mark.parametrize(("number", "row"), [*enumerate(STANDING)])
@@ -189,7 +189,7 @@ def test_evidence_that_is_no_longer_of_its_guesses_is_told(tmp_path: Path) -> No
         ([], "its record refutes it and names no guess that it hangs on"),
         (
             [GuessRecord(place="spec.yaml:1", about="it", words="")],
-            "in spec.yaml:1, which marks none",
+            "in spec.yaml:1, which has no such mark",
         ),
     ):
         other = replace(found, cases=[replace(case, guesses=guesses)])

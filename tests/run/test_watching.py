@@ -131,7 +131,7 @@ def test_a_kernel_that_the_watched_build_refuses_is_a_non_claim(
     found = watched_run(tmp_path, kernel)
     assert found.verdict is Verdict.VERIFIED
     (said,) = (one.text for one in found.non_claims if one.source == "watch")
-    assert said.startswith("shift main: not watched on cpu: ")
+    assert said.startswith("shift main: not checked on cpu: ")
     assert "not here" in said
 
 

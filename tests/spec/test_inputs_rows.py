@@ -190,7 +190,7 @@ def test_statistics_of_rows_that_are_not_finite() -> None:
 
 
 def test_statistics_need_an_array_of_rows() -> None:
-    with pytest.raises(SpecError, match="row-mean needs an array to follow"):
+    with pytest.raises(SpecError, match="row-mean needs an array to depend on"):
         draw(case_of("normal", mean={"kind": "row-mean", "of": "rstd"}))
     with pytest.raises(SpecError, match="does not fill"):
         draw(case_of({"kind": "row-mean", "of": "w"}, w={"kind": "normal"}))
@@ -244,7 +244,7 @@ def spec_text(old: str, new: str) -> str:
          "        grad_gamma: >-\n          ceil_div(row,", "unknown name `row`"),
         ("+ ceil_log2(min", "+ floor_log2(min", "unknown function `floor_log2`"),
         ("        output: y\n        why: y comes", "        against: replay\n        why: y comes",
-         "`bound-chained` is defined against the reference alone"),
+         "`bound-chained` is defined against the reference only"),
     ],
 )  # fmt: skip
 def test_specs_that_cannot_be_meant(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -90,7 +90,7 @@ def test_requirements_leave_out_and_say_by_their_params(tmp_path: Path) -> None:
     [
         ("  span: width - taps", "  rows: width", "`rows` is already the name of a param"),
         ("  span: width - taps", "  span: out_w", "unknown name `out_w`"),
-        ("  span: width - taps", "  span: width > taps", "comparison where a number belongs"),
+        ("  span: width - taps", "  span: width > taps", "comparison where a number is expected"),
         ("  span: width - taps", "  warp_size: width", "a word of expressions"),
         ("      x: {", "      out_w: {", "already the name of a size"),
         ("  stride: {default: 2}", "  stride: {default: 0, min: 0}", "size `out_w`: division by"),

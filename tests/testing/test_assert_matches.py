@@ -85,7 +85,7 @@ def test_right_arrays_match_and_their_wrong_twins_do_not(
 ) -> None:
     match = assert_matches(got, formula, inputs, **more)
     assert "matches: " in repr(match)
-    assert "wrong outputs that it would notice: zeros" in repr(match)
+    assert "wrong outputs that it would detect: zeros" in repr(match)
     name = "y" if isinstance(got, Mapping) else "output"
     array = got[name] if isinstance(got, Mapping) else got
     wrong = one_off(array)
@@ -132,7 +132,7 @@ def test_the_bound_is_an_array_beside_the_reference() -> None:
         (X, softmax, X, {"dtype": "half"}, UsageError, "did you mean float16"),
         (X, softmax, X[:3], {}, SpecError, r"\[3, 64\]"),
         (X, np.sinc, X, {}, SpecError, "sinc"),
-        ([["a"]], softmax, X, {}, UsageError, "is none of a kernel's"),
+        ([["a"]], softmax, X, {}, UsageError, "is not a kernel dtype"),
         (X, softmax, X, {"precision": {"exq": 1}}, UsageError, "exq"),
         (X, softmax, X, {"accumulate": "float64"}, UsageError, "float64"),
         ({"z": X}, rms_norm_of_a_spec, NORMED, {"scalars": EPS}, SpecError, "judges y, not z"),

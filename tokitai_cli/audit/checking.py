@@ -12,8 +12,8 @@ from tokitai_cli.core.model.audit_answer import Answer, Remark
 from tokitai_cli.core.model.wording import plural
 
 _WHETHER = (
-    "whether the run took place, and came out so, is told by running it again alone: tokitai reproduce "
-    "{}; a signature says who vouches for the file, not whether it is true"
+    "only running it again shows whether the run took place with this result: tokitai reproduce "
+    "{}; a signature says who signed the file, not whether its content is true"
 )
 
 
@@ -30,8 +30,8 @@ def check(file: str, *, key: str | None = None, attestation: str | None = None) 
         remarks += signature.remarks(path, found, envelope, Path(key), same=same_tool(found))
     faults = sum(one.fault for one in remarks)
     if faults:
-        return Answer(f"{path.name}: does not fit ({plural(faults, 'fault')})", False, remarks)
+        return Answer(f"{path.name}: inconsistent ({plural(faults, 'fault')})", False, remarks)
     remarks.append(Remark(_WHETHER.format(path.name)))
     said = f"{found.verdict}, {plural(len(found.cases), 'case')}"
-    signed = "fits" if key is None else "fits, and the signature is that of the key"
+    signed = "fits" if key is None else "consistent, and signed with the key"
     return Answer(f"{path.name}: {signed} ({said})", True, remarks)

@@ -79,7 +79,7 @@ def _references(evidence: Evidence) -> Iterator[Remark]:
     seen: set[str] = set()
     for case in evidence.cases:
         if case.key in seen:
-            yield Remark(f"{case.key} stands twice in it", fault=True)
+            yield Remark(f"{case.key} occurs twice in it", fault=True)
         seen.add(case.key)
     for case in (*evidence.cases, *evidence.watched):
         for what, name, known in (
@@ -102,7 +102,7 @@ def _texts(evidence: Evidence) -> Iterator[Remark]:
 
 def _text(digest: str, one: SourceRecord) -> Iterator[Remark]:
     if one.text is None or "\ufffd" in one.text:
-        yield Remark(f"the text of {one.path} is not in it: its digest stands alone")
+        yield Remark(f"the text of {one.path} is not in it: only its digest is there")
     elif storage.sha256(one.text.encode()) != digest or len(one.text.encode()) != one.bytes:
         yield Remark(f"the text of {one.path} has another digest than its record", fault=True)
 
@@ -114,7 +114,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     if case.verdict is Verdict.REFUTED and not _refuting(case):
         yield "it says refuted, and nothing in its record failed"
     if case.verdict is Verdict.INCONCLUSIVE and _refuting(case) and not case.guesses:
-        yield "it says inconclusive, though its record refutes it and names no guess that it hangs on"
+        yield "it says inconclusive, but its record refutes it and names no guess on which that depends"
     if fault := _rerun(case.rerun, case):
         yield fault
     for launch in case.launches:
@@ -122,7 +122,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
             yield f"it launches {launch.kernel} with no thread"
     name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
     if case.id != name:
-        yield f"its id does not name what it is, {name}"
+        yield f"its id does not match what it is, {name}"
     yield from measured.faults(case)
 
 
@@ -141,16 +141,16 @@ def _rerun(line: str, case: CaseRecord | None = None) -> str:
     """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
     words = planned.words_of(line)
     if len(words) < 2 or words[0] != "tokitai" or words[1] not in _RUNNING:
-        return "the command to repeat it is none of tokitai's"
+        return "the command to repeat it is not a tokitai command"
     if shlex.join(words) != line:
-        return "the command to repeat it is not written as tokitai writes one"
+        return "the command to repeat it is not in the form that tokitai writes"
     given = [*itertools.pairwise(words)]
     wanted = {"variant": case.variant, "profile": case.profile, "seed": case.seed} if case else {}
     wanted |= case.shape if case else {}
     for name, value in wanted.items():
         values = [word for option, word in given if option == flag(name)]
         if values and str(value) not in values:  # `compare` names two variants
-            return f"the command to repeat it says another {name}"
+            return f"the command to repeat it has a different {name}"
     return ""
 
 
@@ -171,7 +171,7 @@ def _refuting(case: CaseRecord) -> bool:
 
 def _verdicts(found: Evidence) -> Iterator[Remark]:
     if evidence.counted(found.cases) != found.counts:
-        yield Remark("its counts are not those of its cases", fault=True)
+        yield Remark("its counts differ from those of its cases", fault=True)
     settled = evidence.mark_vacuous(found.cases, evidence.groups(found.cases))
     for old, new in zip(found.cases, settled, strict=True):
         if old.reads is not new.reads:
@@ -198,18 +198,19 @@ def _groups(found: Evidence, *, same: bool) -> Iterator[Remark]:
         made = [of[place] for of in (plain, whole) if place in of]
         if not made:
             yield Remark(
-                f"no case tried {_group_words(one)}, which it says is {one.status}", fault=True
+                f"no case tried {_group_words(one)}, although it claims that it is {one.status}",
+                fault=True,
             )
         elif one.status not in {mine.status for mine in made}:
             text = f"{_group_words(one)} is {one.status} in it, and {made[0].status} by its cases"
             yield Remark(text, fault=True)
         elif _judges(one) not in map(_judges, made):
             text = (
-                f"{_group_words(one)} is {one.status} in it by other cases than their records say"
+                f"{_group_words(one)} is {one.status} in it with other cases than the records show"
             )
             yield Remark(text, fault=same)
     for place in (place for place in plain if place not in stated):
-        yield Remark(f"it does not say what became of {_group_words(plain[place])}", fault=True)
+        yield Remark(f"it does not report {_group_words(plain[place])}", fault=True)
 
 
 def _judges(group: GroupRecord) -> tuple[list[str], list[str]]:
@@ -235,23 +236,27 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
         try:
             evidence.at_pointer(tree, one.field)
         except (LookupError, ValueError, TypeError):
-            yield Remark(f"nothing is at {one.field}, which is to back: {one.text}", fault=True)
+            yield Remark(
+                f"nothing is at {one.field}, the recorded fact for: {one.text}", fault=True
+            )
             continue
         if (one.text, one.field) not in backed:
-            yield Remark(f"its records do not give the sentence: {one.text}", fault=same)
+            yield Remark(f"its records do not support the sentence: {one.text}", fault=same)
     gates = {one.name: one for one in evidence.gates(found)}
     for gate in found.claims:
         mine = gates.get(gate.name)
         if gate.opened and (mine is None or not mine.opened):
-            why = "no such claim is known here" if mine is None else mine.reason
-            yield Remark(f"it claims {gate.name}, and its records do not: {why}", fault=True)
+            why = "this version does not know the claim" if mine is None else mine.reason
+            yield Remark(
+                f"it claims {gate.name}, but its records do not support that: {why}", fault=True
+            )
         elif mine is not None and mine != gate:
-            text = f"{gate.name} would be told otherwise here: {mine.reason}"
+            text = f"{gate.name} has different words in this version: {mine.reason}"
             yield Remark(text, fault=same)
     told = {one.text for one in found.non_claims}
     for text in (one.text for one in evidence.own_non_claims(found)):
         if text not in told:
-            yield Remark(f"it does not say what it leaves open: {text}", fault=same)
+            yield Remark(f"a non-claim is missing: {text}", fault=same)
 
 
 def _spec(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
@@ -260,7 +265,7 @@ def _spec(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
         cases = [case for case in evidence.cases if case.spec == digest]
         loaded = recalled(one)
         if loaded is None:
-            yield Remark(f"the text of {one.path} is no spec that this version reads")
+            yield Remark(f"the text of {one.path} is not a spec that this version can read")
             continue
         yield from _limits(loaded, queries.cases(evidence), digest)
         yield from _guesses(evidence, loaded, digest)
@@ -272,7 +277,7 @@ def _spec(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
             shipped = shipped_code(loaded.spec)
             mine = contract(loaded.spec, theirs.path, cases, evidence.sources, shipped)
             if _told(mine, theirs, shipped, same=same) != theirs:
-                yield Remark("what it tells of the spec is not what the spec says", fault=True)
+                yield Remark("its description of the spec does not match the spec", fault=True)
 
 
 def _told(
@@ -306,10 +311,10 @@ def _not_covered(evidence: Evidence, loaded: LoadedSpec, *, same: bool) -> Itera
     told = {one.text for one in evidence.non_claims}
     for text in dict.fromkeys(texts):
         if text not in told:
-            yield Remark(f"it does not say what spec or device leave open: {text}", fault=True)
+            yield Remark(f"a non-claim of spec or device is missing: {text}", fault=True)
     for text in (unconfirmed(one).text for one in loaded.guesses):
         if text not in told:
-            yield Remark(f"it does not say what the spec leaves open: {text}", fault=same)
+            yield Remark(f"a non-claim of the spec is missing: {text}", fault=same)
 
 
 def recalled(record: SourceRecord) -> LoadedSpec | None:
@@ -331,7 +336,7 @@ def _guesses(evidence: Evidence, loaded: LoadedSpec, digest: str) -> Iterator[Re
     for case in queries.cases(evidence):
         for one in case.guesses if case.spec == digest else ():
             if one.place not in marked:
-                text = f"{case.key}: it hangs on a guess in {one.place}, which marks none"
+                text = f"{case.key}: it depends on a guess in {one.place}, which has no such mark"
                 yield Remark(text, fault=True)
 
 

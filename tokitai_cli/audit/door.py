@@ -30,7 +30,7 @@ def require_sound(evidence: Evidence, path: Path) -> None:
         raise UnfitError(
             f"does not fit: {faults[0]}{more}",
             where=Location(path),
-            hint=f"tokitai check {path} tells all; nothing is made of such a file",
+            hint=f"tokitai check {path} lists all problems; no result is derived from such a file",
         )
 
 

@@ -50,10 +50,10 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
                 (name, file, run.verdict, "open" if gate.opened else "closed", gate.reason)
             )
         if name in required and state == "closed":
-            lacking.append(Remark(f"{name} is not open in every report", fault=True))
+            lacking.append(Remark(f"{name} is not supported by every report", fault=True))
     grids = [
         Grid(("claim", "over all", "open in"), summary),
-        Grid(("claim", "report", "verdict", "", "backed by, or why not"), backing),
+        Grid(("claim", "report", "verdict", "", "supported by, or why not"), backing),
         Grid(("device", "class", "architecture", "compiler", "reports"), _places(runs)),
     ]
     return Answer(f"{plural(len(runs), 'report')}", not lacking, lacking, grids)

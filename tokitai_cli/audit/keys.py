@@ -40,7 +40,7 @@ def public(path: Path) -> Ed25519PublicKey:
     except (ValueError, TypeError) as error:
         raise _no_key(path, error) from error
     if not isinstance(loaded, ed25519.Ed25519PublicKey):
-        raise _no_key(path, "it is of another kind")
+        raise _no_key(path, "it is of a different kind")
     key: Ed25519PublicKey = loaded
     return key
 
@@ -56,7 +56,7 @@ def private(path: Path) -> Ed25519PrivateKey:
     except (ValueError, TypeError) as error:
         raise _no_key(path, error) from error
     if not isinstance(loaded, ed25519.Ed25519PrivateKey):
-        raise _no_key(path, "it is of another kind")
+        raise _no_key(path, "it is of a different kind")
     key: Ed25519PrivateKey = loaded
     return key
 
@@ -79,7 +79,7 @@ def _minisign_private(path: Path, data: bytes) -> Ed25519PrivateKey:
     except (minisign.Error, ValueError) as error:
         raise _no_key(path, error) from error
     if read.is_encrypted():
-        raise _no_key(path, "it has a password; minisign -C -W takes it away")
+        raise _no_key(path, "it has a password; minisign -C -W removes it")
     raw = base64.b64decode(read.to_base64())[_SEED]
     key: Ed25519PrivateKey = ed25519.Ed25519PrivateKey.from_private_bytes(raw)
     return key
@@ -93,7 +93,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _no_key(path: Path, why: object) -> UsageError:
-    message = f"is no ed25519 key of PEM or minisign without a password: {why}"
+    message = f"is not an ed25519 key in PEM or minisign format without a password: {why}"
     return UsageError(message, where=Location(path), hint=_HINT)
 
 

@@ -19,7 +19,7 @@ def faults(case: CaseRecord) -> Iterator[str]:
     """Contradictions in what a case says of its outputs."""
     for output in case.outputs:
         if output.passed and (output.structure or any(map(_failed, output.checks))):
-            yield f"output {output.name} says passed, and a check of it failed"
+            yield f"output {output.name} says passed, but one of its checks failed"
         for check in output.checks:
             told = f"{check.metric} of {output.name}"
             yield from (f"{told}: {text}" for text in _check(output, check))
@@ -63,7 +63,7 @@ def _check(output: OutputRecord, check: CheckRecord) -> Iterator[str]:
     if check.passed and not within:
         yield f"it says passed, with {value:g} against {limit:g} and {check.exceeding} elements beyond"
     if check.exceeding > max(check.elements, output.elements):
-        yield "more elements exceed the limit than there are"
+        yield "more elements exceed the limit than the output has"
     elif check.elements and not _close(check.fraction or 0.0, check.exceeding / check.elements):
         yield f"{check.exceeding} of {check.elements} elements are not the fraction {check.fraction:g}"
     yield from _worst(check, value, limit, output.dtype)
@@ -106,7 +106,7 @@ def _counts(output: OutputRecord, metrics: MetricsRecord) -> Iterator[str]:
         yield f"{metrics.exact_elements} elements are exact, and {ulp.get('0', 0)} in the histogram"
     for name, histogram in (("ulp", ulp), ("bound", bound)):
         if sum(histogram.values()) > output.elements or min(histogram.values(), default=0) < 0:
-            yield f"the histogram of {name} counts other elements than there are"
+            yield f"the histogram of {name} does not count all elements"
     for name, value, histogram in (
         ("max_ulp", _real(metrics.max_ulp), ulp),
         ("over_bound", _real(metrics.over_bound), bound),

@@ -51,7 +51,7 @@ def remarks(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
         ran = evidence.builds.get(case.build)
         in_front = ran is not None and ran.failed and not ran.device  # of the compiler
         if ran is not None and ran.device != case.device and not in_front:
-            yield Remark(f"{case.key}: its build is one for {ran.device}", fault=True)
+            yield Remark(f"{case.key}: its build is for {ran.device}", fault=True)
         yield from (Remark(f"{case.key}: {text}", fault=same) for text in _schedules(case))
 
 
@@ -82,7 +82,9 @@ def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
     made_for = _class_of(build.command)
     if made_for is not stated and (made_for is not None or stated is not DeviceClass.HOST_SIMT):
         what = (
-            "no device that is known here" if made_for is None else f"a device of class {made_for}"
+            "not a device that this version knows"
+            if made_for is None
+            else f"a device of class {made_for}"
         )
         yield f"a build for {build.device} ({stated}) has the command of one for {what}"
         return
@@ -90,7 +92,7 @@ def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
     version = "" if build.compiler is None else build.compiler.version
     if not re.search(marks.compiler, version):
         line = version.strip().partition("\n")[0]
-        yield f"a build for {build.device} ({stated}) has another compiler than makes one: {line}"
+        yield f"a build for {build.device} ({stated}) has a compiler that does not build for it: {line}"
     if marks.arch and not re.fullmatch(marks.arch, build.arch):
         yield f"a build for {build.device} ({stated}) has the architecture {build.arch!r}"
 
@@ -108,4 +110,4 @@ def _schedules(case: CaseRecord) -> Iterator[str]:
     if traits is None or traits.schedules or case.repeats is None:
         return
     if case.repeats.schedules:
-        yield f"its repetitions ran in orders that nobody chooses on {case.device}"
+        yield f"its repetitions ran in schedules that do not exist on {case.device}"

@@ -35,25 +35,25 @@ def remarks(evidence: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
     """Cases that were selected and are not in it, or that nothing selected."""
     selection = _selection(words_of(evidence.rerun), loaded)
     if selection is None:
-        yield Remark("whether every case that was selected is in it cannot be said")
+        yield Remark("whether it contains every selected case cannot be checked")
         return
     try:
         planned = {case.id: case for case in plan.plan(loaded, selection).cases}
     except (TokitaiError, ValueError, ArithmeticError) as error:
-        yield Remark(f"the cases that it repeats cannot be made of the spec: {error}", fault=True)
+        yield Remark(f"its cases cannot be derived from the spec: {error}", fault=True)
         return
     for device in dict.fromkeys(case.device for case in evidence.cases):
         there = {case.id for case in evidence.cases if case.device == device}
         for what, ids in (
-            ("was selected and is not in it", planned.keys() - there),
-            ("is in it and was not selected", there - planned.keys()),
+            ("was selected, but is missing", planned.keys() - there),
+            ("was not selected", there - planned.keys()),
         ):
             if ids:
                 more = f" and {plural(len(ids) - 1, 'more case')}" if len(ids) > 1 else ""
                 yield Remark(f"{min(ids)}{more} on {device} {what}", fault=True)
     for record in evidence.cases:
         for what in _unlike(record, planned[record.id]) if record.id in planned else ():
-            yield Remark(f"{record.key}: {what} not those that the spec gives it", fault=True)
+            yield Remark(f"{record.key}: {what} different from those of the spec", fault=True)
 
 
 def _unlike(record: CaseRecord, case: Case) -> Iterator[str]:

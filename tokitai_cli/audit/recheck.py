@@ -61,7 +61,7 @@ def recheck(file: str, limits: Sequence[str] = ()) -> Answer:
         )
         if judgement.verdict is Verdict.REFUTED and case.guesses:  # further runs may have shown it
             guessed = case.guesses[0]
-            told = f"{told}; it hangs on a guess, {guessed.about} in {guessed.place}"
+            told = f"{told}; it depends on a guess, {guessed.about} in {guessed.place}"
         remarks.append(Remark(f"{case.key}: {told}", fault=refuted))
         remarks += [Remark(f"{case.key}: {text}", fault=True) for text in faults]
         rows += [
@@ -109,12 +109,12 @@ def _not_asked(evidence: Evidence, judged: Sequence[CaseRecord]) -> Iterator[str
             f"{plural(left, 'case')} without saved arrays were not judged again: "
             "--save-all-arrays of the run keeps them"
         )
-    yield "whether these checks would have noticed a wrong output was not asked again"
+    yield "whether these checks would have rejected a wrong output was not tested again"
     if names := sorted({one.name for case in judged for one in case.properties}):
-        yield f"properties were not asked again: {', '.join(names)}"
+        yield f"properties were not tested again: {', '.join(names)}"
     if tools := sorted({one.tool for case in judged for one in case.findings}):
-        yield f"findings were not looked for again: {', '.join(tools)}"
-    yield "inputs and expected values are as they were saved; `reproduce` makes them anew"
+        yield f"memory errors and races were not searched for again: {', '.join(tools)}"
+    yield "inputs and expected values are as they were saved; `reproduce` computes them again"
 
 
 def _result(judges: bool, passed: bool) -> str:
@@ -127,7 +127,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
         metric, _, value = text.partition("=")
         if metric not in METRICS or not METRICS[metric].limited:
             known = [name for name, one in METRICS.items() if one.limited]
-            raise UsageError(f"--limit {text}: no metric with a limit", hint=near(metric, known))
+            raise UsageError(f"--limit {text}: not a metric with a limit", hint=near(metric, known))
         try:
             limit = float(value)
         except ValueError:
@@ -189,7 +189,7 @@ def _loaded(record: CaseRecord, path: Path) -> dict[str, NDArray[Any]]:
         if one.dtype in DTYPES and array.dtype != numpy_dtype(one.dtype):
             array = array.astype(numpy_dtype(one.dtype))
         if list(array.shape) != one.shape or array_sha256(array) != one.sha256:
-            message = "is not the array that was saved: its digest is another one"
+            message = "is not the array that was saved: its digest differs"
             raise EvidenceError(message, where=Location(path.parent / one.file))
         arrays[one.name] = array
     return arrays
@@ -231,7 +231,7 @@ def _got(case: Case, record: CaseRecord, arrays: Arrays, path: Path) -> RunResul
     while f"got_{names[0]}_{len(outputs)}" in arrays:
         outputs.append({name: arrays[f"got_{name}_{len(outputs)}"] for name in names})
     if not outputs:
-        message = f"has no output of {record.key}: it did not come to an end"
+        message = f"has no output of {record.key}: it did not finish"
         raise EvidenceError(message, where=Location(path))
     known = {name_of(fill): fill for fill in fills_of(_MOST_FILLS)}
     told = record.repeats.sentinels if record.repeats else []

@@ -76,7 +76,7 @@ def reproduce(
 def _unpacked(evidence: Evidence, path: Path, stack: contextlib.ExitStack) -> LoadedSpec:
     """The spec that the file holds, written with all that belongs to it into a temporary folder."""
     if len(evidence.specs) != 1:
-        raise UsageError("it has several specs: name one", where=Location(path), hint=_UNPACK)
+        raise UsageError("it has several specs; name one", where=Location(path), hint=_UNPACK)
     folder = process.make_temporary_folder(process.temporary_base(), prefix="reproduce-")
     stack.callback(process.remove_temporary_folder, folder)
     written = unpack(str(path), str(folder / "files"))
@@ -100,7 +100,7 @@ def _local(evidence: Evidence, op: str | None, path: Path) -> LoadedSpec:
         if len(names) != 1:
             hint = f"name it: reproduce FILE SPEC; {_UNPACK}, --run-authors-code runs it"
             raise UsageError(
-                "it is of no built-in op, so a local spec is needed",
+                "it is not of a built-in op, so a local spec is needed",
                 where=Location(path),
                 hint=hint,
             )
@@ -113,9 +113,9 @@ def _local(evidence: Evidence, op: str | None, path: Path) -> LoadedSpec:
 
 def _other(path: Path, what: str, digest: str) -> UsageError:
     return UsageError(
-        f"{what} is another one here: its sha256 is {digest}",
+        f"{what} differs here: its sha256 is {digest}",
         where=Location(path),
-        hint=f"{_UNPACK}; or take the version that is recorded",
+        hint=f"{_UNPACK}; or use the recorded version",
     )
 
 
@@ -129,7 +129,7 @@ def _cases(records: list[CaseRecord], loaded: LoadedSpec, path: Path) -> list[Ca
     for one in records:
         known = one.variant in loaded.spec.variants and one.profile in loaded.spec.profiles
         if not known or set(one.shape) != set(loaded.spec.params):
-            raise UsageError(f"{one.id} is no case of the spec", where=Location(path))
+            raise UsageError(f"{one.id} is not a case of the spec", where=Location(path))
         empty = bool(one.outputs) and not any(output.elements for output in one.outputs)
         shape = {name: one.shape[name] for name in loaded.spec.params}
         case = plan.case_of(loaded, one.variant, shape, one.profile, one.seed, empty=empty)
@@ -199,7 +199,7 @@ def _answer(evidence: Evidence, outcome: RunOutcome) -> Answer:
     if not met:
         remarks.append(Remark("no recorded case was run here", fault=True))
     remarks.append(Remark(_circumstances(evidence, here)))
-    text = f"{same} of {plural(len(evidence.cases), 'case')} came out the same"
+    text = f"{same} of {plural(len(evidence.cases), 'case')} gave the same result"
     if elsewhere and met:
         ran, recorded = (
             ", ".join(dict.fromkeys(c.device for c in run.cases)) for run in (here, evidence)

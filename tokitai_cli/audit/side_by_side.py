@@ -44,7 +44,7 @@ def compare_variants(options: RunOptions, listener: Listener) -> tuple[Answer, R
     chosen = options.selection.variants
     if len(chosen) != 2:
         hint = f"it has {', '.join(options.loaded.spec.variants)}"
-        raise UsageError("compare takes two variants: --variant A --variant B", hint=hint)
+        raise UsageError("compare needs two variants: --variant A --variant B", hint=hint)
     cases = plan.plan(options.loaded, options.selection).cases
     outcome = verify(options, listener, _paired(cases, *chosen))
     found = outcome.evidence
@@ -72,7 +72,7 @@ def _paired(cases: Iterable[Case], first: str, second: str) -> list[Case]:
         if len(pair) == 2:
             pairs += [pair[first], msgspec.structs.replace(pair[second], drawn_as=first)]
     if not pairs:
-        hint = "choose shapes and profiles that both take"
+        hint = "choose shapes and profiles that both support"
         raise UsageError(f"{first} and {second} have no case in common", hint=hint)
     return pairs
 

@@ -49,7 +49,7 @@ def attest(file: str, key: str, out: str | None) -> Answer:
     found = opened(path)
     faults = [one for one in contradictions(found) if one.fault]
     if faults:
-        return Answer(f"{path.name}: does not fit, and is not signed", False, faults)
+        return Answer(f"{path.name}: inconsistent, and not signed", False, faults)
     statement = report.statement(found, path.name, storage.file_sha256(path))
     private = keys.private(Path(key))
     payload = msgspec.json.encode(msgspec.json.decode(statement))
@@ -89,11 +89,11 @@ def remarks(
     except OSError as error:
         return [Remark(f"{envelope.name} cannot be read: {error.strerror or error}", fault=True)]
     except (ValueError, RecursionError):
-        return [Remark(f"{envelope.name} is no DSSE envelope", fault=True)]
+        return [Remark(f"{envelope.name} is not a DSSE envelope", fault=True)]
     if read.payloadType != PAYLOAD_TYPE:
-        return [Remark(f"{envelope.name} signs no in-toto statement", fault=True)]
+        return [Remark(f"{envelope.name} does not sign an in-toto statement", fault=True)]
     if not any(_verifies(public, one, pae(PAYLOAD_TYPE, payload)) for one in signatures):
-        return [Remark(f"no signature in {envelope.name} is that of the key", fault=True)]
+        return [Remark(f"no signature in {envelope.name} was made with the key", fault=True)]
     return [Remark(text, fault=True) for text in _unlike(path, evidence, payload, same)]
 
 
@@ -106,19 +106,19 @@ def _unlike(path: Path, evidence: Evidence, payload: bytes, same: bool) -> list[
         predicate = told["predicate"]
         result = predicate["result"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return ["what is signed is no in-toto statement"]
+        return ["the signed content is not an in-toto statement"]
     digest = storage.file_sha256(path)
     if {"sha256": digest} not in digests:
-        return [f"what is signed is another file: {path.name} has the sha256 {digest}"]
+        return [f"the signed content is another file: {path.name} has the sha256 {digest}"]
     mine: Mapping[str, Any] = msgspec.json.decode(report.statement(evidence, path.name, digest))
     if mine["predicate"]["result"] != result:
         return [f"the statement says {result}, and the evidence {mine['predicate']['result']}"]
     for name, kind in kinds.items():
         if mine[name] != kind:
-            return [f"what is signed has the {name} {kind!r}, and not {mine[name]!r}"]
+            return [f"the signed content has the {name} {kind!r}, and not {mine[name]!r}"]
     subjects = [one["digest"] for one in mine["subject"]]
     if same and (mine["predicate"] != predicate or subjects != digests):
-        return ["the statement says of the run what the evidence does not"]
+        return ["the statement contains facts about the run that the evidence does not"]
     return []
 
 

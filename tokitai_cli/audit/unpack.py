@@ -32,11 +32,11 @@ def unpack(file: str, folder: str) -> Answer:
     for name, digest, text in texts:
         data = text.encode()
         if storage.sha256(data) != digest:
-            remarks.append(Remark(f"{name} is left out: its text has another digest", fault=True))
+            remarks.append(Remark(f"{name} is skipped: its text has another digest", fault=True))
             continue
         place = _place(name, above, path)
         if placed.setdefault(place, (digest, data))[0] != digest:
-            raise EvidenceError(f"has two files that would be {place}", where=Location(path))
+            raise EvidenceError(f"has two files with the path {place}", where=Location(path))
     if len(placed) > _MOST_FILES or len({up for one in placed for up in one.parents}) > _MOST_FILES:
         message = f"has more than {_MOST_FILES} files or folders to write"
         raise EvidenceError(message, where=Location(path))
@@ -97,7 +97,9 @@ def _place(name: str, above: int, file: Path) -> PurePosixPath:
             raise EvidenceError(f"names the file {name!r}", where=Location(file))
         kept.append(part)
     if not kept or len(kept) > _MOST_PARTS or parts[-1:] == [".."]:
-        raise EvidenceError(f"names the file {name!r}, which is none", where=Location(file))
+        raise EvidenceError(
+            f"names the file {name!r}, which is not a file name", where=Location(file)
+        )
     return PurePosixPath(*kept)
 
 
@@ -105,7 +107,7 @@ def _write(target: Path, files: dict[PurePosixPath, bytes]) -> None:
     """Write all files into a new or empty folder. Raises UsageError for any other."""
     folded = [str(place).casefold() for place in files]
     if len(set(folded)) < len(folded):
-        raise UsageError("two files have names that differ in upper and lower case alone")
+        raise UsageError("two file names differ only in upper and lower case")
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file", hint="name a folder that is not there yet")
     try:

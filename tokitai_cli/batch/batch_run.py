@@ -111,7 +111,7 @@ def _summed(store: Store, options: BatchOptions) -> BatchIndex:
     try:
         return summarise(store, formats=options.formats, report_options=options.report_options)
     except EvidenceError as error:
-        hint = "free space there and run again with --resume; what is finished is kept"
+        hint = "free space there and run again with --resume; finished cases are kept"
         raise StorageError(error.message, where=error.where, hint=hint) from error
 
 

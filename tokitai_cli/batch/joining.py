@@ -109,7 +109,7 @@ def _begun(shards: Sequence[Shard], out: Path) -> Begun:
 def _ended(shards: Sequence[Shard]) -> BatchEnded:
     """End of the whole: the last one's time, and the wall time of the longest."""
     ends = [shard.ended for shard in shards if shard.ended is not None]
-    longest = "the time is that of the longest shard"
+    longest = "the time of the longest shard"
     notes = dict.fromkeys([*(note for one in ends for note in one.notes), longest])
     return BatchEnded(
         how="whole",
@@ -151,7 +151,7 @@ def _check_out(shards: Sequence[Shard], start: Begun, out: Path) -> None:
     like = {"started": start.started, "rerun": start.rerun, "total": start.total}
     if msgspec.structs.replace(held, **like) != start:
         raise UsageError(
-            "holds a batch that is no merge of these shards",
+            "contains a batch that is not a merge of these shards",
             where=Location(out),
             hint="give another folder with --out",
         )
@@ -163,7 +163,7 @@ def _read(store: Store) -> Shard:
     index, _, count = begun.shard.partition("/")
     if not (index.isdecimal() and count.isdecimal()):
         raise UsageError(
-            f"{store.path} is no shard: the batch there ran as a whole",
+            f"{store.path} is not a shard: the batch there ran as a whole",
             hint="run every part with --shard i/n",
         )
     ids: list[str] = []
@@ -180,7 +180,7 @@ def _read(store: Store) -> Shard:
 
 def _unlike(first: Shard, other: Shard, what: str, here: Any, there: Any) -> UsageError:
     return UsageError(
-        f"{first.path} and {other.path} are no shards of one batch: {what} is {here} in the first "
+        f"{first.path} and {other.path} are not shards of one batch: {what} is {here} in the first "
         f"and {there} in the other",
         hint="run both with the same version of tokitai, the same specs and the same options",
     )
@@ -200,7 +200,7 @@ def _check_asked(first: Shard, other: Shard) -> None:
         ),
         ("the list of devices", ", ".join(one.devices), ", ".join(two.devices)),
         ("the selection", " ".join(one.selection), " ".join(two.selection)),
-        ("the number of combinations left out", one.left_out, two.left_out),
+        ("the number of combinations skipped", one.left_out, two.left_out),
     ]
     known = {entry.name: entry for entry in one.specs}
     for entry in two.specs:
@@ -248,9 +248,9 @@ def _check_complete(shards: Sequence[Shard]) -> list[Shard]:
 def _check_whole(shard: Shard) -> None:
     ended, total = shard.ended, shard.begun.total
     if ended is None or ended.how != "whole" or len(shard.ids) < total:
-        how = "was ended before it could say how" if ended is None else f"ended: {ended.how}"
+        how = "was killed before it recorded how" if ended is None else f"ended: {ended.how}"
         raise UsageError(
-            f"shard {shard.begun.shard} in {shard.path} is not whole: it {how}, with "
+            f"shard {shard.begun.shard} in {shard.path} is incomplete: it {how}, with "
             f"{len(shard.ids)} of {plural(total, 'case')} finished",
             hint=f"finish it: {shard.begun.rerun} --resume",
         )
@@ -264,13 +264,13 @@ def _check_cases(shards: Sequence[Shard]) -> None:
             if twin is not shard:
                 raise UsageError(
                     f"the case {name} stands in {twin.path} and in {shard.path}",
-                    hint="cut the batch again with --shard, and run each part once",
+                    hint="divide the batch again with --shard, and run each part once",
                 )
     cases = sum(entry.cases for entry in union(shards))
     if len(home) != cases:
         raise UsageError(
             f"the shards have {plural(len(home), 'case')} in all, and the batch {cases}",
-            hint="cut the batch again with --shard, and run each part once",
+            hint="divide the batch again with --shard, and run each part once",
         )
 
 

@@ -74,7 +74,7 @@ def build(
     except OSError as error:
         raise BuildError(
             f"the build cache cannot be used: {error}",
-            hint="set TOKITAI_CACHE to a folder on a file system with room",
+            hint="set TOKITAI_CACHE to a folder on a file system with free space",
         ) from error
     note = "; ".join(text for text in (job.place.note, note) if text)
     seconds = time.monotonic() - start
@@ -172,7 +172,7 @@ def _of_machine_code(request: HarnessRequest, recipe: Recipe) -> Recipe:
         return recipe.machine_code
     raise UntranslatedError(
         f"{request.source.name} is machine code of GPUs, which the {recipe.device} device cannot "
-        "execute; nothing of it runs on the host",
+        "execute; the host cannot run it",
         hint="--device gfx executes AMD's on the host's processor, --device rocm on an AMD GPU, "
         "--device cuda runs a cubin or PTX on an NVIDIA GPU",
     )
@@ -193,12 +193,12 @@ def _compile(job: Job) -> entries.Found:
             job.log_path.unlink(missing_ok=True)
             made = make(job, folder)
             if _changed_since(job, made.manifest, started_ns):
-                reason = "the kernel source or a file that it takes in keeps changing"
+                reason = "the kernel source or a file that it includes keeps changing"
                 continue
             record = record_of(job, folder, made, job.request.source, job.source)
             return entries.publish(job.place, folder, job.first_key, made.manifest, record)
         except entries.DamagedError:
-            reason = "the build cache is cleared whenever a build comes in"
+            reason = "the build cache is cleared again and again"
         finally:
             process.remove_temporary_folder(folder)
     raise BuildError(reason, where=Location(job.request.source))

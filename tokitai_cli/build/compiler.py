@@ -102,10 +102,10 @@ def failure(
         lack = process.signal_name(done.returncode)
     if lack:
         hint = f"the compiler's output: {log_path}"
-        return NotRunError(f"{name} could not work here: {lack}", hint=hint)
+        return NotRunError(f"{name} could not run here: {lack}", hint=hint)
     where = None
     if done.timed_out:
-        message = f"{name} was ended after {done.seconds:.0f} s"
+        message = f"{name} was stopped after {done.seconds:.0f} s"
         errors: tuple[str, ...] = ()
     elif done.returncode < 0:
         message = f"{name} died of {process.signal_name(done.returncode)}"

@@ -39,9 +39,9 @@ def refuse_dropped(printed: str, compiler: str) -> None:
         name = _dropped(warning["text"], Path(warning["file"]), line)
         if name:
             raise BuildError(
-                f"{compiler} leaves out {name}, which may change what the kernel computes",
+                f"{compiler} ignores {name}, which may change what the kernel computes",
                 where=Location(Path(warning["file"]), line, int(warning["column"])),
-                hint="build with clang++, as AMD's compiler is one, or guard it with #if",
+                hint="build with clang++, like AMD's compiler, or guard it with #if",
                 first_errors=(warning.group(),),
                 log=printed,
             )

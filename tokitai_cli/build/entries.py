@@ -55,7 +55,7 @@ def find(store: Location, first_key: str, digests: Digests) -> tuple[Found | Non
                 continue
             return read_entry(store, key), note
         except (OSError, msgspec.DecodeError, DamagedError) as error:
-            note = f"a damaged entry of the build cache was thrown away: {key[:12]} ({error})"
+            note = f"a damaged entry of the build cache was discarded: {key[:12]} ({error})"
             with contextlib.suppress(OSError):
                 path.unlink()
             throw_away(store, key)
@@ -74,11 +74,11 @@ def _read(folder: Path, key: str) -> Found:
         if entry.key != key or entry != entry.sealed():
             raise DamagedError("its record was changed")
         if path.stat().st_size != entry.size:
-            raise DamagedError("the executable has another size")
+            raise DamagedError("the executable has a different size")
         if file_sha256(path) != entry.record.artifact_sha256:
-            raise DamagedError("the executable has another digest")
+            raise DamagedError("the executable has a different digest")
         if not os.access(path, os.X_OK):
-            raise DamagedError("the executable may not be executed")
+            raise DamagedError("the executable has no permission to run")
     except FileNotFoundError as error:
         raise DamagedError(f"{Path(error.filename).name} is missing") from error
     return Found(entry, path)

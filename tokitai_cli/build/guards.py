@@ -68,8 +68,8 @@ def guard_shared_arrays(path: Path, guards: SharedGuards) -> None:
     arrays = guarded[places] & (kinds == _TYPE_TLS)
     if symbols["value"][arrays].any():
         raise BuildError(
-            "shared arrays lie in one section and cannot be guarded apart",
-            hint="leave out section attributes, and flags such as -fno-data-sections or -flto",
+            "shared arrays are in one section and cannot be guarded separately",
+            hint="remove section attributes, and flags such as -fno-data-sections or -flto",
         )
     symbols["value"][arrays] = front[places[arrays]]
     sizes = front[places] // _UNIT << 32 | back[places] // _UNIT << 48

@@ -67,7 +67,7 @@ def flags_of(case: Case) -> tuple[str, ...]:
         place = case.loaded.folder / entry
         if not place.exists():
             raise BuildError(
-                f"what the spec includes does not exist: {entry}",
+                f"a file or folder under `include` does not exist: {entry}",
                 where=Location(
                     case.loaded.path, key=f"variants.{case.variant_name}.include[{index}]"
                 ),

@@ -228,9 +228,9 @@ def _refuse_assembled(files: Iterable[Path]) -> None:
 def assembler_error(where: Location) -> BuildError:
     """Error for a source whose assembler reads what the compiler does not tell, to be raised."""
     return BuildError(
-        "an assembler takes a file in here, and this compiler does not tell which",
+        "the assembler includes a file here, and this compiler does not report which",
         where=where,
-        hint="build with g++ and GNU as, or hold the data in a header",
+        hint="build with g++ and GNU as, or put the data into a header",
     )
 
 

@@ -86,7 +86,7 @@ def refuse_cuda(source: Path, texts: Iterable[str], device: str) -> None:
         return
     if not any(re.search(r"\bhip|\bHIP_", text) for text in texts):
         raise BuildError(
-            f"{source.name} is CUDA alone: it includes no HIP header, which the {device} device needs",
+            f"{source.name} is CUDA only: it includes no HIP header, which the {device} device needs",
             where=Location(source),
             hint="`hipify-perl` turns CUDA into HIP; or choose --device cuda or cpu",
             first_errors=(f"{source}:1: no HIP header in a .cu file",),
@@ -106,7 +106,10 @@ def refuse(source: Path, text: str, device: str) -> list[Finding]:
             raise BuildError(
                 f"the {device} device cannot run {finding.name}: {finding.what}",
                 where=Location(file, finding.line),
-                hint=f"guard it with #if, or choose a device that can; {device} runs plain HIP C++",
+                hint=(
+                    f"guard it with #if, or choose a device that supports it; {device} runs "
+                    "plain HIP C++"
+                ),
                 first_errors=(f"{file}:{finding.line}: {finding.what}: {finding.name}",),
             )
     return findings

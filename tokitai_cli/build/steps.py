@@ -32,10 +32,10 @@ from tokitai_cli.cpp import source_text
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
 _NAMES = {"depfile": _DEPFILE, "assembled": _ASSEMBLED, "object": _OBJECT, "server": _SERVER}
 _PROBE, _PREPROCESSED = "branch.cpp", "branch.i"
-_UNSEEN_COPIES = "not judged: whether vectors copied as a whole are aligned, since a union has some"
+_UNSEEN_COPIES = "not judged: the alignment of whole-vector copies, because of a union with vectors"
 _TRIVIAL = re.compile("deleted|trivial")
-_ASKS = "built anew in every run: a macro asks by __has_include which files are there"
-_OTHER_BRANCH = "not judged: lines that AMD's compiler takes and the host cannot build"
+_ASKS = "built again in every run: a macro uses __has_include"
+_OTHER_BRANCH = "not judged: lines for AMD's compiler that the host cannot build"
 # Variables that say where things lie, not what is built; what they lead to is in the key by itself.
 _PLACES = frozenset({"HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"})
 

@@ -70,6 +70,6 @@ def extraction_notes(taken: ExtractedProgram) -> Iterator[str]:
         for line in range(first, last + 1)
     }
     if lines:
-        yield f"left out, as no kernel needs it: lines {branches.line_ranges(lines)}"
+        yield f"left out because no kernel needs them: lines {branches.line_ranges(lines)}"
     if taken.optional:
-        yield f"taken in only where they are there: {', '.join(taken.optional)}"
+        yield f"included only if installed: {', '.join(taken.optional)}"

@@ -141,12 +141,12 @@ def _usage_error(error: Any, arguments: Sequence[str]) -> UsageError:
     message = str(error.format_message()).rstrip(".")
     message = f"{message[:1].lower()}{message[1:]}"
     command = error.ctx.command_path if error.ctx is not None else "tokitai"
-    hint = f"`{command} --help` shows what can be given"
+    hint = f"`{command} --help` lists the possible values"
     if option := getattr(error, "option_name", ""):
         if near_by := getattr(error, "possibilities", None):
             message, hint = f"no such option: {option}", f"did you mean {' or '.join(near_by)}?"
         if arguments[:1] == ["verify"] and typer_options.find_op(arguments, "verify") is None:
-            hint = "name the op before the options of its parameters: tokitai verify OP ..."
+            hint = "put the op before the options for its params: tokitai verify OP ..."
     return UsageError(message, hint=hint)
 
 

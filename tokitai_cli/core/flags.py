@@ -48,17 +48,17 @@ def fault(flag: str) -> tuple[str, str]:
     if not re.fullmatch(_FORM, flag):
         return (
             f"{flag!r} is no flag",
-            "one flag an entry, starting with -, without spaces and braces",
+            "one flag per entry, starting with -, without spaces or braces",
         )
     macro = re.match(_MACRO_FLAG, flag)
     if macro is not None and not re.fullmatch(MACRO, macro["name"]):
-        return f"{shown} names no macro of your own", MACRO_RULE
+        return f"{shown} is not a macro of your own", MACRO_RULE
     if re.fullmatch(_WITH_PATH, flag):
         return "", ""
     if re.fullmatch(_FILES, flag) or (
         re.fullmatch(_PASSED_ON, flag) and not re.fullmatch(_LINKER, flag)
     ):
-        return f"{shown} may read or write files that the tool cannot know of", _HINT
+        return f"{shown} may read or write files that the tool cannot track", _HINT
     if re.match(_WATCHES, flag):
         return f"{shown} needs a runtime that knows GPU threads", "use `tokitai sanitize`"
     if not re.fullmatch(_FAMILIES, flag):

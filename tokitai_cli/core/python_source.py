@@ -100,7 +100,7 @@ def _tree(file: Path) -> ast.Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         told = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise SpecError(f"{file.name}{line} is no Python: {told}") from None
+        raise SpecError(f"{file.name}{line} is not valid Python: {told}") from None
 
 
 def _takes(given: ast.arguments, signature: Signature) -> bool:

@@ -35,7 +35,7 @@ def write(
     """
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, _FLAGS, 0o666)
     try:
@@ -67,7 +67,9 @@ def open_plain(path: str | Path) -> BinaryIO:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         # Python makes an error of the kind that belongs to the number.
-        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no plain file")
+        raise OSError(
+            errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is not a regular file"
+        )
     return os.fdopen(descriptor, "rb")
 
 

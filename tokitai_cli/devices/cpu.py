@@ -124,7 +124,7 @@ class CpuDevice:
         if warp_size not in WARP_SIZES:
             raise UsageError(f"the warp size is 32 or 64, not {warp_size}")
         if is_zig and any(flag.startswith(("-l", "-L")) for flag in flags):
-            raise BuildError("zig does not tell which libraries it links", hint=HINT)
+            raise BuildError("zig does not report which libraries it links", hint=HINT)
         base = (*_words(driver, warp_size, options.arch), *watch.units)
         # Dynamic shared memory has nothing to initialise, in a namespace without a name either.
         told = ("-Wa,--MD,{assembled}", "-fno-extern-tls-init") if is_gcc(driver) else ()
@@ -255,7 +255,7 @@ def missing() -> str:
     """Why there is no C++ compiler."""
     chosen = os.environ.get("CXX", "")
     if chosen:
-        return f"no C++ compiler was found: CXX names {chosen!r}, which is not there"
+        return f"no C++ compiler was found: CXX names {chosen!r}, which does not exist"
     return "no C++ compiler was found (looked for clang++, g++, c++ and pip's ziglang)"
 
 

@@ -90,7 +90,7 @@ class CudaDevice:
         nvcc, host = _nvcc(), _host_compiler()
         facts = [*dropped_facts(), *variable_facts(self.traits.obeyed)]
         facts += [
-            Fact("gpu", f"{gpu.index}: {gpu.name}, {gpu.arch or 'architecture not told'}", how)
+            Fact("gpu", f"{gpu.index}: {gpu.name}, {gpu.arch or 'architecture not reported'}", how)
             for gpu in gpus
         ]
         chosen = gpus[options.gpu] if options.gpu < len(gpus) else None
@@ -128,7 +128,7 @@ class CudaDevice:
         arch = _arch(options, nvidia.gpus()[0])
         if not _NVIDIA.arch.fullmatch(arch):
             raise BuildError(
-                f"--arch {options.arch}: there is no GPU to take it from",
+                f"--arch {options.arch}: there is no GPU from which to take it",
                 hint="name it: --arch sm_90",
             )
         base = _words(nvcc[0], host[0], arch)

@@ -52,7 +52,7 @@ _LOOKS: tuple[tuple[SanitizerKind, str], ...] = (
     ("races", "accesses of LDS and of written global memory by waves of the machine code"),
     (
         "initialisation",
-        "reads of global memory and LDS, and uses of registers, that nothing has set",
+        "reads of global memory and LDS, and uses of registers, that were never set",
     ),
 )
 _UNIT, _UNIT_DEPFILE, _OBJECT = "code.cpp", "code.d", "child.o"
@@ -66,7 +66,7 @@ class GfxDevice:
     non_claims: tuple[str, ...] = (
         "not executed on a GPU",
         "timing, caches, memory model and hazards are not modelled",
-        "transcendental instructions are modelled within 1 ulp",
+        "transcendental instructions are modelled to within 1 ulp",
     )
 
     def probe(self, options: DeviceOptions) -> Probe:

@@ -128,7 +128,8 @@ class RocmDevice:
         arch, _ = _arch(options, *_agents())
         if arch == "native":
             raise BuildError(
-                "--arch native: there is no GPU to take it from", hint="name it: --arch gfx1101"
+                "--arch native: there is no GPU from which to take it",
+                hint="name it: --arch gfx1101",
             )
         root = compiler.resolve().parent.parent
         # --rocm-path is where the headers are too.

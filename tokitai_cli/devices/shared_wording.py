@@ -9,7 +9,9 @@ from tokitai_cli.core import resources
 from tokitai_cli.core.model.device import TRAITS, Fact
 
 NOT_MACHINE_CODE = "not machine-code verification"
-SHARED_UNGUARDED = "shared memory has no guards on a GPU: what leaves a shared array may not show"
+SHARED_UNGUARDED = (
+    "shared memory has no guards on a GPU: an access outside a shared array may not be detected"
+)
 
 
 def unit_words(

@@ -117,7 +117,7 @@ def read(path: Path) -> TritonKernel:
     if len(held) != 1:
         names = ", ".join(one.name for _, one in held)
         raise CodeError(
-            f"{len(held)} kernels ({names}), and one was looked for", where=Location(source)
+            f"{len(held)} kernels ({names}), but one is expected", where=Location(source)
         )
     code, kernel = held[0]
     if metadata.target.backend == "cuda":
@@ -171,7 +171,7 @@ def _refuse(metadata: _Metadata, source: Path) -> None:
     for what, needed in wants.items():
         if needed:
             raise CodeError(
-                f"{source.name} needs {what}, which no spec asks for", where=Location(source)
+                f"{source.name} needs {what}, which a spec cannot request", where=Location(source)
             )
 
 

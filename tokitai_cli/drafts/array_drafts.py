@@ -20,13 +20,15 @@ def array_draft(known: Known, sizing: Sizing, parameter: Parameter) -> ArrayDraf
     if any(parameter.name == other.array for other in known.leaves.accessors):
         guess += ", with rows one behind the other"
     elif parameter.name in said:
-        guess += ", its comment says so"
+        guess += ", according to its comment"
     structs = parameter.kind == "structs"
     if structs:
         guess = f"its shape, the last extent the bytes of a {parameter.type}"
     role = known.roles[parameter.name]
     does = (
-        "keeps what lies behind its rows" if parameter.name in known.padded else f"{_DOES[role]} it"
+        "keeps the elements after its rows"
+        if parameter.name in known.padded
+        else f"{_DOES[role]} it"
     )
     rows = 2 if parameter.name in known.leaves.rows else 0
     inner = known.leaves.inner.get(parameter.name, STRUCT_BYTES if structs else 0)

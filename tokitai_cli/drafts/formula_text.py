@@ -24,7 +24,7 @@ def formula_text(known: Known) -> str:
     for role, names in (("inputs", read), ("params", sizes), ("scalars", numbers)):
         lines += [f'    {local(one)} = {role}["{one}"]' for one in names]
     lines += [
-        f"    # {one} is added to: what it held is one more term of the sum"
+        f"    # {one} is added to: its previous content is one more term of the sum"
         for one in added_to(known)
         if known.roles.get(one) == "inout"
     ]
@@ -34,14 +34,14 @@ def formula_text(known: Known) -> str:
         for one, dtype in _narrow(known)
     ]
     lines += [
-        f"    # {one} keeps what is behind its rows: {so}" for one, so in known.padded.items()
+        f"    # {one} keeps the elements after its rows: {so}" for one, so in known.padded.items()
     ]
     told = ", ".join(
         f'"{one}": ...' for one, role in known.roles.items() if role in {"outputs", "inout"}
     )
     lines += [
         f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
-        f'    raise NotImplementedError("nobody has written yet what {name} computes")',
+        f'    raise NotImplementedError("write here what {name} computes")',
     ]
     return "\n".join(lines) + "\n"
 

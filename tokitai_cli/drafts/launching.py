@@ -24,10 +24,10 @@ _MANY_BLOCKS, MOST_BLOCK, _FIXED_THREADS = 1024, 1024, 1024
 MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
 SIZE = 96  # of arrays where no size is told
-_NAMED = "what the host's variable holds"
-_UNSAID = "the host's launch does not say it"
-_NO_LAUNCH = "by the kernel's text, there is no launch"
-_COMMENTED = "its comment says so"
+_NAMED = "the value of the host's variable"
+_UNSAID = "the host's launch does not show it"
+_NO_LAUNCH = "from the kernel's code; there is no launch"
+_COMMENTED = "according to its comment"
 
 Extents = Guess[list[str]]
 
@@ -177,7 +177,7 @@ class Launching:
         if key == "grid" and any(found) and len(otherwise) == len(found):
             merged = [one or other for one, other in zip(found, otherwise, strict=True)]
             axis = found.index("")
-            said = f"{'xyz'[axis]} by the kernel's text, where the host has {host[axis]}"
+            said = f"{'xyz'[axis]} from the kernel's code; the host has {host[axis]}"
             return Guess(merged, said)
         if key == "block" and any(found):
             beside = max(1, int(_BLOCK[0]) // product([one for one in found if one]))

@@ -46,23 +46,23 @@ def telling(known: Known) -> Iterator[tuple[str, str]]:
     """Profiles on which a kernel of this kind shows what others hide, and why."""
     largest, loaded = _largest(known)
     if _EXP.search(known.reached) and (largest or _sums_exponentials(known.reached)):
-        yield "large", "that it sums exponentials, which overflow where no maximum is taken away"
+        yield "large", "that it sums exponentials, which overflow unless the maximum is subtracted"
     elif (
         _EXP.search(known.reached)
         and "max" not in known.reached
         and not any(one.dtypes[:1] == ("float16",) for one in known.written)
     ):
-        yield "steep", "that it takes exponentials, which are huge or nothing at large values"
+        yield "steep", "that it uses exponentials, which become very large or zero at large values"
     if _VARIANCE.search(known.reached) and _MEAN.search(known.reached):
-        yield "offset", "that it takes a variance, which cancels where the mean is far from 0"
+        yield "offset", "that it computes a variance, which cancels if the mean is far from 0"
     if _divides_by_its_own(known, reduced=largest):
-        yield "zero-rows", "that it divides by what it makes of values, which may be 0"
+        yield "zero-rows", "that it divides by a computed value, which may be 0"
     if loaded:
-        yield "negative", "that it takes the largest of values, which may all be below 0"
+        yield "negative", "that it takes a maximum of values, which may all be negative"
     if any(re.search(r"eps(?:ilon)?$", one.name, re.I) for one in known.numbers):
-        yield "tiny", "that what is added to a root or below one shows beside small values"
+        yield "tiny", "that a constant added in a root or divisor matters for small values"
     if finds_places(known):
-        yield "ties", "that it gives the place of one of several equal values"
+        yield "ties", "that it returns the position of one of several equal values"
 
 
 def _divides_by_its_own(known: Known, *, reduced: bool) -> bool:

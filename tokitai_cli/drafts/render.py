@@ -124,7 +124,7 @@ def _array(name: str, one: ArrayDraft) -> str:
     if one.symbol:
         told["symbol"] = one.symbol
     strides = f", where its strides say [{', '.join(one.strides)}]" if one.strides else ""
-    room = f" (room for what its indices {one.room}{strides})" if one.room else ""
+    room = f" (large enough for what its indices {one.room}{strides})" if one.room else ""
     return marked(f"      {name}: {flow(told)}", one.why + room + one.does)
 
 
@@ -136,7 +136,7 @@ def _launch(launch: LaunchDraft) -> Iterator[str]:
     if launch.shared is not None:
         shared, why = launch.shared.value, launch.shared.why
         if launch.shared_room:
-            why = f"room for what its indices may reach, where the host has {shared}"
+            why = f"large enough for every index; the host has {shared}"
             shared = f"{shared} + {launch.shared_room}"
         yield marked(f"        shared: {quoted(shared)}", why)
     yield f"        args: {flow(launch.args)}"

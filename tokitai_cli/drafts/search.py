@@ -78,7 +78,7 @@ def drafts_of(
     if file.is_file() and file.stat().st_size > MAX_BYTES:
         return Unread(str(file), "is larger than 4 MiB")
     if source_text.read(file) is None:
-        return Unread(str(file), "is no regular file that can be read")
+        return Unread(str(file), "is not a readable regular file")
     try:
         program = program_of(file.resolve(), folders, defines or {})
         supposed = build_macros(program)
@@ -104,7 +104,7 @@ def require_folders(folders: Iterable[Path]) -> None:
     """Raise UsageError for a folder of headers that is none."""
     for folder in folders:
         if not folder.is_dir():
-            hint = "name the folder that holds it" if folder.exists() else "name one that is there"
+            hint = "name the folder that holds it" if folder.exists() else "name an existing one"
             raise UsageError(f"-I {folder}: no such folder", hint=hint)
 
 

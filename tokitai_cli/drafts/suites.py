@@ -58,7 +58,7 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
         shows = [why]
         if index == 0 and two:
             told |= dict.fromkeys(two, 2)
-            shows = [f"{why}, 2 of {' and '.join(two)}, whose answers may all be one at 1"]
+            shows = [f"{why}, 2 of {' and '.join(two)}, for which all answers may be equal at 1"]
         told |= {name: min(told[name], _STEPS[index]) for name in steps}
         told = sizing.held({name: known.fitting(name, n) for name, n in told.items()})
         told = sizing.unequal(told) if index else told

@@ -93,7 +93,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
     asked_of = [one.name for one in known.read if draw_for_ending(known, one)]
     return SpecDraft(
         op=_op(name),
-        title=Guess(_title(name), "its name says what it computes"),
+        title=Guess(_title(name), "from its name"),
         summary=f"{name} of {known.kernel.file.name}; formula.py says what it computes.",
         params=_params(known, launching, sizing),
         source=origin.source,

@@ -61,8 +61,8 @@ def new(
         raise TokitaiError(f"{draft.kernel.name}: {draft.reasons[0]}")
     if draft.reasons:
         raise UsageError(
-            "\n".join([f"{draft.kernel.name} cannot be bound to a spec", *draft.reasons]),
-            hint="give it parameters that can be passed, or name another kernel",
+            "\n".join([f"{draft.kernel.name} cannot be described by a spec", *draft.reasons]),
+            hint="give it parameters that a spec can pass, or name another kernel",
         )
     made = Drafted(draft.spec, draft.formula, "--suite quick --device cpu", draft.instance)
     return _written(draft.kernel.name, made, folder)

@@ -168,7 +168,7 @@ def unsupported(case: CaseRecord, builds: Mapping[str, BuildRecord]) -> str:
     if not case.outputs:
         return "no output was judged"
     if case.build not in builds or builds[case.build].failed:
-        return "there is no artifact that could have run"
+        return "no artifact was built that could have run"
     for output in case.outputs:
         if not output.passed or output.structure:
             return f"output {output.name} did not pass"
@@ -272,11 +272,11 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     ]
     if parts.outcome is not None:
         if parts.outcome.verdict in (Verdict.VERIFIED, Verdict.EXPECTED_FAILURE):
-            raise ValueError(f"only cases make a run {parts.outcome.verdict}")
+            raise ValueError(f"only cases can make a run {parts.outcome.verdict}")
         candidates.insert(0, parts.outcome)  # of two that are as bad, it tells of the whole run
     if not candidates:
         combos = len(parts.left_out)
-        left = f"; {combos} combinations were left out" if combos else ""
+        left = f"; {combos} combinations were skipped" if combos else ""
         return Outcome(Verdict.NOT_RUN, Stage.PLAN, f"no case was selected{left}")
     verdict = worst(candidate.verdict for candidate in candidates)
     chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
@@ -289,7 +289,7 @@ def _verified_reason(cases: Sequence[CaseRecord]) -> str:
     passed = [case for case in cases if case.reads is Verdict.VERIFIED]
     compared = sum(elements(case) > 0 for case in passed)
     if not compared:
-        return "no output has an element, as the spec expects: nothing was compared"
+        return "no output has elements, as the spec expects: nothing was compared"
     reason = f"every check of every output passed in {compared} of {len(cases)} cases"
     if compared < len(passed):
         reason += f"; {len(passed) - compared} have no elements, as the spec expects"

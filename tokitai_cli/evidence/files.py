@@ -81,7 +81,7 @@ def read(path: Path, *, most: int | None = None) -> Evidence:
         raise DamagedError(
             "is damaged: its content does not have the digest that it states",
             where=Location(path, key="digest"),
-            hint="take the file from its origin again; a digest without a signature shows "
+            hint="get the file from its source again; a digest without a signature shows "
             "accidental damage only, not tampering",
         )
     return _resealed(evidence)
@@ -136,13 +136,13 @@ def _parse(data: bytes, path: Path, line: int = 0) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"is not strict JSON: {error}", where=Location(path, line)) from error
     except MemoryError as error:
-        told = "takes more memory than there is"
+        told = "needs more memory than there is"
         raise EvidenceError(told, where=Location(path, line)) from error
     if _HALVES.search(data) and not _is_text(tree):
-        told = "is not strict JSON: it has half of a character"
+        told = "is not strict JSON: it contains half of a surrogate pair"
         raise EvidenceError(told, where=Location(path, line))
     if not isinstance(tree, dict):
-        raise EvidenceError("is JSON, but no object", where=Location(path, line))
+        raise EvidenceError("is JSON, but not an object", where=Location(path, line))
     return tree
 
 
@@ -155,13 +155,13 @@ def _is_text(tree: object) -> bool:
 
 
 def _no_constant(token: str) -> NoReturn:
-    raise ValueError(f"the token {token} is no JSON")
+    raise ValueError(f"the token {token} is not JSON")
 
 
 def _finite(token: str) -> float:
     value = float(token)
     if not math.isfinite(value):
-        raise ValueError(f"the number {token} is beyond float64")
+        raise ValueError(f"the number {token} is too large for float64")
     return value
 
 
@@ -169,7 +169,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in pairs:
         if key in tree:
-            raise ValueError(f"the key {key!r} stands twice in one object")
+            raise ValueError(f"the key {key!r} occurs twice in one object")
         tree[key] = value
     return tree
 
@@ -211,7 +211,7 @@ def _with_cases(tree: dict[str, Any], path: Path, most: int | None) -> dict[str,
         raise _misfit(error, path, EVIDENCE_SCHEMA) from error
     if Path(record.name).name != record.name or not record.name.endswith(".cases.jsonl"):
         raise EvidenceError(
-            f"names {record.name!r}, which is no plain file name ending in .cases.jsonl",
+            f"names {record.name!r}, which is not a plain file name that ends in .cases.jsonl",
             where=Location(path, key="cases_file.name"),
         )
     beside = path.with_name(record.name)
@@ -223,7 +223,7 @@ def _with_cases(tree: dict[str, Any], path: Path, most: int | None) -> dict[str,
         raise DamagedError(
             f"is damaged: it is not the file that {path.name} was written with",
             where=Location(beside),
-            hint="take both files from their origin again",
+            hint="get both files from their source again",
         )
     cases = [_parse(line, beside, at) for at, line in enumerate(lines, start=1)]
     return {**tree, "cases": cases, "cases_file": None}

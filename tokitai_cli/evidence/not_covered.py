@@ -39,14 +39,14 @@ def not_covered(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
 
 
 def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
-    yield from _widest(pairs, "reference and bound are the oracle's own word; the bound", own=True)
+    yield from _widest(pairs, "reference and bound are stated by the oracle; the bound", own=True)
     yield from _limits(pairs)
     yield from _slices(pairs)
     yield from _sampled(pairs)
     yield from _elements(
         pairs,
         lambda one: one.metrics.undecided_elements if one.metrics else 0,
-        "any value passes at {}, since the oracle's error is infinite there",
+        "every value passes at {}, since the oracle's error is infinite there",
     )
     yield from _elements(pairs, lambda one: one.may_be_nan, "NaN passes too at {}")
     yield from _not_finite(pairs)
@@ -55,7 +55,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
     yield from _masks(pairs)
     yield from _elements(pairs, lambda one: one.choices, "several values pass at {}")
     yield from _elements(
-        pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle lets them"
+        pairs, lambda one: one.unwritten, "{} stayed unwritten, as the oracle permits"
     )
 
 
@@ -71,7 +71,7 @@ def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
     left = survivors_of(records)
     if unseen := [*left.accepted, *left.undetected]:
         shown = "; ".join(unseen[:_SHOWN]) + ("; ..." if len(unseen) > _SHOWN else "")
-        yield f"nothing here would notice {len(unseen)} of {left.tried} changes of the formula: {shown}"
+        yield f"no case would detect {len(unseen)} of {left.tried} changes of the formula: {shown}"
 
 
 def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _not_finite(pairs: _Pairs) -> Iterator[str]:
         yield (
             f"NaN or infinity is right at more than a tenth of the elements in "
             f"{plural(len(many), 'case')} of finite inputs, at most {most} of {of} ({case_id}): "
-            "numbers are judged at the others alone"
+            "only the other elements are judged as numbers"
         )
 
 
@@ -121,8 +121,8 @@ def _leaning(pairs: _Pairs) -> Iterator[str]:
         most, case = max(found, key=lambda pair: pair[0].mean)
         yield (
             f"errors lean {most.towards} by {number(most.mean, 3)} ulp on average in "
-            f"{plural(len(found), 'case')}, most in {case.id}: rounding to nearest leans nowhere, "
-            "truncation by 0.5 (`rounding: nearest-even` refutes it)"
+            f"{plural(len(found), 'case')}, most in {case.id}: rounding to nearest does not "
+            "lean, truncation leans by 0.5 (`rounding: nearest-even` refutes it)"
         )
 
 
@@ -134,9 +134,9 @@ def _masks(pairs: _Pairs) -> Iterator[str]:
     name = found[0][1].name
     least = max(one.mask.significance for _, one in found if one.mask is not None)
     yield (
-        f"a mask that is drawn by chance is judged by its share and by what elements some distance "
-        f"apart have in common, each case with a significance of {least:g}: that its elements are "
-        "independent is not shown"
+        "a random mask is judged by its share of ones and by the correlation of elements "
+        f"some distance apart, each case with a significance of {least:g}: this does not "
+        "show that its elements are independent"
     )
     if not any(record.name == "other-seed" for case, _ in found for record in case.properties):
         yield f"no other seed was tried: whether {name} follows from it is not known"
@@ -147,7 +147,7 @@ def _masks(pairs: _Pairs) -> Iterator[str]:
                 told = kinds.get(mutant.kind, False) or mutant.status == "rejected"
                 kinds[mutant.kind] = told
     if left := [kind for kind, told in kinds.items() if not told]:
-        yield f"no case has elements enough to tell these wrong masks: {', '.join(left)}"
+        yield f"no case has enough elements to detect these wrong masks: {', '.join(left)}"
 
 
 def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _sampled(pairs: _Pairs) -> Iterator[str]:
             judged = sample.rows * sample.columns
             yield (
                 f"{judged} of {output.elements} elements were judged in {case.id}, at {sample.rows} "
-                f"rows and {sample.columns} columns: of the others nothing is known on these inputs"
+                f"rows and {sample.columns} columns: nothing is known about the others on these inputs"
             )
 
 
@@ -213,8 +213,8 @@ def _ignored(cases: Sequence[CaseRecord]) -> Iterator[str]:
     for (op, variant), names in ignored(cases).items():
         if names:
             yield (
-                f"{op} {variant}: the reference does not depend on {', '.join(names)}, so that a kernel "
-                "which takes another value for it, or none, passes"
+                f"{op} {variant}: the reference does not depend on {', '.join(names)}, so a "
+                "kernel that uses another value for it, or none, passes"
             )
 
 
@@ -239,6 +239,6 @@ def _workspaces(cases: Sequence[CaseRecord]) -> Iterator[str]:
     for (op, variant, name), sizes in found.items():
         size, judged = max(sizes, key=lambda pair: pair[0] / max(pair[1], 1))
         yield (
-            f"{op} {variant}, workspace {name}: nothing judges it; at most {plural(size, 'element')} "
+            f"{op} {variant}, workspace {name}: not judged; at most {plural(size, 'element')} "
             f"beside {judged} of outputs"
         )

@@ -138,7 +138,7 @@ def watch_words(evidence: Evidence) -> str:
     found = f"findings in {errors}" if errors else "no finding"
     found += f", warnings in {mild}" if mild else ""
     places = ", ".join(dict.fromkeys(case.device for case in ran))
-    looked = f"{tools}: {kinds}" if tools else "stopped by what it found"
+    looked = f"{tools}: {kinds}" if tools else "stopped by its finding"
     return f"{told}, in {plural(len(ran), 'case')} on {places} ({looked}): {found}"
 
 

@@ -48,7 +48,7 @@ def contract(
 def unconfirmed(guess: Guess) -> NonClaimRecord:
     """What a mark in spec or formula leaves open."""
     about = f", {'.'.join(map(str, guess.key))}" if guess.key else ""
-    text = f"a guess that nobody confirmed: {guess.words} ({guess.place}{about})"
+    text = f"an unconfirmed guess: {guess.words} ({guess.place}{about})"
     return NonClaimRecord(text=text, source=GUESSED)
 
 

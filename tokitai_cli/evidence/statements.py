@@ -90,7 +90,7 @@ def _builds(evidence: Evidence) -> Iterator[StatementRecord]:
                 if fact.name == MACHINE_CODE:
                     text = (
                         f"{build.source} (sha256 {build.source_sha256}) is machine code for "
-                        f"{fact.value} that was built elsewhere, and is not in the evidence; the "
+                        f"{fact.value} that was built elsewhere and is not part of the evidence; the "
                         f"program that serves its kernels on {build.device} was built by {version}; "
                     )
             text += f"the artifact has sha256 {build.artifact_sha256}."
@@ -143,7 +143,7 @@ def _products(verified: list[_Where]) -> Iterator[StatementRecord]:
             text = f"{output.name} of {case.id}: "
             if proof is not None:
                 text += (
-                    f"all {proof.elements} elements are the product of whole numbers, by "
+                    f"all {proof.elements} elements equal the product of integers, by "
                     f"{proof.vectors} random vectors of {proof.bits} bits, which miss a wrong element "
                     f"with a probability of at most {number(proof.missed, 2)}; "
                 )
@@ -179,8 +179,8 @@ def _repeats(verified: list[_Where]) -> Iterator[StatementRecord]:
         count, at, one = min(filled, key=lambda item: item[:2])
         text = (
             f"{plural(len(filled), 'verified case')} ran at least {count} times, with outputs "
-            f"filled before with {', '.join(one.sentinels)}; no element that must be written "
-            "stayed as it was."
+            f"filled before with {', '.join(one.sentinels)}; every element that must be "
+            "written was written."
         )
         yield _state(text, "cases", at, "repeats", "sentinels")
     equal = [(count, at, one) for count, at, one in ran if one.bitwise_equal and count > 1]
@@ -204,7 +204,7 @@ def _examinations(evidence: Evidence) -> Iterator[StatementRecord]:
         at, e = places[0]
         scope = evidence.cases[at].examined[e].scope
         seen = plural(len(places), "verified case")
-        text = f"{kind}: {tool} looked at {scope} in {seen} and found nothing."
+        text = f"{kind}: {tool} checked {scope} in {seen} and found nothing."
         yield _state(text, "cases", at, "examined", e)
 
 

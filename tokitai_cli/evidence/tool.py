@@ -102,7 +102,7 @@ def timestamp(environ: Mapping[str, str], now: float | None = None) -> str:
         if not (epoch.isascii() and epoch.isdigit() and int(epoch) < 253402300800):
             raise UsageError(
                 f"SOURCE_DATE_EPOCH is {epoch!r}, not a count of seconds since 1970",
-                hint="set it to a whole number such as 1700000000, or unset it",
+                hint="set it to an integer such as 1700000000, or unset it",
             )
         seconds = float(int(epoch))
     else:

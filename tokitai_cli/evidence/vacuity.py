@@ -26,10 +26,11 @@ _SHOWN = 4
 # Rejected whatever the checks are, or made so that any sharp check rejects it.
 _ALWAYS_REJECTED = frozenset({*NON_FINITE, "anchor"})
 _ALL_ONE = (
-    "; if its right values are all one at such a shape, `constant: {value: ..., when: ...}` says so"
+    "; if its correct values are all equal at such a shape, declare it with "
+    "`constant: {value: ..., when: ...}`"
 )
 _VACUOUS = (
-    "no wrong output can be told from the right one here, but by NaN, infinity or one element"
+    "no wrong output differs from the correct one here, except by NaN, infinity or one element"
 )
 
 
@@ -109,7 +110,7 @@ def _accepted_by_profile(members: _Members, group: GroupRecord) -> Iterator[Grou
 
 
 _SAMPLED = (
-    "{}: only a sample of the product was judged, and no profile here of whole numbers proves the rest "
+    "{}: only a sample of the product was judged, and no profile of integers proves the rest here "
     "(exact-int does)"
 )
 
@@ -200,8 +201,8 @@ def few_judged(output: OutputRecord) -> tuple[int, int] | None:
 def _of_few(output: OutputRecord) -> str:
     judged, size = few_judged(output) or (0, 0)
     return (
-        f"{output.name}: {judged} of {size} elements are judged; of the others the reference is NaN or"
-        " overflows, or an intermediate may, so that their values pass"
+        f"{output.name}: {judged} of {size} elements are judged; for the others the reference or "
+        "an intermediate is NaN or may overflow, so that any value passes"
     )
 
 
@@ -280,9 +281,10 @@ def _reason(found: Sequence[GroupRecord]) -> str:
         )
     if any(group.flat for group in chosen):
         return (
-            f"{output}: only flat limits judge it, and nothing shows that they would see a dropped "
-            f"term ({names}): let the oracle give `error` or `wrong`, or say `reduction: none`"
+            f"{output}: only flat limits judge it, and nothing shows that they would detect a "
+            f"dropped term ({names}): let the oracle return `error` or `wrong`, or write "
+            "`reduction: none`"
         )
-    said = f"{output}: no profile here could tell a wrong output from the reference ({names})"
+    said = f"{output}: no profile here distinguishes a wrong output from the reference ({names})"
     alike = not {"constant-mean", "roll", "zeros"}.isdisjoint(kinds)
     return said + _ALL_ONE * alike

@@ -23,7 +23,7 @@ from tokitai_cli.judge.judgement import Judgement, judge
 APPROXIMATIONS = (
     "approximate instructions an ulp up",
     "approximate instructions an ulp down",
-    "denormals flushed by approximate instructions",
+    "subnormals flushed by approximate instructions",
 )
 
 

@@ -76,7 +76,7 @@ def _check_constant(target: Target) -> None:
             f"the spec says that {target.name} is the constant {shown(target.constant)}, but its "
             f"reference at {shown_index(index_of(place, target.shape))} is "
             f"{shown(target.reference[place])}",
-            hint="say with `when` at which shapes it is, or remove `constant`",
+            hint="give with `when` the shapes at which it is constant, or remove `constant`",
         )
 
 
@@ -98,9 +98,9 @@ def replay_target(buffer: BufferPlan, replay: Replay) -> Target:
     values = np.asarray(replay.values)
     if values.shape != shape or values.dtype != numpy_dtype(buffer.dtype):
         raise OracleError(
-            f"the replay of {buffer.name} is {values.dtype} {list(values.shape)}, "
-            f"wanted {buffer.dtype} {list(shape)}",
-            hint="return the rows that were asked for, in the output's dtype",
+            f"the replay of {buffer.name} is {values.dtype} {list(values.shape)}, expected "
+            f"{buffer.dtype} {list(shape)}",
+            hint="return the requested rows, in the output's dtype",
         )
     values = np.ascontiguousarray(values).reshape(-1)
     return Target(

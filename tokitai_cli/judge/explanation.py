@@ -56,13 +56,14 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
     if reference.size <= _LARGE:
         kept = _kept(reference, expectation, outputs)
         form = "" if kept else _form(reference, expectation, outputs, excess)
-    near = "; within 2 ulp of the value throughout" if excess.ulps <= _NEAR else ""
+    near = "; within 2 ulp of the exact value everywhere" if excess.ulps <= _NEAR else ""
     if kept or form or not near:
         return f"{near}{kept or form}"
     if reference.dtype != "float32":
         return (
-            f"{near}: a kernel that keeps an intermediate in {reference.dtype} may be so far off "
-            "(`stored` says so), one that truncates, and a wrong one; another form in float32 is not"
+            f"{near}: a kernel that keeps an intermediate in {reference.dtype} may be off by "
+            "this much (write `stored`), so may one that truncates or is wrong; another form in "
+            "float32 is not"
         )
     enough = math.ceil(excess.roundings) if math.isfinite(excess.roundings) else "..."
     return (
@@ -83,8 +84,8 @@ def _kept(reference: Target, expectation: Expectation, outputs: Outputs) -> str:
         if _fits(reference, expectation, outputs, further):
             dtype = outputs[name].dtype.name
             return (
-                f"; it fits where {name} is taken as the kernel stored it: write "
-                f'`stored({name}, "{dtype}")` in the formula, if the kernel goes on from that'
+                f"; it fits if {name} is taken as the kernel stored it: write "
+                f'`stored({name}, "{dtype}")` in the formula, if the kernel continues from that value'
             )
     return ""
 

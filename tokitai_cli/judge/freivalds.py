@@ -163,7 +163,10 @@ def _told(
     if not off.any():
         top = float(np.abs(want).max())
         form = FORMATS[dtype]
-        return "", f"a result reaches {top:g}; above {form.countable:g} {form.name} does not count"
+        return (
+            "",
+            f"a result reaches {top:g}; above {form.countable:g} {form.name} counts no further",
+        )
     row, column = (int(places[0]) for places in np.nonzero(off))
     place = shown_index([int(rows[row]), column])
     failure = (

@@ -210,19 +210,19 @@ def _causes(result: RunResult) -> str:
     ordered, filled = len(set(result.schedules)) > 1, len(set(result.fills)) > 1
     if ordered and filled:
         return (
-            "; the repetitions began with other contents of memory and ran in other orders of blocks and"
-            " threads: the result depends on what was in memory before, or on the order (a race, or"
-            " atomics)"
+            "; the repetitions started with different memory contents and ran in different "
+            "orders of blocks and threads: the result depends on what was in memory before, or "
+            "on the order (a race, or atomics)"
         )
     if filled:
         return (
-            "; the repetitions began with other contents of memory: the result depends on what was"
-            " there before, or on an order that the device chose"
+            "; the repetitions started with different memory contents: the result depends on "
+            "what was there before, or on an order that the device chose"
         )
     if ordered:
         return (
-            "; the repetitions ran in other orders of blocks and threads, and the result depends on "
-            "them: a race, or atomics"
+            "; the repetitions ran in different orders of blocks and threads, and the result "
+            "depends on the order: a race, or atomics"
         )
     return ""
 
@@ -315,7 +315,9 @@ def _unjudged(
     names = [plan.name for plan in case.buffers_of(Role.WORKSPACE)]
     for name in names:
         if name in expectations:
-            return f"{name} is passed as a workspace, though the oracle knows it: nothing judges it"
+            return (
+                f"{name} is passed as a workspace, although the oracle returns it: it is not judged"
+            )
     if not case.variant.own_oracle:
         return ""
     read = case.loaded.read_back.get(case.variant_name, ())
@@ -329,8 +331,8 @@ def _unjudged(
         return ""
     return (
         f"less than half of what the kernel may write is judged: {plural(written, 'element')} of "
-        f"{', '.join(unsaid)} beside {most} of outputs (make an output of it, or let `scratch:` of the "
-        "workspace say what it holds)"
+        f"{', '.join(unsaid)} beside {most} of outputs (make it an output, or describe its "
+        "content with `scratch:`)"
     )
 
 

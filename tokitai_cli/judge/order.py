@@ -116,7 +116,7 @@ def free_orders(case: Case, expectations: Mapping[str, Expectation]) -> dict[str
         for one in group:
             if expectations[one].may_be_unwritten is not None:
                 said_twice = f"{one} has a free order and elements that may be unwritten"
-                raise OracleError(said_twice, hint="leave out `order`, or `may_be_unwritten`")
+                raise OracleError(said_twice, hint="remove `order` or `may_be_unwritten`")
         targets = tuple(
             reference_target(
                 plans[one], expectations[one], flush_to_zero=case.variant.flush_to_zero
@@ -172,11 +172,11 @@ def words(order: FreeOrder, name: str, got: Flat) -> str:
     """Which values of whole numbers are missing, and what stands there; empty where not known."""
     target = next(one for one in order.targets if one.name == name)
     if target.form is not None:
-        return "; its elements are told in the order of the reference that fits them best"
+        return "; its elements are shown in the reference order that fits best"
     wrong = np.flatnonzero(got != target.reference)
     shown = [", ".join(map(str, some[wrong[:4]])) for some in (target.reference, got)]
     more = ", ..." if wrong.size > 4 else ""
-    return f"; in whatever order, {shown[0]}{more} should be there, and {shown[1]}{more} is in its place"
+    return f"; in any order, {shown[0]}{more} should be there, and {shown[1]}{more} is in its place"
 
 
 def _labels(
@@ -213,8 +213,10 @@ def _segments(name: str, extent: int, expectations: Mapping[str, Expectation]) -
         raise OracleError(f"there is no reference of {name}, whose values are the segments")
     ends = np.asarray(expectations[name].reference).astype(np.int64).reshape(-1)
     if ends.size == 0 or (np.diff(ends) < 0).any() or ends[0] < 0 or ends[-1] > extent:
-        message = f"the reference of {name} is no list of offsets of segments of {extent} elements"
-        raise OracleError(message, hint="offsets rise from 0 to the number of elements")
+        message = (
+            f"the reference of {name} is not a list of offsets of segments of {extent} elements"
+        )
+        raise OracleError(message, hint="offsets must rise from 0 to the number of elements")
     at = np.searchsorted(ends, np.arange(extent), side="right") - 1
     return np.where(at < ends.size - 1, at, -1)
 

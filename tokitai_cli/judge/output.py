@@ -246,7 +246,7 @@ def _open(case: Case, record: OutputRecord, checks: Sequence[ResolvedCheck]) -> 
         return f"{record.name}: no check judges it on the profile {case.profile}"
     if 2 * record.unwritten > record.elements:
         return (
-            f"{record.name}: {record.unwritten} of {record.elements} elements stayed unwritten, as the "
-            "oracle lets them: less than half of it was judged"
+            f"{record.name}: {record.unwritten} of {record.elements} elements stayed unwritten, "
+            "as the oracle permits: less than half of the output was judged"
         )
     return ""

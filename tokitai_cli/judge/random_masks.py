@@ -1,4 +1,4 @@
-"""Masks that a kernel draws by chance: the share that is kept, and whether elements hang together.
+"""Masks that a kernel draws by chance: the share that is kept, and whether elements are correlated.
 
 A mask is free, element by element; what is judged is what independent elements, each 1 with the
 probability p, would hardly ever show. Limits are those of probabilities proved for any size, not of a
@@ -58,7 +58,7 @@ def mask_fault(record: MaskRecord) -> str:
         )
     if record.correlation > record.correlation_limit:
         said.append(
-            f"elements {record.distance} apart hang together: their correlation is "
+            f"elements {record.distance} apart are correlated: their correlation is "
             f"{shown_short(record.correlation)}, and exceeds {shown_short(record.correlation_limit)} by "
             f"chance with a probability of at most {SIGNIFICANCE / 2:g}, at any distance"
         )
@@ -82,7 +82,7 @@ def judged_masks(
 def other_seed(
     buffer: BufferPlan, first: NDArray[np.generic], second: NDArray[np.generic]
 ) -> tuple[PropertyRecord, str]:
-    """Whether the masks of two seeds hang together, and what to say where they do."""
+    """Whether the masks of two seeds are correlated, and what to say where they do."""
     assert buffer.kept is not None
     p, size = buffer.kept, first.size
     one, two = ((mask != 0).reshape(-1).astype(np.float64) - p for mask in (first, second))
@@ -157,7 +157,9 @@ def _wrong_masks(buffer: BufferPlan, p: float) -> Iterator[MutantRecord]:
     for kind, (detail, make) in made.items():
         fault = mask_fault(mask_record(make(), p))
         said = (
-            f"rejected: {fault}" if fault else f"{buffer.elements} elements are too few to tell it"
+            f"rejected: {fault}"
+            if fault
+            else f"{buffer.elements} elements are too few to detect it"
         )
         yield MutantRecord(
             output=buffer.name,

@@ -119,7 +119,7 @@ def leaning_words(record: LeanRecord) -> str:
     """The record in words."""
     return (
         f"errors lean {record.towards} by {shown_short(record.mean)} ulp on average over "
-        f"{record.elements} elements; rounding to nearest leans nowhere, truncation by 0.5"
+        f"{record.elements} elements; rounding to nearest does not lean, truncation leans by 0.5"
     )
 
 
@@ -186,7 +186,7 @@ def _tried(
             if tried >= _SAMPLE:
                 break
     if not by and nearest and kind == TRUNCATED and _lean(target, make):
-        by = "the rounding that the spec says"
+        by = "the rounding that the spec states"
     status: Status = "rejected" if by else "accepted" if differing else "not-eligible"
     detail = f"{detail}; {differing} of {tried} elements change"
     detail += f"; rejected by {by}" if by else ""

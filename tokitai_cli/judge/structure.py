@@ -46,7 +46,7 @@ def form_failures(buffer: BufferPlan, result: RunResult) -> list[StructureRecord
         got = outputs.get(buffer.name)
         where = f"{buffer.name} in repetition {repetition}"
         if got is None:
-            return [_form("missing", f"{where} was not given back", buffer.dtype)]
+            return [_form("missing", f"{where} was not returned", buffer.dtype)]
         if got.dtype != numpy_dtype(buffer.dtype):
             text = f"{where} has dtype {got.dtype}, want {buffer.dtype}"
             return [_form("dtype", text, buffer.dtype)]
@@ -65,9 +65,11 @@ def can_tell_unwritten(buffer: BufferPlan, fills: Sequence[int]) -> str:
     if buffer.role is Role.INOUT:
         return ""
     if buffer.init == "zero":
-        return "never-written elements cannot be told: the output starts as zero"
+        return "never-written elements cannot be detected: the output starts as zero"
     if not any(fill ^ 1 in fills for fill in fills):
-        return "never-written elements cannot be told: no two repetitions had complementary fills"
+        return (
+            "never-written elements cannot be detected: no two repetitions had complementary fills"
+        )
     return ""
 
 
@@ -202,7 +204,7 @@ def difference(
         if count:
             place = shown_index(index_of(first, buffer.shape))
             message = (
-                f"{buffer.name} has other bits in repetition {repetition} than in repetition 0: "
+                f"{buffer.name} has different bits in repetition {repetition} than in repetition 0: "
                 f"{elements_text(count, buffer.elements)}, first {place}: "
                 f"{hex_bits(arrays[0][first])} and {hex_bits(arrays[repetition][first])}"
             )

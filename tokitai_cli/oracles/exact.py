@@ -31,7 +31,7 @@ def require_exact(
     reason = ""
     hidden = round_to(expectation.reference, plan.dtype).astype(np.float64) != expectation.reference
     if error.any():
-        reason = "float32 counts exactly only below 2^24, and a sum of magnitudes goes beyond it"
+        reason = "float32 counts exactly only below 2^24, and a sum of magnitudes exceeds it"
     elif hidden.any():
         largest = float(np.abs(expectation.reference).max())
         reason = (

@@ -63,7 +63,7 @@ def require(case: Case, name: str, key: str, file: Path, function: Callable[...,
         require_outputs(case.buffers_of(Role.OUTPUT, Role.INOUT), case, name, values)
     for plan in case.buffers_of(Role.OUTPUT, Role.INOUT):
         if plan.dtype in FORMATS and plan.name not in formula.behind:
-            said = f"oracle {name} makes {plan.name} of integers alone"
+            said = f"oracle {name} makes {plan.name} of integers only"
             raise _misfit(case, said, "give it arrays of floats")
 
 

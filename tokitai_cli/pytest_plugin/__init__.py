@@ -28,14 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="suite of the specs; `quick` where a spec has it, else its default shape",
+        help="suite of the specs; default: `quick` if a spec has it, otherwise its default shape",
     )
     group.addoption(
         "--tokitai-device",
         default="auto",
         metavar="NAME",
-        help="device that runs the kernels: its name, all, or auto (the default), as `tokitai verify` "
-        "has it",
+        help=(
+            "device that runs the kernels: its name, all, or auto (the default), as for "
+            "`tokitai verify`"
+        ),
     )
     parser.addini(
         "tokitai_specs",

@@ -60,7 +60,7 @@ class SpecCollector:
         specs = self._session
         empty = [str(root) for root in self._wanted if root not in self._met]
         if empty:
-            text = f"there is no spec in {', '.join(empty)}, or pytest is told to pass it by"
+            text = f"no spec in {', '.join(empty)}, or pytest is configured to ignore it"
         elif specs and specs.read and not specs.cases and not session.testsfailed:
             text = f"no case was selected: {'; '.join(specs.notes)}"
         else:

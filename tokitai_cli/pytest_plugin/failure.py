@@ -12,7 +12,7 @@ from tokitai_cli.pytest_plugin.bench import Served
 
 MOST_LINES = 10
 MOST_COLUMNS = 400
-_OTHER_DEVICE = "no test: choose a device that is there with --tokitai-device"
+_OTHER_DEVICE = "no test: choose an available device with --tokitai-device"
 
 
 def failure_text(served: Served) -> str:

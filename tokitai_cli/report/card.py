@@ -41,7 +41,7 @@ def card(evidence: Evidence, cases: Sequence[CaseRecord]) -> list[Line]:
         ("limit", "; ".join(_limits(outputs))),
         ("of the error allowance", allowance_words(largest_allowance(outputs))),
         ("correctly rounded", _rounded(outputs)),
-        ("wrong outputs noticed", "; ".join(_noticed(evidence, cases))),
+        ("wrong outputs detected", "; ".join(_noticed(evidence, cases))),
         ("watched", queries.watch_words(evidence) or _watched(cases)),
         ("reference ignores", "; ".join(_ignored(cases))),
         ("guesses", _guesses(evidence)),

@@ -58,7 +58,7 @@ def _histograms(
             mine[end] = mine.get(end, 0) + count
     series = [(name, counts) for name, counts in sums.items() if counts]
     caption = f"Elements by {what}, over all cases; the number at a bar is the largest in it"
-    caption += "; right of the line a bound refutes" if field == "bound_histogram" else ""
+    caption += "; right of the line the bound is exceeded" if field == "bound_histogram" else ""
     for at in range(0, len(series), _MOST_SERIES):
         draw = functools.partial(_bars, series[at : at + _MOST_SERIES], what)
         yield Figure(caption, _WIDTH, 2.7, draw)
@@ -200,7 +200,7 @@ def _times(evidence: Evidence, cases: Sequence[CaseRecord]) -> Iterator[Figure]:
     )
     if len(shapes) < len(sizes):
         caption += f"; the {len(shapes)} shapes with the most output elements, of {len(sizes)}"
-    caption += "; no statement of speed on a GPU" if "host-simt" in classes else ""
+    caption += "; this says nothing about speed on a GPU" if "host-simt" in classes else ""
     for at in range(0, len(times), _MOST_SERIES):
         lines = list(times.items())[at : at + _MOST_SERIES]
         height = 0.9 + (0.12 + 0.08 * len(lines)) * len(shapes)

@@ -31,7 +31,7 @@ def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
 def check_report_options(report_options: ReportOptions) -> None:
     """Raise UsageError where no report can be made like that: no folder of templates, no matplotlib."""
     if report_options.templates is not None and not report_options.templates.is_dir():
-        raise UsageError(f"--templates {report_options.templates}: no folder is there")
+        raise UsageError(f"--templates {report_options.templates}: no such folder")
     if report_options.plots:
         _check_library("matplotlib", "--plots")
 

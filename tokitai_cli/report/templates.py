@@ -79,7 +79,7 @@ def generated(
         raise UsageError(
             f"the template cannot be used: {error}",
             where=Location(Path(file), line),
-            hint="the shipped templates lie in reports/templates; take one as a start",
+            hint="the shipped templates are in reports/templates; start from one of them",
         ) from error
 
 

@@ -62,7 +62,7 @@ def new_record(case: Case, device: str, options: RunOptions) -> CaseRecord:
         build="",
         verdict=Verdict.INTERNAL_ERROR,
         stage=Stage.PLAN,
-        reason="the case did not come to an end",
+        reason="the case did not finish",
         inputs=[],
         launches=launch_records(case.launches),
         outputs=[],
@@ -99,7 +99,7 @@ def judged(draft: CaseRecord, judgement: Judgement) -> CaseRecord:
             ExaminationRecord(
                 kind="guards",
                 tool="guard bands",
-                scope="a page in front of and behind every output, in-out and workspace buffer",
+                scope="a page before and after every output, in-out and workspace buffer",
             ),
             ExaminationRecord(
                 kind="inputs",

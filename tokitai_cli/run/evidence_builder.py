@@ -38,7 +38,7 @@ from tokitai_cli.run.run_options import RunOptions
 from tokitai_cli.run.untried import untried
 
 _FLUSHED = (
-    "subnormal numbers: the spec lets them be flushed to zero, and what that loses is allowed"
+    "subnormal numbers: the spec permits flushing them to zero, and the resulting error is allowed"
 )
 _ENVIRONMENT = (
     *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH", WATCH_VARIABLE),
@@ -51,7 +51,7 @@ _ELSEWHERE = "{elsewhere}"
 _SYSTEM = frozenset({"usr", "opt", "lib", "lib64"})
 # Variables that say where the build cache lies.
 _CACHES = ("XDG_CACHE_HOME", "TOKITAI_CACHE")
-_NO_REDUCTION = "that no output is a reduction is the spec's own word: no dropped term was tried"
+_NO_REDUCTION = "the spec states that no output is a reduction: no dropped term was tried"
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -260,7 +260,7 @@ def _non_claims(spec: Spec, cases: Sequence[CaseRecord]) -> Iterator[NonClaimRec
         if name in ran:
             own = ((_FLUSHED, variant.flush_to_zero), (_NO_REDUCTION, variant.reduction == "none"))
             scratch = (
-                f"workspace {one}, {buffer.scratch}: nothing judges it"
+                f"workspace {one}, {buffer.scratch}: not judged"
                 for one, buffer in variant.workspaces.items()
                 if buffer.scratch
             )
@@ -312,7 +312,8 @@ def _unjudged_properties(spec: Spec, cases: Sequence[CaseRecord]) -> list[NonCla
     ran = {case.variant for case in cases if case.outputs}
     return [
         NonClaimRecord(
-            text=f"property {asked.name}: no case of this run judged it", source=f"variant {name}"
+            text=f"property {asked.name}: no case of this run could judge it",
+            source=f"variant {name}",
         )
         for name, variant in spec.variants.items()
         if name in ran

@@ -92,10 +92,13 @@ def _traces(
         ]
     return [
         *(
-            Failure(STEP_FINDINGS, f"{name}: what lies around it counts", "outside", name)
+            Failure(STEP_FINDINGS, f"{name}: the contents around it matter", "outside", name)
             for name in around
         ),
-        *(Failure(STEP_FINDINGS, f"{name}: what it held counts", "unset", name) for name in held),
+        *(
+            Failure(STEP_FINDINGS, f"{name}: its previous contents matter", "unset", name)
+            for name in held
+        ),
     ]
 
 

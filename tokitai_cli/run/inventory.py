@@ -21,7 +21,7 @@ from tokitai_cli.core.model.diagnosis import CacheListing, Diagnosis, Lack
 
 _HELPERS = {
     "gdb": Lack("gdb, which runs a failing case under a debugger", "apt-get install gdb"),
-    "git": Lack("git, which tells the commit of a checkout", "apt-get install git"),
+    "git": Lack("git, which gives the commit of a checkout", "apt-get install git"),
 }
 
 
@@ -46,7 +46,7 @@ def diagnose() -> Diagnosis:
         *(
             Fact(
                 f"{one.device_class} evidence",
-                f"`tokitai verify OP --device {one.device}`: auto does not take it",
+                f"`tokitai verify OP --device {one.device}`: auto does not choose it",
                 "available",
             )
             for one in probes

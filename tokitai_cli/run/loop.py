@@ -99,7 +99,7 @@ class Run:
             listener(Note(note))
         for device, probe in chosen:
             if any(fact.name == devices.CHOSEN_BY for fact in probe.facts):
-                auto = f"--device auto took {device.name}; `tokitai doctor` says what is there"
+                auto = f"--device auto chose {device.name}; `tokitai doctor` lists the devices"
                 listener(Note(auto))
         names = tuple(device.name for device, probe in chosen if probe.available)
         listener(RunPlanned(len(self._planned.cases), names, len(self._planned.left_out)))
@@ -151,7 +151,7 @@ class Run:
                 if built.error is not None:
                     return Outcome(Verdict.BUILD_FAILED, Stage.BUILD, str(built.error))
                 keys.add(built.key)
-            return Outcome(Verdict.BUILT, Stage.BUILD, f"{len(keys)} built, nothing was run")
+            return Outcome(Verdict.BUILT, Stage.BUILD, f"{len(keys)} built, nothing ran")
 
         return self._finished(work, passes)
 

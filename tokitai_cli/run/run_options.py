@@ -34,7 +34,7 @@ MAX_NAME_BYTES = 200
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Of a text: no system takes a longer path.
 _MAX_BYTES = 4096
-_MENDS = {"repeat": "never-written elements only show under two complementary sentinels"}
+_MENDS = {"repeat": "never-written elements are detected only with two complementary sentinels"}
 
 # Of an option that takes several: one, several, or text as `expand_values` takes it.
 Numbers = str | int | Sequence[int | str]
@@ -78,9 +78,9 @@ def run_options(
     given = checked(verb, options)
     name = given["name"]
     if name is not None and (name != Path(name).name or name.startswith(".")):
-        raise UsageError(f"--name {name}: a plain file name without folders")
+        raise UsageError(f"--name {name}: must be a plain file name without folders")
     if name is not None and name != visible(name):
-        raise UsageError(f"--name {visible(name)}: a character that no reader sees")
+        raise UsageError(f"--name {visible(name)}: contains an invisible character")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
     check_text(loaded.path)
     name = name or loaded.spec.op
@@ -122,8 +122,8 @@ def check_surroundings() -> None:
     try:
         Path.cwd()
     except OSError:
-        hint = "change to a folder that is there"
-        raise UsageError("the working folder is not there any more", hint=hint) from None
+        hint = "change to an existing folder"
+        raise UsageError("the working folder no longer exists", hint=hint) from None
     process.temporary_base()
 
 
@@ -177,7 +177,7 @@ def _value(option: Option, value: Any) -> Any:
 def _filled(option: Option, word: str) -> str:
     """`word`. Raises UsageError where it is empty, which would mean all without a word of it."""
     if not word.strip():
-        hint = f"write {option.flag} {option.metavar}, or leave the option out"
+        hint = f"write {option.flag} {option.metavar}, or omit the option"
         raise UsageError(f"{option.flag}: an empty value", hint=hint)
     if len(word.encode(errors="surrogateescape")) > _MAX_BYTES:
         raise UsageError(f"{option.flag}: longer than {_MAX_BYTES} bytes")
@@ -218,7 +218,7 @@ def check_text(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         hint = "rename the folder or file, or run in a UTF-8 locale (LC_ALL=C.UTF-8)"
-        raise SpecError("the path is no UTF-8 text", where=Location(path), hint=hint) from None
+        raise SpecError("the path is not UTF-8 text", where=Location(path), hint=hint) from None
     if _CONTROLS.search(str(path)):
         message = "a line break or another control character in the path"
         raise SpecError(message, where=Location(path), hint="rename the folder or file")

@@ -52,7 +52,7 @@ def sanitize(options: RunOptions, listener: Listener = silent) -> RunOutcome:
     if options.device == "all" and not options.settings.sanitize:
         raise UsageError("sanitize runs on one device", hint=f"name it: --device {SANITIZED[0]}")
     if options.build_only:
-        raise UsageError("sanitize --build-only: only what runs can be watched")
+        raise UsageError("sanitize --build-only: only kernels that run can be checked")
     chosen = devices.choose(options.device, options.settings)
     if len(chosen) == 1:
         check_sanitized(chosen[0][0].name)

@@ -37,7 +37,7 @@ def as_numpy(array: Any, name: str = "the array") -> NDArray[Any]:
     if found.dtype == np.dtype(object) or found.dtype.name not in DTYPES:
         hint = near(found.dtype.name, DTYPES)
         raise UsageError(
-            f"{name} has the dtype {found.dtype}, which is none of a kernel's", hint=hint
+            f"{name} has the dtype {found.dtype}, which is not a kernel dtype", hint=hint
         )
     return found
 

@@ -95,7 +95,7 @@ def assert_matches(
         text = mismatch(judged.reason, judged.outputs, judged.mutants, judged.changes)
         raise MismatchError(text, judged.outputs)
     if why := _vacuous(case, judged):
-        raise VacuousError(f"passing would mean nothing: {why}")
+        raise VacuousError(f"the check would be vacuous: {why}")
     return Match(judged.outputs, judged.mutants, judged.changes)
 
 
@@ -152,7 +152,7 @@ def _dtypes_of(arrays: Arrays, dtype: str | Mapping[str, str] | None) -> dict[st
     )  # fmt: skip
     for name, one in wanted.items():
         if one not in DTYPES:
-            raise UsageError(f"dtype {one} of {name} is none of a kernel's", hint=near(one, DTYPES))
+            raise UsageError(f"dtype {one} of {name} is not a kernel dtype", hint=near(one, DTYPES))
         if found.get(name) != one:
             raise UsageError(
                 f"{name} has the dtype {found.get(name, 'of no array')}, and {one} is asked for",

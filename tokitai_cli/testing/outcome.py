@@ -86,7 +86,7 @@ def noticed(mutants: list[MutantRecord], changes: list[ChangesRecord]) -> str:
     names = ", ".join([*kinds][:_MOST]) + (", ..." if len(kinds) > _MOST else "")
     tried = sum(one.tried for one in changes)
     seen = sum(one.tried - len(one.accepted) - len(one.undetected) for one in changes)
-    words = f"wrong outputs that it would notice: {names or 'none'}"
+    words = f"wrong outputs that it would detect: {names or 'none'}"
     return f"{words}; {seen} of {plural(tried, 'change')} of the formula" if tried else words
 
 

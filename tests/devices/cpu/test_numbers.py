@@ -147,7 +147,7 @@ def test_every_code_of_eight_bits(child: Child) -> None:
 
 
 def _encoded(values: NDArray[Any], dtype: Any, *, saturate: bool) -> NDArray[np.uint8]:
-    """Codes as HIP has them: what is no finite number is never saturated."""
+    """Codes as HIP has them: what is not a finite number is never saturated."""
     with np.errstate(all="ignore"):
         codes = values.astype(dtype)
         back = codes.astype(np.float64)

@@ -228,7 +228,7 @@ def test_the_module_api_is_given_arguments_where_the_metadata_has_them(
 def test_other_verbs_say_what_it_is(tmp_path: Path) -> None:
     path = write(tmp_path)
     for words, told in (
-        (("mutate", path), "is machine code, which has no text to change"),
+        (("mutate", path), "is machine code, which has no source text to change"),
         (("new", tmp_path / "scale.bin"), "is machine code: `tokitai isa` lists its kernels"),
         (("find", tmp_path / "scale.bin"), "is machine code: `tokitai isa` lists its kernels"),
         (("isa", path, "--kernel", "scale<float>"), "global_store_b32"),
@@ -244,7 +244,7 @@ def test_other_verbs_say_what_it_is(tmp_path: Path) -> None:
     assert "is not in the evidence" in ran.stdout + ran.stderr
     ran = tokitai_here("reproduce", evidence, path, "--out", tmp_path / "again")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "1 of 1 case came out the same" in ran.stdout + ran.stderr
+    assert "1 of 1 case gave the same result" in ran.stdout + ran.stderr
 
 
 def test_types_that_a_symbol_does_not_tell_are_held_by_their_size() -> None:

@@ -32,11 +32,11 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
     """Write the spec's file with all edits that leave it a spec: how many, and why others do not.
 
     Raises UsageError for a spec that ships with the tool or has changed meanwhile, StorageError where
-    the file cannot be written; UsageError too where it is protected against writing.
+    the file cannot be written; UsageError too where it is write-protected.
     """
     if (loaded.path.stem, loaded.path) in spec.builtin():
         hint = "copy it, with its kernel, and name the copy"
-        raise UsageError(f"{loaded.spec.op} ships with the tool: it is left as it is", hint=hint)
+        raise UsageError(f"{loaded.spec.op} ships with the tool: it is not changed", hint=hint)
     text, done, refused = loaded.text, 0, []
     for one in advice:
         if not one.edits:
@@ -45,7 +45,7 @@ def apply(loaded: LoadedSpec, advice: Iterable[Advice]) -> tuple[int, list[str]]
             new = edited(text, one.edits)
             _require_whole(loaded, new)
         except (TokitaiError, LookupError, TypeError, ValueError, yaml.YAMLError) as error:
-            refused.append(f"{one.text}: left out, since the spec would not be one: {error}")
+            refused.append(f"{one.text}: skipped, because the spec would become invalid: {error}")
             continue
         text, done = new, done + 1
     if done:
@@ -59,7 +59,7 @@ def _write(loaded: LoadedSpec, text: str) -> None:
     if data != storage.read_plain(path):
         raise UsageError(f"{path} has changed meanwhile", hint="run it again")
     if not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
-        raise UsageError(f"{path} is protected against writing", hint=f"chmod u+w {path}")
+        raise UsageError(f"{path} is write-protected", hint=f"chmod u+w {path}")
     front = data[: len(data) - len(loaded.text.encode())]
     try:
         storage.write(path, front + text.encode(), mode=stat.S_IMODE(path.stat().st_mode))
@@ -77,7 +77,7 @@ def _require_whole(loaded: LoadedSpec, text: str) -> None:
             kept = {_content(one, loaded) for one in cases}
             for one in plan.plan(loaded, plan.Selection(suite=suite)).cases:
                 if _content(one, loaded) not in kept:
-                    raise UsageError(f"the case {one.id} would be another one")
+                    raise UsageError(f"the case {one.id} would change")
 
 
 def _content(case: Case, loaded: LoadedSpec) -> str:

@@ -28,13 +28,13 @@ def candidates_of(loaded: LoadedSpec, variant: str) -> Mapping[str, tuple[Draw, 
     )  # behind those that tell the size of a number, and not only that it is there
     for name, value in _small_constants(loaded, variant):
         root = float(f"{math.sqrt(value):.2g}")
-        told = f"squares of the size of {value:g}, beside which it shows"
+        told = f"squares of the size of {value:g}, so that it matters"
         found.setdefault(f"beside-{name}", (Draw(kind="normal", scale=root), told))
-        told = f"values of the size of {value:g}, beside which it shows"
+        told = f"values of the size of {value:g}, so that it matters"
         found.setdefault(f"near-{name}", (Draw(kind="normal", scale=value), told))
     found[ZEROS] = zeros
     if (bits := _narrowest(loaded, variant)) is not None:
-        told = "values halfway between two of an output, where halves round to even"
+        told = "values halfway between two numbers of the output's format, which round to even"
         found[HALFWAY] = (Draw(kind="halfway", value=bits), told)
     return found
 

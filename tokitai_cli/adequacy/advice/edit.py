@@ -125,10 +125,10 @@ def _child(node: Any, step: str | int) -> Any:
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
         return node.value[step]
     if not isinstance(node, yaml.MappingNode) or not isinstance(step, str):
-        raise TypeError(f"there is no {step} in what is no collection")
+        raise TypeError(f"there is no {step} in a value that is not a collection")
     found = next((value for key, value in node.value if key.value == step), None)
     if found is None and any(key.value == _MERGE for key, _ in node.value):
-        raise ValueError(f"{step} may be merged from elsewhere")
+        raise ValueError(f"{step} may come from a merge key")
     return found
 
 

@@ -57,7 +57,10 @@ def of_wide_integers(loaded: LoadedSpec) -> Iterator[Advice]:
                 continue
             if not 0 <= value < 2**32:
                 continue
-            said = f"{name}: {key} is below 2^32 in every case: its upper half does not show"
+            said = (
+                f"{name}: {key} is below 2^32 in every case: a kernel that ignores its upper "
+                "half would pass"
+            )
             high = f"{key}_high"
             if high in taken:
                 yield Advice(f"{said}; add 2 ** 32 in some shape")

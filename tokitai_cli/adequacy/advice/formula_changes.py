@@ -50,7 +50,7 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
                     wider.setdefault(index, []).append(told)
         for output in (one for one in seen if one not in changed):
             yield Advice(
-                f"{name}: no change of the formula alters {output}: nothing scores its checks"
+                f"{name}: no change of the formula alters {output}: its checks cannot be scored"
             )
         yield from _of_checks(name, variant, found)
         undetected = {
@@ -74,7 +74,7 @@ def _not_finite(case: Case, ready: Prepared) -> Iterator[Advice]:
         if share > NON_FINITE:
             said = f"{case.variant_name}: {share:.0%} of {name} is NaN or infinite, or may be,"
             where = f"on the profile {case.profile}, whose inputs are finite"
-            yield Advice(f"{said} {where}: draw them otherwise")
+            yield Advice(f"{said} {where}: use another draw")
 
 
 def _open_shares(case: Case, ready: Prepared) -> Iterator[tuple[str, float]]:
@@ -135,7 +135,7 @@ def _of_checks(
         )
         said = f"{name}: the checks of {output} let pass {_shown(accepted)}"
         if bounded:
-            yield Advice(f"{said}, on profiles that its bound is not for")
+            yield Advice(f"{said}, on profiles for which its bound does not apply")
             continue
         check = {"metric": "bound", "output": output, "why": "every rounding of the formula"}
         yield Advice(said, (Edit(("variants", name, "checks"), check, appended=True),))
@@ -190,7 +190,10 @@ def _of_halves(loaded: LoadedSpec, name: str, halves: Mapping[str, bool]) -> Ite
     for _, _, judgement in judged(cases_of(spec, name, (HALFWAY,)), {}):
         _add_halves(found, judgement)
     if told := [output for output in sorted(untold) if found.get(output)]:
-        said = f"{name}: no profile has ties of {', '.join(told)}, so halves that go up do not show"
+        said = (
+            f"{name}: no profile has rounding ties of {', '.join(told)}, so rounding half up "
+            "would pass"
+        )
         yield Advice(said, _added(loaded, name, HALFWAY))
 
 
@@ -263,9 +266,7 @@ def _needless(name: str, index: int, check: Check) -> Advice:
     at = f"variants.{name}.checks[{index}]"
     of = f" of {check.output}" if check.output else ""
     said = f"{name}: the flat limit {check.metric} {limit}{of} is wider than the bound everywhere"
-    return Advice(
-        f"{said} that was looked at: it rejects nothing that the bound lets pass", needless=at
-    )
+    return Advice(f"{said} that was tried: it rejects nothing that the bound accepts", needless=at)
 
 
 def _shown(words: Sequence[str]) -> str:

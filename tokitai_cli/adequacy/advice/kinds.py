@@ -34,24 +34,27 @@ def _has_zero_rows(array: _Floats) -> bool:
 # By the profile that has them: what is missing, and what shows that it is not.
 KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
     "large": (
-        "takes exponentials and a maximum, and no profile is so large that they overflow",
+        "uses exponentials and a maximum, and no profile is large enough for the "
+        "exponentials to overflow",
         lambda array: bool(np.abs(array).max() >= _LARGE),
     ),
     "negative": (
-        "takes the largest of values, and on no profile are all below 0, so it could start there",
+        "takes a maximum, and on no profile are all values negative, so a kernel that "
+        "starts the maximum at 0 would pass",
         lambda array: bool(array.max() < 0),
     ),
-    "ties": ("gives places of values, and no profile has equal ones", _has_ties),
+    "ties": ("returns positions of values, and no profile has equal values", _has_ties),
     "steep": (
-        "takes exponentials, and no profile is so large that they are huge or nothing",
+        "uses exponentials, and no profile makes them very large or zero",
         lambda array: bool(np.abs(array).max() >= _STEEP),
     ),
     "offset": (
-        "takes a variance, and on no profile is the mean far from 0, so squares may not be subtracted",
+        "uses a variance, and on no profile is the mean far from 0, so cancellation of "
+        "squares would pass",
         lambda array: bool(abs(array.mean()) > _FAR * array.std() > 0),
     ),
     "zero-rows": (
-        "divides by what it makes of values, and no profile makes that 0",
+        "divides by a computed value, and no profile makes it 0",
         _has_zero_rows,
     ),
 }

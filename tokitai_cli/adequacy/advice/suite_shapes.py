@@ -66,7 +66,7 @@ def of_shapes(loaded: LoadedSpec) -> Iterator[Advice]:
             found = _search(loaded, name, goal, every)
             said = f"{name}: {goal.said}"
             if found is None:
-                yield Advice(f"{said}; no shape that the spec admits changes that")
+                yield Advice(f"{said}; no shape that the spec permits changes that")
                 continue
             proposed.append(found)
             default = {key: param.default for key, param in spec.params.items()}
@@ -98,7 +98,7 @@ def _goals(loaded: LoadedSpec, name: str, seen: list[Shape]) -> Iterator[Goal]:
     sizes, words = ({*params_behind(spec.sizes, names)} for names in (sizes, words))
     used = [one for one in spec.params if one in words]
     for a, b in itertools.combinations([one for one in used if one in sizes], 2):
-        said = f"{a} and {b} are equal in every shape: one in the other's place does not show"
+        said = f"{a} and {b} are equal in every shape: a kernel that mixes them up would pass"
         yield Goal((a, b), f"{a} != {b}", spec, said, f"{a} and {b} differ")
     for a in used:
         values = {shape[a] for shape in seen}
@@ -122,7 +122,7 @@ def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:
     names = params_behind(spec.sizes, names_in(extent))
     if not names or not spec.params.keys() >= {*names}:
         return  # a constant, or of a loop's step
-    said = f"the grid's {extent} is 1 in every shape: no second block runs"
+    said = f"the grid's {extent} is 1 in every shape: a second block never runs"
     yield Goal(names, f"{extent} > 1", spec, said, "more than one block")
     written_out = _WRITTEN_OUT.findall(extent)
     same = [
@@ -131,12 +131,16 @@ def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:
     for size, part in [*_CEILING.findall(extent), *same]:
         if inner := params_behind(spec.sizes, names_in(size)):
             said = (
-                f"{part} divides {size} in every shape of several blocks: no guard of a tail runs"
+                f"{part} divides {size} in every shape with several blocks: the guard for the "
+                "tail never runs"
             )
             tail = f"({size}) % ({part}) != 0 and ({size}) > ({part})"
             yield Goal(inner, tail, spec, said, f"a tail of {size}")
     for one, cap in caps_of(extent):
-        said = f"{one} is at most {cap}, the grid's cap, in every shape: no thread goes on to more"
+        said = (
+            f"{one} is at most {cap}, the grid's cap, in every shape: no thread processes a "
+            "second element"
+        )
         yield Goal(names, f"{one} > {cap}", spec, said, "more than the grid's cap")
 
 

@@ -40,7 +40,7 @@ class End(enum.StrEnum):
 
     NOTICED = "noticed"
     SURVIVED = "survived"
-    EQUIVALENT = "equivalent, as the spec says"
+    EQUIVALENT = "declared equivalent in the spec"
     SAME = "the compiler's code is the same"
     UNBUILT = "not built"
 
@@ -102,7 +102,7 @@ def _mutate(options: RunOptions, jobs: int, progress: Progress) -> TrialReport:
     cases = plan.plan(options.loaded, options.selection).cases
     if code := [one for one in cases if is_machine_code(build.source_path(one))]:
         raise UsageError(
-            f"{code[0].variant.source} is machine code, which has no text to change",
+            f"{code[0].variant.source} is machine code, which has no source text to change",
             hint="`tokitai show OP --score` tries changes of the formulas",
         )
     bench = _Bench(device, probe, settings, cases)

@@ -21,16 +21,16 @@ def summary_lines(report: TrialReport) -> Iterator[str]:
     kinds = dict.fromkeys(one.change.kind for one in report.trials)
     for kind in kinds:
         ends = [one.end for one in report.trials if one.change.kind == kind]
-        noticed, tried = ends.count(End.NOTICED), ends.count(End.SURVIVED)
-        yield f"  {kind}: {noticed} of {noticed + tried} noticed"
+        detected, tried = ends.count(End.NOTICED), ends.count(End.SURVIVED)
+        yield f"  {kind}: {detected} of {detected + tried} detected"
     rest = [
         f"{report.count(end)} {end}"
         for end in (End.EQUIVALENT, End.SAME, End.UNBUILT)
         if report.count(end)
     ]
-    noticed = report.count(End.NOTICED)
-    share = f"{100 * noticed / report.tried:.1f} %" if report.tried else "none"
-    counted = f"{noticed} of {plural(report.tried, 'change')} noticed, {share}"
+    detected = report.count(End.NOTICED)
+    share = f"{100 * detected / report.tried:.1f} %" if report.tried else "none"
+    counted = f"{detected} of {plural(report.tried, 'change')} detected, {share}"
     left = f"; not counted: {', '.join(rest)}" if rest else ""
     yield f"{report.op} on {report.device}, {plural(report.cases, 'case')}: {counted}{left}"
     rate = len(report.trials) / report.seconds if report.seconds else 0.0

@@ -210,7 +210,7 @@ class DaskExecutor:
         if replies[0].refused:
             raise ExecutorError(
                 f"{replies[0].refused} (this is tokitai {__version__}, {self._setup.tool[:12]})",
-                hint=f"put the same tool on every worker; {_RESUME}",
+                hint=f"install the same tool on every worker; {_RESUME}",
             )
         self._bundles.answered(bundle, replies)
         return replies
@@ -218,7 +218,7 @@ class DaskExecutor:
     def _tend(self) -> list[Reply]:
         """Tasks of workers that are gone wait again; those that were under way too often are lost."""
         if self._connected.lost:
-            raise ExecutorError(self._connected.lost, hint=f"{_RESUME}, with a scheduler that runs")
+            raise ExecutorError(self._connected.lost, hint=f"{_RESUME}, with a running scheduler")
         assert self._queue is not None
         replies: list[Reply] = []
         for address, keys in self._loads.left_by(self._offers).items():
@@ -247,7 +247,7 @@ class DaskExecutor:
     def _check(self) -> None:
         """Tell what is missing while nothing can run, and raise ExecutorError after a while."""
         for address, why in self._connected.rejected.items():
-            self._note(f"the worker at {address} is left out: {why}")
+            self._note(f"the worker at {address} is excluded: {why}")
         refused = self._jobs.refused if self._jobs is not None else ""
         if refused:
             self._note(f"the batch system did not take a job: {refused}")
@@ -257,7 +257,7 @@ class DaskExecutor:
         if self._connected.rejected and not self._offers:
             address, why = next(iter(self._connected.rejected.items()))
             raise ExecutorError(
-                f"no worker can take part: the one at {address}, {why}",
+                f"no worker can be used: the one at {address}, {why}",
                 hint="install the same tokitai on every worker",
             )
         lacking, hint = self._lacking()

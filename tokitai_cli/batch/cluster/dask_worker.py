@@ -154,7 +154,7 @@ def _below(base: Path, path: str) -> Path:
 
 
 def _refused(reason: str) -> bytes:
-    refused = f"the worker on {socket.gethostname()} cannot take part: {reason}"
+    refused = f"the worker on {socket.gethostname()} cannot be used: {reason}"
     return msgspec.msgpack.encode([Reply(number=-1, refused=refused)])
 
 

@@ -47,7 +47,7 @@ class Profile(msgspec.Struct, frozen=True):
 def read_profile(file: Path, jobs: int, tls: TlsFiles | None) -> Profile:
     """Read the file, and look whether the batch system is there. Raises UsageError for every fault."""
     if jobs < 1:
-        raise UsageError("--cluster: say with --jobs N how many jobs to ask for, at least one job")
+        raise UsageError("--cluster: give the number of jobs to submit with --jobs N, at least 1")
     system, options = _section(file)
     _check(file, system, options)
     if tls is not None or configured():
@@ -153,7 +153,7 @@ def _check(file: Path, system: str, options: Mapping[str, Any]) -> None:
         raise _fault(
             file,
             f"jobqueue.{system}",
-            f"{taken[0]}: workers and scheduler speak TLS, and nothing else",
+            f"{taken[0]}: workers and scheduler support only TLS",
             "remove it; credentials are given by --tls-ca, --tls-cert and --tls-key",
         )
     command = shlex.split(kind.job_cls.submit_command)[0]

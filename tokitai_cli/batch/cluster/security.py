@@ -70,7 +70,7 @@ def encrypted(tls: TlsFiles | None) -> Security:
     names = {"--tls-ca": tls.ca, "--tls-cert": tls.cert, "--tls-key": tls.key} if tls else _found()
     for name, path in names.items():
         if not os.access(path, os.R_OK) or not path.is_file():
-            raise UsageError(f"{name} {path}: no file that can be read")
+            raise UsageError(f"{name} {path}: not a readable file")
     ca, cert, key = (str(path) for path in names.values())
     roles = {f"tls_{role}_cert": cert for role in ("client", "scheduler", "worker")}
     roles |= {f"tls_{role}_key": key for role in ("client", "scheduler", "worker")}
@@ -105,7 +105,7 @@ def _parts(address: str) -> tuple[str, str, int]:
     plain = host and port and split.path in {"", "/"} and not (split.query or split.fragment)
     if split.scheme not in {"tcp", "tls"} or not plain or "@" in split.netloc:
         raise UsageError(
-            f"--scheduler {address}: no address of a scheduler",
+            f"--scheduler {address}: not the address of a scheduler",
             hint="write tcp://127.0.0.1:8786 or tls://HOST:8786, as the scheduler prints it",
         )
     assert port is not None

@@ -113,7 +113,7 @@ class _Collector:
             )
             data = msgspec.msgpack.encode(archive)
         except UnicodeEncodeError:
-            raise self._fault("", "a path of its files is no UTF-8 text", "rename it") from None
+            raise self._fault("", "a path of its files is not UTF-8 text", "rename it") from None
         return Packed(hashlib.sha256(data).hexdigest(), data, archive.spec)
 
     def _add(self, path: Path, *, quoted: bool) -> None:
@@ -124,7 +124,7 @@ class _Collector:
         if self._bytes > MAX_BYTES:
             raise self._fault(
                 "",
-                f"its sources are larger than the {MAX_BYTES >> 20} MiB that are sent to workers",
+                f"its sources exceed the {MAX_BYTES >> 20} MiB that are sent to workers",
                 "install large headers on the workers, and include them with -I",
             )
         if not quoted:
@@ -142,7 +142,7 @@ class _Collector:
         if Path(name).is_absolute():
             raise self._fault(
                 key,
-                f"{name} is an absolute path: each worker would take a file of its own",
+                f"{name} is an absolute path: each worker would use a different file",
                 "name it by its path from the spec",
             )
         lexical = self.folder / name
@@ -173,7 +173,7 @@ def folder() -> Path:
         raise _unusable(base, error) from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StorageError(
-            f"{base} is not a folder of this user alone",
+            f"{base} is not a folder that belongs only to this user",
             hint="remove it, or set TMPDIR to another folder for the workers",
         )
     return base
@@ -194,7 +194,7 @@ def unpack(data: bytes) -> Path:
             return target
     except OSError as error:
         raise _unusable(base, error) from error
-    raise StorageError(f"{target} does not hold what was written into it")
+    raise StorageError(f"{target} does not contain what was written into it")
 
 
 def _publish(base: Path, target: Path, archive: SpecArchive) -> bool:
@@ -299,5 +299,5 @@ def _read(path: Path) -> bytes:
 def _unusable(base: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{base} cannot be used: {error.strerror or error}",
-        hint="set TMPDIR to a folder with room for the workers",
+        hint="set TMPDIR to a folder with enough space for the workers",
     )

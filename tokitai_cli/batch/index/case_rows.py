@@ -119,8 +119,8 @@ class Rows:
             return cells, ""
         joined = " and ".join(f"{name}s" for name in over)
         return cells, (
-            f"more than {MOST_CELLS} cells: the matrix is joined over {joined}, and shows the worst "
-            "verdict of each"
+            f"more than {MOST_CELLS} cells: the matrix combines {joined}, and shows the "
+            "worst verdict of each cell"
         )
 
 

@@ -12,11 +12,13 @@ from tokitai_cli.evidence.queries import FINE
 _HOW = {
     "interrupted": "the batch was interrupted",
     "stopped": "the batch was stopped after its failures",
-    "whole": "the batch came to its end without all of its cases",
-    "": "the batch has not come to its end",
+    "whole": "the batch ended without all of its cases",
+    "": "the batch has not ended",
 }
 # For the reason of a case whose group lacks cases, nobody knows which.
-_MISSING = "the batch stopped before all cases ran, and one that did not may have told"
+_MISSING = (
+    "the batch stopped before all cases ran, and one of the missing cases could have rejected it"
+)
 
 
 class End(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ class End(msgspec.Struct, frozen=True):
             if self.begun.total:
                 return Verdict.INTERRUPTED, interrupted
             left = self.begun.left_out
-            more = f"; {left} combinations were left out" if left else ""
+            more = f"; {left} combinations were skipped" if left else ""
             return Verdict.NOT_RUN, f"no case was selected{more}"
         outcome = None if self.whole else self.outcome(interrupted, worst.verdict)
         if outcome is not None and outcome.verdict.rank <= worst.verdict.rank:

@@ -58,7 +58,7 @@ def parts(specs: Sequence[SpecEntry], dones: Iterable[Done], book: DeviceBook) -
     for done in dones:
         if done.name not in groups:
             raise StorageError(
-                f"the batch holds the case {done.id}, and no spec that it is of",
+                f"the batch holds the case {done.id}, but not its spec",
                 hint="run the batch again without --resume",
             )
         key = (done.group, book.place(done.device_record))

@@ -90,7 +90,7 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         raise EvidenceError(
             f"cannot be read: {error.strerror or error}",
             where=Location(beside),
-            hint="keep it beside the index",
+            hint="keep it next to the index",
         ) from error
     except (ValueError, RecursionError) as error:
         raise EvidenceError(f"is damaged: {error}", where=Location(beside, count)) from error
@@ -98,7 +98,7 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         raise EvidenceError(
             f"has {count} cases, and {path.name} tells of {sum(index.counts.values())}",
             where=Location(beside),
-            hint="take both files from their origin again",
+            hint="get both files from their source again",
         )
 
 

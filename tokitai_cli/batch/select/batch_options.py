@@ -28,7 +28,7 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Where specs are looked for; files name one spec each.
     folders: tuple[Path, ...]
-    #: Names, empty for all (suites: `quick` where a spec has it, else its default shape).
+    #: Names, empty for all (suites: default: `quick` if a spec has it, otherwise its default shape).
     suites: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     index, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= index <= count <= MAX_SHARDS:
         hint = f"write i/n with i from 1 to n, at most {MAX_SHARDS}: --shard 2/4 is part 2 of 4"
-        raise UsageError(f"--shard {text}: no part of a whole", hint=hint)
+        raise UsageError(f"--shard {text}: not a part of the batch", hint=hint)
     return index, count
 
 

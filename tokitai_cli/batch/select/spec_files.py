@@ -58,8 +58,10 @@ class _Files:
             hint = "give a folder of its own with --out"
             raise UsageError(f"{shown(path)}: --out is the folder of the specs itself", hint=hint)
         if self._holds_results(path):
-            hint = "name the folder of the specs; with --resume a batch goes on with its results"
-            raise UsageError(f"{shown(path)}: the results of a batch are in here", hint=hint)
+            hint = "name the folder of the specs; with --resume a batch continues with its results"
+            raise UsageError(
+                f"{shown(path)}: this folder contains the results of a batch", hint=hint
+            )
         self._walk(path)
 
     def _walk(self, top: Path) -> None:
@@ -128,7 +130,7 @@ def gathered(faults: Sequence[SpecError]) -> SpecError:
     if len(faults) == 1:
         return faults[0]
     told = "".join(f"\n  {fault}" for fault in faults)
-    return SpecError(f"{len(faults)} faults in the specs, and nothing was run:{told}")
+    return SpecError(f"{len(faults)} errors in the specs; nothing was run:{told}")
 
 
 def names(specs: Sequence[LoadedSpec]) -> tuple[str, ...]:
@@ -174,9 +176,9 @@ def _distinct(given: Sequence[str]) -> Iterator[str]:
 def _same_text(loaded: LoadedSpec, twin: LoadedSpec) -> SpecError:
     """A spec is known by its digest; kernels beside two copies may differ, so none is left out."""
     return SpecError(
-        f"the same text as {shown(twin.path)}: their results could not be told apart",
+        f"the same text as {shown(twin.path)}: their results could not be distinguished",
         where=Location(loaded.path),
-        hint="give one of them another title, or leave its folder out",
+        hint="give one of them another title, or exclude its folder",
     )
 
 

@@ -116,7 +116,7 @@ class Store:
     def writing(self) -> Iterator[None]:
         """All that is written inside is on disk at the end, or nothing of it."""
         if not self._writable:
-            raise ValueError("the batch is open for reading alone")
+            raise ValueError("the batch is open for reading only")
         if self._database.in_transaction:
             yield
             return
@@ -188,7 +188,7 @@ class Store:
         """The last start of a batch; raises StorageError where none has begun."""
         for (text,) in self._rows("SELECT begun FROM run WHERE number = ?", self._run):
             return self._decoded("the last start", text, Begun)
-        raise no_batch(self.path, "no batch has begun in it")
+        raise no_batch(self.path, "no batch was started in it")
 
     def ended(self) -> BatchEnded | None:
         """How the last batch ended; None where it was killed, or still runs."""
@@ -333,7 +333,7 @@ class Store:
         return StorageError(
             f"{what} is damaged: {how}",
             where=Location(self._file),
-            hint="run that batch again with --resume, which repeats what is damaged",
+            hint="run that batch again with --resume, which repeats the damaged cases",
         )
 
     def _told(self) -> contextlib.AbstractContextManager[None]:

@@ -32,20 +32,20 @@ _NO_LOCKS = ("cannot be locked", "give a folder of a local disk with --out")
 # By SQLite's error, else by its kind: what is told, and the mend.
 _WORDS = {
     sqlite3.SQLITE_NOTADB: (
-        "is no batch of tokitai",
+        "is not a batch of tokitai",
         "move it away, or give another folder with --out",
     ),
     sqlite3.SQLITE_CORRUPT: (
         "is damaged",
-        "give another folder with --out; `sqlite3 FILE .recover` tells what is intact",
+        "give another folder with --out; `sqlite3 FILE .recover` shows what is intact",
     ),
     sqlite3.SQLITE_BUSY: (
-        "is read by another program, which does not come to its end",
-        "end that program, and run again with --resume; what is finished is kept",
+        "is read by another program, which does not end",
+        "end that program, and run again with --resume; finished cases are kept",
     ),
     sqlite3.SQLITE_READONLY_ROLLBACK: (
-        "was killed while it wrote, and cannot be mended where nothing can be written",
-        "copy the whole folder to a place that can be written",
+        "was killed while it wrote, and cannot be repaired because the folder is not writable",
+        "copy the whole folder to a writable place",
     ),
     sqlite3.SQLITE_PROTOCOL: _NO_LOCKS,
     sqlite3.SQLITE_IOERR_LOCK: _NO_LOCKS,
@@ -176,15 +176,15 @@ def _storage_error(error: OSError, path: Path, done: Verb) -> StorageError:
     if error.errno == errno.EEXIST:
         reason = "it is no folder"
     if done == "read":
-        hint = "give a folder that can be read"
+        hint = "give a readable folder"
     elif error.errno in _FULL:
-        hint = "free space there and run again with --resume; what is finished is kept"
+        hint = "free space there and run again with --resume; finished cases are kept"
     elif error.errno == errno.EISDIR:
         hint = "a folder is in the way: remove it, and run again with --resume"
     elif error.errno == errno.EIO:
-        hint = "copy the folder to another disk and go on there with --out and --resume"
+        hint = "copy the folder to another disk and continue there with --out and --resume"
     else:
-        hint = "give a folder that can be written with --out"
+        hint = "give a writable folder with --out"
     return StorageError(f"cannot be {done}: {reason}", where=Location(path), hint=hint)
 
 

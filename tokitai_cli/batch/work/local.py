@@ -224,8 +224,8 @@ class LocalExecutor:
         self._barren += 1
         if self._barren >= _MOST_BARREN:
             raise ExecutorError(
-                f"{self._barren} workers ended one after the other, the last with {how}",
-                hint="`tokitai verify` of one of the cases shows more; --resume goes on",
+                f"{self._barren} workers ended one after another, the last with {how}",
+                hint="`tokitai verify` of one of the cases shows more; --resume continues",
             )
         assert self._queue is not None
         replies = []

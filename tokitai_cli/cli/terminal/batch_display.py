@@ -77,23 +77,25 @@ class BatchDisplay(Progress):
 
 
 def _planned(event: BatchPlanned) -> str:
-    workers = plural(event.workers, "worker") if event.workers else "workers that are to come"
+    workers = plural(event.workers, "worker") if event.workers else "workers not yet started"
     text = f"{plural(event.cases, 'case')} of {plural(event.specs, 'spec')}"
     text += f" on {', '.join(event.devices)}, {workers}"
     if event.left_out:
-        text += f"; {event.left_out} combinations left out"
+        text += f"; {event.left_out} combinations skipped"
     if event.candidates:
-        text += f"; {event.candidates} on disk, run again only where they are stale"
+        text += f"; {event.candidates} on disk, run again only if outdated"
     return text
 
 
 def counted(event: BatchProgress) -> str:
-    """Text such as "[12/100] 8.1 a second, 0:11 left, 1 needs a look, 4 kept"."""
+    """Text such as "[12/100] 8.1 a second, 0:11 left, 1 needs attention, 4 kept"."""
     parts = [f"[{event.position}/{event.total}] {event.rate:.1f} a second"]
     if event.position < event.total and event.remaining_seconds is not None:
         parts.append(f"{clock(event.remaining_seconds)} left")
     if event.failures:
-        parts.append(f"{event.failures} need a look" if event.failures > 1 else "1 needs a look")
+        parts.append(
+            f"{event.failures} need attention" if event.failures > 1 else "1 needs attention"
+        )
     if event.kept:
         parts.append(f"{event.kept} kept")
     return ", ".join(parts)
@@ -114,7 +116,7 @@ def show_cases(ids: Iterable[str]) -> None:
 def show_planned(skipped: Sequence[str], cases: int, left_out: int) -> None:
     """Say on stderr what a batch would run, and what it would pass over."""
     blocks = [Line(text, DOUBTFUL) for text in skipped]
-    left = f", {left_out} combinations left out" if left_out else ""
+    left = f", {left_out} combinations skipped" if left_out else ""
     emit([*blocks, Line(f"{plural(cases, 'case')}{left}")], sys.stderr)
 
 
@@ -127,7 +129,7 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     """Blocks that tell how a batch ended."""
     blocks: list[Block] = []
     for fault in index.faults:
-        blocks += [Line("a spec that could not be used", verdict_style(Verdict.NOT_RUN))]
+        blocks += [Line("a spec that cannot be used", verdict_style(Verdict.NOT_RUN))]
         blocks += [Line(fault, indent=2)]
     shown = _telling(index.failures)[:MOST_FAILURES]
     paths = {one.name: one.path for one in index.specs}
@@ -147,7 +149,7 @@ def batch_blocks(index: BatchIndex, files: Sequence[Path]) -> list[Block]:
     blocks += [Line(text, DOUBTFUL) for text in index.notes[:MOST_NOTES]]
     if index.not_started:
         text = (
-            f"{index.not_started} of {index.total} cases were not run; --resume goes on with them"
+            f"{index.not_started} of {index.total} cases were not run; --resume continues with them"
         )
         blocks.append(Line(text, DOUBTFUL))
     if index.kept:

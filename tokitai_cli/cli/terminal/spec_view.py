@@ -68,11 +68,11 @@ def show_scores(scores: Iterable[Score]) -> None:
         rejected = one.tried - len(one.accepted) - len(one.undetected)
         text = f"checks reject {rejected} of {one.tried} changes of the formula"
         text = (
-            text if one.tried else "no change of the formula alters it: nothing scores its checks"
+            text if one.tried else "no change of the formula alters it: its checks cannot be scored"
         )
         blocks.append(Line(f"{one.output}: {text}", DOUBTFUL if one.accepted else NORMAL, indent=2))
-        blocks += [Line(words, BAD, label="checks let pass:", indent=4) for words in one.accepted]
-        blocks += [Line(words, label="none can tell:", indent=4) for words in one.undetected]
+        blocks += [Line(words, BAD, label="checks accept:", indent=4) for words in one.accepted]
+        blocks += [Line(words, label="none can detect:", indent=4) for words in one.undetected]
         emit(blocks, sys.stdout)
 
 

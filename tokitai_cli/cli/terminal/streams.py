@@ -132,7 +132,7 @@ def _styled_table(block: Table, console: Console) -> None:
     console.print(table)
     left_out = [one.heading for at, one in enumerate(block.columns) if at not in widths]
     if left_out:
-        console.print(styled(Line(f"no room here for {', '.join(left_out)}", FAINT)))
+        console.print(styled(Line(f"cannot print here: {', '.join(left_out)}", FAINT)))
 
 
 def fitting(

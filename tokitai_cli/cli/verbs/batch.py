@@ -82,7 +82,7 @@ def _is_remote(front: dict[str, Any], device: str) -> bool:
             raise UsageError(f"{alone[0]} goes with --scheduler or --cluster")
         return False
     if device in ("auto", "all"):
-        hint = "name it: what the workers have is not known here"
+        hint = "name a device: those of the workers are not known here"
         raise UsageError(f"{flag(where[0])}: --device {device}", hint=hint)
     return True
 

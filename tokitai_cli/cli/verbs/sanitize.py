@@ -67,7 +67,7 @@ def _sources(path: Path, kernel: str, given: Mapping[str, Any]) -> int:
             hint = f"`tokitai new {path} --out DIR` writes a spec"
             raise UsageError(f"--{option} is for a spec, not for a source", hint=hint)
     if given["device"] != SANITIZED[0]:
-        raise UsageError(f"a source is watched on {SANITIZED[0]}, not on {given['device']}")
+        raise UsageError(f"a source is checked on {SANITIZED[0]}, not on {given['device']}")
     work, front = typer_options.split("sanitize", given)
     kernels = []
     for one in watched(path, kernel, lambda loaded: run_options(loaded, verb="sanitize", **work)):

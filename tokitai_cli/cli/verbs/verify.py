@@ -77,7 +77,7 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
     from tokitai_cli.core.model.verdict import worst
 
     if op:
-        raise UsageError("--all is every built-in op: no OP goes with it")
+        raise UsageError("--all means every built-in op; give no OP")
     for option in ("name", "json"):
         if given[option]:
             hint = "each op writes NAME.json of its own into --out"

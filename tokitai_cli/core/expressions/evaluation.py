@@ -47,10 +47,12 @@ def evaluate(text: str | int, names: Mapping[str, int]) -> int:
         return int(_bounded(text, str(text)))
     node = parse(text)
     if node.truth:
-        raise SpecError(f"`{text}` is a comparison where a number belongs", hint="write a number")
+        raise SpecError(
+            f"`{text}` is a comparison where a number is expected", hint="write a number"
+        )
     value = _number(node, names, text)
     if not isinstance(value, int):
-        raise SpecError(f"`{text}` is no integer below 2^63", hint="use smaller values")
+        raise SpecError(f"`{text}` is not an integer below 2^63", hint="use smaller values")
     return value
 
 
@@ -74,7 +76,9 @@ def evaluate_exactly(text: str | float, names: Mapping[str, int | Fraction]) -> 
         return text
     node = parse(text, real=True)
     if node.truth:
-        raise SpecError(f"`{text}` is a comparison where a number belongs", hint="write a number")
+        raise SpecError(
+            f"`{text}` is a comparison where a number is expected", hint="write a number"
+        )
     found: int | Fraction = _number(node, names, text)
     return found
 
@@ -87,7 +91,7 @@ def holds(text: str, names: Mapping[str, int | Fraction], *, real: bool = False)
     node = parse(text, real=real)
     if not node.truth:
         raise SpecError(
-            f"`{text}` is a number where a comparison belongs",
+            f"`{text}` is a number where a comparison is expected",
             hint=f"compare it, such as {text} == 0",
         )
     return _truth(node, names, text)
@@ -102,9 +106,9 @@ def _fraction(value: Any) -> Fraction:
 def _power(base: Any, exponent: Any) -> int | Fraction:
     """An int where base and result are, and the result is below 2^63."""
     if exponent != int(exponent) or abs(exponent) > _MOST_POWER:
-        raise SpecError(f"a power of {exponent}", hint="exponents are whole numbers, such as -3")
+        raise SpecError(f"a power of {exponent}", hint="exponents must be integers, such as -3")
     if abs(base.numerator * base.denominator).bit_length() * abs(exponent) > _MOST_BITS:
-        raise SpecError(f"{base} ** {exponent} is beyond float64", hint="use smaller values")
+        raise SpecError(f"{base} ** {exponent} is too large for float64", hint="use smaller values")
     found = _fraction(base) ** int(exponent)
     whole = isinstance(base, int) and abs(found) <= MAX_VALUE and found.denominator == 1
     return int(found) if whole else found

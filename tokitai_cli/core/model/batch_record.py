@@ -178,7 +178,7 @@ class Begun(Record, frozen=True, kw_only=True):
     started: str
     resumed: bool
     shards: list[str] = msgspec.field(default_factory=list)
-    #: What is wrong with specs that could not be used, a line each.
+    #: What is wrong with specs that cannot be used, a line each.
     faults: list[str] = msgspec.field(default_factory=list)
 
 
@@ -325,12 +325,12 @@ class BatchIndex(Record, frozen=True, kw_only=True):
     started: str
     finished: str
     seconds: float
-    #: What is wrong with specs that could not be used, a line each.
+    #: What is wrong with specs that cannot be used, a line each.
     faults: list[str] = msgspec.field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
-        """That of the verdict; 2 where nothing is worse than specs that could not be used."""
+        """That of the verdict; 2 where nothing is worse than specs that cannot be used."""
         return 2 if self.faults and self.verdict is Verdict.NOT_RUN else self.verdict.exit_code
 
 

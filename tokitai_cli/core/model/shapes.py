@@ -39,7 +39,7 @@ def _rules(
         yield f"{name} = {failing[0][name]}", _of(name, operator.eq, failing[0][name])
     for name in names:
         for tile in tiles:
-            yield f"{name} is no multiple of {tile}", _of(name, operator.mod, tile)
+            yield f"{name} is not a multiple of {tile}", _of(name, operator.mod, tile)
         for tile in reversed(tiles):
             yield f"{name} is a multiple of {tile}", _of(name, _divides, tile)
     for name in names:

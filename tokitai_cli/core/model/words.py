@@ -48,12 +48,12 @@ MEANINGS: Mapping[Verdict, str] = {
 # Exit codes that no verdict has, or that others have too.
 EXITS: Mapping[int, str] = {
     0: "all is well",
-    1: "evidence that does not fit, a required claim that is closed, files that differ",
+    1: "inconsistent evidence, an unsupported required claim, files that differ",
     2: "a command line, a spec, evidence or a folder that cannot be used",
     9: "`reproduce`: the same on another device than the recorded one, which it does not confirm",
     129: "stopped by SIGHUP",
     130: "stopped by SIGINT",
-    141: "the reader of standard output went away",
+    141: "the reader of standard output closed it",
     143: "stopped by SIGTERM",
 }
 
@@ -71,5 +71,5 @@ def explained(word: str) -> Grid:
         rows.append((word, "metric", METRICS[word].sentence))
     if not rows:
         hint = near(word, [*map(str, MEANINGS), *METRICS])
-        raise UsageError(f"{word}: no verdict, metric or exit code", hint=hint)
+        raise UsageError(f"{word}: not a verdict, metric or exit code", hint=hint)
     return Grid(("word", "", "meaning"), rows)

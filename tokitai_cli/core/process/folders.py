@@ -28,8 +28,8 @@ def temporary_base() -> Path:
     try:
         return removable(Path(tempfile.gettempdir()))
     except OSError as error:
-        told = f"there is no folder for temporary files: {error.strerror or error}"
-        raise StorageError(told, hint="set TMPDIR to a folder that can be written") from error
+        told = f"no folder for temporary files: {error.strerror or error}"
+        raise StorageError(told, hint="set TMPDIR to a writable folder") from error
 
 
 def removable(parent: Path) -> Path:

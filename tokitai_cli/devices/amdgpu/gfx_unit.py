@@ -74,7 +74,8 @@ def _unit(
     for kernel, _ in found:
         if what := looked.of(kernel):
             raise UntranslatedError(
-                f"kernel {kernel.title} needs what is not modelled: {', '.join(what)}", hint=_HINT
+                f"kernel {kernel.title} needs something that is not modelled: {', '.join(what)}",
+                hint=_HINT,
             )
     kernels = [_code(looked.code, code.arch, kernel, words) for kernel, words in found]
     memory = Memory(

@@ -23,7 +23,7 @@ _TOOLS: tuple[tuple[str, SanitizerKind, str, tuple[str, ...], tuple[str, ...]], 
     ("memcheck", "memory", "every access to global, shared and local memory", (), ()),
     ("racecheck", "shared-races", "accesses to shared memory between barriers",
      ("--racecheck-report", "analysis"), ()),
-    ("initcheck", "initialisation", "reads of global memory that nothing wrote", (),
+    ("initcheck", "initialisation", "reads of global memory that was never written", (),
      ("--keep-unwritten",)),
     ("synccheck", "barriers", "barriers of blocks and warps", (), ()),
 )  # fmt: skip

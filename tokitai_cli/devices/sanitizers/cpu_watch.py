@@ -84,9 +84,9 @@ ACCESSES = Check(
     tool="watch of accesses",
     looks=(
         ("races", "pairs of accesses to global and shared memory, in a block and between blocks"),
-        ("initialisation", "reads of global and shared memory that nothing wrote"),
+        ("initialisation", "reads of global and shared memory that was never written"),
         ("undefined", "overflow of integers, shifts, indices, alignment"),
-        ("barriers", "who comes to barriers of a block, and takes part in shuffles"),
+        ("barriers", "which threads reach a block's barriers and take part in shuffles"),
     ),
     words=WatchWords(
         units=("-DTOKITAI_WATCH_ACCESSES=1", "-DTOKITAI_STACK_KIB=256", "-fno-omit-frame-pointer"),
@@ -104,7 +104,7 @@ ACCESSES = Check(
 )
 VALUES = Check(
     tool="watch of values",
-    looks=(("locals", "values of local variables that nothing has set"),),
+    looks=(("locals", "uninitialised local variables"),),
     words=WatchWords(
         units=("-DTOKITAI_WATCH_VALUES=1", "-DTOKITAI_STACK_KIB=256", "-fno-omit-frame-pointer"),
         kernels=(
@@ -143,7 +143,7 @@ def sanitizers(device: CpuDevice) -> tuple[Sanitizer, ...]:
         tool="scheduler",
         looks=(
             ("schedules", f"outputs in {SCHEDULES} orders of blocks, warps and threads"),
-            ("barriers", "barriers that not all threads come to, and deadlocks"),
+            ("barriers", "barriers that not all threads reach, and deadlocks"),
         ),
         repeat=SCHEDULES,
     )

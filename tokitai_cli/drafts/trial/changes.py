@@ -15,7 +15,7 @@ from tokitai_cli.drafts.writer import ALL_SHARED
 
 _MACRO = 16  # of a number that only the build knows
 _PLACES = 32  # bits of a whole number that may be a place in an array
-_CHANGED = "ranges; with other whole numbers it did not come to its end"
+_CHANGED = "ranges; with other integers it did not run to its end"
 
 
 def with_elements(draft: SpecDraft, name: str, elements: int) -> SpecDraft:

@@ -67,7 +67,7 @@ def watched(
                 yield _watched(draft, folder, options)
     if not met:
         named = f"{path} has no kernel" + (f" `{kernel}`" if kernel else "")
-        raise UsageError(named, hint=f"`tokitai find {path}` lists what there is")
+        raise UsageError(named, hint=f"`tokitai find {path}` lists the kernels")
 
 
 def _names(draft: Draft) -> set[str]:

@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 # A limit above so many ulp is no statement of a few roundings.
 _FEW_ULPS = 4.0
 
-NO_BETTER = "the reference is float64 as the output is, and its own error is not known"
+NO_BETTER = "the reference is float64 like the output, and its own error is not known"
 
 
 class Tolerances(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from tokitai_cli.judge.order import FreeOrder
 ONE_TWICE, OTHER_SEGMENT, UNGROUPED, BETWEEN = (
     "one-twice", "other-segment", "ungrouped", "between-choices",
 )  # fmt: skip
-RIGHT_TOO = "it is one of the right outputs"
+RIGHT_TOO = "it is one of the correct outputs"
 
 
 def mutants_of_freedom(target: Target, order: FreeOrder | None) -> list[Mutant]:
@@ -58,7 +58,9 @@ def _of_order(target: Target, order: FreeOrder) -> Iterator[Mutant]:
         where = f"element {changed['one'][1]} stands in place of {changed['one'][0]} too"
         yield Mutant(ONE_TWICE, where, _with(target, units, [changed["one"]]))
     else:
-        yield Mutant(ONE_TWICE, "what may change places is equal", None, "not-applicable")
+        yield Mutant(
+            ONE_TWICE, "all elements that may change places are equal", None, "not-applicable"
+        )
     yield _other_segment(target, units, sizes, (least, most))
     if target.name != order.targets[0].name:
         yield _ungrouped(target, units, order)
@@ -93,7 +95,7 @@ def _ungrouped(target: Target, units: NDArray[Any], order: FreeOrder) -> Mutant:
     first = order.targets[0].name
     if not moves:
         return Mutant(UNGROUPED, "no two elements may change places", None, "not-applicable")
-    return Mutant(UNGROUPED, f"moved by one beside {first}", _with(target, units, moves))
+    return Mutant(UNGROUPED, f"moved by one relative to {first}", _with(target, units, moves))
 
 
 def _with(
@@ -122,4 +124,4 @@ def _between(target: Target) -> Mutant:
         with np.errstate(all="ignore"):
             return np.asarray((choices.min(axis=0) + choices.max(axis=0)) / 2)
 
-    return Mutant(BETWEEN, "half way between the least and the largest right value", values)
+    return Mutant(BETWEEN, "half way between the smallest and the largest correct value", values)

@@ -28,7 +28,7 @@ ANCHOR = 16.0
 ANCHOR_RMS = 100.0
 
 _SAMPLE = 4096
-NOT_KNOWN = "not known: the oracle does not say of what terms the output is a sum"
+NOT_KNOWN = "not known: the oracle does not say which terms the output adds up"
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def mutants_of(
     for kind in expectation.dropped:
         if kinds.count(kind) > 1:
             raise OracleError(
-                f"the wrong output {kind!r} of {target.name} has the name of one that the tool makes",
+                f"the wrong output {kind!r} of {target.name} has a name that the tool uses for its own",
                 hint="give it another name",
             )
     return made
@@ -196,13 +196,13 @@ def _dropped(target: Target, expectation: Expectation, kind: str) -> Mutant:
         if expectation.terms is None and kind not in expectation.dropped:
             return Mutant(kind, NOT_KNOWN, None, "not-known")
         if not expectation.terms and kind not in expectation.dropped:
-            said = "the output is no reduction"
+            said = "the output is not a reduction"
             said = f"the spec says that {said}" if expectation.own else said
             return Mutant(kind, said, None, "not-applicable")
         if expectation.terms == 1:
             return Mutant(kind, "the reduction has one term", None, "not-applicable")
         if kind not in expectation.dropped:
-            return Mutant(kind, "the oracle cannot say it", None, "not-applicable")
+            return Mutant(kind, "the oracle does not provide it", None, "not-applicable")
     compute = expectation.dropped[kind]
     if isinstance(compute, ChangedRows):
         return _with_changed_rows(target, kind, compute)

@@ -135,7 +135,10 @@ class Double(Moving):
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
-        raise NoRuleError("an array of a float64 kernel became a plain one, which loses its error")
+        raise NoRuleError(
+            "the formula converted an array of a float64 kernel to a plain numpy array, "
+            "which discards its error"
+        )
 
 
 def double(x: Any) -> Double:

@@ -220,7 +220,8 @@ WRITE = "write it as the kernel does"
 ANY_ORDER = "additions in another order"
 HINTS: Mapping[str, str] = {
     ANY_ORDER: (
-        "Python's sum() and a chain of + have the order that they are written in, .sum(axis=...) has any"
+        "Python's sum() and a chain of + have the order in which they are written, "
+        ".sum(axis=...) has any"
     ),
     ROUNDING_SUMS: (
         "they count as exact here, as their terms share a power of two; `reduction: welford` says that "

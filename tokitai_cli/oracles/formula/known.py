@@ -34,7 +34,7 @@ class ReductionError(NoRuleError):
 
 
 class Known(NamedTuple):
-    """What is known of an array beyond its intervals, which forget how values hang together."""
+    """What is known of an array beyond its intervals, which forget how values are correlated."""
 
     #: The array and axes whose largest element this is.
     largest_of: tuple[Tracked, tuple[int, ...]] | None = None

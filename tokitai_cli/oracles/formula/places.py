@@ -24,7 +24,9 @@ def taken(a: Any, index: Any, axis: int | None = -1) -> Tracked:
     first, last = (end.astype(np.int64) for end in (index.parts.lo, index.parts.hi))
     spread = int((last - first).max(initial=0))
     if index.parts.n is not None or spread >= _MOST_PLACES:
-        raise NoRuleError(f"rounding leaves {spread + 1} places of numpy.take_along_axis open")
+        raise NoRuleError(
+            f"rounding leaves {spread + 1} indices of numpy.take_along_axis undetermined"
+        )
     # The formula's own places give the value, and all between the ends what a kernel may take.
     own = taken(array, index.parts.v.astype(np.int64), axis)
     for step in range(spread + 1):
@@ -42,7 +44,7 @@ def whole(ufunc: np.ufunc) -> Callable[[Tracked, Tracked], Tracked]:
         for x in (a, b):
             known = x.parts.point and x.parts.n is None
             if not known or not np.array_equal(x.parts.v, np.rint(x.parts.v)):
-                raise NoRuleError(f"numpy.{ufunc.__name__} has a rule for whole numbers alone")
+                raise NoRuleError(f"numpy.{ufunc.__name__} has a rule for integers only")
         if not b.parts.v.all():
             raise NoRuleError(f"numpy.{ufunc.__name__} by 0 is undefined in C")
         return Tracked(exactly(ufunc(a.parts.v, b.parts.v)))

@@ -150,7 +150,7 @@ def _like(value: float | None) -> Ruled:
 def _pad(a: Any, width: Any, mode: str = "constant", **kwargs: Any) -> Tracked:
     values = kwargs.get("constant_values", 0.0)
     if mode != "constant" or np.ndim(values) != 0:
-        raise NoRuleError("numpy.pad has a rule for mode='constant' and one value alone")
+        raise NoRuleError("numpy.pad has a rule only for mode='constant' and one value")
     tracked, fill = track(a), track(values)
     index = np.arange(tracked.size).reshape(tracked.shape)
     padded = np.pad(index, width, constant_values=-1)
@@ -184,7 +184,7 @@ def _clipped(a: Any, low: Any = None, high: Any = None, **kwargs: Any) -> Any:
 
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     if ord not in (None, 2):
-        raise NoRuleError("numpy.linalg.norm has a rule for the Euclidean norm alone")
+        raise NoRuleError("numpy.linalg.norm has a rule only for the Euclidean norm")
     tracked = track(a)
     return np.sqrt(summed(multiplied(tracked, tracked), axis, keepdims))
 
@@ -237,7 +237,7 @@ FUNCTIONS: Mapping[str, Ruled] = {
 
 def _rounded(a: Any, decimals: int) -> Any:
     if decimals:
-        raise NoRuleError("numpy.round has a rule for whole numbers alone")
+        raise NoRuleError("numpy.round has a rule for integers only")
     return np.rint(track(a))
 
 
@@ -283,7 +283,8 @@ def method(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: dict[str
         target, index, values = inputs
         if not isinstance(target, Tracked):
             raise NoRuleError(
-                "numpy.add.at into a plain array loses the error: make it with numpy.zeros_like"
+                "numpy.add.at into a plain array discards the error: make the array with "
+                "numpy.zeros_like"
             )
         with np.errstate(all="ignore"):
             target.parts = reductions.added_at(target.parts, index, track(values).parts)

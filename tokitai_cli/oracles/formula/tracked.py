@@ -115,8 +115,8 @@ class Tracked(Moving):
             return _through(np.trunc, self)
         if wanted == np.float64 and not self.double:
             raise NoRuleError(
-                "astype(float64) of a tracked array has no effect that is known: leave it out, or write"
-                ' stored(x, "float64") where the kernel computes in double'
+                "astype(float64) of a tracked array has no known effect: remove it, or write"
+                ' stored(x, "float64") if the kernel computes in double'
             )
         if wanted.kind == "f" or wanted.name in FORMATS:
             rounded: Tracked = relations.stored(self, wanted.name)
@@ -214,7 +214,7 @@ class Tracked(Moving):
             return result
         (target,) = out
         if not isinstance(target, Tracked):
-            raise NoRuleError(f"numpy.{ufunc.__name__} into a plain array would lose the error")
+            raise NoRuleError(f"numpy.{ufunc.__name__} into a plain array would discard the error")
         target[...] = result
         return target
 
@@ -227,9 +227,9 @@ class Tracked(Moving):
 
     def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
         raise NoRuleError(
-            "a tracked array became a plain one, which loses its error: make arrays with"
-            " numpy.zeros_like of an input, numpy.stack or numpy.where, and leave out float(), int()"
-            " and numpy.asarray"
+            "the formula converted a tracked array to a plain numpy array, which discards "
+            "its error: make arrays with numpy.zeros_like of an input, numpy.stack or "
+            "numpy.where, and do not use float(), int() or numpy.asarray"
         )
 
     def __float__(self) -> float:
@@ -249,7 +249,7 @@ def _through(ufunc: np.ufunc, *operands: Any) -> Tracked:
 
 def branch_on_values() -> NoRuleError:
     """What an `if` on an array raises."""
-    return NoRuleError("a branch on a tracked value takes one side only: write numpy.where")
+    return NoRuleError("a branch on a tracked value follows one side only: write numpy.where")
 
 
 class Decision(np.lib.mixins.NDArrayOperatorsMixin):
@@ -305,7 +305,7 @@ class Decision(np.lib.mixins.NDArrayOperatorsMixin):
         """The condition as a plain array, where rounding leaves nothing open."""
         if self.open.any():
             raise NoRuleError(
-                "an index or branch on a condition that rounding leaves open: write numpy.where"
+                "an index or branch on a condition that rounding may change: write numpy.where"
             )
         return self.holds
 
@@ -343,7 +343,7 @@ def track(x: Any) -> Tracked:
     array = np.asarray(x)
     if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
         given = "None" if x is None else f"a {type(x).__name__}"
-        raise NoRuleError(f"{given} stands where the formula needs an array or a number")
+        raise NoRuleError(f"{given} is given where the formula needs an array or a number")
     wide = array.astype(np.float64)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
         return Tracked(exactly(wide, _nan_of(wide)))
@@ -395,6 +395,6 @@ def certain_index(key: Any) -> Any:
         return key.certain()
     if isinstance(key, Tracked):
         if not key.parts.point or key.parts.n is not None:
-            raise NoRuleError("an index that rounding leaves open: write numpy.where")
+            raise NoRuleError("an index that rounding may change: write numpy.where")
         return key.parts.v.astype(np.int64)
     return key

@@ -47,7 +47,7 @@ def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
     if (below is None) is not (above is None):
         raise AnswerError(
             f"{plan.name} has one of error_below and error_above",
-            "give both; 0 where there is none",
+            "give both; use 0 if there is no error on one side",
         )
     if below is not None and above is not None:
         if error is not None:

@@ -88,7 +88,7 @@ def call(
     ended, printed = _forked(folder, timeout)
     answer = read_answer(folder / ANSWER, dict)
     if answer is not None and not _is_formed(answer, asks):
-        answer, ended = None, f"left an {ANSWER} of its own; it is to return what it has to say"
+        answer, ended = None, f"left an {ANSWER} of its own; it must return its answer"
     return Called(answer, printed.strip(), ended)
 
 
@@ -190,8 +190,8 @@ class _Forker:
         if code is None:
             how = self._fate()
         if not how:
-            hint = "--timeout gives it longer, and a shorter axis less to do"
-            return f"gave no answer in {timeout:g} s and was ended; {hint}"
+            hint = "increase --timeout, or use a shape with a shorter axis"
+            return f"gave no answer in {timeout:g} s and was stopped; {hint}"
         return f"its process ended without an answer ({how})"
 
     def _ask(self, request: bytes) -> None:

@@ -33,8 +33,8 @@ def _drawn(request: Mapping[str, Any], folder: Path) -> str:
             again.tobytes(),
         ):
             raise FaultError(
-                "gave another array when asked again with the same seed: take every random number "
-                "from `rng`, and nothing from the time or an earlier call"
+                "returned a different array when called again with the same seed: take all "
+                "random numbers from `rng`, and do not depend on the time or an earlier call"
             )
     np.save(folder / "drawn.npy", np.ascontiguousarray(array), allow_pickle=False)
     return "drawn.npy"

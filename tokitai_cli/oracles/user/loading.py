@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 ANSWER = "answer.json"
-_CHANCE = "what it gives follows from its inputs alone"
+_CHANCE = "its result must depend on its inputs only"
 MOST_TOLD = 100_000  # characters of what it raised
 # Names of modules that were there before the file was run.
 _BEFORE = set[str]()
@@ -123,7 +123,7 @@ def without_chance() -> Iterator[None]:
 
     def default_rng(seed: Any = None) -> Any:
         if seed is None:
-            raise FaultError(f"takes random numbers of default_rng() without a seed: {_CHANCE}")
+            raise FaultError(f"uses random numbers of default_rng() without a seed: {_CHANCE}")
         return kept[0](seed)
 
     def seed(*given: Any) -> None:
@@ -137,7 +137,7 @@ def without_chance() -> Iterator[None]:
     finally:
         np.random.default_rng, np.random.seed = kept
     if _state() != before and not seeded:
-        raise FaultError(f"takes random numbers of numpy.random without a seed: {_CHANCE}")
+        raise FaultError(f"uses random numbers of numpy.random without a seed: {_CHANCE}")
 
 
 def _state() -> tuple[bytes, int]:
@@ -155,7 +155,7 @@ def answer(request: Mapping[str, Any], folder: Path, work: Callable[[], dict[str
         _refuse_unknown(request)
         _refuse_data(request, folder)
         if not _FORKS:
-            raise FaultError("forks: it runs in one process, and starts none of its own")
+            raise FaultError("forks: it must run in one process and may not start others")
     except FaultError as fault:
         found = {"failure": str(fault)[:MOST_TOLD]}
     put(folder / ANSWER, found)
@@ -180,9 +180,9 @@ def _refuse_unknown(request: Mapping[str, Any]) -> None:
             where = os.path.relpath(file, folder)
             name = loaded.get(file, Path(file).stem)
             hint = f"write `import {name}`" if os.sep not in where else (
-                "modules lie beside it, or in packages there, and are imported by name"
+                "modules must be next to it, or in packages there, and be imported by name"
             )  # fmt: skip
-            raise FaultError(f"loaded {where} in a way that hides it; {hint}")
+            raise FaultError(f"loaded {where} in a way that the tool cannot follow; {hint}")
 
 
 def _refuse_data(request: Mapping[str, Any], folder: Path) -> None:
@@ -195,15 +195,17 @@ def _refuse_data(request: Mapping[str, Any], folder: Path) -> None:
             continue
         if Path(path).is_file() and not _is_installed(path, own):
             raise FaultError(
-                f"reads {os.path.relpath(path, own)}, which its digest does not follow: name the "
-                "file in quotes, beside it or in a folder below"
+                f"reads {os.path.relpath(path, own)}, which its digest does not include: "
+                "name the file in quotes, next to it or in a folder below"
             )
     followed = {*request["imports"], *sys.stdlib_module_names}
     for file in _IMPORTED:
         inside = max((one for one in _INSTALLED if file.startswith(one)), key=len, default=file)
         first = file.removeprefix(inside).partition(os.sep)[0].partition(".")[0]
         if _is_installed(file, own) and first not in followed:
-            raise FaultError(f"imports {first} in a way that hides it; write `import {first}`")
+            raise FaultError(
+                f"imports {first} in a way that the tool cannot follow; write `import {first}`"
+            )
 
 
 def _is_installed(file: str, folder: str) -> bool:

@@ -69,7 +69,7 @@ def _call(request: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str,
 def _parts(name: Any, value: Any) -> OutputParts[Any]:
     """What a user's own oracle says of one output, by part."""
     if not isinstance(name, str):
-        raise FaultError(f"returned the key {name!r}, which is no output's name")
+        raise FaultError(f"returned the key {name!r}, which is not the name of an output")
     parts = dict(value) if isinstance(value, Mapping) else {"reference": value}
     if "reference" not in parts:
         raise FaultError(f"returned no reference for {name}")
@@ -80,7 +80,7 @@ def _parts(name: Any, value: Any) -> OutputParts[Any]:
     if not isinstance(wrong, Mapping) or not all(
         isinstance(key, str) and re.fullmatch("[a-z][a-z0-9-]{0,62}", key) for key in wrong
     ):
-        raise FaultError(f"wrong of {name} is no dict of names such as 'last-term-dropped'")
+        raise FaultError(f"wrong of {name} is not a dict with names such as 'last-term-dropped'")
     return OutputParts(**parts)
 
 

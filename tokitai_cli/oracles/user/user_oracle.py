@@ -86,7 +86,7 @@ def _answer(
     """
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
-        raise _fault(case, f"there is no file {file.name} beside the spec", hint="check the path")
+        raise _fault(case, f"there is no file {file.name} next to the spec", hint="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)
         more = _asked(case, arrays, further)
@@ -161,7 +161,7 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
     if missing := sorted(wanted - given):
         raise _fault(case, f"returned nothing for {', '.join(missing)}", log)
     if unknown := sorted(given - wanted):
-        raise _fault(case, f"returned {', '.join(unknown)}, which is no output", log)
+        raise _fault(case, f"returned {', '.join(unknown)}, which is not an output", log)
 
 
 def _independent(folder: Path, names: set[str]) -> dict[str, tuple[str, ...]]:

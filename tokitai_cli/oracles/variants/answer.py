@@ -95,8 +95,9 @@ def _bounded(
         result = _tracked(call, request, precision)
         if precision.welford and not precision.applied_rules & {"mean", "variance"}:
             raise ReductionError(
-                "the formula has no bound for the reduction welford: it takes no mean or variance;"
-                " write x.mean(...), x.var(...) or ((x - x.mean(...)) ** 2).mean(...), or claim a tree",
+                "the formula has no bound for the reduction welford: it contains no mean or "
+                "variance; write x.mean(...), x.var(...) or ((x - x.mean(...)) ** "
+                "2).mean(...), or claim a tree",
                 "reduction",
             )
         for name in result:
@@ -172,10 +173,10 @@ def _whole_parts(name: str, dtype: str, value: Tracked | Decision) -> ArrayParts
     limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     if told.may_be_nan.any() or np.isnan(told.reference).any():
         raise NoRuleError(
-            f"{name} is {dtype}, and NaN may be cast to it: no value is right for sure"
+            f"{name} is {dtype}, and NaN may be cast to it: no value is certainly correct"
         )
     if low.size and (float(low.min()) < limits[0] or float(high.max()) > limits[1]):
-        raise NoRuleError(f"{name} may leave {dtype}: clip it in the formula, as the kernel does")
+        raise NoRuleError(f"{name} may leave {dtype}: clip it in the formula, like the kernel")
     reference = told.reference.astype(dtype)
     if told.choices is not None:
         every = np.moveaxis(told.choices, -1, 0)

@@ -80,7 +80,7 @@ def recorded_on_rows(
 def by_rows(
     call: FormulaCall, request: Request, formula: Recorded, evaluate: Evaluate
 ) -> dict[str, ArrayParts] | None:
-    """References and errors of all outputs; None where the case is small, or its rows hang together."""
+    """References and errors of all outputs; None where the case is small, or its rows are correlated."""
     layout = _layout(call, request, formula)
     if layout is None:
         return None
@@ -201,7 +201,7 @@ def _alike_beside(
     parts: Mapping[str, ArrayParts],
     rows: NDArray[np.int64],
 ) -> bool:
-    """Whether rows have the values in `parts` beside other rows too: else rows hang together."""
+    """Whether rows have the values in `parts` beside other rows too: else rows are correlated."""
     return _alike(
         parts, row_blocks.with_rows(call, request, param, rows).in_double(np.asarray), rows
     )

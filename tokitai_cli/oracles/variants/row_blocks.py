@@ -18,7 +18,7 @@ _CLOSE = 1e-9
 def param_of(call: FormulaCall, request: Request) -> str:
     """The param that counts the first axis of every output, and an axis of an input; "" for none.
 
-    Whether rows hang together is seen when values are compared (`alike`).
+    Whether rows are correlated is seen when values are compared (`alike`).
     """
     fronts = {tuple(request.shapes.get(name, ()))[:1] for name in request.outputs}
     front = fronts.pop() if len(fronts) == 1 else ()

@@ -69,7 +69,7 @@ def with_changes(
 ) -> dict[str, ArrayParts]:
     """With wrong outputs, each by the change that made it: all in small cases, else on a sample of rows.
 
-    Where rows hang together, or are long and few, as many as there is room for.
+    Where rows are correlated, or are long and few, as many as there is room for.
     """
     made = formula.changes()
     work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
@@ -115,7 +115,7 @@ def sampled(
 ) -> tuple[FormulaCall, NDArray[np.int64]] | None:
     """The case with so few of its rows that it can be asked `times` times, and which these are.
 
-    None where rows hang together.
+    None where rows are correlated.
     """
     param = rows_of.param_of(call, request)
     if not param:

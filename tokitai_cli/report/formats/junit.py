@@ -100,7 +100,7 @@ def index(
         if index.faults:
             tests = [_whole(fault, Verdict.NOT_RUN, fault, index.rerun) for fault in index.faults]
             count = len(tests)
-            yield _Suite("specs that could not be used", _Tally(tests=count, errors=count), tests)
+            yield _Suite("specs that cannot be used", _Tally(tests=count, errors=count), tests)
         for name, mine in itertools.groupby(cases, key=lambda case: case.spec):
             rows = (_of_index(case, failures.get(case.id)) for case in mine)
             yield _Suite(name, tallies.get(name, _Tally()), rows)

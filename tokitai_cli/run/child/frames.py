@@ -178,8 +178,8 @@ def read_answer(payload: bytes, *, number: int, repetitions: int, buffers: int) 
     words = struct.unpack_from(f"<{count}Q", payload, 24)
     if words[0] != repetitions or words[1 + repetitions] != buffers:
         raise GarbageError(
-            f"its answer tells of {words[0]} repetitions and {words[1 + repetitions]} buffers, "
-            f"asked were {repetitions} and {buffers}"
+            f"its answer describes {words[0]} repetitions and {words[1 + repetitions]} "
+            f"buffers instead of {repetitions} and {buffers}"
         )
     pairs = words[2 + repetitions :]
     changed = [
@@ -196,7 +196,7 @@ def _found(text: bytes) -> tuple[dict[str, str], ...]:
     """Findings, a line each: `finding` and fields NAME=VALUE, parted by tabs."""
     lines = [line.split("\t") for line in text.decode("utf-8", "replace").splitlines()]
     if any(words[0] != "finding" for words in lines):
-        raise GarbageError("its answer has lines that are no finding")
+        raise GarbageError("its answer has lines that are not findings")
     return tuple(dict(word.split("=", 1) for word in words[1:] if "=" in word) for words in lines)
 
 

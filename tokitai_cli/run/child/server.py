@@ -34,7 +34,7 @@ LOG_BYTES = 64 << 10
 # A child that has its request pipe closed ends by itself; this long it is waited for.
 END_SECONDS = 0.5
 _CHUNK = 1 << 16
-_KILLED = "from outside: by a person, or by the system, which does so where memory runs out"
+_KILLED = "from outside: by a person, or by the operating system when memory runs out"
 _TAIL_LINES = 3
 # Exit code of the system's loader, which ran nothing of the child.
 _NOT_LOADED = 127
@@ -258,7 +258,7 @@ class Server:
                 raise ChildTimeoutError(
                     f"the child did not {doing} within {timeout:g} s and {self._fate()}"
                     + self._log_tail(),
-                    hint="give --timeout more seconds if the kernel is only slow",
+                    hint="increase --timeout if the kernel is only slow",
                 )
             part = (
                 b""
@@ -280,7 +280,7 @@ class Server:
             raise NotRunError(f"{case.id}: an argument does not fit the kernel: {message}")
         if answer.status == frames.STATUS_UNMODELLED:
             raise NotRunError(
-                f"{case.id} needs what is not modelled: {message}",
+                f"{case.id} needs something that is not modelled: {message}",
                 hint="docs/gfx.md lists what is executed",
             )
         if answer.status == frames.STATUS_MEMORY:

@@ -71,7 +71,7 @@ class ArrayRequest(msgspec.Struct, frozen=True):
         except SpecError as error:
             raise self.refuse(f"{name}: {error.message}", error.hint) from None
         if name == "scale" and value <= 0:
-            raise self.refuse(f"a scale of {value:g}", "it is positive at every shape")
+            raise self.refuse(f"a scale of {value:g}", "it must be positive at every shape")
         return value
 
     def exact(self, name: str) -> float | Fraction:

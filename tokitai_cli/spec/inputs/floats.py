@@ -238,7 +238,7 @@ def _check_range(request: ArrayRequest) -> None:
         raise request.refuse("log-uniform takes exponents of two between -1000 and 1000")
     if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi):
         raise request.refuse(
-            f"lo = {lo:g} and hi = {hi:g} are no range", "give lo <= hi, both finite"
+            f"lo = {lo:g} and hi = {hi:g} are not a range", "give lo <= hi, both finite"
         )
     for bound in (lo, hi):
         _check_holds(request, 2.0**bound if request.draw.kind == "log-uniform" else bound)
@@ -247,7 +247,7 @@ def _check_range(request: ArrayRequest) -> None:
 def _check_powers(request: ArrayRequest) -> None:
     lo, hi = request.setting("lo"), request.setting("hi")
     if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi and lo % 1 == hi % 1 == 0):
-        raise request.refuse(f"lo = {lo:g} and hi = {hi:g} are no range of whole exponents")
+        raise request.refuse(f"lo = {lo:g} and hi = {hi:g} are not a range of integer exponents")
     if lo < -1000.0 or hi > 1000.0:
         raise request.refuse("power-of-two takes exponents between -1000 and 1000")
     _check_holds(request, 2.0**hi)
@@ -270,9 +270,7 @@ def _check_value(request: ArrayRequest) -> None:
 def _check_holds(request: ArrayRequest, value: float) -> None:
     rounded = float(round_to(np.array([value]), request.plan.dtype).astype(np.float64)[0])
     if math.isfinite(value) and not math.isfinite(rounded):
-        raise request.refuse(
-            f"{value:g} overflows {request.plan.dtype}", "write .inf where infinity is meant"
-        )
+        raise request.refuse(f"{value:g} overflows {request.plan.dtype}", "write .inf for infinity")
 
 
 FLOAT_KINDS: dict[str, FloatKind] = {

@@ -66,7 +66,7 @@ def _whole(
     if not math.isfinite(value) or value != int(value) or not limits.min <= value <= limits.max:
         raise request.refuse(
             f"{float(value):g} is no {request.plan.dtype}",
-            f"give a whole number from {limits.min} to {limits.max}",
+            f"give an integer from {limits.min} to {limits.max}",
         )
     return value
 
@@ -86,7 +86,7 @@ def draw_indices(request: ArrayRequest) -> tuple[NDArray[Any], str]:
     count = int(evaluate(request.draw.below, request.case.sizes))
     limits = np.iinfo(numpy_dtype(request.plan.dtype))
     if count < 1:
-        raise request.not_applicable(f"{kind} has no row to name: below is {count}")
+        raise request.not_applicable(f"{kind} cannot name a row: below is {count}")
     if count - 1 > limits.max or count >= _MOST:
         raise request.not_applicable(f"{count} rows are more than {request.plan.dtype} can count")
     values = below(raw, count)

@@ -100,7 +100,7 @@ def _segments(request: ArrayRequest) -> tuple[Values, str]:
 def _whole(request: ArrayRequest) -> int:
     value = request.setting("value")
     if value != int(value):
-        raise request.refuse(f"{value:g} is no whole number", "give one to start at")
+        raise request.refuse(f"{value:g} is not an integer", "give an integer to start at")
     return int(value)
 
 

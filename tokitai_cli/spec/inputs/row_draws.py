@@ -75,7 +75,7 @@ def finish_ties(request: ArrayRequest, array: NDArray[Any]) -> None:
     rows = _as_rows(array)
     count = request.setting("value")
     if count < 1 or count != int(count):
-        raise request.refuse(f"{count:g} different values", "give a whole number, 1 or more")
+        raise request.refuse(f"{count:g} different values", "give an integer, 1 or more")
     raw = request.source("ties").random_raw(rows.size)
     chosen = below(raw, min(int(count), rows.shape[1])).reshape(rows.shape)
     rows[...] = np.take_along_axis(rows, chosen, axis=1)
@@ -203,7 +203,9 @@ def draw_derived(
     kind, of = request.draw.kind, request.draw.of
     if of is None or of not in arrays:
         known = ", ".join(arrays)
-        raise request.refuse(f"{kind} needs an array to follow", f"add of: NAME; there is {known}")
+        raise request.refuse(
+            f"{kind} needs an array to depend on", f"add of: NAME; there is {known}"
+        )
     source = arrays[of]
     if source.dtype.kind in "iub" or source.shape[:-1] != request.plan.shape:
         raise request.refuse(

@@ -57,7 +57,7 @@ def draw_by_function(
         try:
             values = np.load(folder / answer["array"], allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise request.refuse(f"{name}: what it gave cannot be read: {error}") from None
+            raise request.refuse(f"{name}: its result cannot be read: {error}") from None
     if values.shape != plan.shape:
         said = f"{name} gave shape {list(values.shape)}, {plan.name} has {list(plan.shape)}"
         raise request.refuse(said, "return an array of `shape`")

@@ -143,7 +143,7 @@ class Filler(msgspec.Struct, frozen=True):
         names = {**self.names, **self.values()}
         p = self.located("random.p", lambda: expressions.evaluate_real(random.p, names))
         if not 0 < p < 1:
-            raise self.fault("random.p", f"p is {p:g}", "it is above 0 and below 1")
+            raise self.fault("random.p", f"p is {p:g}", "must be above 0 and below 1")
         return p
 
     def values(self) -> dict[str, int | Fraction]:
@@ -180,7 +180,7 @@ class Filler(msgspec.Struct, frozen=True):
                 continue
             key = f"launches[{inside[0][0]}].loop.count"
             if (count := self.number(key, loop[0].count)) < 0:
-                raise self.fault(key, f"{count} steps", "write max(0, ...) where there may be none")
+                raise self.fault(key, f"{count} steps", "write max(0, ...) if it may be negative")
             for step in range(count):
                 steps = {**self.steps, loop[0].name: step}
                 yield from msgspec.structs.replace(self, steps=steps).ordered(inside)

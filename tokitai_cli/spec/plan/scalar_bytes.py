@@ -68,7 +68,7 @@ def _count(number: float, form: FloatFormat) -> tuple[int, int]:
     if math.isinf(size) or size >= form.overflow:
         hint = "use a wider dtype"
         if form.overflows == "infinity":
-            hint += ", or .inf where infinity is meant"
+            hint += ", or .inf for infinity"
         raise SpecError(f"{number} does not fit {form.name}", hint=hint)
     binade = math.frexp(size)[1] - 1 if size else form.min_exponent
     exponent = max(binade, form.min_exponent) - form.precision + 1

@@ -120,7 +120,7 @@ def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> tuple[str,
 def _suite_points(spec: Spec, selection: Selection) -> list[_Point]:
     suite = selection.suite or ""
     if suite not in spec.suites:
-        hint = near(suite, spec.suites) or "the spec has no suites: give the params instead"
+        hint = near(suite, spec.suites) or "the spec has no suites; give params instead"
         raise UsageError(f"--suite {suite}: unknown suite", hint=hint)
     if selection.shapes:
         options = ", ".join(f"--{_option(name)}" for name in selection.shapes)
@@ -241,7 +241,7 @@ class _Planner:
         ]
         if others:
             narrow = " ".join(f"--variant {other}" for other in others)
-            mends.append(f"{narrow} narrows the run to what takes this shape")
+            mends.append(f"{narrow} limits the run to variants that take this shape")
         message = f"{options}: {name} requires {requirement}"
         raise UsageError(message, hint="; ".join(hint for hint in mends if hint))
 

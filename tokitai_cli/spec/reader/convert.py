@@ -170,7 +170,7 @@ def _key_hint(key: str, value: Any, fields: Collection[str]) -> str:
 
 def _explain_key(document: Document, path: KeyPath, key: str, kind: inspect.Type) -> None:
     if not _fits(key, kind):
-        message = f"{_shown(key)} cannot be a name here"
+        message = f"{_shown(key)} is not allowed as a name here"
         raise document.fault(path, message, _rule(kind), at_key=True)
 
 
@@ -229,7 +229,7 @@ def _hint(value: Any, kinds: tuple[inspect.Type, ...]) -> str:
     if isinstance(value, float) and integers:
         return f"write {int(value)}" if value.is_integer() else "write an integer"
     if isinstance(value, bool | int | float) and texts:
-        return "put it in quotes where text is meant"
+        return "put it in quotes if it is text"
     return ""
 
 

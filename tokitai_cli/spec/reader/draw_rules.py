@@ -91,7 +91,7 @@ def _check_numbers(document: Document, path: KeyPath, draw: Draw, params: Collec
         if isinstance(value, str):
             check_real(document, (*path, setting), value, params)
         elif value is not None and setting != "value" and not math.isfinite(value):
-            raise document.fault((*path, setting), f"{value} is no finite number")
+            raise document.fault((*path, setting), f"{value} is not a finite number")
     if isinstance(draw.scale, float) and draw.scale <= 0:
         raise document.fault((*path, "scale"), f"{draw.scale} is not positive")
     if isinstance(draw.lo, float) and isinstance(draw.hi, float) and draw.lo > draw.hi:

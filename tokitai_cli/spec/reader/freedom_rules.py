@@ -45,11 +45,13 @@ def _check_random(document: Document, path: KeyPath, spec: Spec, variant: Varian
         check_real(document, (*path, "p"), random.p, [*spec.names, *variant.scalars])
     elif not 0 < random.p < 1:
         message = f"p is {random.p:g}"
-        raise document.fault((*path, "p"), message, "it is above 0 and below 1: what is kept")
+        raise document.fault(
+            (*path, "p"), message, "must be above 0 and below 1: the share that is kept"
+        )
     if random.seed:
         check_known(document, (*path, "seed"), random.seed, variant.scalars, "scalar")
         if "float" in variant.scalars[random.seed].dtype:
-            raise document.fault((*path, "seed"), f"`{random.seed}` is no whole number")
+            raise document.fault((*path, "seed"), f"`{random.seed}` is not an integer")
 
 
 def _check_order(document: Document, path: KeyPath, variant: Variant, name: str) -> None:
@@ -69,7 +71,7 @@ def _check_order(document: Document, path: KeyPath, variant: Variant, name: str)
         check_known(document, at, order.within, [one for one in outputs if one != name], "output")
         offsets = outputs[order.within]
         if DTYPES[offsets.dtype].kind not in {"signed", "unsigned"} or len(offsets.shape) != 1:
-            message = f"`{order.within}` is no list of offsets"
+            message = f"`{order.within}` is not a list of offsets"
             raise document.fault(at, message, "name an output of integers with one axis")
 
 
@@ -83,9 +85,9 @@ def _check_beside(
     other = outputs[beside].order
     if not other or (isinstance(other, Order) and other.beside):
         hint = f"give {beside} `order: any`"
-        raise document.fault(at, f"`{beside}` has no order of its own", hint)
+        raise document.fault(at, f"`{beside}` has no free order", hint)
     if document.given((*path, "axis")) or document.given((*path, "within")):
-        raise document.fault(path, "`with` says all of the order", "leave out the others")
+        raise document.fault(path, "`with` defines the whole order", "leave out the others")
     of = outputs[beside].shape
     axis = (other.axis if isinstance(other, Order) else -1) % len(of)
     if list(map(str, of[: axis + 1])) != list(map(str, shape[: axis + 1])):

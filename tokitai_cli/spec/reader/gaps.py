@@ -22,9 +22,9 @@ def check_gaps(document: Document, text: str, spec: Spec | None) -> None:
     if gaps:
         rows = [f"{file}:{line}: {words}" for file, line, words in gaps]
         these = "1 gap is" if len(rows) == 1 else f"{len(rows)} gaps are"
-        message = "\n".join([f"{these} to be filled in first", *rows])
+        message = "\n".join([f"{these} must be filled in first", *rows])
         file, line, _ = gaps[0]
-        hint = f"write what is asked for, and take the mark `{GAP}` away"
+        hint = f"write what is missing, then remove the mark `{GAP}` away"
         raise SpecError(message, where=Location(file, line), hint=hint)
 
 
@@ -44,7 +44,7 @@ def guesses_of(document: Document, text: str, spec: Spec | None = None) -> tuple
 def noted(guesses: Sequence[Guess]) -> tuple[str, ...]:
     """What is to be said of the guesses that still stand in a spec, of as many notes as it takes."""
     places = ", ".join(one.place for one in guesses)
-    return (f"marked as a guess still: {places}",) if guesses else ()
+    return (f"still marked as guesses: {places}",) if guesses else ()
 
 
 def _key_at(document: Document, line: int) -> KeyPath:

@@ -92,7 +92,7 @@ def _check_machine_code(document: Document, path: KeyPath, variant: Variant, sou
         except CodeError as error:
             raise document.fault(at, error.message, error.hint) from None
         known = parameters_of(kernel)
-        here, place = (*path, "launches", index), f"`tokitai isa {variant.source}` tells it"
+        here, place = (*path, "launches", index), f"`tokitai isa {variant.source}` shows it"
         if len(known) != len(launch.args):
             raise _other_count(document, here, launch, kernel.title, known, place)
         misfit = _misfit(document, here, variant, launch, kernel.title, known, place)
@@ -251,9 +251,9 @@ def _misfit_field(
             wanted = _no_pointer(one.field) if null else _unfit(variant, one.value, one.field)
         if one.field is not None and wanted:
             message = (
-                f"the spec puts {wanted} there; the field of `{one.type}` is `{one.field.text}`"
+                f"the spec passes {wanted} there; the field of `{one.type}` is `{one.field.text}`"
             )
-            return document.fault(at, message, "give what the field takes")
+            return document.fault(at, message, "give a value of the field's type")
     return None
 
 
@@ -301,8 +301,8 @@ def _remarks(path: KeyPath, variant: Variant, bound: _Bound) -> Iterator[str]:
         seen = [one for one in bound.get(name, []) if one is not None and one.pointers]
         if any(not one.const for one in seen):
             yield (
-                f"input {name} of {path[-1]}: the kernel's parameter is no pointer to const; that it "
-                "is left as it was is compared after each launch"
+                f"input {name} of {path[-1]}: the kernel's parameter is not a pointer to "
+                "const; the array is compared with its original after each launch"
             )
 
 

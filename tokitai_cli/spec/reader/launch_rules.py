@@ -64,7 +64,7 @@ def _check_lists(document: Document, path: KeyPath, variant: Variant) -> None:
         dtypes = {buffers[array][1].dtype for array in arrays}
         if len(dtypes) > 1:
             said = f"arrays of {' and '.join(sorted(dtypes))} in one list"
-            raise document.fault(here, said, "its pointers are of one type")
+            raise document.fault(here, said, "all its pointers must have one type")
 
 
 def _check_struct(
@@ -155,11 +155,11 @@ def _check_all_passed(document: Document, path: KeyPath, variant: Variant) -> No
         if name in passed:
             continue
         role = buffers_of(variant)[name][0]
-        message = f"`{name}` is an argument of no launch"
+        message = f"`{name}` is not an argument of any launch"
         raise document.fault((*path, role, name), message, "add it to `args`", at_key=True)
     for key in ("scalars", "structs", "lists"):
         for name in getattr(variant, key):
             if name not in passed:
-                message = f"`{name}` is an argument of no launch"
+                message = f"`{name}` is not an argument of any launch"
                 at = (*path, key, name)
                 raise document.fault(at, message, "add it to `args`", at_key=True)

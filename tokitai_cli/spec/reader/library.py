@@ -159,12 +159,10 @@ def find(op: str) -> Path:
         return ops[op]
     if op.endswith(source_text.SUFFIXES):
         hint = f"`tokitai new {op}` writes a spec for its kernels"
-        raise UsageError(f"{op} is no spec but a source", hint=hint)
+        raise UsageError(f"{op} is a source, not a spec", hint=hint)
     looks_like_path = "/" in op or op.endswith((".yaml", ".yml"))
     if looks_like_path or os.path.exists(op):  # noqa: PTH110 - false where it can be no path
         return Path(op)
     suggestion = near(op, ops)
     hint = f"{suggestion}; " if suggestion else ""
-    raise UsageError(
-        f"unknown op `{op}`", hint=f"{hint}a spec file of your own is named by its path"
-    )
+    raise UsageError(f"unknown op `{op}`", hint=f"{hint}name a spec file of your own by its path")

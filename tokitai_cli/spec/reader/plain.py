@@ -49,9 +49,7 @@ def plain(text: str) -> Plain:
     if _FLOAT.fullmatch(text):
         value = float(text)
         if math.isinf(value):
-            raise SurpriseError(
-                f"{text} is too large for a number", "use .inf where infinity is meant"
-            )
+            raise SurpriseError(f"{text} is too large for a number", "use .inf for infinity")
         return value
     if _INFINITE.fullmatch(text):
         return -math.inf if text[0] == "-" else math.inf
@@ -71,17 +69,17 @@ def _refuse_surprises(text: str) -> None:
         decimal = str(int(text[:80]))
         raise SurpriseError(
             f"{text[:40]} has a leading zero, which some YAML readers take for base 8",
-            f"write {decimal}, or put it in quotes where text is meant",
+            f"write {decimal}, or put it in quotes if it is text",
         )
     if "_" in text and (_UNDERSCORED.fullmatch(text) or _UNDERSCORED_BASE.fullmatch(text)):
         raise SurpriseError(
             f"{text[:40]} is a number to some YAML readers and text to others",
-            f"write {text[:40].replace('_', '')}, or put it in quotes where text is meant",
+            f"write {text[:40].replace('_', '')}, or put it in quotes if it is text",
         )
     if _SEXAGESIMAL.fullmatch(text):
         raise SurpriseError(
             f"{text[:40]} is a base-60 number to some YAML readers and text to others",
-            "write the number in full, or put it in quotes where text is meant",
+            "write the number in full, or put it in quotes if it is text",
         )
     if _DATE.fullmatch(text):
         raise SurpriseError(

@@ -34,7 +34,7 @@ def check(document: Document, spec: Spec) -> None:
     for variant_name, variant in spec.variants.items():
         check_variant(document, ("variants", variant_name), spec, variant)
     if not spec.suites and document.given(("suites",)):
-        raise document.fault(("suites",), "no suite", "name one, or leave it out")
+        raise document.fault(("suites",), "no suite", "name one, or omit the key")
     for suite, shapes in spec.suites.items():
         if not shapes:
             raise document.fault(("suites", suite), "a suite without shapes")
@@ -88,7 +88,7 @@ def param_fault(name: str, param: Param, value: int) -> str:
     if param.max is not None and value > param.max:
         return f"{name} = {value} is above its max {param.max}"
     if value % param.multiple_of:
-        return f"{name} = {value} is no multiple of {param.multiple_of}"
+        return f"{name} = {value} is not a multiple of {param.multiple_of}"
     return ""
 
 
@@ -115,7 +115,7 @@ def _check_suite_shape(document: Document, path: KeyPath, spec: Spec, shape: Sui
     for name, value in shape.shape.items():
         fault = param_fault(name, spec.params[name], value)
         if fault and not (empty and value >= 0):
-            hint = "" if value else "a shape without elements says `expect: empty`"
+            hint = "" if value else "for a shape without elements, write `expect: empty`"
             raise document.fault((*path, "shape", name), fault, hint)
     values = {name: param.default for name, param in spec.params.items()} | shape.shape
     names = shape.variants or list(spec.variants)

@@ -20,7 +20,7 @@ def check_expression(
     """Raise SpecError where `text` is no integer expression over `names`."""
     try:
         if isinstance(text, str) and expressions.is_comparison(text):
-            raise SpecError(f"`{text}` is a comparison where a number belongs")
+            raise SpecError(f"`{text}` is a comparison where a number is expected")
         if isinstance(text, int):
             expressions.evaluate(text, {})
     except SpecError as error:
@@ -36,7 +36,7 @@ def check_real(document: Document, path: KeyPath, text: str, names: Collection[s
     """Raise SpecError where `text` is no real expression over `names`."""
     try:
         if expressions.is_comparison(text, real=True):
-            raise SpecError(f"`{text}` is a comparison where a number belongs")
+            raise SpecError(f"`{text}` is a comparison where a number is expected")
     except SpecError as error:
         raise document.fault(path, error.message, error.hint) from None
     _check_names(document, path, text, names, real=True)
@@ -83,7 +83,7 @@ def check_all_known(
     """`check_known` for each entry of a list; one that is there and empty would mean all of them."""
     names = list(names)
     if not names and document.given(path):
-        raise document.fault(path, "an empty list", "name some, or leave it out for all")
+        raise document.fault(path, "an empty list", "name some, or omit the key for all")
     for index, name in enumerate(names):
         check_known(document, (*path, index), name, known, what)
 
@@ -94,7 +94,7 @@ def check_function(document: Document, path: KeyPath, name: str) -> None:
     if match is None:
         if _BUILTIN_ORACLE.fullmatch(name) and not name.endswith(".py"):
             return
-        hint = "write a built-in name such as gemm-bw.grad-a, or file.py:function beside the spec"
+        hint = "write a built-in name such as gemm-bw.grad-a, or file.py:function next to the spec"
         raise document.fault(path, f"`{name}` names no function", hint)
     file = document.file.parent / match["file"]
     if not file.is_file():

@@ -87,9 +87,7 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
             given += [(role, name, "symbol") for name, buffer in named if buffer.symbol]
         for key in given:
             message = f"`{variant.source}` is machine code, which has no `{key[-1]}` in a spec"
-            hint = (
-                "remove it: nothing is compiled, and places in memory are known for arguments alone"
-            )
+            hint = "remove it: nothing is compiled, and addresses are known for arguments only"
             raise document.fault((*path, *key), message, hint, at_key=True)
 
 
@@ -125,7 +123,7 @@ def _check_buffer(document: Document, path: KeyPath, spec: Spec, role: str, buff
         message = "only outputs and workspaces have `init`"
         raise document.fault((*path, "init"), message, "remove it", at_key=True)
     if buffer.init == "zero-once" and role != "workspaces":
-        message = "only workspaces are zeroed once and live on"
+        message = "only workspaces can be zeroed once"
         raise document.fault((*path, "init"), message, "write `init: zero`, or make it a workspace")
     _check_words(document, path, role, buffer)
     if buffer.symbol and role not in ("outputs", "inout"):
@@ -156,9 +154,9 @@ def _check_words(document: Document, path: KeyPath, role: str, buffer: Buffer) -
     floats = role in ("outputs", "inout") and "float" in buffer.dtype
     narrow = floats and FORMATS[buffer.dtype].precision < FORMATS["float32"].precision
     for key, has, who, hint in (
-        ("scratch", role == "workspaces", "workspaces", "say what the workspace holds"),
+        ("scratch", role == "workspaces", "workspaces", "describe what the workspace holds"),
         ("non_finite", floats, "outputs and inout of floats",
-         "say where a correct kernel gives NaN and infinities"),
+         "describe where a correct kernel returns NaN and infinities"),
         ("rounding", narrow, "outputs and inout of floats narrower than float32",
          "write nearest-even"),
     ):  # fmt: skip
@@ -255,7 +253,7 @@ def _check_check(
             hint = "add `replay:` to the variant, or write against: reference"
             raise document.fault((*path, "against"), "the variant has no replay", hint)
         if not metric.replay:
-            message = f"`{check.metric}` is defined against the reference alone"
+            message = f"`{check.metric}` is defined against the reference only"
             raise document.fault((*path, "against"), message, "use exact, ulp, abs or rel")
     for name in [check.output] if check.output else outputs:
         dtype = outputs[name].dtype
@@ -297,7 +295,7 @@ def _check_properties(document: Document, path: KeyPath, spec: Spec, variant: Va
             check_known(document, (*here, "output"), asked.output, _outputs(variant), "output")
         check_all_known(document, (*here, "profiles"), asked.profiles, spec.profiles, "profile")
         if asked.name in seen:
-            message = f"`{asked.name}` is asked for twice"
+            message = f"`{asked.name}` is listed twice"
             raise document.fault((*here, "name"), message, "list its profiles in one entry")
         seen.add(asked.name)
 

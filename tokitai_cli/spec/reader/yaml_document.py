@@ -39,7 +39,7 @@ def read_bytes(file: Path) -> bytes:
         raise SpecError(f"cannot be read: {error.strerror}", where=where) from None
     if len(data) > MAX_BYTES:
         raise SpecError(
-            f"spec file larger than {MAX_BYTES >> 20} MiB",
+            f"the spec file is larger than {MAX_BYTES >> 20} MiB",
             where=where,
             hint="a spec is a few kilobytes of YAML: is this the right file?",
         )
@@ -55,7 +55,7 @@ def decode(data: bytes, file: Path) -> str:
         where = Location(file, *_place(before, len(before)))
         hint = "save the file as UTF-8"
         raise SpecError(
-            f"byte 0x{data[error.start]:02x} is no UTF-8", where=where, hint=hint
+            f"byte 0x{data[error.start]:02x} is not UTF-8", where=where, hint=hint
         ) from None
     match = _FORBIDDEN.search(text)
     if match is not None:
@@ -174,7 +174,7 @@ class _Builder:
                 raise self.fault(event, here, "merge key <<", hint)
             if not key or "\n" in key:
                 what = "a key of several lines" if key else "an empty key"
-                raise self.fault(event, path, what, "put one word in front of the colon")
+                raise self.fault(event, path, what, "put one word before the colon")
             if key in result:
                 line = self.keys[here][0]
                 hint = "remove one of the two"

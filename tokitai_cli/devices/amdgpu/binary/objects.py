@@ -266,7 +266,7 @@ def _read(segments: tuple[Segment, ...], address: int, size: int) -> bytes:
         if one.address <= address and address + size <= one.address + one.size:
             start = address - one.address
             return one.data[start : start + size].ljust(size, b"\0")
-    raise CodeError(f"a damaged code object: nothing is loaded at {address:#x}")
+    raise CodeError(f"a damaged code object: no segment is loaded at {address:#x}")
 
 
 def _metadata(notes: list[bytes]) -> _Metadata:
@@ -277,7 +277,7 @@ def _metadata(notes: list[bytes]) -> _Metadata:
                     return msgspec.msgpack.decode(data, type=_Metadata)
                 except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
                     raise CodeError(f"a damaged code object: its metadata: {error}") from None
-    raise CodeError("a code object without metadata of its kernels")
+    raise CodeError("a code object without metadata for its kernels")
 
 
 def _entries(section: bytes) -> Iterator[tuple[int, bytes]]:
