@@ -492,7 +492,7 @@ def runs() -> dict[Verdict, Parts]:
         ),
         Verdict.INTERNAL_ERROR: parts([case(outputs=[], mutants=[])]),
         Verdict.VACUOUS: parts(
-            [case(vacuous=True, reason="no wrong output can be told from the right one")]
+            [case(vacuous=True, reason="no wrong output differs from the correct one")]
         ),
         Verdict.BUILT: parts(
             [], outcome=Outcome(Verdict.BUILT, Stage.BUILD, "1 artifact is ready")

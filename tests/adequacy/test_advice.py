@@ -222,7 +222,7 @@ def test_a_formula_without_a_change_to_try_is_told(tmp_path: Path) -> None:
     (tmp_path / "formula.py").write_text(
         "def scale(params, inputs, scalars):\n    return {'y': inputs['x'][:, ::-1]}\n"
     )
-    assert "main: no change of the formula alters y: nothing scores its checks" in told(path)
+    assert "main: no change of the formula alters y: its checks cannot be scored" in told(path)
 
 
 def test_a_flat_limit_is_needless_only_where_the_bound_is_within_it(tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ def test_a_file_keeps_its_ends_of_lines_its_mark_and_its_mode(
 def test_a_file_that_is_protected_is_not_written(tmp_path: Path) -> None:
     path = written(tmp_path)
     path.chmod(0o444)
-    with pytest.raises(UsageError, match="protected against writing"):
+    with pytest.raises(UsageError, match="write-protected"):
         advice.apply(load(path), advice.advise(load(path)))
     assert path.read_text() == SPEC
 

@@ -65,7 +65,7 @@ def test_the_verb_prints_the_score_only_when_asked(
     assert app.run(["show", str(path), "--score"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert f"checks accept: {DROPPED}" in shown
-    assert "looked at: rows=6,cols=33, profiles normal, ones; no kernel was run" in shown
+    assert "tried on: rows=6,cols=33, profiles normal, ones; no kernel was run" in shown
     (found,) = score(specs.load(path))
     rejected = found.tried - len(found.accepted) - len(found.undetected)
     assert f"y: checks reject {rejected} of {found.tried} changes of the formula" in shown

@@ -44,7 +44,7 @@ from tokitai_cli.evidence.encoding import sealed, tree_digest
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "docs/examples/dropped_term/spec.yaml"
-SAMPLE = ROOT / "tests/evidence_v1/gemm-bw-quick.json"
+SAMPLE = ROOT / "tests/older_evidence/v1/gemm-bw-quick.json"
 Tree = dict[str, Any]
 
 
@@ -80,7 +80,7 @@ def test_evidence_of_every_verdict_agrees_with_itself(verdict: Verdict) -> None:
     assert told == []
 
 
-@pytest.mark.parametrize("path", [SAMPLE, ROOT / "tests/evidence_v1/refuted.json"])
+@pytest.mark.parametrize("path", [SAMPLE, ROOT / "tests/older_evidence/v1/refuted.json"])
 def test_files_of_earlier_versions_are_checked(path: Path) -> None:
     assert faults(path) == ""
 
@@ -88,7 +88,7 @@ def test_files_of_earlier_versions_are_checked(path: Path) -> None:
 def test_a_run_checks_and_says_that_nothing_is_signed(real: Path) -> None:
     answer = check(str(real))
     assert answer.fine
-    assert "told by running it again alone: tokitai reproduce dropped-term.json" in (
+    assert "only running it again shows: tokitai reproduce dropped-term.json" in (
         answer.remarks[-1].text
     )
 
@@ -112,7 +112,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         )[0],
         "it says verified, but output grad_a did not pass",
     ),
-    "counts": (lambda tree: tree.update(counts={"verified": 1}), "counts are not those"),
+    "counts": (lambda tree: tree.update(counts={"verified": 1}), "counts differ from those"),
     "claim": (
         lambda tree: tree["claims"][0].update(opened=True),
         "claims numerical-agreement, and its records do not",
@@ -156,8 +156,11 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: next(iter(tree["sources"].values())).update(text="int x;\n"),
         "has another digest",
     ),
-    "title": (lambda tree: tree["contract"].update(title="A better one"), "not what the spec"),
-    "twice": (lambda tree: tree["cases"].append(tree["cases"][0]), "stands twice"),
+    "title": (
+        lambda tree: tree["contract"].update(title="A better one"),
+        "does not match the spec",
+    ),
+    "twice": (lambda tree: tree["cases"].append(tree["cases"][0]), "occurs twice"),
     "grid": (
         lambda tree: tree["cases"][0]["launches"][0].update(grid=[999, 1, 1]),
         "its launches are different from those of the spec",
@@ -166,16 +169,16 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: tree["cases"][0]["inputs"][0].update(dtype="float64"),
         "are different from those of the spec",
     ),
-    "command": (lambda tree: tree.update(rerun="rm -rf /"), "is none of tokitai's"),
+    "command": (lambda tree: tree.update(rerun="rm -rf /"), "is not a tokitai command"),
     "chained": (
         lambda tree: tree.update(rerun=tree["rerun"] + "; rm -rf /"),
-        "not written as tokitai writes one",
+        "not in the form that tokitai writes",
     ),
     "other-case": (
         lambda tree: tree["cases"][0].update(rerun="tokitai verify gemm-bw --seed 7"),
         "says another seed",
     ),
-    "id": (lambda tree: tree["cases"][0].update(profile="large"), "does not name what it is"),
+    "id": (lambda tree: tree["cases"][0].update(profile="large"), "does not match what it is"),
     "no-thread": (
         lambda tree: tree["cases"][0]["launches"][0].update(block=[0, 1, 1]),
         "it launches product with no thread",
@@ -260,7 +263,7 @@ def test_a_run_is_of_the_device_that_its_build_is_for(
     made = msgspec.convert(tree, Evidence)
     told = [one.text for one in origin.remarks(made, same=False) if one.fault]
     assert (words in "; ".join(told)) if words else told == []
-    orders = [one for one in origin.remarks(made, same=True) if "nobody chooses" in one.text]
+    orders = [one for one in origin.remarks(made, same=True) if "do not exist on" in one.text]
     assert len(orders) == len(made.cases)
 
 
@@ -367,8 +370,8 @@ def _without_open(tree: Tree) -> None:
     [
         (_without_case, "was selected, but is missing"),
         (_without_mutants, "the wrong output roll of"),
-        (_without_open, "does not say what it leaves open: shapes of"),
-        (_without_open, "does not say what spec or device leave open: not GPU evidence"),
+        (_without_open, "a non-claim is missing: shapes of"),
+        (_without_open, "a non-claim of spec or device is missing: not GPU evidence"),
     ],
 )
 def test_what_was_taken_away_is_told(
@@ -419,7 +422,7 @@ def test_a_signature_tells_of_what_still_fits(real: Path, tmp_path: Path) -> Non
 
     changed(real, tmp_path, seconds)
     assert check(str(path)).fine
-    assert "what is signed is another file" in check(str(path), key=public).remarks[-1].text
+    assert "the signed content is another file" in check(str(path), key=public).remarks[-1].text
     path.write_bytes(real.read_bytes())
     told = json.loads(envelope.read_text("utf-8"))
     changes: list[Tree] = [
@@ -433,7 +436,7 @@ def test_a_signature_tells_of_what_still_fits(real: Path, tmp_path: Path) -> Non
         assert not check(str(path), key=public).fine
     envelope.unlink()
     assert not check(str(path), key=public).fine
-    with pytest.raises(UsageError, match="no ed25519 key"):
+    with pytest.raises(UsageError, match="not an ed25519 key"):
         check(str(path), key=str(path))
 
 
@@ -449,14 +452,14 @@ def test_keys_of_minisign_sign_and_verify(real: Path, tmp_path: Path) -> None:
     assert check(str(path), key=str(tmp_path / "pub")).fine
     assert check(str(path), key=str(tmp_path / "key")).fine
     assert not check(str(path), key=str(tmp_path / "other")).fine
-    with pytest.raises(UsageError, match="no ed25519 key"):
+    with pytest.raises(UsageError, match="not an ed25519 key"):
         attest(str(path), str(tmp_path / "pub"), None)
     pair.secret_key.encrypt("secret", opslimit=32768, memlimit=1 << 24)
     (tmp_path / "locked").write_bytes(bytes(pair.secret_key) + b"\n")
     with pytest.raises(UsageError, match="has a password; minisign -C -W"):
         attest(str(path), str(tmp_path / "locked"), None)
     (tmp_path / "none").write_bytes(b"untrusted comment: nothing\nAAAA\n")
-    with pytest.raises(UsageError, match="no ed25519 key"):
+    with pytest.raises(UsageError, match="not an ed25519 key"):
         check(str(path), key=str(tmp_path / "none"))
 
 
@@ -483,7 +486,11 @@ def test_the_envelope_is_that_of_dsse(real: Path, tmp_path: Path) -> None:
     [
         ("_type", "https://example.org/Statement/v9", "is signed has the _type"),
         ("predicateType", "https://example.org/x", "is signed has the predicateType"),
-        ("predicate", {"result": "FAILED"}, "says of the run what the evidence does not"),
+        (
+            "predicate",
+            {"result": "FAILED"},
+            "contains facts about the run that the evidence does not",
+        ),
     ],
 )
 def test_the_whole_of_a_signed_statement_is_that_of_the_evidence(
@@ -608,7 +615,7 @@ def test_the_file_alone_is_run_again_where_that_is_asked_for(
     assert "--run-authors-code" in capsys.readouterr().err
     assert run(["reproduce", str(path), "--run-authors-code", "-q"]) == 0
     said = capsys.readouterr().out
-    assert "1 of 1 case came out the same; bits equal in 1" in said
+    assert "1 of 1 case gave the same result; bits equal in 1" in said
     assert "here: cpu (host-simt), " in said
     made = json.loads((tmp_path / "reports/dropped-term-reproduced.json").read_text("utf-8"))
     assert made["rerun"] == ("tokitai reproduce dropped-term.json --run-authors-code --device cpu")

@@ -187,7 +187,7 @@ def test_credentials_of_dasks_own_configuration_are_taken(small: Collected, tmp_
         ({"scheduler": LOCAL, "cluster_file": Path("x.yaml")}, "either --scheduler or --cluster"),
         ({"scheduler": LOCAL, "jobs": 3}, "--jobs goes with --cluster"),
         ({"cluster_file": Path("none.yaml"), "jobs": 1}, "no such file"),
-        ({"cluster_file": Path("none.yaml"), "jobs": 0}, "at least one job"),
+        ({"cluster_file": Path("none.yaml"), "jobs": 0}, "at least 1"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -208,10 +208,10 @@ def test_options_that_do_not_go_together(
         ("jobqueue: {local: {cores: 1}}", "unknown system"),
         ("jobqueue: {slurm: }", "options are needed"),
         ("jobqueue: {slurm: {core: 1}}", "slurm.core: unknown option .did you mean cores"),
-        ("jobqueue: {slurm: {scheduler-options: {protocol: 'tcp://'}}}", "speak TLS"),
-        ("jobqueue: {slurm: {scheduler_options: {security: null}}}", "speak TLS"),
-        ("jobqueue: {slurm: {worker-extra-args: ['--protocol=tcp']}}", "speak TLS"),
-        ("jobqueue: {slurm: {worker-extra-args: ['--tls-key', x]}}", "speak TLS"),
+        ("jobqueue: {slurm: {scheduler-options: {protocol: 'tcp://'}}}", "support only TLS"),
+        ("jobqueue: {slurm: {scheduler_options: {security: null}}}", "support only TLS"),
+        ("jobqueue: {slurm: {worker-extra-args: ['--protocol=tcp']}}", "support only TLS"),
+        ("jobqueue: {slurm: {worker-extra-args: ['--tls-key', x]}}", "support only TLS"),
         ("jobqueue: {slurm: {cores: 1, memory: 1GB}}", "shared-temp-directory"),
     ],
 )
@@ -359,11 +359,11 @@ def test_archives_lie_only_in_a_folder_of_this_user_alone(tmp_path: Path) -> Non
     data = spec_archive.pack(spec.load(write_example(tmp_path / "specs"))).data
     base = spec_archive.folder()
     base.chmod(0o755)
-    with pytest.raises(StorageError, match="not a folder of this user alone"):
+    with pytest.raises(StorageError, match="not a folder that belongs only to this user"):
         spec_archive.unpack(data)
     base.rmdir()
     base.symlink_to(tmp_path)
-    with pytest.raises(StorageError, match="not a folder of this user alone"):
+    with pytest.raises(StorageError, match="not a folder that belongs only to this user"):
         spec_archive.unpack(data)
 
 
@@ -611,7 +611,7 @@ def test_a_worker_with_another_tool_is_refused(pair: tuple[str, Path], small: Co
         small, setup=msgspec.structs.replace(small.setup, tool="0" * 64)
     )
     notes: list[Event] = []
-    found = rf"no worker can take part.*on {socket.gethostname()} is tokitai .*not .*000000000000"
+    found = rf"no worker can be used.*on {socket.gethostname()} is tokitai .*not .*000000000000"
     with (
         open_executor(other, scheduler=pair[0], tls=None, listener=notes.append) as executor,
         pytest.raises(ExecutorError, match=found),

@@ -272,7 +272,9 @@ def test_an_out_that_is_taken_is_refused(tmp_path: Path, taken: str) -> None:
         batches.ended(),
     )
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    match = "is one of the shards" if taken in ("s1", "s2") else "holds a batch that is no merge"
+    match = (
+        "is one of the shards" if taken in ("s1", "s2") else "contains a batch that is not a merge"
+    )
     if taken == "part":
         merge(shards, tmp_path / "part")
         before |= {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -150,7 +150,7 @@ def test_no_batch_to_read(content: bytes | None, tmp_path: Path) -> None:
         Store.read(tmp_path)
     with Store.open(tmp_path) as store:
         assert [*store.newest()] == []
-        with pytest.raises(StorageError, match="no batch has begun"):
+        with pytest.raises(StorageError, match="no batch was started"):
             store.begun()
     assert newest(batch(tmp_path, 3)) == {3}
 
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
 
 def test_a_batch_that_is_only_read(tmp_path: Path) -> None:
     with Store.read(batch(tmp_path, 0)) as store:
-        with pytest.raises(ValueError, match="for reading alone"):
+        with pytest.raises(ValueError, match="for reading only"):
             store.end(batches.ended())
         assert len([*store.done()]) == 1
 
@@ -203,7 +203,7 @@ def test_places_that_cannot_hold_a_batch(place: str, reason: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("code", "mend"),
     [
-        (errno.EROFS, "can be written with --out"),
+        (errno.EROFS, "a writable folder with --out"),
         (errno.ENOSPC, "free space"),
         (errno.EDQUOT, "free space"),
         (errno.EIO, "another disk"),

@@ -90,7 +90,9 @@ def test_every_verdict_has_a_summary(verdict: Verdict, capsys: pytest.CaptureFix
     terminal.show_summary(evidence, [Path("reports/gemm-bw.md")])
     shown = capsys.readouterr()
     assert f"gemm-bw: {verdict}" in shown.out
-    assert evidence.reason in shown.out
+    case, _, reason = evidence.reason.partition(": ")
+    assert case in shown.out
+    assert shown.out.count(reason or case) == 1  # a failure is said once
     assert "reports/gemm-bw.md" in shown.out
     assert shown.err == ""
 
@@ -110,7 +112,7 @@ def test_a_refuted_case_shows_index_numbers_and_commands(
         "pattern: every-element",
         f"run it again: {samples.refuted().rerun}",
         "debug it: gdb",
-        "again in a fresh child: the same",
+        "run again in a new process: the same result",
     ):
         assert words in shown
 
@@ -440,7 +442,7 @@ def test_crashed_and_left_out_cases_are_told(capsys: pytest.CaptureFixture[str])
     assert shown.count("crashed: c") == 1
     assert "4 more such cases are in the evidence" in shown
     terminal.show_summary(samples.sample(Verdict.REFUTED))
-    assert "left out: 1 pair of variant and shape" in capsys.readouterr().out
+    assert "skipped: 1 pair of variant and shape" in capsys.readouterr().out
 
 
 def refuted_by(profile: str, over: float, **changes: Any) -> CaseRecord:
@@ -495,10 +497,11 @@ def test_the_table_shows_what_decided(capsys: pytest.CaptureFixture[str]) -> Non
     ]
     terminal.show_summary(stage.assemble(samples.parts(cases)))
     lines = capsys.readouterr().out.splitlines()
-    rows = {line.split()[1]: " ".join(line.split()) for line in lines if line.startswith("grad-a")}
-    assert "nan-unexpected of grad_a 56 - " in rows["nan"]
-    assert "out-of-bounds-write at y[64] - - " in rows["guard"]
-    assert "bound of grad_a 3 1 " in rows["bound"]
+    assert lines[0].startswith("all cases: variant grad-a")
+    rows = {line.split()[0]: " ".join(line.split()) for line in lines[2:5]}
+    assert rows["nan"] == "nan nan-unexpected of grad_a 56 -"
+    assert rows["guard"] == "guard out-of-bounds-write at y[64] - -"
+    assert rows["bound"].startswith("bound bound of grad_a 3 1")
 
 
 def test_a_run_of_empty_cases_alone_claims_no_check(capsys: pytest.CaptureFixture[str]) -> None:

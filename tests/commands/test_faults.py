@@ -284,7 +284,7 @@ def test_float32_atomics_are_verified_without_a_claim_of_equal_bits(
 ) -> None:
     trial = trial_of("bwd-right", "hot", "hot-ones", "hot-constant")
     evidence = outcome(trial, specs, tmp_path)
-    gates = {gate.name: gate.opened for gate in evidence.claims}
+    gates = {gate.name: gate.supported for gate in evidence.claims}
     assert gates["numerical-agreement"]
     assert not gates["bitwise-reproducible"]
     assert "no claim of bit-identical repeats" in non_claims(evidence)

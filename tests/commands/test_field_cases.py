@@ -232,7 +232,7 @@ def test_case_8_flushed_subnormals(field: Any) -> None:
     worst = flushed.outputs[0].checks[0].worst[0]
     assert (worst.got, worst.want) == (0.0, 64 * 2.0**-15)
     assert cases["product-allowed", "tiny"].verdict is not REFUTED
-    (said,) = [one.source for one in found.non_claims if "flushed to zero" in one.text]
+    (said,) = [one.source for one in found.non_claims if "flushing them to zero" in one.text]
     assert said == "variant product-allowed"
 
 

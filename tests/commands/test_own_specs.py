@@ -50,7 +50,7 @@ def test_a_scan_of_one_element_and_one_of_zeros(tmp_path: Path) -> None:
     assert right.verdict is VERIFIED
     assert right.counts == {"verified": 3, "vacuous": 1}
     assert right.reason.endswith("passed in 3 of 4 cases; 1 prove nothing (vacuous)")
-    assert next(gate for gate in right.claims if gate.name == "numerical-agreement").opened
+    assert next(gate for gate in right.claims if gate.name == "numerical-agreement").supported
     # Where nothing tells more, a wrong kernel is not verified.
     wrong = ran("scan", tmp_path, variant=["wrong"], profile=["zeros"], shapes={"n": [257]})
     assert (wrong.verdict, wrong.counts) == (INCONCLUSIVE, {"inconclusive": 1})
@@ -172,7 +172,7 @@ def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
     evidence = ran("loose-bound", tmp_path)
     assert evidence.verdict is VERIFIED  # though a kernel drops the last column
     (text,) = not_covered(evidence)
-    assert text.startswith("rmsnorm fwd, output y: reference and bound are the oracle's own word")
+    assert text.startswith("rmsnorm fwd, output y: reference and bound are stated by the oracle")
     bound = evidence.cases[0].outputs[0].own_bound
     assert bound is not None
     assert (bound.relative_median, bound.relative_largest) == pytest.approx(

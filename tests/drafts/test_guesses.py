@@ -230,7 +230,7 @@ def test_profiles_of_a_draft_tell_usual_faults(
     (tmp_path / "formula.py").write_text(formula)
     text = draft.spec
     # There is no launch: what fails hangs on the grid until somebody has looked at it.
-    for told in (text, text.replace("# guess: by the kernel's text", "# by the kernel's text")):
+    for told in (text, text.replace("# guess: from the kernel's code", "# from the kernel's code")):
         (tmp_path / "spec.yaml").write_text(told)
         found = run(tmp_path / "spec.yaml", tmp_path / "out", suite="quick").verdict
         open_still = verdict is Verdict.REFUTED and told is text

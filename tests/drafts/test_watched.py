@@ -78,7 +78,7 @@ def test_what_is_outside_a_guessed_extent_is_inconclusive_with_the_guess(tmp_pat
     (tmp_path / "program.cu").write_text(PROGRAM.partition("#define")[0])
     done = tokitai_here("sanitize", "program.cu:sum", "-q")
     assert done.returncode == 6
-    assert "guessed by the draft: the grid of sum: by the kernel's text" in done.stdout
+    assert "guessed by the draft: the grid of sum: from the kernel's code" in done.stdout
 
 
 def test_errors_name_what_helps(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def tree_of(evidence: Evidence) -> dict[str, Any]:
 
 
 def gate(evidence: Evidence, name: str) -> bool:
-    return next(one.opened for one in evidence.claims if one.name == name)
+    return next(one.supported for one in evidence.claims if one.name == name)
 
 
 @pytest.mark.parametrize("verdict", EVERY)
@@ -79,7 +79,7 @@ def test_the_schema_is_valid_and_closed() -> None:
 def test_no_cases_is_not_a_pass() -> None:
     evidence = stage.assemble(samples.parts([]))
     assert evidence.verdict is Verdict.NOT_RUN
-    assert not any(one.opened for one in evidence.claims)
+    assert not any(one.supported for one in evidence.claims)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.VERIFIED, Verdict.EXPECTED_FAILURE])
@@ -126,7 +126,7 @@ def test_a_verified_empty_case_opens_no_claim() -> None:
     empty = samples.output(elements=0, shape=[0, 64], checks=[], metrics=None)
     evidence = stage.assemble(samples.parts([samples.case(outputs=[empty], repeats=None)]))
     assert evidence.verdict is Verdict.VERIFIED
-    assert not any(one.opened for one in evidence.claims)
+    assert not any(one.supported for one in evidence.claims)
 
 
 def test_a_case_must_refer_to_what_is_recorded() -> None:
@@ -181,10 +181,10 @@ def watched(kind: str, tool_name: str) -> ExaminationRecord:
 
 def test_gates_open_by_evidence_alone() -> None:
     plain = stage.assemble(samples.parts([samples.case()]))
-    opened = {one.name for one in plain.claims if one.opened}
+    opened = {one.name for one in plain.claims if one.supported}
     assert opened == {"numerical-agreement", "bitwise-reproducible"}
-    assert all(one.opened_by for one in plain.claims if not one.opened)
-    assert not any(one.opened_by for one in plain.claims if one.opened)
+    assert all(one.needed for one in plain.claims if not one.supported)
+    assert not any(one.needed for one in plain.claims if one.supported)
     looks = [watched("memory", "asan"), watched("races", "tsan")]
     safe = stage.assemble(samples.parts([samples.case(examined=looks)]))
     assert gate(safe, "memory-safe")
@@ -207,7 +207,7 @@ def test_agreement_needs_an_element_whose_right_value_is_finite() -> None:
     ):
         made = stage.assemble(samples.parts(cases))
         (found,) = (one for one in made.claims if one.name == "numerical-agreement")
-        assert (found.opened, words in found.reason) == (is_open, True), found.reason
+        assert (found.supported, words in found.reason) == (is_open, True), found.reason
 
 
 def test_the_race_gate_needs_global_memory_too() -> None:
@@ -216,7 +216,7 @@ def test_the_race_gate_needs_global_memory_too() -> None:
     shared = samples.case(examined=racecheck)
     alone = stage.assemble(samples.parts([shared]))
     told = {one.name: one.reason for one in alone.claims}
-    assert "sees shared memory alone" in told["race-free-in-tested-schedules"]
+    assert "covers shared memory only" in told["race-free-in-tested-schedules"]
     assert "races in global memory not tested" in {one.text for one in alone.non_claims}
     joined = stage.assemble(samples.parts([shared, samples.case(examined=whole)]))
     assert gate(joined, "race-free-in-tested-schedules")
@@ -259,8 +259,8 @@ def test_what_machine_code_was_looked_at_for_is_told() -> None:
     devices = {"cpu": samples.device(device_class="gfx-isa-on-cpu")}
     found = stage.assemble(samples.parts([samples.case()], devices=devices))
     told = {one.name: one for one in found.claims}
-    assert not told["memory-safe"].opened
-    assert "held against the launch's arrays" in told["memory-safe"].reason
+    assert not told["memory-safe"].supported
+    assert "compared with the launch's arrays" in told["memory-safe"].reason
     assert "are findings of the device" in told["race-free-in-tested-schedules"].reason
     texts = {one.text for one in found.non_claims}
     assert "races within a wave, and between blocks behind a fence, not tested" in texts
@@ -434,7 +434,7 @@ def test_reading_names_what_is_wrong(
         (b"# Report\n", "is not JSON"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": 1e999}', "beyond float64"),
-        (b'{"a": 1, "a": 2}', "stands twice"),
+        (b'{"a": 1, "a": 2}', "occurs twice"),
         (b"\xff\xfe", "not strict JSON"),
         (b"[" * 100_000, "not (strict )?JSON"),
         (b"[1]", "no object"),
@@ -455,7 +455,9 @@ def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
 
 
 ROOT = Path(__file__).resolve().parents[2]
-V1 = ROOT / "tests" / "evidence_v1" / "refuted.json"
+OLDER = ROOT / "tests" / "older_evidence"
+V1 = OLDER / "v1" / "refuted.json"
+V3 = OLDER / "v3" / "refuted.json"
 SAMPLE = V1.with_name("gemm-bw-quick.json")
 
 
@@ -498,8 +500,7 @@ def test_evidence_of_the_first_schema_is_checked_as_it_is(
 def test_evidence_of_the_second_schema_is_read(tmp_path: Path) -> None:
     """It lacks what the third one adds, and says that it is not known."""
     path = tmp_path / "run.json"
-    stage.write(samples.sample(Verdict.VERIFIED), path)
-    tree = json.loads(path.read_text("utf-8")) | {"schema": "tokitai/evidence/v2"}
+    tree = json.loads(V3.read_text("utf-8")) | {"schema": "tokitai/evidence/v2"}
     for case in tree["cases"]:
         for output in case["outputs"]:
             del output["independent"]
@@ -515,6 +516,30 @@ def test_evidence_of_the_second_schema_is_read(tmp_path: Path) -> None:
         for output in case.outputs:
             assert output.independent is None
             assert output.metrics is None or output.metrics.allowance is None
+
+
+def test_evidence_of_the_third_schema_is_read(tmp_path: Path) -> None:
+    """Its keys have other names; the names of a spec's own params and devices stay."""
+    older = json.loads(V3.read_text("utf-8"))
+    older["left_out"] = [{"variant": "product", "shape": {"told": 3}, "requirement": "told > 3"}]
+    older["digest"] = tree_digest(older)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(older), "utf-8")
+    found = stage.read(path)
+    assert found.schema == EVIDENCE_SCHEMA
+    assert found.left_out[0].shape == {"told": 3}
+    assert {one.name: (one.supported, one.needed) for one in found.claims} == {
+        one["name"]: (one["opened"], one["opened_by"]) for one in older["claims"]
+    }
+    case, before = found.cases[0], older["cases"][0]
+    assert [one.undetected for one in case.changes] == [one["untold"] for one in before["changes"]]
+    assert sum(map(len, (one.undetected for one in case.changes))) > 0
+    assert found.devices["cpu"].hint == older["devices"]["cpu"]["mend"]
+    assert {one.status for one in found.groups} == {
+        "undetected" if one["status"] == "untold" else one["status"] for one in older["groups"]
+    }
+    stage.write(found, tmp_path / "again.json")
+    assert stage.read(tmp_path / "again.json") == found
 
 
 def test_damage_says_what_a_digest_cannot_show(written: Path) -> None:
@@ -582,7 +607,7 @@ def test_many_cases_lie_beside(large: tuple[Evidence, Path]) -> None:
 
 def test_a_cases_file_cannot_point_elsewhere(large: tuple[Evidence, Path]) -> None:
     path = edited(large[1], lambda tree: tree["cases_file"].update(name="../x.cases.jsonl"))
-    with pytest.raises(EvidenceError, match="no plain file name"):
+    with pytest.raises(EvidenceError, match="not a plain file name"):
         stage.read(path)
 
 

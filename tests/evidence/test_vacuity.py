@@ -160,7 +160,7 @@ def test_a_case_that_tells_nothing_is_vacuous_beside_one_that_tells(why: str) ->
     told = settled(telling, (case, judgement))
     assert [one.reads for one in told] == [Verdict.VERIFIED, Verdict.VACUOUS]
     assert [one.verdict for one in told] == [Verdict.VERIFIED] * 2
-    said = "0 of 256 elements are judged" if why == "unknown" else "but by NaN, infinity or one"
+    said = "0 of 256 elements are judged" if why == "unknown" else "except by NaN, infinity or one"
     assert said in told[1].reason
     assert mark_vacuous(told, groups(told)) == told
     # What it cannot tell is excused by the other; alone it is inconclusive.
@@ -241,7 +241,7 @@ def test_an_oracle_that_knows_no_terms_needs_checks_that_are_not_flat(
     (record,) = settled((case, judgement))
     assert record.verdict is verdict
     if flat:
-        assert "nothing shows that they would see a dropped term" in record.reason
+        assert "nothing shows that they would detect a dropped term" in record.reason
         known = Expectation(values, np.abs(values) * 2.0**-12, terms=None, own=True)
         told = judge_array(case, known, rounded(values))
         assert settled((case, told))[0].verdict is Verdict.VERIFIED
@@ -377,11 +377,11 @@ def with_changes(profile: str, tried: int = 2, **named: list[str]) -> CaseRecord
         (
             {"undetected": [HALF], "rejected": [TENTH]},
             {"tried": 1, "rejected": [TENTH]},
-            "untold",
+            "undetected",
             2,
         ),
         ({"tried": 1, "accepted": [LAST]}, {"tried": 1, "rejected": [TENTH]}, "accepted", 2),
-        ({"tried": 1, "rejected": [TENTH]}, {"tried": 1, "undetected": [HALF]}, "untold", 2),
+        ({"tried": 1, "rejected": [TENTH]}, {"tried": 1, "undetected": [HALF]}, "undetected", 2),
         ({"undetected": [LAST], "rejected": [TENTH]}, {"accepted": [LAST, HALF]}, "accepted", 3),
         # A rejection anywhere settles it, whatever the others say.
         ({"accepted": [LAST], "rejected": [TENTH]}, {"rejected": [LAST, TENTH]}, "", 2),

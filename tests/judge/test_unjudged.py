@@ -169,4 +169,4 @@ def test_a_run_of_few_judged_elements_claims_no_agreement(tmp_path: Path) -> Non
     verdicts = {case.variant: case.verdict for case in evidence.cases}
     assert verdicts["right"] is Verdict.INCONCLUSIVE
     (claim,) = [one for one in evidence.claims if one.name == "numerical-agreement"]
-    assert not claim.opened
+    assert not claim.supported

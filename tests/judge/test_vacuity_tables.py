@@ -216,7 +216,7 @@ def test_flat_tolerances_on_tiny_outputs_end_inconclusive_with_the_reason(tmp_pa
         assert "no profile here rejects it" in case.reason
     text = (tmp_path / "flat.md").read_text(encoding="utf-8")
     assert "would also have passed a wrong output" in text
-    assert not any(gate.opened for gate in evidence.claims)
+    assert not any(gate.supported for gate in evidence.claims)
 
 
 def test_a_relative_tolerance_beside_it_tells_zeros_from_numbers(tmp_path: Path) -> None:

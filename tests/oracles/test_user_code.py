@@ -136,7 +136,7 @@ def test_the_environment_is_that_of_the_call(
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("os.fork()\n" + RIGHT, "forks: it runs in one process"),
+        ("os.fork()\n" + RIGHT, "forks: it must run in one process"),
         ("open('answer.json', 'w').write('{}')\nos._exit(0)", "left an answer.json of its own"),
         (
             'open("answer.json", "w").write(\'{"outputs": {"c": {"reference": "../x.npy"}}}\')\n'
@@ -188,8 +188,8 @@ def test_code_that_the_digest_does_not_follow_is_refused(
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("np.random.rand()", "takes random numbers of numpy.random without a seed"),
-        ("np.random.default_rng().random()", r"f\.py:3: takes random numbers of default_rng\(\)"),
+        ("np.random.rand()", "uses random numbers of numpy.random without a seed"),
+        ("np.random.default_rng().random()", r"f\.py:3: uses random numbers of default_rng\(\)"),
         ("np.random.default_rng(3).random()", ""),
         ("np.random.RandomState(3).rand()", ""),
     ],

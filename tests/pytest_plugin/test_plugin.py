@@ -100,7 +100,7 @@ def test_a_failure_is_told_in_full_and_without_a_traceback(place: Path) -> None:
     worst, pattern, again, rerun = lines[first + 1 : first + 5]
     assert re.match(r"  grad_a\[\d+, \d+\]: got \S+, want \S+, error \S+, limit \S+ \(bound", worst)
     assert pattern.startswith("  pattern of grad_a: ")
-    assert again == "  again in a fresh child: the same"
+    assert again == "  run again in a new process: the same result"
     assert rerun == (
         f"  run it again: tokitai verify {SPEC} --variant last-term --profile normal "
         "--m 64 --n 64 --k 64 --seed 0 --device cpu --repeat 2"

@@ -128,7 +128,15 @@ def test_the_first_page_says_what_a_reviewer_needs() -> None:
         "numerical-agreement | open", "memory-safe | closed", "## Not claimed", "--device cpu",
     ):  # fmt: skip
         assert words in first, words
-    order = ["What was judged", "Limits", "Claims", "Not claimed", "Repeat it", "Cases", "Appendix"]
+    order = [
+        "What was judged",
+        "Limits",
+        "Claims",
+        "Not claimed",
+        "Run it again",
+        "Cases",
+        "Appendix",
+    ]
     places = [text.index(f"\n## {name}\n") for name in order]
     assert places == sorted(places)
 
@@ -424,7 +432,7 @@ def test_a_report_of_20_cases_is_three_pages_on_paper(tmp_path: Path) -> None:
         pytest.skip("no pdftotext here to read the first page")
     first = ["pdftotext", "-l", "1", str(tmp_path / "r.pdf"), "-"]
     text = subprocess.run(first, capture_output=True, check=True, text=True).stdout
-    wanted = ("What was judged", "Limits", "Claims", "Not claimed", "Repeat it", "--device")
+    wanted = ("What was judged", "Limits", "Claims", "Not claimed", "Run it again", "--device")
     assert [one for one in wanted if one not in text] == []
 
 

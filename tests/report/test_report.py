@@ -244,7 +244,7 @@ def test_rows_that_are_not_shown_are_counted(monkeypatch: pytest.MonkeyPatch) ->
     rows = report[report.index("## Cases\n") : report.index("## Appendix")]
     assert rows.count("| verified |") == 29
     assert rows.index("| refuted |") < rows.index("| verified |")
-    assert "11 more rows stand in the JSON file and in CSV." in rows
+    assert "11 more rows are in the JSON file and in CSV." in rows
 
 
 def test_the_smallest_failing_shape_is_named() -> None:

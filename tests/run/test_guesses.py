@@ -186,7 +186,7 @@ def test_evidence_that_is_no_longer_of_its_guesses_is_told(tmp_path: Path) -> No
     found = run(written(tmp_path, [("tail", {"y": "its shape"})]), tmp_path / "out")
     (case,) = found.cases
     for guesses, fault in (
-        ([], "its record refutes it and names no guess that it hangs on"),
+        ([], "its record refutes it and names no guess on which that depends"),
         (
             [GuessRecord(place="spec.yaml:1", about="it", words="")],
             "in spec.yaml:1, which has no such mark",

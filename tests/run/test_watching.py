@@ -78,7 +78,7 @@ def test_what_the_numbers_do_not_show_refutes_the_run(tmp_path: Path) -> None:
     assert finding.array == "x[70] of 70 elements"
     assert found.verdict is Verdict.REFUTED
     assert found.reason.startswith(f"{watched.id}, watched on cpu: ")
-    assert "numerical-agreement" not in [one.name for one in found.claims if one.opened]
+    assert "numerical-agreement" not in [one.name for one in found.claims if one.supported]
     report = (tmp_path / "out" / "shift.md").read_text()
     assert "| watched | 1 of 1 variant, in 1 case on cpu" in report
     assert "Found by the watch" in report
@@ -94,7 +94,7 @@ def test_a_right_kernel_is_verified_and_the_report_says_what_was_watched(tmp_pat
     assert queries.watch_words(found).endswith("no finding")
     texts = [one.text for one in found.non_claims]
     assert "races not tested, but for 1 case beside them" in texts
-    opened = {one.name for one in found.claims if one.opened}
+    opened = {one.name for one in found.claims if one.supported}
     assert "numerical-agreement" in opened
     assert not opened & {"memory-safe", "race-free-in-tested-schedules"}
 

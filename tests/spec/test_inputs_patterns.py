@@ -189,8 +189,8 @@ def test_a_users_function_draws(tmp_path: Path) -> None:
         ("too_large", "numbers beyond float32"),
         ("raises", r"draws.py:\d+: raised ValueError: no such thing"),
         ("a_list", "returned list, not a numpy array"),
-        ("unseeded", "gave another array when asked again with the same seed.*from `rng`"),
-        ("timed", "gave another array when asked again"),
+        ("unseeded", "returned a different array when called again with the same seed.*from `rng`"),
+        ("timed", "returned a different array when called again"),
     ],
 )
 def test_what_a_function_gives_is_checked(tmp_path: Path, function: str, words: str) -> None:

@@ -184,7 +184,7 @@ def test_headers_of_hip_declare_no_kernel(tmp_path: Path) -> None:
 
 def test_an_input_that_could_be_written_is_said(tmp_path: Path) -> None:
     (note,) = load(tmp_path, "loose", "x, y, n")
-    assert note.startswith("input x of main: the kernel's parameter is no pointer to const")
+    assert note.startswith("input x of main: the kernel's parameter is not a pointer to const")
 
 
 def test_the_tools_own_specs_fit_their_kernels() -> None:

@@ -245,7 +245,7 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
     gates = {one.name: one for one in evidence.gates(found)}
     for gate in found.claims:
         mine = gates.get(gate.name)
-        if gate.opened and (mine is None or not mine.opened):
+        if gate.supported and (mine is None or not mine.supported):
             why = "this version does not know the claim" if mine is None else mine.reason
             yield Remark(
                 f"it claims {gate.name}, but its records do not support that: {why}", fault=True

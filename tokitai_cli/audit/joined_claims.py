@@ -15,6 +15,7 @@ from tokitai_cli.core.errors import EvidenceError, Location, UsageError, near
 from tokitai_cli.core.model.audit_answer import Answer, Grid, Remark
 from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA, Evidence
 from tokitai_cli.core.model.wording import plural
+from tokitai_cli.core.model.words import CLAIM_STATES
 from tokitai_cli.run.older import OLDER
 
 _MOST_FILES = 10_000
@@ -28,7 +29,7 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     """Gates over all evidence under folders; fine where those `required` are open in every file.
 
     A gate is computed again from the records of its report, whatever the report says. A file that
-    cannot be read, or that contradicts itself, is a fault, and opens nothing. Raises UsageError where
+    cannot be read, or that contradicts itself, is a fault, and supports nothing. Raises UsageError where
     there is no evidence, or no such claim.
     """
     runs, lacking = _read(places)
@@ -41,18 +42,16 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
             raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
     summary, backing, unfit = [], [], len(lacking)
     for name in names:
-        opens = sum(gates[file][name].opened for file, _ in runs)
-        state = "open" if opens == len(runs) and not unfit else "closed"
-        summary.append((name, state, f"{opens} of {len(runs) + unfit}"))
+        backed = sum(gates[file][name].supported for file, _ in runs)
+        state = CLAIM_STATES[backed == len(runs) and not unfit]
+        summary.append((name, state, f"{backed} of {len(runs) + unfit}"))
         for file, run in runs:
             gate = gates[file][name]
-            backing.append(
-                (name, file, run.verdict, "open" if gate.opened else "closed", gate.reason)
-            )
-        if name in required and state == "closed":
+            backing.append((name, file, run.verdict, CLAIM_STATES[gate.supported], gate.reason))
+        if name in required and state == CLAIM_STATES[False]:
             lacking.append(Remark(f"{name} is not supported by every report", fault=True))
     grids = [
-        Grid(("claim", "over all", "open in"), summary),
+        Grid(("claim", "together", "supported in"), summary),
         Grid(("claim", "report", "verdict", "", "supported by, or why not"), backing),
         Grid(("device", "class", "architecture", "compiler", "reports"), _places(runs)),
     ]

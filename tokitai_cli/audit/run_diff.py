@@ -10,6 +10,7 @@ from tokitai_cli.audit.door import sound
 from tokitai_cli.core.model.audit_answer import Answer, Grid
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.wording import number, plural
+from tokitai_cli.core.model.words import CLAIM_STATES
 from tokitai_cli.evidence import queries
 
 _MOST_ROWS = 200
@@ -97,11 +98,14 @@ def _measured(key: str, left: CaseRecord, right: CaseRecord) -> Iterator[Row]:
 
 
 def _claims(first: Evidence, second: Evidence) -> Iterator[Row]:
-    left, right = ({gate.name: gate.opened for gate in run.claims} for run in (first, second))
-    words = {True: "open", False: "closed", None: "-"}
+    left, right = ({gate.name: gate.supported for gate in run.claims} for run in (first, second))
     for name in dict.fromkeys([*left, *right]):
-        pair = (words[left.get(name)], words[right.get(name)])
+        pair = (_state(left.get(name)), _state(right.get(name)))
         yield from _unlike(name, {"claim": pair})
+
+
+def _state(supported: bool | None) -> str:
+    return "-" if supported is None else CLAIM_STATES[supported]
 
 
 def _environment(first: Evidence, second: Evidence) -> Iterator[Row]:

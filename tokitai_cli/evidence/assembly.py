@@ -91,7 +91,7 @@ def assemble(parts: Parts) -> Evidence:
     # 3. The verdict, from the cases.
     outcome = _outcome(cases, parts)
     draft = Evidence(
-        schema="tokitai/evidence/v3",
+        schema="tokitai/evidence/v4",
         name=parts.name,
         verdict=outcome.verdict,
         stage=outcome.stage,

@@ -18,7 +18,7 @@ _SCHEDULED = {traits.device_class for traits in TRAITS.values() if traits.schedu
 
 
 def gates(evidence: Evidence) -> list[GateRecord]:
-    """Judge every gate. `opened_by` says what would open one that stays closed."""
+    """Judge every gate. `needed` says what would support one that is not supported."""
     return [
         _numerical_agreement(evidence),
         _bitwise_reproducible(evidence),
@@ -29,9 +29,9 @@ def gates(evidence: Evidence) -> list[GateRecord]:
         _portable(evidence),
         GateRecord(
             name="production-speedup",
-            opened=False,
+            supported=False,
             reason="this run has no reviewed baseline to compare with",
-            opened_by="a reviewed baseline and timings of both on one device; no single run opens it",
+            needed="a reviewed baseline and timings of both on one device",
         ),
     ]
 
@@ -41,11 +41,11 @@ def elements(case: CaseRecord) -> int:
     return sum(output.elements for output in case.outputs)
 
 
-def _gate(name: str, obstacle: str, opened: str, opened_by: str) -> GateRecord:
-    """Open the gate where there is no obstacle."""
+def _gate(name: str, obstacle: str, support: str, needed: str) -> GateRecord:
+    """A claim that is supported unless there is an obstacle."""
     if obstacle:
-        return GateRecord(name=name, opened=False, reason=obstacle, opened_by=opened_by)
-    return GateRecord(name=name, opened=True, reason=opened, opened_by="")
+        return GateRecord(name=name, supported=False, reason=obstacle, needed=needed)
+    return GateRecord(name=name, supported=True, reason=support, needed="")
 
 
 def _verified(cases: Iterable[CaseRecord]) -> list[CaseRecord]:
@@ -72,7 +72,7 @@ def _numerical_agreement(evidence: Evidence) -> GateRecord:
     finite = [case for case in ran if _has_numbers(case)]
     for variant in dict.fromkeys(case.variant for case in ran):
         if not obstacle and not any(case.variant == variant for case in finite):
-            obstacle = f"no case of {variant} has an element whose right value is finite"
+            obstacle = f"no case of {variant} has an element whose correct value is finite"
     count = len([case for case in finite if not case.vacuous])
     return _gate(
         "numerical-agreement",
@@ -102,7 +102,7 @@ def _bitwise_reproducible(evidence: Evidence) -> GateRecord:
         obstacle,
         f"all repetitions gave the same bits in {plural(count, 'case')}",
         "equal bits in two or more repetitions of every case of deterministic variants; "
-        "where the tool schedules, in different schedules",
+        "and in different schedules on devices where the tool controls the schedule",
     )
 
 
@@ -152,16 +152,16 @@ def _memory_safe(evidence: Evidence) -> GateRecord:
             )
             if _everywhere(ran, kind)
         ]
-        seen = f"{' and '.join(looked)} were looked at and are intact; " if looked else ""
+        seen = f"{' and '.join(looked)} were checked and are intact; " if looked else ""
         obstacle = seen + (
-            "accesses were held against the launch's arrays as machine code, by no sanitizer"
+            "accesses of the machine code were compared with the launch's arrays, without a sanitizer"
             if as_machine_code(evidence, ran)
-            else f"accesses inside the kernels were not watched{but_beside(evidence)}"
+            else f"accesses inside the kernels were not checked{but_beside(evidence)}"
         )
     return _gate(
         "memory-safe",
         obstacle,
-        f"every access was watched in {plural(len(ran), 'case')}, without a finding",
+        f"every access was checked in {plural(len(ran), 'case')}, without a finding",
         "a run of every case under a memory sanitizer (tokitai sanitize: AddressSanitizer on cpu, "
         "compute-sanitizer memcheck), without a finding",
     )
@@ -175,13 +175,14 @@ def _race_free(evidence: Evidence) -> GateRecord:
         obstacle = f"{found.key}: {found.findings[0].message}"
     if not obstacle and (shared := _watched_in_shared_memory_alone(ran)):
         obstacle = (
-            f"{shared[0].key}: the race detector of {shared[0].device} sees shared memory alone, and no "
-            "case of the same name ran under the cpu device's watch, which sees global memory too"
+            f"{shared[0].key}: the race detector of {shared[0].device} covers shared memory "
+            "only, and no case of the same name ran under the cpu device's race detector, "
+            "which covers global memory too"
         )
     elif not obstacle and (
         as_machine_code(evidence, ran) or not _everywhere(_of_own_watch(ran), "races")
     ):
-        obstacle = f"no race detector watched the cases{but_beside(evidence)}" + (
+        obstacle = f"no race detector ran{but_beside(evidence)}" + (
             "; races between waves of the machine code are findings of the device"
             if as_machine_code(evidence, ran)
             else ""
@@ -191,7 +192,7 @@ def _race_free(evidence: Evidence) -> GateRecord:
     return _gate(
         "race-free-in-tested-schedules",
         obstacle,
-        f"a race detector watched {plural(len(ran), 'case')} in "
+        f"a race detector checked {plural(len(ran), 'case')} in "
         f"{plural(least or max(len(schedules), 1), 'schedule')}, without a finding",
         "a run of every case under a race detector of global and shared memory (tokitai sanitize on "
         "cpu; compute-sanitizer racecheck beside it), without a finding",
@@ -238,7 +239,7 @@ def _machine_code(evidence: Evidence) -> GateRecord:
         if fact.name.endswith(APPROXIMATE) and fact.value != "none"
         for word in fact.value.split(", ")
     }
-    limits = f"; what went through {', '.join(sorted(told))} is no GPU's to the bit" if told else ""
+    limits = f"; what went through {', '.join(sorted(told))} is no GPU's bit by bit" if told else ""
     return _gate(
         "machine-code-executed",
         _not_all(evidence, cases) if cases else "no case ran on a device of class gfx-isa-on-cpu",

@@ -58,7 +58,7 @@ def _unwatched(evidence: Evidence) -> list[str]:
     seen = {case.variant for case in evidence.watched if not queries.unwatched(case)}
     why = {case.variant: case for case in evidence.watched if case.variant not in seen}
     return [
-        f"{case.op} {name}: not watched on {case.device}: {case.reason}"
+        f"{case.op} {name}: not checked on {case.device}: {case.reason}"
         for name, case in why.items()
     ]
 
@@ -82,8 +82,8 @@ def _always_equal(ran: Sequence[CaseRecord]) -> list[str]:
         for name in shapes[0]:
             columns.setdefault(tuple(shape.get(name) for shape in shapes), []).append(name)
         texts += [
-            f"{op} {variant}: {', '.join(names[:-1])} and {names[-1]} were equal in every case, so "
-            "that one taken for the other would not show"
+            f"{op} {variant}: {', '.join(names[:-1])} and {names[-1]} were equal in every "
+            "case, so a kernel that confuses them would pass"
             for names in columns.values()
             if len(names) > 1
         ]

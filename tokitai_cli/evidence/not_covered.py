@@ -60,7 +60,7 @@ def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:
 
 
 def _of_formula(pairs: _Pairs, _: str) -> Iterator[str]:
-    yield from _widest(pairs, "the bound of the formula", own=False)
+    yield from _widest(pairs, "the error bound of the formula", own=False)
 
 
 def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _masks(pairs: _Pairs) -> Iterator[str]:
         "show that its elements are independent"
     )
     if not any(record.name == "other-seed" for case, _ in found for record in case.properties):
-        yield f"no other seed was tried: whether {name} follows from it is not known"
+        yield f"no other seed was tried: whether {name} depends on it is not known"
     kinds: dict[str, bool] = {}
     for case, _ in found:
         for mutant in case.mutants:
@@ -159,12 +159,13 @@ def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:
     ]
     if bounds:
         case, bound = max(bounds, key=lambda pair: magnitude(pair[1].ulp_median))
-        yield (
-            f"{said} is widest in "
-            f"{case.id}: {number(bound.ulp_median, 3)} ulp at the median and "
-            f"{number(bound.ulp_largest, 3)} at most, {number(bound.relative_median, 3)} of the value "
-            f"at the median and {number(bound.relative_largest, 3)} at most"
-        )
+        if magnitude(bound.ulp_largest) or magnitude(bound.relative_largest):
+            yield (
+                f"{said} is widest in {case.id}: at most {number(bound.ulp_largest, 3)} ulp "
+                f"(median {number(bound.ulp_median, 3)}), at most "
+                f"{number(bound.relative_largest, 3)} of the value "
+                f"(median {number(bound.relative_median, 3)})"
+            )
 
 
 def _limits(pairs: _Pairs) -> Iterator[str]:

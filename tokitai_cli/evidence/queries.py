@@ -122,7 +122,7 @@ def unwatched(watched: CaseRecord) -> bool:
 
 
 def watch_words(evidence: Evidence) -> str:
-    """What was watched beside the run, and what came of it; empty where nothing was to be watched."""
+    """Which memory and race checks ran, and their result; empty where none was to run."""
     ran = [case for case in evidence.watched if not unwatched(case)]
     if not evidence.watched:
         return ""
@@ -138,8 +138,8 @@ def watch_words(evidence: Evidence) -> str:
     found = f"findings in {errors}" if errors else "no finding"
     found += f", warnings in {mild}" if mild else ""
     places = ", ".join(dict.fromkeys(case.device for case in ran))
-    looked = f"{tools}: {kinds}" if tools else "stopped by its finding"
-    return f"{told}, in {plural(len(ran), 'case')} on {places} ({looked}): {found}"
+    checked = f"{tools}: {kinds}" if tools else "stopped by its finding"
+    return f"{told}, in {plural(len(ran), 'case')} on {places} ({checked}): {found}"
 
 
 def watch_headline(watched: CaseRecord) -> str:

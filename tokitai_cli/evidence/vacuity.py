@@ -86,7 +86,7 @@ def _of_changes(cases: Sequence[CaseRecord]) -> Iterator[GroupRecord]:
                 shape=dict(case.shape),
                 device=case.device,
                 kind=words,
-                status="accepted" if accepted else "untold",
+                status="accepted" if accepted else "undetected",
                 rejected_by=[],
                 accepted_by=accepted,
             )

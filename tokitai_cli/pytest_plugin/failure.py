@@ -47,7 +47,10 @@ def _around(record: CaseRecord) -> Iterator[str]:
         if output.pattern is not None:
             yield f"  pattern of {output.name}: {output.pattern.kind} ({output.pattern.words})"
     if record.reproduced is not None:
-        yield f"  again in a fresh child: {'the same' if record.reproduced else 'not the same'}"
+        yield (
+            f"  run again in a new process: {'the same' if record.reproduced else 'a different'} "
+            "result"
+        )
 
 
 def _tail(what: str, log: str) -> Iterator[str]:

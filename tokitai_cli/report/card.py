@@ -138,7 +138,7 @@ def _noticed(evidence: Evidence, cases: Sequence[CaseRecord]) -> Iterator[str]:
     groups = [
         one
         for one in evidence.groups
-        if not one.profile and one.status not in ("not-applicable", "not-known", "untold")
+        if not one.profile and one.status not in ("not-applicable", "not-known", "undetected")
     ]
     if groups:
         told = sum(one.status == "rejected" for one in groups)
@@ -194,6 +194,6 @@ def _guesses(evidence: Evidence) -> str:
 
 
 def _closed(evidence: Evidence) -> str:
-    names = [one.name for one in evidence.claims if not one.opened]
+    names = [one.name for one in evidence.claims if not one.supported]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

@@ -104,5 +104,5 @@ def test_what_is_no_kernel_of_triton_is_told(
 def test_a_formula_without_a_text_is_told(tmp_path: Path) -> None:
     pytest.importorskip("triton")
     said = CASES["add"][1] | {"formula": lambda params, inputs, scalars: {}}
-    with pytest.raises(UsageError, match="no text of its own"):
+    with pytest.raises(UsageError, match="no source text"):
         verified("add", said, tmp_path)

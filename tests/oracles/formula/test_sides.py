@@ -164,7 +164,7 @@ def test_a_formula_without_a_mean_has_no_bound_for_updates() -> None:
     def total(params: Any, inputs: Any, scalars: Any) -> Any:
         return {"y": inputs["x"].sum(axis=-1)}
 
-    with pytest.raises(NoRuleError, match="takes no mean or variance"):
+    with pytest.raises(NoRuleError, match="contains no mean or variance"):
         answered(total, {"y": "float32"}, precision=Precision(welford=True))
 
 

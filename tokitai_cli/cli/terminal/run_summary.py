@@ -1,4 +1,4 @@
-"""A run in a screenful: tallies, the refuted cases in detail, the gates that opened."""
+"""A run in a screenful: tallies, the refuted cases in detail, the claims that it supports."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def verdict_style(verdict: Verdict) -> str:
 
 
 def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list[Block]:
-    """Blocks that tell how a run ended, whose spec is `called` so from here."""
+    """How a run ended, whose spec is `called` so from here."""
     cases = queries.cases(evidence)
     told = queries.troubled(cases)
     blocks: list[Block] = []
     if any(case.verdict is not Verdict.INADMISSIBLE for case in cases):
-        blocks.append(_table(queries.tallies(cases)))
+        blocks += _table(queries.tallies(cases))
     nothing_ran = evidence.verdict is Verdict.INADMISSIBLE  # which the reason tells for all cases
     detailed = [] if nothing_ran else queries.telling(told)[:MOST_DETAILED]
     for case in detailed:
@@ -67,20 +67,21 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     if evidence.left_out:
         pairs = len(evidence.left_out)
         text = "pair of variant and shape" if pairs == 1 else "pairs of variant and shape"
-        blocks.append(Line(f"left out: {pairs} {text}, as the spec requires", FAINT))
+        blocks.append(Line(f"skipped: {pairs} {text} that the spec excludes", FAINT))
     counts = counts_text(evidence.counts)
     headline = f"{evidence.name}: {evidence.verdict}" + (f" ({counts})" if counts else "")
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
-    blocks.append(Line(from_folder(queries.reason(evidence), called), indent=2))
+    if queries.decisive(evidence) not in {case.key for case in detailed}:
+        blocks.append(Line(from_folder(queries.reason(evidence), called), indent=2))
     if watched := queries.watch_words(evidence):
-        blocks.append(Line(watched, label="watched:", indent=2))
-    opened = ", ".join(gate.name for gate in evidence.claims if gate.opened)
-    blocks.append(Line(opened or "none", label="claims:", indent=2))
+        blocks.append(Line(watched, label="memory and races:", indent=2))
+    supported = ", ".join(gate.name for gate in evidence.claims if gate.supported)
+    blocks.append(Line(supported or "none", label="claims:", indent=2))
     left = queries.not_covered(evidence)
-    blocks += [Line(text, FAINT, label="left open:", indent=2) for text in left[:MOST_NOT_COVERED]]
+    blocks += [Line(text, FAINT, label="note:", indent=2) for text in left[:MOST_NOT_COVERED]]
     if len(left) > MOST_NOT_COVERED:
         text = f"{len(left) - MOST_NOT_COVERED} more in the report"
-        blocks.append(Line(text, FAINT, label="left open:", indent=2))
+        blocks.append(Line(text, FAINT, label="note:", indent=2))
     blocks += [Line(str(path), label="report:", indent=2) for path in files]
     return blocks
 
@@ -109,7 +110,7 @@ def index(runs: Sequence[tuple[Evidence, Sequence[Path]]]) -> list[Block]:
     return blocks
 
 
-def _table(tallies: Sequence[queries.Tally]) -> Table:
+def _table(tallies: Sequence[queries.Tally]) -> list[Block]:
     several = len({tally.device for tally in tallies}) > 1
     columns = [Column("variant"), Column("profile")]
     columns += [Column("device")] if several else []
@@ -122,7 +123,24 @@ def _table(tallies: Sequence[queries.Tally]) -> Table:
         Column("max ulp", right=True, spare=4),
     ]
     rows = [_row(tally, several=several) for tally in tallies]
-    return Table(columns, rows, [verdict_style(tally.verdict) for tally in tallies])
+    styles = [verdict_style(tally.verdict) for tally in tallies]
+    return _without_equal_columns(Table(columns, rows, styles))
+
+
+def _without_equal_columns(table: Table) -> list[Block]:
+    """A table whose columns with one value in all rows, where there are several, stand above it."""
+    if len(table.rows) < 2:
+        return [table]
+    equal = [
+        number for number, cells in enumerate(zip(*table.rows, strict=True)) if len(set(cells)) == 1
+    ]
+    shown = [number for number in range(len(table.columns)) if number not in equal]
+    if not equal or len(shown) < 2:
+        return [table]
+    same = ", ".join(f"{table.columns[number].heading} {table.rows[0][number]}" for number in equal)
+    rows = [[row[number] for number in shown] for row in table.rows]
+    columns = [table.columns[number] for number in shown]
+    return [Line(same, label="all cases:"), Table(columns, rows, table.styles)]
 
 
 def _row(tally: queries.Tally, *, several: bool) -> list[str]:
@@ -158,13 +176,13 @@ def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block
     yield Line(f"{case.verdict}: {case.id} on {case.device}", verdict_style(case.verdict))
     yield Line(from_folder(case.reason, called), indent=2)
     for output in case.outputs:
-        yield from _output(output, named=len(case.outputs) > 1)
+        yield from _output(output, case.reason, named=len(case.outputs) > 1)
     yield from _findings(case)
     if case.verdict is Verdict.BUILD_FAILED:
         yield from _compiler(evidence, case, called)
     if case.reproduced is not None:
-        text = "the same" if case.reproduced else "not the same"
-        yield Line(text, label="again in a fresh child:", indent=2)
+        text = "the same result" if case.reproduced else "a different result"
+        yield Line(text, label="run again in a new process:", indent=2)
     if case.rerun:
         yield Line(from_here(case.rerun, called), label="run it again:", indent=2)
     if case.debug:
@@ -175,11 +193,11 @@ def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block
 
 def _watched(case: CaseRecord, called: str) -> Iterator[Block]:
     """A case whose numbers nothing compared, and in which the watch found something."""
-    text = f"{case.verdict}: {case.id}, watched on {case.device}"
+    text = f"{case.verdict}: {case.id}, memory and races on {case.device}"
     yield Line(text, verdict_style(case.verdict))
     yield Line(from_folder(case.reason, called), indent=2)
     yield from _findings(case)
-    yield Line(from_here(case.rerun, called), label="see it again:", indent=2)
+    yield Line(from_here(case.rerun, called), label="run it again:", indent=2)
 
 
 def _compiler(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
@@ -198,9 +216,14 @@ def _findings(case: CaseRecord) -> Iterator[Block]:
         yield Line(f"{len(case.findings) - FINDINGS_SHOWN} more findings in the report", indent=2)
 
 
-def _output(output: OutputRecord, *, named: bool) -> Iterator[Block]:
-    """What is wrong with an output: its worst element, wrong forms, the pattern of its errors."""
+def _output(output: OutputRecord, reason: str, *, named: bool) -> Iterator[Block]:
+    """What is wrong with an output, as far as the case's `reason` does not say it.
+
+    Its worst element, wrong forms, the pattern of its errors.
+    """
     found = queries.worst_of(output)
+    if found is not None and f"{output.name}{_at(found[1].index)}" in reason:
+        found = None
     if named and (found is not None or output.structure or output.pattern is not None):
         yield Line(output.name, label="output:", indent=2)
     if found is not None:

@@ -62,7 +62,7 @@ def show_scores(scores: Iterable[Score]) -> None:
             place = (one.variant, one.profiles)
             blocks += [Line(""), Line(f"score of {one.variant}", STRONG)]
             on = f"{shape_text(one.shape)}, profiles {', '.join(one.profiles)}; no kernel was run"
-            blocks.append(Line(on, label="looked at:", indent=2))
+            blocks.append(Line(on, label="tried on:", indent=2))
             left = [f"{profile} ({reason})" for profile, reason in one.skipped.items()]
             blocks += [Line("; ".join(left), label="left out:", indent=2)] if left else []
         rejected = one.tried - len(one.accepted) - len(one.undetected)

@@ -11,7 +11,7 @@ class Lack(msgspec.Struct, frozen=True):
     """Something that is missing, and how to get it."""
 
     name: str
-    hint: str = msgspec.field(name="mend")
+    hint: str
 
 
 class Diagnosis(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The evidence file, schema tokitai/evidence/v3: one frozen struct per JSON object.
+"""The evidence file, schema tokitai/evidence/v4: one frozen struct per JSON object.
 
 Every output (Markdown, terminal, JSON) is rendered from these. Numbers that may be NaN or infinite
 have the type `Number`: a float, or one of the strings "nan", "inf", "-inf".
@@ -29,7 +29,7 @@ from tokitai_cli.core.model.judged import (
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 
-EVIDENCE_SCHEMA = "tokitai/evidence/v3"
+EVIDENCE_SCHEMA = "tokitai/evidence/v4"
 
 
 class ToolRecord(Record, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class DeviceRecord(Record, frozen=True, kw_only=True):
     arch: str
     facts: list[FactRecord]
     missing: str
-    hint: str = msgspec.field(name="mend")
+    hint: str
     non_claims: list[str]
 
 
@@ -223,7 +223,7 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     device: str
     kind: str
     status: Literal[
-        "rejected", "accepted", "never-eligible", "not-known", "not-applicable", "untold"
+        "rejected", "accepted", "never-eligible", "not-known", "not-applicable", "undetected"
     ]
     rejected_by: list[str]
     accepted_by: list[str]
@@ -253,12 +253,14 @@ class AgreementRecord(Record, frozen=True, kw_only=True):
 
 
 class GateRecord(Record, frozen=True, kw_only=True):
-    """A claim gate, computed from the evidence."""
+    """A claim, and whether the evidence supports it."""
 
     name: str
-    opened: bool
+    supported: bool
+    #: What supports it, or why it is not supported.
     reason: str
-    opened_by: str
+    #: What would support it; empty where it is supported.
+    needed: str
 
 
 class NonClaimRecord(Record, frozen=True, kw_only=True):
@@ -329,7 +331,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     in files, so that shapes are shown as they were made; the digest does not depend on it.
     """
 
-    schema: Literal["tokitai/evidence/v3"]
+    schema: Literal["tokitai/evidence/v4"]
     name: str
     verdict: Verdict
     stage: Stage

@@ -76,7 +76,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     the rounded reference by power of two: the key "0" counts exact elements, "1" those of at most
     1 ulp, "2" of at most 2, "4" of at most 4, and so on; worst_row is the row (first axis) with
     the largest mean error over bound (in ulp where there is no bound), None without an error.
-    open_elements: those of which the oracle knows nothing (its error is infinite): any value passes.
+    undecided_elements: those with an infinite error of the oracle, where any value passes.
     bound_histogram: elements by error over bound, with keys as those of ulp_histogram, halves and less
     too; empty without a bound. heat: None without an error. allowance: the smallest factor on the
     oracle's error with which every element is still within its bound, the last rounding being left as it
@@ -93,7 +93,7 @@ class MetricsRecord(Record, frozen=True, kw_only=True):
     exact_elements: int
     ulp_histogram: dict[str, int]
     worst_row: int | None
-    undecided_elements: int = msgspec.field(name="open_elements", default=0)
+    undecided_elements: int = 0
     bound_histogram: dict[str, int] = msgspec.field(default_factory=dict)
     heat: HeatRecord | None = None
     allowance: Number | None = None
@@ -254,7 +254,7 @@ class MutantRecord(Record, frozen=True, kw_only=True):
     status: Literal["rejected", "accepted", "not-eligible", "not-known", "not-applicable"]
     detail: str
     flat: bool = False
-    shown_only: bool = msgspec.field(name="told", default=False)
+    shown_only: bool = False
 
 
 class RepeatRecord(Record, frozen=True, kw_only=True):
@@ -359,7 +359,7 @@ class ChangesRecord(Record, frozen=True, kw_only=True):
     output: str
     tried: int
     accepted: list[str]
-    undetected: list[str] = msgspec.field(name="untold")
+    undetected: list[str]
     rejected: list[str] = []
     rows: int = 0
 
@@ -377,6 +377,6 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     shape: dict[str, int]
     tried: int
     accepted: list[str]
-    undetected: list[str] = msgspec.field(name="untold")
+    undetected: list[str]
     profiles: list[str]
     skipped: dict[str, str]

@@ -45,6 +45,7 @@ MEANINGS: Mapping[Verdict, str] = {
     ),
     Verdict.BUILT: "`--build-only`: the artifacts were built, nothing ran",
 }
+CLAIM_STATES: Mapping[bool, str] = {True: "supported", False: "not supported"}
 # Exit codes that no verdict has, or that others have too.
 EXITS: Mapping[int, str] = {
     0: "all is well",

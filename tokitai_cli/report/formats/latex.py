@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tokitai_cli.core.model.wording import number, visible
+from tokitai_cli.core.model.words import CLAIM_STATES
 from tokitai_cli.report.raw import Raw, printer
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _numbers(evidence: Evidence, outline: Outline) -> Iterator[tuple[str, object
     yield f"{name}/digest", evidence.digest
     yield f"{name}/command", evidence.rerun
     for claim in evidence.claims:
-        yield f"{name}/claim/{claim.name}", "open" if claim.opened else "closed"
+        yield f"{name}/claim/{claim.name}", CLAIM_STATES[claim.supported]
     for device in outline.places:
         yield f"{name}/device/{device.name}/class", device.device_class
         yield f"{name}/device/{device.name}/compiler", device.compiler
