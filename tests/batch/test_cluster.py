@@ -185,7 +185,7 @@ def test_credentials_of_dasks_own_configuration_are_taken(small: Collected, tmp_
     [
         ({}, "either --scheduler or --cluster"),
         ({"scheduler": LOCAL, "cluster_file": Path("x.yaml")}, "either --scheduler or --cluster"),
-        ({"scheduler": LOCAL, "jobs": 3}, "--jobs goes with --cluster"),
+        ({"scheduler": LOCAL, "jobs": 3}, "--jobs needs --cluster"),
         ({"cluster_file": Path("none.yaml"), "jobs": 1}, "no such file"),
         ({"cluster_file": Path("none.yaml"), "jobs": 0}, "at least 1"),
     ],

@@ -79,7 +79,7 @@ def changed(text: str = SPEC, **words: str) -> str:
         ({"gpu": "0,-1"}, "--gpu -1: at least 0"),
         ({"gpu": ()}, "--gpu: no value given"),
         ({"seed": "-1"}, "--seed -1: at least 0"),
-        ({"seed": "x"}, "--seed x: `x` is no integer"),
+        ({"seed": "x"}, "--seed x: `x` is not an integer"),
         ({"max_failures": 0}, "--max-failures 0: at least 1"),
         ({"max_failures": 3, "fail_fast": True}, "give one of the two"),
         ({"device": "cpuu"}, "unknown device: 'cpuu' .did you mean cpu"),

@@ -175,10 +175,10 @@ def test_a_batch_that_is_only_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "reason"),
     [
-        ("file", "it is no folder"),
+        ("file", "it is not a folder"),
         ("file/out", "Not a directory"),
         ("n" * 300, "File name too long"),
-        ("loop/out", "Too many levels of symbolic links|it is no folder"),
+        ("loop/out", "Too many levels of symbolic links|it is not a folder"),
         ("batch-is-a-folder", "is not a batch of tokitai"),
         ("batch-is-a-pipe", "is not a batch of tokitai"),
         ("lock-is-a-folder", "Is a directory"),

@@ -155,11 +155,15 @@ def test_a_tail_that_held_right_values_before_is_never_written_case_2(
     [
         ("output-before", "y[-1]", "in front of y, which has 1536 elements: at least 1 element"),
         ("output-behind", "y[1536]", "behind y, which has 1536 elements: at least 1 element"),
-        ("output-page-end", "y[2559]", "y[2559]: written behind y"),
-        ("workspace-before", "work[-1]", "work[-1]: written in front of work"),
-        ("workspace-behind", "work[1536]", "work[1536]: written behind work"),
-        ("input-before", "x[-2]", "x[-2]: written in front of the input, which has"),
-        ("input-behind", "x[1536]", "x[1536]: written behind the input, which has"),
+        ("output-page-end", "y[2559]", "y[2559]: out-of-bounds write past the end of y"),
+        ("workspace-before", "work[-1]", "work[-1]: out-of-bounds write before work"),
+        ("workspace-behind", "work[1536]", "work[1536]: out-of-bounds write past the end of work"),
+        ("input-before", "x[-2]", "x[-2]: out-of-bounds write before the input, which has"),
+        (
+            "input-behind",
+            "x[1536]",
+            "x[1536]: out-of-bounds write past the end of the input, which has",
+        ),
         ("input-inside", "x[1535]", "input changed while the kernel ran: at least 1 element"),
     ],
 )

@@ -221,7 +221,7 @@ def test_real_expressions_are_rounded_once(text: str | float, value: float | Non
         ("2 ** 0.5", "exponents must be integers"),
         ("1e999", "too large for a float64"),
         ("n < 3", "is a comparison"),
-        ("ceil_div(n, 0.5)", "takes whole numbers"),
+        ("ceil_div(n, 0.5)", "takes integers"),
         (".5", "not part of the language"),
     ],
 )

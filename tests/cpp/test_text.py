@@ -140,7 +140,7 @@ def test_flags_of_a_spec(flag: str) -> None:
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        *((flag, "is no flag") for flag in ("", "x", "@flags", "-O2 -g", "-I{output}", "a.o", "-")),
+        *((flag, "is not a flag") for flag in ("", "x", "@flags", "-O2 -g", "-I{output}", "a.o", "-")),
         *((f"-fsanitize={one}", "GPU threads") for one in ("thread", "undefined,memory")),
         *((flag, "cannot be given") for flag in ("-S", "-E", "-c", "-oa", "-MD", "-xc")),
         *((flag, "cannot be given") for flag in ("-specs=a", "--specs=a", "-Ba", "-MFa", "-v")),

@@ -30,7 +30,7 @@ def test_the_first_build_and_the_second_without_a_compiler(tmp_path: Path) -> No
         "ZIG_GLOBAL_CACHE_DIR": str(tmp_path / "zig"),
     }
     words = ["verify", "gemm-bw", "--m", "64", "--device", "cpu", "--out", str(tmp_path)]
-    # A case's limit in time is no limit for this build.
+    # A case's limit in time is not a limit for this build.
     done = tokitai(*words, "--timeout", "5", env=environment, timeout=1200)
     assert done.returncode == 0, done.stderr
     told = done.stderr.splitlines()

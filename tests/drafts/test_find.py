@@ -1,4 +1,4 @@
-"""`tokitai find`: kernels of a tree, what can be bound, drafts of specs, and robust on any file."""
+"""`tokitai find`: kernels of a tree, drafts of their specs, and robustness on any file."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
     assert loaded["accumulate"].inputs["index"].dtype == "int32"
     for path in written:
         compile((path.parent / "formula.py").read_text(), "formula.py", "exec")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="exists already"):
         write_drafts([one for one in drafts if one.spec], tmp_path / "out")
 
 
@@ -402,7 +402,7 @@ def test_branches_are_those_that_the_macros_take(
     assert ", ".join(one.text for one in drafts[0].kernel.parameters) == types
     left = [one.reason for one in found if isinstance(one, Unread)]
     names = [*([] if more else ["old"]), "either"]
-    assert [one.split(" stands in a branch")[0] for one in left] == [
+    assert [one.split(" is in an inactive branch")[0] for one in left] == [
         f"the kernel {n}" for n in names
     ]
     (path, *_) = write_drafts(drafts, tmp_path / "out")

@@ -177,5 +177,5 @@ def test_a_number_without_end_and_a_file_that_is_too_large_are_told_at_once(tmp_
         "__global__ void k(float* x) { x[0] = 1; }\n" + "\n" * (17 << 20)
     )
     done = tokitai_here("find", tmp_path)
-    assert "1 kernel, 1 of them can be bound" in done.stdout
+    assert "1 kernel found; a spec can be written for 1" in done.stdout
     assert "large.cu: is larger than 4 MiB" in done.stdout + done.stderr

@@ -144,7 +144,7 @@ def test_words_of_cuda_are_known_where_it_is_not_installed(tmp_path: Path) -> No
         f"#include <cublas_v2.h>\n{KERNELS['cached']}\nint main() {{ cublasCreate(0); }}\n"
     )
     done = tokitai("find", "k.cu", "--run", cwd=tmp_path)
-    assert "2 of them can be bound, 2 run to their end" in " ".join(done.stdout.split()), (
+    assert "a spec can be written for 2, 2 run to their end" in " ".join(done.stdout.split()), (
         done.stderr
     )
 
@@ -192,7 +192,9 @@ def test_the_command_says_what_runs_and_writes_the_draft_that_did(tmp_path: Path
     assert "arange" in (tmp_path / "drafts" / "endless" / "spec.yaml").read_text()
     assert sorted(one.name for one in (tmp_path / "drafts").iterdir()) == ["endless", "unbuilt"]
     table = tokitai("find", "tree", "--run", "--timeout", "2", cwd=tmp_path).stdout
-    assert "2 kernels, 2 of them can be bound, 1 run to their end" in " ".join(table.split())
+    assert "2 kernels found; a spec can be written for 2, 1 run to their end" in " ".join(
+        table.split()
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_any_run(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_any_run(tmp_path: Path) 
     (tmp_path / "drafts" / "k" / "formula.py").write_text("mine")
     for place, message, code in (
         ("file", "cannot be written", 2),
-        ("drafts", "is there already", 2),
+        ("drafts", "exists already", 2),
     ):
         done = tokitai("find", "k.hip", "--run", "--write", place, cwd=tmp_path)
         assert (done.returncode, message in done.stderr) == (code, True)

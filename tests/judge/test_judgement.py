@@ -340,15 +340,21 @@ def test_one_fill_alone_says_that_it_cannot_tell() -> None:
     [
         (
             GuardDamage("y", 0, 64, 2, "after"),
-            ("y[32]: written behind y, which has 32 elements: at least 1 element changed",),
+            (
+                "y[32]: out-of-bounds write past the end of y, which has 32 elements: at "
+                "least 1 element changed",
+            ),
         ),
         (
             GuardDamage("y", 1, -2, 2, "before"),
-            ("y[-1]: written in front of y, which has 32 elements", "repetition 1"),
+            ("y[-1]: out-of-bounds write before y, which has 32 elements", "repetition 1"),
         ),
         (
             GuardDamage("x", 0, 256, 1, "after"),
-            ("x[64]: written behind x, which has 64 elements: at least 1 element",),
+            (
+                "x[64]: out-of-bounds write past the end of x, which has 64 elements: at "
+                "least 1 element",
+            ),
         ),
     ],
 )
@@ -1250,7 +1256,7 @@ def test_the_first_step_that_fails_gives_the_reason() -> None:
         judge_array(case, expectation, wrong).reason,
     ]
     assert "never written" in reasons[0]
-    assert "written behind y" in reasons[1]
+    assert "out-of-bounds write past the end of y" in reasons[1]
     assert "NaN where the reference is a number" in reasons[2]
 
 

@@ -152,7 +152,7 @@ def test_periods_are_told(period: int) -> None:
     ("old", "new", "said"),
     [
         ("mask: keep", "mask: kept", "unknown output `kept`"),
-        ("mask: keep", "mask: y", "`y` is no mask"),
+        ("mask: keep", "mask: y", "`y` is not a mask"),
         ("p: p,", "p: 1.5,", "p is 1.5"),
         ("p: p,", "p: q,", "unknown name `q`"),
         ("seed: key", "seed: p", "`p` is not an integer"),

@@ -397,7 +397,7 @@ def test_the_other_run_may_crash_or_write_where_it_must_not(tmp_path: Path) -> N
     case = outcome(path, tmp_path)
     assert case.verdict is Verdict.REFUTED
     assert case.reason.startswith("in the run with one of 1000")
-    assert "y[390]: written behind y, which has 390 elements" in case.reason
+    assert "y[390]: out-of-bounds write past the end of y, which has 390 elements" in case.reason
     assert case.findings[0].kind == "out-of-bounds-write"
 
 

@@ -160,7 +160,7 @@ def test_a_kernel_that_does_not_compile_fails_alone(tmp_path: Path) -> None:
                      "right-again": "verified"}  # fmt: skip
     (failed,) = (case for case in evidence["cases"] if case["variant"] == "missing")
     assert "missing" in failed["reason"]
-    # One that failed, one for the two in front of it or behind it, one for its neighbour.
+    # One that failed, one for the two before it or behind it, one for its neighbour.
     assert len(evidence["builds"]) == 3
     assert [bool(one["failed"]) for one in evidence["builds"].values()].count(True) == 1
 

@@ -109,7 +109,12 @@ def written(folder: Path, rows: Sequence[tuple[str, Marks]], tail: str = "") -> 
 
 
 HANGING = [
-    ("behind", {"y": ROLE + " writes it"}, "the shape of y", "y[102]: written behind y"),
+    (
+        "behind",
+        {"y": ROLE + " writes it"},
+        "the shape of y",
+        "y[102]: out-of-bounds write past the end of y",
+    ),
     ("tail", {"y": "its shape"}, "the shape of y", "y: 1 element never written"),
     ("far", {"x": "its shape"}, "the shape of x", "the kernel crashed: SIGSEGV"),
     ("reads", {"x": "its shape", "y": "its shape"}, "the shape of x", "y: "),

@@ -380,9 +380,9 @@ def test_empty_suite_shapes_may_go_below_min_and_are_marked(folder: Path) -> Non
     [
         ("x", "{value: 0}", "inputs.x.constant: only outputs and inout have `constant`"),
         ("y", "{value: true}", "constant.value: true for an output of float32"),
-        ("y", "{value: .inf}", "constant.value: inf is no constant"),
+        ("y", "{value: .inf}", "constant.value: inf is not a constant"),
         ("y", '{value: 0, when: "m == 1"}', "constant.when: unknown name `m`"),
-        ("y", '{value: 0, when: "n"}', "constant.when: `n` is no comparison"),
+        ("y", '{value: 0, when: "n"}', "constant.when: `n` is not a comparison"),
     ],
 )
 def test_constants_that_cannot_be_meant(
@@ -398,7 +398,7 @@ def test_constants_that_cannot_be_meant(
     [
         ("{metric: allclose, abs: 1e-3}", "`allclose` needs `rel`"),
         ("{metric: allclose, abs: 1e-3, rel: 1e-2, limit: 2}", "limit: `allclose` has no limit"),
-        ("{metric: allclose, abs: -1, rel: 1e-2}", "abs: -1.0 is no limit"),
+        ("{metric: allclose, abs: -1, rel: 1e-2}", "abs: -1.0 is not a limit"),
         ("{metric: abs, abs: 1e-3}", "abs: `abs` has no `abs`"),
     ],
 )

@@ -97,7 +97,7 @@ def test_comparisons_are_of_scalars_that_params_decide(tmp_path: Path) -> None:
     [
         ('y: "beta == 0"', 'z: "beta == 0"', "unknown input or in-out `z`"),
         ('y: "beta == 0"', 'y: "gamma == 0"', "unknown name `gamma`"),
-        ('y: "beta == 0"', "y: beta", "`beta` is no comparison"),
+        ('y: "beta == 0"', "y: beta", "`beta` is not a comparison"),
     ],
 )
 def test_faults_are_told(tmp_path: Path, old: str, new: str, said: str) -> None:

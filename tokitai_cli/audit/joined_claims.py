@@ -34,7 +34,7 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     """
     runs, lacking = _read(places)
     if not runs and not lacking:
-        raise UsageError("no evidence is there", hint="name folders with NAME.json of runs")
+        raise UsageError("no evidence found", hint="name folders with NAME.json of runs")
     gates = {file: {gate.name: gate for gate in evidence.gates(run)} for file, run in runs}
     names = list(dict.fromkeys(name for of_run in gates.values() for name in of_run))
     for name in required:

@@ -112,7 +112,7 @@ def _counts(output: OutputRecord, metrics: MetricsRecord) -> Iterator[str]:
         ("over_bound", _real(metrics.over_bound), bound),
     ):
         if histogram and value is not None and not _in_last(value, histogram):
-            yield f"{name} is {value:g}, and no element of the histogram is there"
+            yield f"{name} is {value:g}, and the histogram has no element there"
 
 
 def _in_last(value: float, histogram: Mapping[str, int]) -> bool:

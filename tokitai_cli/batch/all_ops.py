@@ -36,7 +36,7 @@ from tokitai_cli.spec import plan
 # Suite where none is named.
 SUITE = "quick"
 _WAIT_SECONDS = 1.0
-# Of a lot's tasks, beside that of the lot in front of it: runs ask for their cases in order.
+# Of a lot's tasks, beside that of the lot before it: runs ask for their cases in order.
 _LATER = 1e-4
 
 

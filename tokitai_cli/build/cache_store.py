@@ -94,6 +94,6 @@ def _prepare(base: Path) -> Path:
 def _check_owner(folder: Path, owners: set[int]) -> None:
     status = folder.lstat() if folder.name == FORMAT else folder.stat()
     if not stat.S_ISDIR(status.st_mode):
-        raise OSError(0, f"{folder} is no folder")
+        raise OSError(0, f"{folder} is not a folder")
     if status.st_uid not in owners:
         raise OSError(0, f"{folder} belongs to user {status.st_uid}")

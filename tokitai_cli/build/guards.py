@@ -39,7 +39,7 @@ def guard_shared_arrays(path: Path, guards: SharedGuards) -> None:
     """Give every thread-local array of an object file its guards, in place.
 
     The size of an array's symbol says so to the harness, which finds the symbol in its own
-    executable: bytes of the array in the low 32 bits, then units of 16 bytes in front of it and
+    executable: bytes of the array in the low 32 bits, then units of 16 bytes before it and
     behind it, in 16 bits each. Raises BuildError where arrays share a section.
     """
     data = np.fromfile(path, np.uint8)

@@ -47,7 +47,7 @@ def fault(flag: str) -> tuple[str, str]:
     shown = f"the compiler flag {flag!r}"
     if not re.fullmatch(_FORM, flag):
         return (
-            f"{flag!r} is no flag",
+            f"{flag!r} is not a flag",
             "one flag per entry, starting with -, without spaces or braces",
         )
     macro = re.match(_MACRO_FLAG, flag)

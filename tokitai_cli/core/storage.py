@@ -82,7 +82,7 @@ def read_plain(path: str | Path, most: int | None = None) -> bytes:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        # No more is asked for than is there: what a read may give is reserved in front of it.
+        # No more is asked for than is there: what a read may give is reserved before it.
         data = b"" if size > most else file.read(size + 1)
         while size < len(data) <= most:  # it has grown since
             size = len(data)

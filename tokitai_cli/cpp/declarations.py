@@ -40,7 +40,7 @@ class Declaration(msgspec.Struct):
     #: Namespaces that it stands in; "" for one without a name.
     scope: tuple[str, ...]
     node: Node
-    #: The node with `template <...>` in front of it.
+    #: The node with `template <...>` before it.
     outer: Node
     template: tuple[Parameter, ...] = ()
     parameters: tuple[Parameter, ...] = ()

@@ -75,7 +75,7 @@ class Declarator(NamedTuple):
 
     #: The node of its name; None for an unnamed parameter.
     name: Node | None
-    #: How many `*` stand in front of it.
+    #: How many `*` stand before it.
     pointers: int
     #: Whether it is a reference.
     reference: bool
@@ -122,7 +122,7 @@ class Name(NamedTuple):
     last: str
     #: Template arguments as text; None where none are given.
     arguments: tuple[str, ...] | None
-    #: What stands in front of it, scope by scope.
+    #: What stands before it, scope by scope.
     scopes: tuple[str, ...] = ()
 
 

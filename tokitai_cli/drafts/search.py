@@ -142,7 +142,7 @@ def write_drafts(drafts: Sequence[Draft], folder: Path) -> list[Path]:
 
 
 def places_of(drafts: Sequence[Draft], folder: Path) -> list[Path]:
-    """Where the spec of each draft is to lie. Raises UsageError where a file is there already."""
+    """Where the spec of each draft is to lie. Raises UsageError where a file exists already."""
     places: dict[Path, None] = {}
     for draft in drafts:
         name = re.sub(r"\W+", "-", draft.kernel.qualified).strip("-")
@@ -158,13 +158,13 @@ def _require_new(files: Iterable[Path]) -> None:
     for file in files:
         if os.path.lexists(file):
             hint = "choose another folder, or remove it"
-            raise UsageError(f"{file} is there already", hint=hint)
+            raise UsageError(f"{file} exists already", hint=hint)
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
     """Write files that are not there yet: all or, where one cannot be, none.
 
-    Raises UsageError where one is there already, StorageError where one cannot be written.
+    Raises UsageError where one exists already, StorageError where one cannot be written.
     """
     _require_new(texts)
     written: list[Path] = []

@@ -41,8 +41,8 @@ def new(
 
     Returns what was drafted, the files, and the README's line.
 
-    kernel: its name; empty where the source has one alone. A README that is there already is left as it
-    is. Raises UsageError where the kernel is not clear or cannot be bound, or a file is there already.
+    kernel: its name; empty where the source has one alone. A README that exists already is left as it
+    is. Raises UsageError where the kernel is not clear or cannot be bound, or a file exists already.
     """
     if triton_metadata.is_compiled(source):
         return _of_machine_code(source, folder)

@@ -41,9 +41,9 @@ def findings_of(case: Case, result: RunResult) -> list[FindingRecord]:
 def _guard(plan: BufferPlan, damage: GuardDamage, kernels: str) -> FindingRecord:
     # Floors, so that the byte just in front of the payload is element -1.
     element = damage.offset // DTYPES[plan.dtype].nbytes
-    side = "in front of" if damage.offset < 0 else "behind"
+    side = "before" if damage.offset < 0 else "past the end of"
     message = (
-        f"{plan.name}[{element}]: written {side} {plan.name}, which has "
+        f"{plan.name}[{element}]: out-of-bounds write {side} {plan.name}, which has "
         f"{plural(plan.elements, 'element')}: {_changed(plan, damage.bytes_changed)}, "
         f"in repetition {damage.repetition}"
     )
@@ -63,8 +63,8 @@ def _input(plan: BufferPlan, damage: InputDamage, kernels: str) -> FindingRecord
     flat = damage.offset // DTYPES[plan.dtype].nbytes
     inside = 0 <= flat < plan.elements
     place = shown_index(index_of(flat, plan.shape) if inside else [flat])
-    side = "in front of" if damage.offset < 0 else "behind"
-    outside = f"written {side} the input, which has {plural(plan.elements, 'element')}"
+    side = "before" if damage.offset < 0 else "past the end of"
+    outside = f"out-of-bounds write {side} the input, which has {plural(plan.elements, 'element')}"
     what = "input changed while the kernel ran" if inside else outside
     message = f"{plan.name}{place}: {what}: {_changed(plan, damage.bytes_changed)}"
     return FindingRecord(

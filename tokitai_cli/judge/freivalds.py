@@ -170,7 +170,7 @@ def _told(
     row, column = (int(places[0]) for places in np.nonzero(off))
     place = shown_index([int(rows[row]), column])
     failure = (
-        f"{place} is {shown(got[row, column])}, and the sum of whole numbers is "
+        f"{place} is {shown(got[row, column])}, and the sum of integers is "
         f"{shown(want[row, column])}; {wrong.size} of {output.shape[0]} rows are wrong"
     )
     return failure, ""

@@ -40,7 +40,7 @@ Wrong = Callable[[Target, NDArray[np.float64]], NDArray[np.float64]]
 
 
 def is_narrow(target: Target) -> bool:
-    """Whether the output's last rounding is wider than those in front of it."""
+    """Whether the output's last rounding is wider than those before it."""
     form = target.form
     return form is not None and form.precision < FORMATS["float32"].precision
 

@@ -32,7 +32,7 @@ def by_masks(
 ) -> list[tuple[Prepared, RunResult]]:
     """What the oracle says by each mask that a kernel drew, and the repetitions that drew it.
 
-    One pair where the spec has no mask, where repetitions must agree, or where a mask is no mask.
+    One pair where the spec has no mask, where repetitions must agree, or where a mask is not a mask.
     """
     plans = {plan.name: plan for plan in references.masks_of(case)}
     if not plans:

@@ -113,7 +113,7 @@ def test_garbage_ends_the_child(child: Child, data: bytes) -> None:
         (10, 5),  # kind of the buffer
         (11, 2**40),  # payload bytes
         (12, 3),  # content for an output
-        (14, 0),  # region in front of its guard
+        (14, 0),  # region before its guard
         (15, 2**62),  # stride
         (16, 2**50),  # front guard
         (17, 2**50),  # back guard
@@ -321,7 +321,7 @@ def test_far_write(child: Child) -> None:
     assert message.endswith("in kernel far_write, block (0,0,0), thread (0,0,0)")
 
 
-@pytest.mark.parametrize(("index", "side"), [(2**32 - 1, "behind"), (-(2**32) + 3, "in front of")])
+@pytest.mark.parametrize(("index", "side"), [(2**32 - 1, "behind"), (-(2**32) + 3, "before")])
 def test_a_wrapped_index_is_told_with_the_array_that_it_is_of(
     child: Child, index: int, side: str
 ) -> None:

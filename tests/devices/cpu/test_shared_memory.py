@@ -42,7 +42,7 @@ def test_a_write_into_a_guard_names_array_block_and_thread(child: Child, which: 
     for at, where in (
         (size, "0 bytes past the end of"),
         (size + 700, "700 bytes past the end of"),
-        (-1, "1 byte in front of"),
+        (-1, "1 byte before"),
     ):
         name = ARRAYS[which] if which == DYNAMIC else f"shared array {ARRAYS[which]}"
         answer = write(child, which, at)

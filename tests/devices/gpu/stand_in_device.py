@@ -46,7 +46,7 @@ class StandIn:
     def recipe(
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
-        """Recipe of the cpu device, with the stand-in in front of its headers."""
+        """Recipe of the cpu device, with the stand-in before its headers."""
         recipe = devices.get("cpu").recipe(options, defines, flags)
         kernels = resources.kernels_dir()
         dropped = {"-DTOKITAI_DEVICE_CPU=1", f"-I{kernels / 'host'}"}

@@ -168,7 +168,7 @@ def _block(steps: Path, edit: Edit) -> list[str]:
 
 def _with_item(text: str, node: Any, value: Any) -> str:
     if not isinstance(node, yaml.SequenceNode):
-        raise TypeError("there is no list to add to")
+        raise TypeError("no list to which a line could be added")
     if node.flow_style:
         return _in_flow(text, node, _flow([value])[1:-1])
     start = node.start_mark

@@ -161,7 +161,9 @@ def _of_profiles(
         yield _profile(loaded, name, best, [words for _, words in sorted(seen)])
     if left:
         words = [words for _, words in sorted(left)]
-        yield Advice(f"{name}: no profile that was tried tells {_shown(words)}, which may be none")
+        yield Advice(
+            f"{name}: no profile that was tried detects {_shown(words)}, which may be none"
+        )
 
 
 def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advice]:
@@ -257,7 +259,7 @@ def _added(loaded: LoadedSpec, name: str, key: str) -> tuple[Edit, ...]:
 
 
 def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
-    said = f"{name}: no profile tells {_shown(words)}; on {key} the checks reject "
+    said = f"{name}: no profile detects {_shown(words)}; on {key} the checks reject "
     return Advice(said + ("it" if len(words) == 1 else "them"), _added(loaded, name, key))
 
 

@@ -57,7 +57,7 @@ def open_executor(
     if cluster_file is not None:
         target = read_profile(cluster_file, jobs, tls)
     elif jobs:
-        raise UsageError("--jobs goes with --cluster: a scheduler already has its workers")
+        raise UsageError("--jobs needs --cluster: a scheduler already has its workers")
     else:
         target = checked(scheduler, tls)
     archives = {one.entry.digest: pack(one.loaded) for one in collected.specs}

@@ -182,7 +182,7 @@ def folder() -> Path:
 def unpack(data: bytes) -> Path:
     """Folder that holds exactly what the archive does, below `folder()` and named by its digest.
 
-    What is there already is compared byte by byte, and made anew where it differs. Raises StorageError
+    What exists already is compared byte by byte, and made anew where it differs. Raises StorageError
     where it cannot be written, and for an archive that names anything outside of itself.
     """
     base = folder()

@@ -96,7 +96,7 @@ def read_cases(index: BatchIndex, path: Path) -> Iterator[IndexCase]:
         raise EvidenceError(f"is damaged: {error}", where=Location(beside, count)) from error
     if count != sum(index.counts.values()):
         raise EvidenceError(
-            f"has {count} cases, and {path.name} tells of {sum(index.counts.values())}",
+            f"has {count} cases, and {path.name} describes {sum(index.counts.values())}",
             where=Location(beside),
             hint="get both files from their source again",
         )

@@ -100,7 +100,7 @@ class _Files:
 def find(folders: Sequence[Path], out: Path) -> Found:
     """Read all *.yaml and *.yml files under `folders`, and those that are named themselves.
 
-    Folders in the order given, a folder's files by name in front of its subfolders'; hidden folders
+    Folders in the order given, a folder's files by name before its subfolders'; hidden folders
     and results of batches, such as those in `out`, are passed over, links to folders are followed.
     Under a folder a file that is no spec is skipped. Raises UsageError for a folder that is not there.
     """

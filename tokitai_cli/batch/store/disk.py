@@ -174,7 +174,7 @@ def _holder(database: sqlite3.Connection) -> str:
 def _storage_error(error: OSError, path: Path, done: Verb) -> StorageError:
     reason = error.strerror or str(error)
     if error.errno == errno.EEXIST:
-        reason = "it is no folder"
+        reason = "it is not a folder"
     if done == "read":
         hint = "give a readable folder"
     elif error.errno in _FULL:

@@ -140,7 +140,7 @@ def show_ops(specs: Iterable[LoadedSpec]) -> None:
 def show_kernels(
     kernels: Sequence[FoundKernel], unread: Sequence[Unread], written: Sequence[Path]
 ) -> None:
-    """Show one row per kernel: where it stands, its signature, and why it cannot be bound or run."""
+    """Show one row per kernel: place, signature, and why it has no spec or does not run."""
     run = any(one.ended is not None for one in kernels)
     rows = [
         [
@@ -153,13 +153,15 @@ def show_kernels(
         for one in kernels
     ]
     columns = [Column("place", wide=True), Column("kernel", wide=True)]
-    columns += [Column("parameters", wide=True, spare=1), Column("can be bound", wide=True)]
+    columns += [Column("parameters", wide=True, spare=1), Column("spec possible", wide=True)]
     columns += [Column("runs to its end", wide=True)] if run else []
     styles = [NORMAL if one.bindable and not one.ended else DOUBTFUL for one in kernels]
     bound = sum(one.bindable for one in kernels)
     blocks: list[Block] = [Table(columns, rows, styles)] if rows else []
     ran = f", {sum(one.ended == '' for one in kernels)} run to their end" if run else ""
-    blocks.append(Line(f"{plural(len(kernels), 'kernel')}, {bound} of them can be bound{ran}"))
+    blocks.append(
+        Line(f"{plural(len(kernels), 'kernel')} found; a spec can be written for {bound}{ran}")
+    )
     blocks += [Line(f"{one.file}: {one.reason}", DOUBTFUL, label="not read:") for one in unread]
     blocks += [Line(str(file), label="written:") for file in written]
     emit(blocks, sys.stdout)

@@ -79,7 +79,7 @@ def _is_remote(front: dict[str, Any], device: str) -> bool:
     where = [name for name in ("scheduler", "cluster") if front[name]]
     if not where:
         if alone := [flag(name) for name in _TLS if front[name]]:
-            raise UsageError(f"{alone[0]} goes with --scheduler or --cluster")
+            raise UsageError(f"{alone[0]} needs --scheduler or --cluster")
         return False
     if device in ("auto", "all"):
         hint = "name a device: those of the workers are not known here"

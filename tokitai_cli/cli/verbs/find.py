@@ -121,7 +121,7 @@ def _settled(
         drafts = [draft for one in found if isinstance(one, list) for draft in one]
         unread = [one for one in found if not isinstance(one, list)]
         if write:
-            # What is there already ends it before any run.
+            # What exists already ends it before any run.
             places_of([one for one in drafts if one.spec], write)
         if trial is None or timeout is None:
             return [(one, found_kernel(one)) for one in drafts], unread

@@ -161,7 +161,7 @@ def _called(word: str, values: list[Any], node: Node, text: str) -> Any:
             raise fault(f"sqrt of {values[0]}, which is negative", text, node.position)
         return _root(values[0])
     if any(value != int(value) for value in values):
-        raise fault(f"{word} takes whole numbers", text, node.position)
+        raise fault(f"{word} takes integers", text, node.position)
     return _of_whole(word, [int(value) for value in values], node, text)
 
 

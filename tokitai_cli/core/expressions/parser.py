@@ -158,7 +158,7 @@ def _number_kind(word: str, text: str, start: int, real: bool) -> str:
         if real and _DECIMAL.fullmatch(word):
             return "decimal"
         hint = "numbers are decimal integers, such as 16"
-        raise fault(f"`{word}` is no integer", text, start, hint)
+        raise fault(f"`{word}` is not an integer", text, start, hint)
     if len(word) > 1 and word[0] == "0":
         plain = word.lstrip("0") or "0"
         raise fault(f"`{word}` has a leading zero", text, start, f"write {plain}")

@@ -62,7 +62,7 @@ def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Valu
     if sign in _OPPOSITE:
         return Condition((), (), "?")
     for one in (left, right):
-        walk.escape(one, f"stands beside {sign}")
+        walk.escape(one, f"is next to {sign}")
     return walk.fresh("?")
 
 

@@ -15,7 +15,7 @@ _KINDS = {"function", "kernel", "prototype"}
 
 
 def outer_place(walk: Walk, name: str) -> Place | None:
-    """A variable at namespace scope that is no constant; an array of the kernel's own from here on."""
+    """A variable at namespace scope that is not a constant; an array of the kernel from here on."""
     if name in walk.globals or name in walk.constants:
         return walk.globals.get(name)
     for one in walk.program.by_name.get(name, ()):

@@ -135,7 +135,7 @@ def _error(walk: Walk, node: Node) -> bool:
     for one in nodes_of(node):
         place = walk.find(text_of(one)) if one.type == "identifier" else None
         if isinstance(place, Cell):
-            walk.escape(walk.store.get(place.number), "stands in a part that could not be read")
+            walk.escape(walk.store.get(place.number), "is in a part that could not be read")
     return True
 
 

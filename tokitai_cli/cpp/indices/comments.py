@@ -43,7 +43,7 @@ def shapes_in(text: str, kernel: Kernel, arrays: Mapping[str, str]) -> dict[str,
 
 
 def launch_in(text: str, kernel: Kernel) -> tuple[list[str], list[str]]:
-    """Grid and block as comments between the kernel and what is in front of it say them.
+    """Grid and block as comments between the kernel and what is before it say them.
 
     Of `// grid: (ceil(n / 32), heads), block: 32` their extents; empty where no comment does.
     """

@@ -132,7 +132,7 @@ def unlisted(program: Program) -> Iterator[tuple[Path, int, str]]:
     for node, name in tree.unlisted():
         yield *tree.place(node), f"{_told(name)} could not be read to its end"
     for file, line, name in tree.unit.inactive:
-        why = "stands in a branch of the preprocessor that is not taken: see -D"
+        why = "is in an inactive branch of the preprocessor: see -D"
         yield Path(file), line, f"{_told(name)} {why}"
 
 

@@ -55,7 +55,7 @@ def _of_order(target: Target, order: FreeOrder) -> Iterator[Mutant]:
     widest = int(np.argmax(sizes[most] - sizes[least]))
     changed = {"one": (int(least[widest]), int(most[widest]))}
     if sizes[changed["one"][1]] > sizes[changed["one"][0]]:
-        where = f"element {changed['one'][1]} stands in place of {changed['one'][0]} too"
+        where = f"element {changed['one'][1]} replaces {changed['one'][0]} too"
         yield Mutant(ONE_TWICE, where, _with(target, units, [changed["one"]]))
     else:
         yield Mutant(

@@ -161,7 +161,7 @@ def _ruled(ufunc: np.ufunc, *inputs: Any) -> Double:
 
 
 def _rounded(pair: Pair, off: Floats, roundings: float = 1.0) -> Double:
-    """The result with `off` in front of its rounding, and what double-double itself loses."""
+    """The result with `off` before its rounding, and what double-double itself loses."""
     size = np.abs(pair.high) + off
     return Double(pair, off + roundings * U * size + _OWN * np.abs(pair.high) + STEP)
 

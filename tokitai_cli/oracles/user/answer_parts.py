@@ -184,7 +184,7 @@ def _segments(
     plan: BufferPlan, part: str, segments: NDArray[Any], reference: NDArray[Any]
 ) -> NDArray[Any]:
     if segments.dtype.kind not in "iu":
-        raise AnswerError(f"{part} of {plan.name} is {segments.dtype}, not of whole numbers")
+        raise AnswerError(f"{part} of {plan.name} is {segments.dtype}, not of integers")
     return segments
 
 

@@ -86,7 +86,7 @@ def _answer(
     """
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
-        raise _fault(case, f"there is no file {file.name} next to the spec", hint="check the path")
+        raise _fault(case, f"no file {file.name} next to the spec", hint="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)
         more = _asked(case, arrays, further)

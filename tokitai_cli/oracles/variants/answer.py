@@ -149,7 +149,7 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> ArrayParts:
 
 
 def _bounds_of(value: Any, dtype: str) -> Bounds:
-    """The bounds of a float output in front of its last rounding; float32 has none."""
+    """The bounds of a float output before its last rounding; float32 has none."""
     tracked = track(value)
     told = bounds(stored(tracked) if tracked.double else tracked)
     return bracketed(told) if dtype == "float32" else told

@@ -211,7 +211,7 @@ def _writer(text: bytes) -> tuple[int, int, str] | None:
 
 
 def _message(payload: bytes, repetitions: int, buffers: int) -> str:
-    """Text behind an error status; the words of a whole answer may stand in front of it."""
+    """Text behind an error status; the words of a whole answer may stand before it."""
     start = 24
     whole = 24 + 8 * (2 + repetitions + 2 * buffers)
     if len(payload) >= whole:

@@ -290,7 +290,7 @@ class Server:
             )
         what = {
             frames.STATUS_LOST: "the device was lost",
-            frames.STATUS_BARRIER: "the kernel cannot go on",
+            frames.STATUS_BARRIER: "the kernel cannot continue",
             frames.STATUS_FAULT: "the kernel crashed",
         }.get(answer.status, "the runtime reports an error")
         message = overrun.named(message, [one.plan.name for one in layout.buffers])

@@ -29,7 +29,7 @@ def expand_values(name: str, text: str) -> tuple[int, ...]:
 def _range(name: str, text: str, part: str) -> range:
     words = [word.strip() for word in part.split(":")]
     if not all(_INTEGER.fullmatch(word) for word in words) or len(words) > 3:
-        what = f"`{part}` is no integer" if part else "a value is missing"
+        what = f"`{part}` is not an integer" if part else "a value is missing"
         raise _fault(name, text, what, _FORMS)
     if any(len(word.lstrip("+-0")) > _MOST_DIGITS for word in words):
         raise _fault(name, text, "2^63 or more", "use a smaller value")

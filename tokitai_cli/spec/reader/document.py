@@ -20,7 +20,7 @@ class Document(msgspec.Struct, frozen=True):
 
     file: Path
     root: Any
-    #: (line, column), both from 1, of the value at a path and of the key in front of it.
+    #: (line, column), both from 1, of the value at a path and of the key before it.
     values: dict[KeyPath, TextPosition]
     keys: dict[KeyPath, TextPosition]
 

@@ -38,7 +38,7 @@ def _check_random(document: Document, path: KeyPath, spec: Spec, variant: Varian
     check_known(document, (*path, "mask"), random.mask, variant.outputs, "output")
     mask = variant.outputs[random.mask]
     if DTYPES[mask.dtype].kind not in {"signed", "unsigned", "bool"} or mask.order:
-        message = f"`{random.mask}` is no mask"
+        message = f"`{random.mask}` is not a mask"
         hint = "name an output of bools or integers, one for each element, without `order`"
         raise document.fault((*path, "mask"), message, hint)
     if isinstance(random.p, str):

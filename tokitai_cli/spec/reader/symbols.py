@@ -17,7 +17,7 @@ _FILE_ORACLE = re.compile(r"(?P<file>.+\.py):(?P<function>[A-Za-z_][A-Za-z0-9_]*
 def check_expression(
     document: Document, path: KeyPath, text: str | int, names: Collection[str]
 ) -> None:
-    """Raise SpecError where `text` is no integer expression over `names`."""
+    """Raise SpecError where `text` is not an integer expression over `names`."""
     try:
         if isinstance(text, str) and expressions.is_comparison(text):
             raise SpecError(f"`{text}` is a comparison where a number is expected")
@@ -45,11 +45,11 @@ def check_real(document: Document, path: KeyPath, text: str, names: Collection[s
 def check_comparison(
     document: Document, path: KeyPath, text: str, names: Collection[str], *, real: bool = False
 ) -> None:
-    """Raise SpecError where `text` is no comparison over `names`."""
+    """Raise SpecError where `text` is not a comparison over `names`."""
     try:
         if not expressions.is_comparison(text, real=real):
             hint = f"compare it, such as {text} == 0"
-            raise SpecError(f"`{text}` is no comparison", hint=hint)
+            raise SpecError(f"`{text}` is not a comparison", hint=hint)
     except SpecError as error:
         raise document.fault(path, error.message, error.hint) from None
     _check_names(document, path, text, names, real=real)

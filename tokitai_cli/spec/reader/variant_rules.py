@@ -145,7 +145,9 @@ def _check_constant(
     value = buffer.constant.value
     _check_value(document, (*path, "value"), value, buffer.dtype, "an output")
     if not math.isfinite(value):
-        raise document.fault((*path, "value"), f"{value} is no constant", "write a finite number")
+        raise document.fault(
+            (*path, "value"), f"{value} is not a constant", "write a finite number"
+        )
     if buffer.constant.when:
         check_comparison(document, (*path, "when"), buffer.constant.when, spec.names)
 
@@ -279,7 +281,7 @@ def _check_limits(document: Document, path: KeyPath, check: Check) -> None:
             hint = "write abs: A and rel: R, for errors up to A + R |reference|"
             raise document.fault(path, f"`{check.metric}` needs `{key}`", hint)
         if value is not None and not (math.isfinite(value) and value >= 0):
-            message = f"{value} is no limit"
+            message = f"{value} is not a limit"
             raise document.fault((*path, key), message, "write a finite number, 0 or more")
         if key != "limit" and value is not None and not metric.tolerances:
             message = f"`{check.metric}` has no `{key}`"
