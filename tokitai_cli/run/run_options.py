@@ -78,7 +78,7 @@ def run_options(
     given = checked(verb, options)
     name = given["name"]
     if name is not None and (name != Path(name).name or name.startswith(".")):
-        raise UsageError(f"--name {name}: must be must be a plain file name without folders")
+        raise UsageError(f"--name {name}: must be a plain file name without folders")
     if name is not None and name != visible(name):
         raise UsageError(f"--name {visible(name)}: contains an invisible character")
     loaded = op if isinstance(op, LoadedSpec) else load_op(op)
