@@ -59,13 +59,14 @@ def _told(op: str, variant: str, shape: Mapping[str, int], formula: str) -> dict
     import numpy as np
 
     from tokitai_cli import judge, spec
-    from tokitai_cli.core import parallel
+    from tokitai_cli.core import arena, parallel
     from tokitai_cli.core.fills import fills_of
     from tokitai_cli.core.model.case import Role, RunResult
     from tokitai_cli.core.numerics import round_to
     from tokitai_cli.oracles import references
     from tokitai_cli.spec import inputs, plan
 
+    arena.allow()  # as the tool's own process does
     chosen = plan.Selection(
         variants=(variant,),
         profiles=("normal",),

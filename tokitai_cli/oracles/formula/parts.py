@@ -101,8 +101,13 @@ def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = N
 def _lowered(low: Floats) -> Floats:
     """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
     unit, step = current().unit, current().step
-    down: Floats = low - np.maximum(unit * _MORE * np.abs(low), step / 2)
-    down = np.where(low >= 0, np.maximum(down, 0.0), down)
+    away: Floats = np.abs(low)
+    away *= unit * _MORE
+    np.maximum(away, step / 2, out=away)
+    down: Floats = np.subtract(low, away, out=away)
+    across = (low >= 0) & (down < 0)
+    if across.any():
+        down[across] = 0.0
     ceiling = current().ceiling
     if not float(low.min(initial=0.0)) > -ceiling:  # NaN among them says nothing of the others
         beyond = low <= -ceiling
