@@ -11,10 +11,12 @@ from tokitai_cli.build.harness_request import (
     source_path,
 )
 from tokitai_cli.build.harness_text import harness_context, harness_text
+from tokitai_cli.build.shared_library import SharedLibrary, shared_library
 
 __all__ = [
     "COMPILE_SECONDS",
     "Artifact",
+    "SharedLibrary",
     "build",
     "cache",
     "defines_of",
@@ -23,6 +25,7 @@ __all__ = [
     "harness_context",
     "harness_request",
     "harness_text",
+    "shared_library",
     "sharing",
     "source_path",
 ]

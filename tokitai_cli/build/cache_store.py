@@ -2,6 +2,7 @@
 
     FOLDER/artifacts/KEY/      child, harness source, record.json; published by one rename
     FOLDER/manifests/KEY1/KEY  headers (path -> sha256) that the artifact KEY was built from
+    FOLDER/libraries/KEY/      a shared library of the tool's own, and its digest
     FOLDER/compilers/          identities by path, size and mtime
     FOLDER/logs/               what compilers printed
     FOLDER/tmp/                builds under way
@@ -22,7 +23,7 @@ import msgspec
 from tokitai_cli.core import process
 
 FORMAT = "builds-v3"
-PARTS = ("artifacts", "manifests", "compilers", "logs", "tmp")
+PARTS = ("artifacts", "manifests", "libraries", "compilers", "logs", "tmp")
 
 
 class Location(msgspec.Struct, frozen=True):

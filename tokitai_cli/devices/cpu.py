@@ -173,6 +173,31 @@ class CpuDevice:
         return cpu_watch.sanitizers(self)
 
 
+def library_recipe() -> Recipe:
+    """Recipe of a shared library of the tool's own; raises BuildError without a compiler.
+
+    Operations do not trap, so that loops with conditions are put into vectors.
+    """
+    found = compiler()
+    if found is None:
+        raise BuildError(missing(), hint=HINT)
+    driver, source = found
+    _check_words(driver)
+    words = ("-std=c++17", "-O3", "-march=native", *FLOATING_POINT, "-fno-trapping-math")
+    query = tuple((*driver, f"-print-prog-name={name}") for name in _CALLED)
+    return Recipe(
+        device="cpu",
+        arch=platform.machine(),
+        compiler=Path(driver[0]),
+        command=(*driver, *words, "-shared", "-fPIC", "{source}", "-o", "{output}"),
+        environment=compiler_environment(),
+        source_suffix=".cpp",
+        version_command=(*driver, "--version"),
+        wrap_commands=() if source == ZIG else query,
+        resolved_features=features(),
+    )
+
+
 def launch_words(artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
     """Argv of a child that runs on the host's cores."""
     threads = options.threads or _cores()

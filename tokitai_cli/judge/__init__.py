@@ -14,6 +14,7 @@ from tokitai_cli.judge.judgement import (
     judge_other_inputs,
     judge_right,
 )
+from tokitai_cli.judge.native_check import check_native
 from tokitai_cli.judge.other_seed import judge_other_seed
 from tokitai_cli.judge.roundings import HALF_UP
 
@@ -25,6 +26,7 @@ __all__ = [
     "Hanging",
     "Judgement",
     "Kind",
+    "check_native",
     "covered",
     "failure_of",
     "hanging",

@@ -6,15 +6,16 @@ the order of the chunks, so that evidence does not hang on the number of threads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core import parallel
+from tokitai_cli.core import native, parallel
 from tokitai_cli.core.numerics import MUST_BE_FINITE
+from tokitai_cli.judge import native_walk
 from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
 from tokitai_cli.judge.checks.reference_tally import (
     BoundTally,
@@ -23,9 +24,12 @@ from tokitai_cli.judge.checks.reference_tally import (
     Summary,
     part_of_summary,
 )
-from tokitai_cli.judge.checks.target import Chunk, Target
+from tokitai_cli.judge.checks.target import CHUNK, Chunk, Target
 from tokitai_cli.judge.repetition import Measured, Repetition
 from tokitai_cli.judge.roundings import Leans, LeanTally
+
+# Of so many chunks of the compiled pass one is measured by numpy too.
+_BOTH = 64
 
 
 class Gathered(msgspec.Struct):
@@ -58,7 +62,28 @@ class _Seen(NamedTuple):
     finite: int = 0
 
 
-def walk(
+def walked(
+    tallies: Callable[[], list[Repetition]],
+    gather: Callable[[], Gathered],
+    given: Given,
+    targets: tuple[Target, Target | None],
+) -> tuple[list[Repetition], Gathered]:
+    """The repetitions, and what is gathered, after a walk; both where one fails, by numpy too."""
+    repetitions, gathered = tallies(), gather()
+    _walk(repetitions, given, targets, gathered)
+    if not native_walk.can_measure(targets[0]) or all(one.passed for one in repetitions):
+        return repetitions, gathered
+    again, anew = tallies(), gather()
+    with native.by_numpy():
+        _walk(again, given, targets, anew)
+    for one, other in zip(repetitions, again, strict=True):
+        native_walk.require_same("metrics", one.metrics.record(), other.metrics.record())
+        records = ([tally.record() for tally in each.tallies] for each in (one, other))
+        native_walk.require_same("checks", *records)
+    return again, anew
+
+
+def _walk(
     repetitions: Sequence[Repetition],
     given: Given,
     targets: tuple[Target, Target | None],
@@ -68,7 +93,7 @@ def walk(
     for against, target in zip(("reference", "replay"), targets, strict=True):
         if target is None:
             continue
-        look = _Look(repetitions, given, against, gathered)
+        look = _Look(repetitions, given, target, against, gathered)
         for seen in parallel.in_order(look, target.chunks()):
             for repetition, part in zip(repetitions, seen.repetitions, strict=True):
                 repetition.add(part, against)
@@ -86,40 +111,83 @@ class _Look:
     """Measures a chunk; changes nothing."""
 
     def __init__(
-        self, repetitions: Sequence[Repetition], given: Given, against: str, gathered: Gathered
+        self,
+        repetitions: Sequence[Repetition],
+        given: Given,
+        target: Target,
+        against: str,
+        gathered: Gathered,
     ) -> None:
         self.repetitions = repetitions
         self.given = given
         self.against = against
         self.gathered = gathered
+        self._natively = against == "reference" and native_walk.can_measure(target)
 
     def __call__(self, chunk: Chunk) -> _Seen:
         # A thread of its own has no say of the caller's in numpy 1.26.
         with np.errstate(all="ignore"):
-            measured = [self._repetition(chunk, one) for one in self.repetitions]
-            if self.against != "reference":
-                return _Seen(chunk, measured)
-            own, lean = self.gathered.own, self.gathered.lean
-            finite = chunk.reference.size
-            if chunk.classes is not None:
-                finite = int(np.count_nonzero(chunk.classes == MUST_BE_FINITE))
-            return _Seen(
-                chunk,
-                measured,
-                part_of_summary(chunk, part_of(self.given.excused, chunk)),
-                () if own is None else own.measured(chunk),
-                None if lean is None else lean.measured(self._first(chunk, measured)),
-                finite,
-            )
+            where = chunk.where
+            natively = self._natively and isinstance(where, slice)
+            seen = self._by_native(chunk) if natively else None
+            if seen is None or not isinstance(where, slice):
+                return self._by_numpy(chunk)
+            if where.start // CHUNK % _BOTH == 0:
+                _require_same(seen, self._by_numpy(Chunk(chunk.target, chunk.where)))
+            return seen
 
-    def _repetition(self, chunk: Chunk, repetition: Repetition) -> Measured:
+    def _by_native(self, chunk: Chunk) -> _Seen | None:
+        """By the compiled pass; None where it does not serve this chunk."""
+        if part_of(self.given.excused, chunk) is not None:
+            return None
+        own, found, first = self.gathered.own, list[Measured](), None
+        for repetition in self.repetitions:
+            compared = self._compared(chunk, repetition)
+            stride = own.stride if own is not None and first is None else 0
+            leans = self.gathered.lean is not None and first is None
+            one = native_walk.measured(compared, repetition.metrics, stride=stride, leans=leans)
+            if one is None:
+                return None
+            first = first or one
+            found.append(repetition.measured(compared, self.against, one.metrics))
+        assert first is not None  # there is a repetition
+        return _Seen(chunk, found, first.summary, first.sizes, first.leans, chunk.reference.size)
+
+    def _by_numpy(self, chunk: Chunk) -> _Seen:
+        measured = [
+            one.measured(self._compared(chunk, one), self.against) for one in self.repetitions
+        ]
+        if self.against != "reference":
+            return _Seen(chunk, measured)
+        own, lean = self.gathered.own, self.gathered.lean
+        finite = chunk.reference.size
+        if chunk.classes is not None:
+            finite = int(np.count_nonzero(chunk.classes == MUST_BE_FINITE))
+        return _Seen(
+            chunk,
+            measured,
+            part_of_summary(chunk, part_of(self.given.excused, chunk)),
+            () if own is None else own.measured(chunk),
+            None if lean is None else lean.measured(self._first(chunk, measured)),
+            finite,
+        )
+
+    def _compared(self, chunk: Chunk, repetition: Repetition) -> Compared:
         got = self.given.arrays[repetition.number][chunk.index]
         refined = repetition.refined if self.against == "reference" else None
         part = None if refined is None else refined[chunk.index]
-        compared = Compared(chunk, got, part_of(self.given.skip, chunk), part)
-        return repetition.measured(compared, self.against)
+        return Compared(chunk, got, part_of(self.given.skip, chunk), part)
 
     def _first(self, chunk: Chunk, measured: Sequence[Measured]) -> Compared:
         """The first repetition, with the elements that the others leave out."""
         compared = measured[0].compared
         return compared if compared.skip is None else Compared(chunk, compared.native)
+
+
+def _require_same(native: _Seen, numpy: _Seen) -> None:
+    """Raise MismatchError where the compiled pass and numpy's code differ on a chunk."""
+    for number, (one, other) in enumerate(zip(native.repetitions, numpy.repetitions, strict=True)):
+        native_walk.require_same(f"metrics of repetition {number}", one.metrics, other.metrics)
+        native_walk.require_same(f"checks of repetition {number}", one.checks, other.checks)
+    for name in ("summary", "sizes", "leans", "finite"):
+        native_walk.require_same(name, getattr(native, name), getattr(numpy, name))

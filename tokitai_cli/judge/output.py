@@ -83,8 +83,8 @@ def judged_by_checks(
         text = f"there is no reference of {buffer.name}"
         return OutputJudgement(form_record(buffer, []), [], [], text)
     standards = _standards(case, buffer, (expectation, replay), result, order)
-    gathered = _gathered(case, expectation, standards)
-    judged = judge_values(buffer, result, standards, gathered)
+    gather = functools.partial(_gathered, case, expectation, standards)
+    judged, gathered = judge_values(buffer, result, standards, gather)
     if buffer.kept is not None:
         return _of_chance(judged, buffer, result)
     leans = None if gathered.lean is None else gathered.lean.record()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge.checks.compared import Mask
 from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck
 from tokitai_cli.judge.checks.target import Target
-from tokitai_cli.judge.element_walk import Gathered, Given, walk
+from tokitai_cli.judge.element_walk import Gathered, Given, walked
 from tokitai_cli.judge.failures import STEP_NUMBERS, STEP_STRUCTURE, STEP_UNWRITTEN, Failure
 from tokitai_cli.judge.findings import check_reason, place_words
 from tokitai_cli.judge.pattern import pattern_of
@@ -77,9 +77,9 @@ def flat(buffer: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def judge_values(
-    buffer: BufferPlan, result: RunResult, standards: Standards, gathered: Gathered
-) -> OutputJudgement:
-    """Judge every repetition; what was met on the way is added to `gathered`."""
+    buffer: BufferPlan, result: RunResult, standards: Standards, gather: Callable[[], Gathered]
+) -> tuple[OutputJudgement, Gathered]:
+    """Judge every repetition; what was met on the way is in the second, which begins as `gather` has it."""
     refined, excused = standards.refined, standards.excused
     arrays = [flat(buffer, outputs[buffer.name]) for outputs in result.outputs]
     bits = [bits_of(array) for array in arrays]
@@ -91,11 +91,15 @@ def judge_values(
         if not np.array_equal(bits[number], bits[0]) or not _equal(refined[number], refined[0])
     ]
     unwritten = never_written(buffer, bits, result.fills) if differing else None
-    repetitions = [
-        Repetition(number, buffer, standards.reference, standards.checks, refined[number])
-        for number in (0, *differing)
-    ]
-    walk(repetitions, Given(arrays, unwritten, excused), standards.targets, gathered)
+
+    def tallies() -> list[Repetition]:
+        return [
+            Repetition(number, buffer, standards.reference, standards.checks, refined[number])
+            for number in (0, *differing)
+        ]
+
+    given = Given(arrays, unwritten, excused)
+    repetitions, gathered = walked(tallies, gather, given, standards.targets)
     changed = difference(buffer, arrays, differing, unwritten)
     chosen = next((one for one in repetitions if not one.passed), repetitions[0])
 
@@ -116,7 +120,7 @@ def judge_values(
         pattern=pattern,
         unwritten=left,
     )
-    return OutputJudgement(record, [], failures, difference=changed)
+    return OutputJudgement(record, [], failures, difference=changed), gathered
 
 
 def _equal(left: NDArray[np.float64] | None, right: NDArray[np.float64] | None) -> bool:

@@ -43,11 +43,12 @@ class Repetition:
         self._size = reference.size
         self.failing: Mask | None = None
 
-    def measured(self, compared: Compared, against: str) -> Measured:
-        """What one chunk against the reference or the replay is to the tallies."""
-        metrics = None
+    def measured(
+        self, compared: Compared, against: str, metrics: Metrics | None = None
+    ) -> Measured:
+        """What one chunk against the reference or the replay is to the tallies; metrics: where known."""
         if against == "reference":
-            metrics = self.metrics.measured(compared)
+            metrics = metrics or self.metrics.measured(compared)
             _ = compared.structure_fails  # computed here, where there are several threads
         tallies = (tally for tally in self.tallies if tally.check.against == against)
         return Measured(compared, metrics, [tally.measured(compared) for tally in tallies])

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence
-from tokitai_cli.core import flags, resources, storage
+from tokitai_cli.core import flags, native, resources, storage
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.device import TRAITS
@@ -31,6 +31,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.oracles import references
+from tokitai_cli.run import native_loops
 from tokitai_cli.run.agreement import Agreements
 from tokitai_cli.run.case_outcome import CaseOutcome
 from tokitai_cli.run.commands import called, rerun_run
@@ -41,7 +42,7 @@ _FLUSHED = (
     "subnormal numbers: the spec permits flushing them to zero, and the resulting error is allowed"
 )
 _ENVIRONMENT = (
-    *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH", WATCH_VARIABLE),
+    *("TOKITAI_CACHE", "SOURCE_DATE_EPOCH", WATCH_VARIABLE, native.SWITCH),
     *(name for traits in TRAITS.values() for name in (*traits.found_by, *traits.obeyed)),
 )
 # What stands for the folder of the shipped kernels.
@@ -194,6 +195,8 @@ class EvidenceBuilder:
         set_here = {} if past is not None else os.environ
         made = [built for built in builds if built.seconds is not None]
         notes = [built.note for built in made if built.note]
+        if past is None and (missing := native_loops.missing()):
+            notes.append(f"large cases were computed by numpy alone: {missing}")
         return VolatileRecord(
             started=self._started if past is None else past.started,
             finished=evidence.timestamp(os.environ) if past is None else past.finished,
@@ -208,6 +211,7 @@ class EvidenceBuilder:
             agreement=self.agreements.records(deterministic=False),
             environment={name: set_here[name] for name in _ENVIRONMENT if name in set_here},
             notes=[*self.notes, *notes],
+            native="" if past is not None else native_loops.digest(),
         )
 
 

@@ -19,7 +19,7 @@ from tokitai_cli.core.model.expectation import Expectation, Replay, StatedProper
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage
 from tokitai_cli.oracles import references
-from tokitai_cli.run import child
+from tokitai_cli.run import child, native_loops
 from tokitai_cli.spec import inputs, plan
 
 _T = TypeVar("_T")
@@ -135,6 +135,7 @@ def _drawn(case: Case, repetitions: int, clock: Clock, timeout: float) -> Drawn 
 def _expected(case: Case, drawn: Drawn, clock: Clock, timeout: float) -> Prepared | Refusal:
     """Ask the oracle, a user's own for `timeout` seconds at most."""
     arrays, printed = drawn.arrays, list(drawn.log)
+    native_loops.provide(case)
     try:
         expectations = clock.timed(
             Stage.ORACLE,

@@ -18,7 +18,7 @@ from tokitai_cli.core.model.settings import Settings
 
 _PACKAGE = Path(resources.__file__).resolve().parents[1]
 # Folders of kernels_dir() that belong to the tool; the shipped kernels are sources like a user's.
-_HARNESS = ("harness", *filter(None, (traits.headers for traits in TRAITS.values())))
+_HARNESS = ("harness", "native", *filter(None, (traits.headers for traits in TRAITS.values())))
 
 
 def fingerprint(

@@ -310,6 +310,8 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     measured: dict[str, MeasuredRecord] = msgspec.field(default_factory=dict)
     oracle_logs: dict[str, str] = msgspec.field(default_factory=dict)
     agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
+    #: sha256 of the compiled loops that large cases were computed by beside numpy; "" for numpy alone.
+    native: str = ""
 
 
 class CasesFileRecord(Record, frozen=True, kw_only=True):

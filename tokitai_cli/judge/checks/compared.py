@@ -62,6 +62,8 @@ class Compared:
         self.native = got
         self.skip = skip
         self.refined = refined
+        #: Error over another bound, by metric, where a compiled pass has computed it.
+        self.over_further: dict[str, NDArray[np.float64]] = {}
 
     @cached_property
     def got(self) -> NDArray[Any]:

@@ -127,7 +127,9 @@ def passes_zeros(check: Check, reference: Target) -> str:
 def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
     """Return the metric at each element, 0 where the numbers cannot be compared."""
     measure = MEASURES[check.metric]
-    if measure.values is not None:
+    if check.metric in compared.over_further:
+        values: NDArray[np.float64] | None = compared.over_further[check.metric]
+    elif measure.values is not None:
         values = measure.values(compared)
     else:
         unit = measure.unit(compared, check)

@@ -22,7 +22,7 @@ class BoundTally:
     """Size of the bound E over the elements that must be finite; see BoundRecord."""
 
     def __init__(self, target: Target) -> None:
-        self._stride = max(1, target.size // CHUNK)
+        self.stride = max(1, target.size // CHUNK)
         self._largest = [0.0, 0.0]
         self._samples: list[list[NDArray[np.float64]]] = [[], []]
 
@@ -40,7 +40,7 @@ class BoundTally:
         for unit, part in ((chunk.ulp, finite), (chunk.magnitude, normal)):
             sizes = ratio(chunk.bound, unit)
             sizes = sizes if part.all() else sizes[part]
-            found.append((float(sizes.max(initial=0.0)), sizes[:: self._stride].copy()))
+            found.append((float(sizes.max(initial=0.0)), sizes[:: self.stride].copy()))
         return tuple(found)
 
     def add(self, sizes: Sizes) -> None:

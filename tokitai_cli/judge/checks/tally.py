@@ -14,8 +14,8 @@ from tokitai_cli.judge.checks.heat import HeatTally
 from tokitai_cli.judge.checks.numbers import number
 from tokitai_cli.judge.checks.target import Target
 
-_BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
-_LEAST = -20  # exponent of the least bin of error over bound
+BINS = 1025  # exponents 0 to 1023 of a float64, and one bin for what lies beyond
+LEAST_EXPONENT = -20  # exponent of the least bin of error over bound
 
 
 class Bias(NamedTuple):
@@ -154,8 +154,8 @@ class MetricsTally:
         self.bias = BiasTally()
         self.row = RowTally(target)
         self.heat = HeatTally(target)
-        self._bins = np.zeros(_BINS, dtype=np.int64)
-        self._over = np.zeros(_BINS - _LEAST, dtype=np.int64)
+        self._bins = np.zeros(BINS, dtype=np.int64)
+        self._over = np.zeros(BINS - LEAST_EXPONENT, dtype=np.int64)
 
     def measured(self, compared: Compared) -> Metrics:
         """What one chunk is to the record."""
@@ -164,12 +164,12 @@ class MetricsTally:
         if chunk.bound_probable is not None:
             over_probable = float(ratio(compared.error, chunk.bound_probable).max())
         inexact = ulps[ulps > 0]
-        bins = np.bincount(_exponents(inexact, 0), minlength=_BINS) if inexact.size else None
+        bins = np.bincount(_exponents(inexact, 0), minlength=BINS) if inexact.size else None
         values, over = ulps, None
         if over_bound is not None:
             values = over_bound
-            beyond = _exponents(values[values > 0], _LEAST)
-            over = np.bincount(beyond - _LEAST, minlength=_BINS - _LEAST)
+            beyond = _exponents(values[values > 0], LEAST_EXPONENT)
+            over = np.bincount(beyond - LEAST_EXPONENT, minlength=BINS - LEAST_EXPONENT)
         rows = cells = None
         if inexact.size or values.any():
             start = flat_index(compared, 0)
@@ -232,7 +232,7 @@ class MetricsTally:
             ulp_histogram=histogram,
             worst_row=self.row.best,
             undecided_elements=self.undecided,
-            bound_histogram=_histogram(self._over, _LEAST),
+            bound_histogram=_histogram(self._over, LEAST_EXPONENT),
             heat=self.heat.record("ulp" if self.over_bound is None else "bound"),
             allowance=None if self.allowance is None else number(self.allowance),
         )
@@ -244,7 +244,7 @@ def _exponents(values: NDArray[np.float64], least: int) -> NDArray[np.int64]:
     The float64 below a value has the exponent e - 1: a power of two is its own upper end.
     """
     exponent = ((np.ascontiguousarray(values).view(np.int64) - 1) >> 52) - 1022
-    return np.asarray(np.clip(exponent, least, _BINS - 1))
+    return np.asarray(np.clip(exponent, least, BINS - 1))
 
 
 def _histogram(bins: NDArray[np.int64], least: int) -> dict[str, int]:
@@ -252,6 +252,6 @@ def _histogram(bins: NDArray[np.int64], least: int) -> dict[str, int]:
     found = {}
     for place in map(int, np.flatnonzero(bins)):
         exponent = place + least
-        end = "inf" if exponent == _BINS - 1 else format(2.0**exponent, ".17g")
+        end = "inf" if exponent == BINS - 1 else format(2.0**exponent, ".17g")
         found[end] = int(bins[place])
     return found

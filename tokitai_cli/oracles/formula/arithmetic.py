@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.oracles.formula import native_rules
 from tokitai_cli.oracles.formula.parts import (
     Floats,
     Parts,
@@ -25,6 +26,8 @@ Mask = NDArray[np.bool_]
 
 def add(a: Parts, b: Parts) -> Parts:
     """a + b."""
+    if (done := native_rules.binary("add", a, b)) is not None:
+        return done
     v = a.v + b.v
     n = largest_flag(a.n, b.n)
     if a.point and b.point:
@@ -70,6 +73,8 @@ def negative(a: Parts) -> Parts:
 
 def subtract(a: Parts, b: Parts) -> Parts:
     """a - b."""
+    if (done := native_rules.binary("subtract", a, b)) is not None:
+        return done
     return add(a, negative(b))
 
 
@@ -81,6 +86,8 @@ def ends(values: Iterable[Floats]) -> tuple[Floats, Floats]:
 
 def multiply(a: Parts, b: Parts) -> Parts:
     """a * b."""
+    if (done := native_rules.binary("multiply", a, b)) is not None:
+        return done
     v = a.v * b.v
     n = largest_flag(a.n, b.n)
     if a.finite and b.finite:
@@ -113,6 +120,8 @@ def _corners(a: Parts, b: Parts) -> Sequence[Floats]:
 
 def square(a: Parts) -> Parts:
     """a * a, which is not negative."""
+    if (done := native_rules.square(a)) is not None:
+        return done
     v = a.v * a.v
     if a.point:
         with np.errstate(invalid="ignore"):
@@ -128,9 +137,11 @@ def square(a: Parts) -> Parts:
 
 def divide(a: Parts, b: Parts) -> Parts:
     """a / b, rounded once, or taken as a product with 1 / b: two further roundings."""
+    extra = 2 * current().ulp("divide")
+    if (done := native_rules.binary("divide", a, b, extra)) is not None:
+        return done
     v = a.v / b.v
     n = largest_flag(a.n, b.n)
-    extra = 2 * current().ulp("divide")
     one_sign = bool((b.lo > 0).all()) or bool((b.hi < 0).all())
     if a.finite and b.finite and one_sign:
         if a.point and b.point:

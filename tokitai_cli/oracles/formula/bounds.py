@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.oracles.formula import native_rules
 from tokitai_cli.oracles.formula.parts import BLOCK, Floats, nearest
 from tokitai_cli.oracles.formula.precision import TOP
 from tokitai_cli.oracles.formula.tracked import Tracked
@@ -75,7 +76,7 @@ def _plain(a: Tracked) -> Bounds:
     if a.parts.point:
         zero = np.zeros(v.shape)
         return Bounds(v, zero, zero, np.broadcast_to(never, v.shape), lo, hi, None)
-    below, above = _sides(v, lo, hi)
+    below, above = sides_of(v, lo, hi)
     return Bounds(v, below, above, np.broadcast_to(never, v.shape), lo, hi, None)
 
 
@@ -94,7 +95,7 @@ def _any(a: Tracked) -> Bounds:
         )  # the rule of overflow takes over from there
         middle = np.where(np.isfinite(lo), lo, np.where(np.isfinite(hi), hi, 0.0))
         reference = np.where(lost, middle, v)
-        below, above = _sides(reference, low, high)
+        below, above = sides_of(reference, low, high)
         # Beyond float32 for sure.
         beyond = np.isfinite(reference) & (np.abs(reference) >= TOP)
         inward = np.where(reference > 0, reference - lo, hi - reference)
@@ -111,8 +112,10 @@ def _any(a: Tracked) -> Bounds:
     )
 
 
-def _sides(reference: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def sides_of(reference: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Distances to the ends, 0 where an end is the reference, else with what float64 loses."""
+    if (done := native_rules.sides(reference, low, high)) is not None:
+        return done
     below, above = np.empty(reference.shape), np.empty(reference.shape)
     near, least, most, under, over = (x.ravel() for x in (reference, low, high, below, above))
     for start in range(0, near.size, BLOCK):

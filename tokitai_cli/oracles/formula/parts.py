@@ -24,7 +24,7 @@ NEVER, MAYBE, SURELY = 0, 1, 2
 # Float64 results are one rounding off themselves.
 OWN = 2.0**-52
 # What products of several roundings lose of their sum.
-_MORE = 1 + 2.0**-20
+MORE = 1 + 2.0**-20
 # Elements of a block: its temporaries stay in the second-level cache.
 BLOCK = 1 << 15
 
@@ -102,7 +102,7 @@ def _lowered(low: Floats) -> Floats:
     """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
     unit, step = current().unit, current().step
     away: Floats = np.abs(low)
-    away *= unit * _MORE
+    away *= unit * MORE
     np.maximum(away, step / 2, out=away)
     down: Floats = np.subtract(low, away, out=away)
     across = (low >= 0) & (down < 0)

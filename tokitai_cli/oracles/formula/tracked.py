@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
+from tokitai_cli.core.rounding import widened
 from tokitai_cli.oracles.formula import arithmetic, reductions
 from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
@@ -344,7 +345,7 @@ def track(x: Any) -> Tracked:
     if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
         given = "None" if x is None else f"a {type(x).__name__}"
         raise NoRuleError(f"{given} is given where the formula needs an array or a number")
-    wide = array.astype(np.float64)
+    wide = widened(array)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
         return Tracked(exactly(wide, _nan_of(wide)))
     if array.dtype.kind in "biu" and (not wide.size or float(np.abs(wide).max()) <= _WHOLE):
@@ -363,7 +364,7 @@ def _nan_of(v: Floats) -> Flags | None:
 
 def known_input(array: NDArray[Any]) -> Tracked:
     """An input of the kernel: its values, and NaN where it has them; subnormal ones may be flushed."""
-    wide = array.astype(np.float64)
+    wide = widened(array)
     form = FORMATS.get(array.dtype.name)
     if current().flush_to_zero and form is not None:
         tiny = np.where(np.abs(wide) < form.smallest_normal, 0.0, wide)

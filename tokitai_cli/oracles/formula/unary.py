@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tokitai_cli.oracles.formula import native_rules
 from tokitai_cli.oracles.formula.arithmetic import divide, multiply, square
 from tokitai_cli.oracles.formula.parts import (
     OWN,
@@ -67,6 +68,8 @@ class Monotone(msgspec.Struct, frozen=True):
         v = self.function(a.v)
         low = v if a.point and inside[0] is a.v else self.function(inside[0])
         high = low if a.point else self.function(inside[1])
+        if n is None and (done := self._natively(inside, (low, high))) is not None:
+            return Parts(v, *done)
         down, up = self._off(low, high)
         # Arguments beside an exact one have results within an error of its own, which is no error of 0
         # or infinity: exp of what is just above 0 may come out below 1.
@@ -79,10 +82,26 @@ class Monotone(msgspec.Struct, frozen=True):
             up = np.where(a.hi <= -self.flat, high + _TAIL, up)
         return Parts(v, np.fmin(down, low), np.fmax(up, high), n)
 
-    def _off(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    def _natively(
+        self, ends: tuple[Floats, Floats], values: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats] | None:
+        return native_rules.function(
+            ends,
+            values,
+            error=self._error(),
+            within=(self.least, self.most),
+            exact=self.exact,
+            flat=(self.flat, _TAIL),
+            flushes=self.flushes,
+        )
+
+    def _error(self) -> tuple[float, float]:
+        """Relative and absolute."""
         ulps = current().ulp(self.name)
-        relative = (2 * ulps + 1) * current().unit + _NUMPYS
-        least = (ulps + 0.5) * current().step
+        return (2 * ulps + 1) * current().unit + _NUMPYS, (ulps + 0.5) * current().step
+
+    def _off(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        relative, least = self._error()
         down = low - (relative * np.abs(low) + least)
         up = high + (relative * np.abs(high) + least)
         ceiling = current().ceiling

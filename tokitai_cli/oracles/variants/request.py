@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.rounding import widened
 from tokitai_cli.oracles.formula.known import MissingError, NoRuleError
 from tokitai_cli.oracles.formula.precision import Precision
 
@@ -90,7 +91,7 @@ class FormulaCall(msgspec.Struct, frozen=True):
 
     def in_double(self, wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
         """The function's outputs on float64 arrays, each given to `wrap`."""
-        return self.call(lambda x: wrap(np.array(x, dtype=np.float64)))
+        return self.call(lambda x: wrap(widened(np.asarray(x))))
 
     def again_in_double(
         self, inputs: Mapping[str, NDArray[Any]], scalars: Mapping[str, Any]

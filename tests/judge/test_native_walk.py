@@ -1,0 +1,123 @@
+"""The compiled loops: what numpy's code gives, to the bit, and an error where they do not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.judge.test_walk import SHAPE, drawn
+from tests.support import judge_array, make_case
+from tokitai_cli import judge
+from tokitai_cli.core import native, parallel, resources
+from tokitai_cli.core.errors import BuildError
+from tokitai_cli.core.model.expectation import Replay
+from tokitai_cli.core.model.spec import Check
+from tokitai_cli.core.numerics import round_to
+from tokitai_cli.judge import native_walk
+from tokitai_cli.oracles import native_check
+from tokitai_cli.run import native_loops
+
+SOURCES = resources.kernels_dir() / "native"
+CHECKS = (
+    Check(metric="bound"),
+    Check(metric="abs", limit=0.01),
+    Check(metric="ulp", limit=8),
+    Check(metric="bias", limit=0.4),
+    Check(metric="exact", against="replay"),
+)
+
+
+def built(folder: Path = SOURCES) -> native.Library:
+    found = native_loops.built(folder)
+    return native.Library(found.path, found.sha256)
+
+
+@pytest.fixture(scope="module")
+def library() -> native.Library:
+    return built()
+
+
+@pytest.mark.parametrize("kind", ["right", "wrong", "special"])
+def test_evidence_is_the_same_by_both_walks(kind: str, library: native.Library) -> None:
+    expectation, first, second = drawn(kind)
+    rng = np.random.default_rng(5)
+    below = expectation.error * rng.random(SHAPE)
+    expectation = msgspec.structs.replace(
+        expectation, error_below=below, error_above=expectation.error, error_probable=below
+    )
+    case = make_case((*CHECKS, Check(metric="bound-prob")), shape=SHAPE)
+    replay = Replay(round_to(expectation.reference, "float16"))
+    found = []
+    for used, threads in ((None, 1), (library, 1), (library, 3), (library, 16)):
+        with native.by(used), parallel.sharing(threads):
+            judged = judge_array(case, expectation, first, second, replay=replay)
+            found.append(msgspec.json.encode(judged))
+    assert found == found[:1] * 4
+
+
+def test_the_library_is_what_numpy_is_on_drawn_and_special_values(library: native.Library) -> None:
+    judge.check_native(library)
+    native_check.check_native(library)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ("BOUNDS_OWN = 0x1p-50", "BOUNDS_OWN = 0x1p-40", "rule of the bound"),
+        ("const double v = a / b;", "const double v = a * (1 / b);", "rule of divide"),
+        ("sq[i] = x * x;", "sq[i] = x * size;", "summary of"),
+        ("q = a == 0 ? 0.0 : q;", "q = a == 0 ? 0.0 : q * (1 + 0x1p-52);", "metrics of"),
+    ],
+)
+def test_a_library_that_is_not_numpy_is_named_and_not_kept(
+    right: str, wrong: str, named: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "native"
+    shutil.copytree(SOURCES, folder)
+    for file in folder.iterdir():
+        file.write_text(file.read_text().replace(right, wrong))
+    for _ in range(2):  # it is not kept: the second time it is built and checked again
+        with pytest.raises(native.MismatchError, match=named):
+            built(folder)
+
+
+def test_a_sampled_chunk_that_differs_is_an_error(
+    library: native.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expectation, first, second = drawn("right")
+    measured = native_walk.measured
+
+    def wrong(*args, **more):
+        found = measured(*args, **more)
+        return found and found._replace(
+            metrics=found.metrics._replace(exact=found.metrics.exact + 1)
+        )
+
+    monkeypatch.setattr(native_walk, "measured", wrong)
+    with native.by(library), pytest.raises(native.MismatchError, match="metrics of repetition 0"):
+        judge_array(make_case(CHECKS, shape=SHAPE), expectation, first, second)
+
+
+def test_a_library_is_built_and_checked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = []
+    monkeypatch.setenv("TOKITAI_CACHE", str(tmp_path))
+    monkeypatch.setattr(native_loops, "check", lambda path, digest: checked.append(digest))
+    assert [native_loops.built(SOURCES).cached for _ in range(2)] == [False, True]
+    (file,) = tmp_path.rglob("library.so")
+    file.unlink()
+    file.write_bytes(b"damaged")
+    assert not native_loops.built(SOURCES).cached
+    assert len(checked) == 2
+
+
+def test_without_a_compiler_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    with pytest.raises(BuildError, match="no C\\+\\+ compiler"):
+        built()
