@@ -106,7 +106,7 @@ def test_a_sampled_chunk_that_differs_is_an_error(
 def test_a_library_is_built_and_checked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked = []
+    checked: list[str] = []
     monkeypatch.setenv("TOKITAI_CACHE", str(tmp_path))
     monkeypatch.setattr(native_loops, "check", lambda path, digest: checked.append(digest))
     assert [native_loops.built(SOURCES).cached for _ in range(2)] == [False, True]

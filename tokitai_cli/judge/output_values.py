@@ -79,7 +79,7 @@ def flat(buffer: BufferPlan, array: NDArray[Any]) -> NDArray[Any]:
 def judge_values(
     buffer: BufferPlan, result: RunResult, standards: Standards, gather: Callable[[], Gathered]
 ) -> tuple[OutputJudgement, Gathered]:
-    """Judge every repetition; what was met on the way is in the second, which begins as `gather` has it."""
+    """Judge every repetition; also what was met on the way, added to what `gather` gives."""
     refined, excused = standards.refined, standards.excused
     arrays = [flat(buffer, outputs[buffer.name]) for outputs in result.outputs]
     bits = [bits_of(array) for array in arrays]
