@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -45,6 +46,7 @@ def library() -> native.Library:
 def test_evidence_is_the_same_by_both_walks(kind: str, library: native.Library) -> None:
     expectation, first, second = drawn(kind)
     rng = np.random.default_rng(5)
+    assert expectation.error is not None
     below = expectation.error * rng.random(SHAPE)
     expectation = msgspec.structs.replace(
         expectation, error_below=below, error_above=expectation.error, error_probable=below
@@ -92,11 +94,11 @@ def test_a_sampled_chunk_that_differs_is_an_error(
     expectation, first, second = drawn("right")
     measured = native_walk.measured
 
-    def wrong(*args, **more):
+    def wrong(*args: Any, **more: Any) -> native_walk.Measures | None:
         found = measured(*args, **more)
-        return found and found._replace(
-            metrics=found.metrics._replace(exact=found.metrics.exact + 1)
-        )
+        if found is None:
+            return None
+        return found._replace(metrics=found.metrics._replace(exact=found.metrics.exact + 1))
 
     monkeypatch.setattr(native_walk, "measured", wrong)
     with native.by(library), pytest.raises(native.MismatchError, match="metrics of repetition 0"):
