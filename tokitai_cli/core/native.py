@@ -41,11 +41,11 @@ _state: dict[str, Library] = {}
 _BY_NUMPY: contextvars.ContextVar[bool] = contextvars.ContextVar("by numpy", default=False)
 
 
-def use(found: Library | None) -> None:
+def use(loops: Library | None) -> None:
     """Compute by this library from here on, in all threads; by numpy with None."""
     _state.clear()
-    if found is not None:
-        _state["library"] = found
+    if loops is not None:
+        _state["library"] = loops
 
 
 def library() -> Library | None:
@@ -64,10 +64,10 @@ def by_numpy() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def by(found: Library | None) -> Iterator[None]:
+def by(loops: Library | None) -> Iterator[None]:
     """Compute what is inside, in all threads, by this library, or by numpy with None."""
     before = _state.get("library")
-    use(found)
+    use(loops)
     try:
         yield
     finally:
