@@ -19,7 +19,7 @@ from tokitai_cli.core.model.expectation import Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.judge import native_walk
-from tokitai_cli.oracles import native_check
+from tokitai_cli.oracles import compiled_rules
 from tokitai_cli.run import native_loops
 
 SOURCES = resources.kernels_dir() / "native"
@@ -63,7 +63,7 @@ def test_evidence_is_the_same_by_both_walks(kind: str, library: native.Library) 
 
 def test_the_library_is_what_numpy_is_on_drawn_and_special_values(library: native.Library) -> None:
     judge.check_native(library)
-    native_check.check_native(library)
+    compiled_rules.check_native(library)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tokitai_cli.judge.approximation import APPROXIMATIONS, judge_approximation
 from tokitai_cli.judge.checks.numbers import number
+from tokitai_cli.judge.compiled_walk import check_native
 from tokitai_cli.judge.failures import STEP_FINDINGS, Failure, Kind, failure_of
 from tokitai_cli.judge.flat import covered
 from tokitai_cli.judge.hanging import Hanging, hanging, in_light_of_guesses
@@ -14,7 +15,6 @@ from tokitai_cli.judge.judgement import (
     judge_other_inputs,
     judge_right,
 )
-from tokitai_cli.judge.native_check import check_native
 from tokitai_cli.judge.other_seed import judge_other_seed
 from tokitai_cli.judge.roundings import HALF_UP
 

@@ -71,9 +71,8 @@ def file_of(name: str) -> Path | None:
     return file if name in _names_in(file) else None
 
 
-@functools.cache
-def engine_digests() -> bytes:
-    """Digests of the files that decide what a built-in formula says, besides its own."""
+def engine() -> list[Path]:
+    """Files that decide what a built-in formula says, besides its own."""
     package = Path(variants.__file__).parents[2]
     rooms = [
         path
@@ -81,7 +80,13 @@ def engine_digests() -> bytes:
         for path in (package / "oracles" / room).glob("*.py")
     ]
     core = [package / "core" / f"{name}.py" for name in ("numerics", "rounding", "dtypes")]
-    return digests_of([*sorted(rooms), *core])
+    return [*sorted(rooms), *core]
+
+
+@functools.cache
+def engine_digests() -> bytes:
+    """Their digests."""
+    return digests_of(engine())
 
 
 @functools.cache

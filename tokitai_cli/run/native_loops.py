@@ -16,7 +16,7 @@ from tokitai_cli.core import native, resources
 from tokitai_cli.core.errors import BuildError, UsageError
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.devices import cpu
-from tokitai_cli.oracles import builtin, native_check
+from tokitai_cli.oracles import builtin, compiled_rules
 
 
 class _State(msgspec.Struct):
@@ -70,7 +70,7 @@ def built(folder: Path) -> build.SharedLibrary:
     """
     room = Path(judge.__file__).parent
     numpys = [*sorted(room.glob("*.py")), *sorted(room.glob("checks/*.py")), *builtin.engine()]
-    depends = [*sorted(folder.glob("*.hpp")), *numpys, Path(native_check.__file__)]
+    depends = [*sorted(folder.glob("*.hpp")), *numpys, Path(compiled_rules.__file__)]
     source = folder / "tokitai_native.cpp"
     return build.shared_library(cpu.library_recipe(), source, depends, check)
 
@@ -79,4 +79,4 @@ def check(path: Path, sha256: str) -> None:
     """Raise MismatchError where the library is not what numpy's code is."""
     library = native.Library(path, sha256)
     judge.check_native(library)
-    native_check.check_native(library)
+    compiled_rules.check_native(library)
