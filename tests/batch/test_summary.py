@@ -164,6 +164,19 @@ def test_failures_come_first_by_rank_and_counts_have_every_verdict(
     assert logs == ["Traceback\nValueError: no"]
 
 
+def test_causes_are_told_to_code_hosts(whole: tuple[Path, BatchIndex]) -> None:
+    folder, index = whole
+    findings = json.loads((folder / "codequality.json").read_text("utf-8"))
+    (run,) = json.loads((folder / "index.sarif").read_text("utf-8"))["runs"]
+    assert len(findings) == len(run["results"]) > 1
+    assert len({one["fingerprint"] for one in findings}) == len(findings)
+    verdicts = {str(one.case.verdict) for one in index.failures}
+    assert {one["check_name"].removeprefix("tokitai/") for one in findings} >= verdicts
+    assert {one["ruleId"] for one in run["results"]} >= verdicts
+    reruns = {one.case.rerun for one in index.failures}
+    assert {one["properties"]["rerun"] for one in run["results"]} <= reruns | {index.rerun}
+
+
 def test_evidence_files_are_those_of_a_run(whole: tuple[Path, BatchIndex]) -> None:
     folder, index = whole
     files = [name for name in index.specs[0].evidence if name.endswith(".json")]
@@ -186,7 +199,7 @@ def test_the_index_is_rendered_again_from_its_files(whole: tuple[Path, BatchInde
     assert is_index(path)
     others = ["cases.jsonl", "junit.xml", "evidence/gemm-bw.json", "nowhere.json"]
     assert not any(is_index(folder / name) for name in others)
-    for kind, name in (("md", "index.md"), ("junit", "junit.xml"), ("json", "index.json")):
+    for kind, name in report.INDEX_FILES.items():
         assert render_index_file(path, kind) == (folder / name).read_bytes()
     schema = evidence.schema(BatchIndex, INDEX_SCHEMA)
     jsonschema.Draft202012Validator(schema).validate(json.loads(path.read_bytes()))

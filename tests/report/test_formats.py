@@ -76,7 +76,7 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("kind", TEXTS)
 def test_every_format_tells_of_every_verdict(kind: str, verdict: Verdict) -> None:
     text = render(samples.sample(verdict), kind).decode()
-    if kind in ("sarif", "intoto", "json"):
+    if kind in ("sarif", "intoto", "json", "codequality"):
         json.loads(text)
     if kind == "junit":
         root = ET.fromstring(text)
@@ -93,6 +93,12 @@ def test_every_format_tells_of_every_verdict(kind: str, verdict: Verdict) -> Non
         results = json.loads(text)["runs"][0]["results"]
         told = [case for case in samples.sample(verdict).cases if case.reads != "verified"]
         assert len(results) == len(told)
+    if kind == "codequality":
+        found = json.loads(text)
+        assert bool(found) == bool(verdict.exit_code)
+        for one in found:
+            assert one["severity"] in ("info", "minor", "major", "critical")
+            assert one["location"]["lines"]["begin"] >= 1
 
 
 def test_html_holds_nothing_that_acts_or_loads() -> None:

@@ -2,6 +2,7 @@
 
 from tokitai_cli.report.format import Format
 from tokitai_cli.report.formats import (
+    code_quality,
     csv_table,
     exact_json,
     figures_pdf,
@@ -25,7 +26,14 @@ FORMATS: dict[str, Format] = {
         Format("figures", ".figures.pdf", figures_pdf.evidence, None, needs="matplotlib"),
         Format("junit", ".xml", junit.evidence, junit.index, "junit.xml"),
         Format("csv", ".csv", csv_table.evidence, None),
-        Format("sarif", ".sarif", json_text.sarif, None),
+        Format("sarif", ".sarif", json_text.sarif, json_text.sarif_index, "index.sarif"),
+        Format(
+            "codequality",
+            ".codequality.json",
+            code_quality.evidence,
+            code_quality.index,
+            "codequality.json",
+        ),
         Format("intoto", ".intoto.json", json_text.statement, None),
         Format("json", ".json", exact_json.evidence, exact_json.index, "index.json"),
     )

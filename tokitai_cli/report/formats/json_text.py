@@ -9,17 +9,19 @@ import functools
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.wording import from_folder, placed, visible_block
+from tokitai_cli.core.model.wording import from_folder, placed, plural, visible_block
+from tokitai_cli.report import causes
 from tokitai_cli.report.outcomes import kind_of
 from tokitai_cli.report.raw import Raw
 
 if TYPE_CHECKING:
+    from tokitai_cli.core.model.batch_record import BatchIndex, IndexCase
     from tokitai_cli.core.model.evidence import CaseRecord, Evidence
     from tokitai_cli.report.format import ReportOptions
     from tokitai_cli.report.templates import Target
@@ -44,6 +46,35 @@ def sarif(evidence: Evidence, report_options: ReportOptions) -> Iterator[bytes]:
         "rules": list(dict.fromkeys(str(one.reads) for one in cases)),
         "finished": evidence.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
         "results": [_result(evidence, one) for one in cases],
+    })  # fmt: skip
+
+
+def sarif_index(
+    index: BatchIndex, cases: Iterable[IndexCase], report_options: ReportOptions
+) -> Iterator[bytes]:
+    """A result for each cause of a batch, at the line that it names, else in the spec's file."""
+    from urllib.parse import quote  # for this format alone
+
+    del cases
+    found = causes.of_batch(index)
+    results = [
+        {
+            "verdict": str(one.verdict),
+            "level": _LEVELS.get(kind_of(one.verdict), "error"),
+            "text": f"{one.case or 'a spec'}: {one.words}"
+            + (f" (and {plural(one.count - 1, 'more case')})" if one.count > 1 else ""),
+            "uri": quote(one.place.file) if one.place is not None else "",
+            "line": one.place.line if one.place is not None else 0,
+            "key": one.case or one.words,
+            "rerun": one.rerun,
+        }
+        for one in found
+    ]
+    yield _rendered("sarif.json.j2", report_options, {
+        "evidence": {"tool": index.tool, "name": "batch", "rerun": index.rerun},
+        "rules": list(dict.fromkeys(str(one.verdict) for one in found)),
+        "finished": index.verdict not in (Verdict.INTERRUPTED, Verdict.INTERNAL_ERROR),
+        "results": results,
     })  # fmt: skip
 
 
