@@ -69,6 +69,25 @@ __global__ void k(const float* x, float* y, int n) {
 __global__ void cublas(const __nv_bfloat16* x, float* y, int n) {
   if (threadIdx.x < n) y[threadIdx.x] = __bfloat162float(x[threadIdx.x]);
 }""",
+    "build": """__global__ void k(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * (i % _STEPS_ == 0);
+}""",
+    # Nothing lies within the border of a grid of one element a side.
+    "bordered": """struct Grid { float* at; int size[2]; };
+__global__ void k(Grid g, const float* x, int n) {
+  int i = threadIdx.x % 4 + 1, row = i > g.size[0] - 2 ? g.size[0] - 2 : i;
+  if (threadIdx.x < n) g.at[row * g.size[1] - 1] = x[threadIdx.x];
+}""",
+    "tensor": """#include <torch/extension.h>
+using torch::Tensor;
+typedef float* __restrict__ Out;
+struct Spec { Tensor data; void check() { TORCH_CHECK(data.size(0) == 2, "two"); } };
+struct Packed {
+  Packed(Spec& s) : data(s.data.defined() ? s.data.data_ptr<float>() : nullptr), n(s.data.size(0)) {}
+  const float* data; int n;
+};
+__global__ void k(Packed p, Out y) { if (threadIdx.x < p.n) y[threadIdx.x] = p.data[threadIdx.x]; }""",
     "unbuilt": "__global__ void k(float* y, int n) { y[0] = nowhere(n); }",
 }
 
@@ -87,6 +106,15 @@ def settled(folder: Path, kernel: str, seconds: float = 20.0) -> Settled:
 def test_a_draft_that_runs_stays_as_it_is(tmp_path: Path) -> None:
     found = settled(tmp_path, "right")
     assert (found.ended, found.runs) == (TrialResult(), 1)
+
+
+@pytest.mark.parametrize("kernel", ["build", "bordered", "tensor"])
+def test_what_build_host_and_structs_lack_is_put_in(tmp_path: Path, kernel: str) -> None:
+    found = settled(tmp_path, kernel)
+    assert not found.ended.why
+    flag = 'flags: ["-D_STEPS_=16"]  # guess: the value of _STEPS_, which nothing here defines'
+    assert (flag in found.draft.spec) == (kernel == "build")
+    assert ("size: [5, 5]" in found.draft.spec) == (kernel == "bordered")
 
 
 def test_an_array_grows_to_what_was_reached(tmp_path: Path) -> None:

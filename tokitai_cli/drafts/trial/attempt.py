@@ -18,7 +18,7 @@ from tokitai_cli.core.errors import (
     NotRunError,
     TokitaiError,
 )
-from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.case import BufferPlan, Case, GuardDamage, LoadedSpec, RunResult
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.run import child
@@ -35,7 +35,7 @@ _UNDECLARED = re.compile(
     r"[\u2018'`]([A-Z_][A-Z0-9_]*)[\u2019'] was not declared|undeclared identifier '([A-Z_][A-Z0-9_]*)'"
 )
 
-Serve = Callable[[Case, Mapping[str, NDArray[Any]]], object]
+Serve = Callable[[Case, Mapping[str, NDArray[Any]]], RunResult]
 
 
 class TrialResult(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
     if needed > MOST_BYTES or plan.oversize(case):
         return TrialResult(f"its sizes need {child.size_text(needed)} of memory", large=True)
     try:
-        serve(case, {name: one.array for name, one in inputs.draw(case).items()})
+        result = serve(case, {name: one.array for name, one in inputs.draw(case).items()})
     except ChildCrashedError as error:
         return TrialResult(_line(error), error.array, _reached(case, error))
     except (ChildTimeoutError, NotRunError) as error:
@@ -87,7 +87,17 @@ def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
         named = _UNDECLARED.search(_line(error))
         missing = (named[1] or named[2]) if named else ""
         return TrialResult(_line(error), before=True, undeclared=missing)
-    return TrialResult()
+    return _outside(case, result.guards[0]) if result.guards else TrialResult()
+
+
+def _outside(case: Case, damage: GuardDamage) -> TrialResult:
+    """Of a run that came to its end, and wrote outside of an array."""
+    plan = next(one for one in case.buffers if one.name == damage.buffer)
+    past = damage.offset - plan.nbytes
+    place = f"{past} bytes past the end" if past >= 0 else f"{-damage.offset} bytes in front"
+    by = f" by {damage.writer}" if damage.writer else ""
+    why = f"the kernel wrote outside of an array: {place} of `{plan.name}`{by}"
+    return TrialResult(why, plan.name, _elements(plan, past)) if past >= 0 else TrialResult(why)
 
 
 def _reached(case: Case, error: ChildCrashedError) -> int:
@@ -95,8 +105,13 @@ def _reached(case: Case, error: ChildCrashedError) -> int:
         return error.past + 1
     for one in case.buffers:
         if one.name == error.array and one.elements:
-            return (one.nbytes + error.past) // max(1, one.nbytes // one.elements) + 1
+            return _elements(one, error.past)
     return 0
+
+
+def _elements(plan: BufferPlan, past: int) -> int:
+    """How many an array would need for a byte so far behind its end."""
+    return (plan.nbytes + past) // max(1, plan.nbytes // max(1, plan.elements)) + 1
 
 
 def _line(error: TokitaiError) -> str:
@@ -123,9 +138,9 @@ class OnCpu:
         return attempt(draft, self._folder, lambda case, arrays: _serve(device, case, arrays))
 
 
-def _serve(device: DeviceSession, case: Case, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _serve(device: DeviceSession, case: Case, arrays: Mapping[str, NDArray[Any]]) -> RunResult:
     built = device.built(case)
     if built.artifact is None:
         assert built.error is not None
         raise built.error
-    device.serve(case, Prepared(arrays, [], {}, {}), built.artifact)
+    return device.serve(case, Prepared(arrays, [], {}, {}), built.artifact)
