@@ -7,6 +7,7 @@ such as E[x^2] - E[x]^2 for a variance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from tokitai_cli.oracles.formula import arithmetic, unary
 from tokitai_cli.oracles.formula.parts import Parts, elementwise, exactly, largest_flag
 from tokitai_cli.oracles.formula.precision import ROUNDING_SUMS, STEP, U, current
+from tokitai_cli.oracles.formula.relations import magnitude
 from tokitai_cli.oracles.formula.tracked import Tracked
 
 Operands = tuple[Tracked, ...]
@@ -127,6 +129,41 @@ def _expanded(name: str, operands: Operands) -> Iterator[Parts]:
                 yield combine(parts[0], parts[1])
 
 
+def _inverted(name: str, operands: Operands) -> Iterator[Parts]:
+    """c / (a + b) as 1 / (a / c + b / c), and of a difference."""
+    if name != "divide":
+        return
+    over, under = operands
+    for kind, combine in (("add", _plus), ("subtract", _minus)):
+        if terms := _made(under, kind):
+            inverse = combine(*(_over(term.parts, over.parts) for term in terms))
+            yield _over(_constant(1.0), inverse)
+
+
+def _joined(name: str, operands: Operands) -> Iterator[Parts]:
+    """A sum, or a product of matrices, and what is added to it: one more term, in any order."""
+    if name not in ("add", "subtract"):
+        return
+    for total, other in (operands, operands[::-1]):
+        terms = _terms_of_sum(total)
+        if terms:
+            far = np.maximum(np.abs(other.parts.lo), np.abs(other.parts.hi))
+            share = current().gamma(terms)
+            off = share * (magnitude(total) + far) + terms * STEP
+            whole = _plus(*(x.parts for x in operands))
+            if name == "subtract":
+                whole = _minus(*(x.parts for x in operands))
+            yield Parts(whole.v, whole.lo - off, whole.hi + off, whole.n)
+
+
+def _terms_of_sum(a: Tracked) -> int:
+    """How many terms a sum or a product of matrices has; 0 for what is neither."""
+    if a.known.sum_of is not None:
+        array, axes = a.known.sum_of
+        return math.prod(array.shape[i] for i in axes)
+    return a.known.product_of[0].v.shape[-1] if a.known.product_of is not None else 0
+
+
 def _difference(name: str, operands: Operands) -> Iterator[Parts]:
     """(1 - t) a + t b as a + t (b - a), and back; (1 - m) + m x as 1 + m (x - 1)."""
     if name != "add":
@@ -218,10 +255,14 @@ def _terms(operands: Operands) -> list[Tracked]:
 WRITE = "write it as the kernel does"
 # What to do about a form, where it is not `WRITE`.
 ANY_ORDER = "additions in another order"
+ONE_MORE_TERM = "what is added to a sum as one more term of it"
 HINTS: Mapping[str, str] = {
     ANY_ORDER: (
         "Python's sum() and a chain of + have the order in which they are written, "
         ".sum(axis=...) has any"
+    ),
+    ONE_MORE_TERM: (
+        "the kernel's sum may start at it: make it one of the terms (`np.concatenate`)"
     ),
     ROUNDING_SUMS: (
         "they count as exact here, as their terms share a power of two; `reduction: welford` says that "
@@ -232,9 +273,11 @@ HINTS: Mapping[str, str] = {
 FORMS: Mapping[str, Form] = {
     "sums of products factored": _factored,
     "products of sums expanded": _expanded,
+    "quotients as one over their inverse": _inverted,
     "(1 - t) a + t b as a + t (b - a), or the other way": _difference,
     "tanh by exponentials": _by_exponential,
     "sigmoids by tanh": _by_tanh,
     ANY_ORDER: _in_any_order,
+    ONE_MORE_TERM: _joined,
     ROUNDING_SUMS: _rounding_sums,
 }

@@ -149,7 +149,7 @@ def loosen(x: Any, roundings: float) -> Any:
     v, lo, hi, n = a.parts
     with np.errstate(all="ignore"):
         share = roundings * U * (1 + 2.0**-10)
-        far = _magnitude(a)
+        far = magnitude(a)
         slack = np.where(np.isfinite(far), share * far + roundings * STEP, 0.0)
         low = np.where(lo >= 0, np.maximum(lo - slack, 0.0), lo - slack)
     known = a.known
@@ -158,7 +158,7 @@ def loosen(x: Any, roundings: float) -> Any:
     return Tracked(Parts(v, low, hi + slack, n), known)
 
 
-def _magnitude(a: Tracked) -> NDArray[np.float64]:
+def magnitude(a: Tracked) -> NDArray[np.float64]:
     """What roundings are relative to: of a sum or product of matrices the magnitudes of its terms."""
     far: NDArray[np.float64] = np.maximum(np.abs(a.parts.lo), np.abs(a.parts.hi))
     if a.known.sum_of is not None:
