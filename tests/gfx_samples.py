@@ -27,17 +27,25 @@ __global__ void plain(int* out) { out[threadIdx.x] = gridDim.x; }
 
 
 @functools.cache
-def code_object(arch: str = "gfx1101") -> bytes:
-    """The code object of SOURCE; skips the test where no compiler for it is there."""
+def code_object(arch: str = "gfx1101", *more: str) -> bytes:
+    """The code object of SOURCE, with other sources linked to it; skips where no compiler is there."""
     chain = gfx_compiler.toolchain()
     if chain is None:
         pytest.skip(gfx_compiler.MISSING)
+    *steps, link = gfx_compiler.commands(chain, arch, (), ())
+    made = []
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "sample.hip").write_text(SOURCE)
-        places = {"source": "sample.hip", "output": gfx_compiler.ASSEMBLY, "depfile": "code.d"}
-        for words in gfx_compiler.commands(chain, arch, (), ()):
-            made = [word.format(**places) if "{" in word else word for word in words]
-            subprocess.run(made, cwd=folder, check=True, capture_output=True)
+        for number, source in enumerate((SOURCE, *more)):
+            (Path(folder) / "sample.hip").write_text(source)
+            places = {"source": "sample.hip", "output": gfx_compiler.ASSEMBLY, "depfile": "code.d"}
+            for words in steps:
+                argv = [word.format(**places) if "{" in word else word for word in words]
+                subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+            made.append(f"{number}.o")
+            (Path(folder) / gfx_compiler.OBJECT).rename(Path(folder) / made[-1])
+        at = link.index(gfx_compiler.OBJECT)
+        argv = [*link[:at], *made, *link[at + 1 :]]
+        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
         return (Path(folder) / gfx_compiler.CODE_OBJECT).read_bytes()
 
 

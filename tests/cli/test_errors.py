@@ -275,7 +275,7 @@ def test_a_kernel_that_does_not_compile_shows_the_first_error_and_the_log(
     found = evidence_in(Path("reports"), "vector-add")
     assert found["verdict"] == "build-failed"
     (log,) = found["volatile"]["build_logs"].values()
-    assert "missing" in Path(log).read_text(encoding="utf-8")
+    assert "missing" in Path(os.path.expandvars(log)).read_text(encoding="utf-8")
     assert log in done.text
 
 

@@ -213,6 +213,17 @@ def test_isa_refuses_other_files_and_processors_by_name(tmp_path: Path) -> None:
 COMPILED = Path(__file__).parents[2] / "kernels" / "triton" / "add" / "add.hsaco"
 
 
+def test_kernels_of_all_objects_that_were_linked_are_listed() -> None:
+    """A linker keeps the metadata of each as a note of its own."""
+    source = "#include <hip/hip_runtime.h>\n__global__ void other(int* out) { *out = 1; }\n"
+    other = code_object("gfx1101", source)
+    held = [one.name for one in objects.read_code_object(other).kernels]
+    assert held == [
+        *(one.name for one in objects.read_code_object(code_object()).kernels),
+        "_Z5otherPi",
+    ]
+
+
 def test_a_symbol_without_a_size_goes_to_the_next_one() -> None:
     data = bytearray(COMPILED.read_bytes())
     (kernel,) = objects.read_code_object(bytes(data)).kernels

@@ -26,6 +26,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 FAST = {"add", "product of bfloat16"}
 
 
+@pytest.fixture
+def compiler() -> None:
+    if gfx_compiler.toolchain() is None:
+        pytest.skip(gfx_compiler.MISSING)
+
+
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(
     "case", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 )
@@ -35,6 +42,7 @@ def test_kernels_are_verified(case: str, tmp_path: Path) -> None:
     assert evidence.verdict is Verdict.VERIFIED, [one.reason for one in evidence.cases]
 
 
+@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("name", WRONG)
 def test_faults_are_refuted(name: str, tmp_path: Path) -> None:
     evidence = verified(name, WRONG[name], tmp_path)
@@ -49,12 +57,11 @@ def drafted(source: Path, folder: Path) -> str:
     return (folder / "spec.yaml").read_text()
 
 
+@pytest.mark.usefixtures("compiler")
 def test_a_folder_of_tritons_cache_becomes_a_spec(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Names, dtypes, what is read and written, threads, shared memory and scratch are Triton's."""
-    if gfx_compiler.toolchain() is None:
-        pytest.skip("no compiler for AMD GPUs is installed")
     text = drafted(COMPILED / "softmax", tmp_path / "new")
     assert "next: tokitai verify" in capsys.readouterr().out
     for line in (

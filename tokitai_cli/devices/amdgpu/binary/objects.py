@@ -270,14 +270,16 @@ def _read(segments: tuple[Segment, ...], address: int, size: int) -> bytes:
 
 
 def _metadata(notes: list[bytes]) -> _Metadata:
-    for section in notes:
-        for kind, data in _entries(section):
-            if kind == NOTE_METADATA:
-                try:
-                    return msgspec.msgpack.decode(data, type=_Metadata)
-                except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-                    raise CodeError(f"a damaged code object: its metadata: {error}") from None
-    raise CodeError("a code object without metadata for its kernels")
+    """What the notes say, of which a linker keeps one for each object that it was given."""
+    held = [data for one in notes for kind, data in _entries(one) if kind == NOTE_METADATA]
+    if not held:
+        raise CodeError("a code object without metadata for its kernels")
+    try:
+        each = [msgspec.msgpack.decode(data, type=_Metadata) for data in held]
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise CodeError(f"a damaged code object: its metadata: {error}") from None
+    kernels = {kernel.symbol: kernel for one in each for kernel in one.kernels}
+    return msgspec.structs.replace(each[0], kernels=[*kernels.values()])
 
 
 def _entries(section: bytes) -> Iterator[tuple[int, bytes]]:
