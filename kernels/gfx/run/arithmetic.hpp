@@ -85,6 +85,12 @@ inline F normal(F value, L least) {
   const F magnitude = value < 0 ? -value : value;
   return magnitude < F(least) ? value * 0 : value;
 }
+// Product and sum, each rounded, with denormals flushed whatever the float mode says (LLVM, FMAD_FTZ).
+inline float mad32(float a, float b, float c) {
+  constexpr float least = 0x1p-126f;
+  const float product = normal(normal(a, least) * normal(b, least), least);
+  return normal(product + normal(c, least), least);
+}
 // An overflow of float16 as the greatest number, where the float mode says so (FP16_OVFL).
 inline u32 f16_saturated(float value) {
   const u32 bits = f16_of(value);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "matrix.hpp"
+#include "mfma.hpp"
 #include "tokitai_program.hpp"
 
 namespace tokitai::gfx {

@@ -5,7 +5,8 @@
 
 namespace tokitai::gfx {
 
-constexpr u32 step_limit = 40;
+// Registers of one instruction: a product of matrices has the most.
+constexpr u32 step_limit = wave_size == 64 ? 80 : 40;
 
 struct Held {
   u32 value[wave_size] = {}, unset[wave_size] = {};  // of a scalar register the first

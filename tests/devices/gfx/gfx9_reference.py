@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from tests.devices.gfx.reference import (
     REFERENCE,
     Function,
@@ -29,6 +32,8 @@ CALLED = {
     "v_ffbl_b32": "v_ctz_i32_b32",
     "v_ffbh_i32": "v_cls_i32",
     "v_mul_legacy_f32": "v_mul_dx9_zero_f32",
+    **{f"v_mad_legacy_{kind}": f"v_mad_{kind}" for kind in ("u16", "i16")},
+    "v_fma_legacy_f16": "v_fma_f16",
     "v_dot2c_f32_f16": "v_dot2acc_f32_f16",
     **{
         f"v_{one}_tru_f{bits}": f"v_{one}_t_f{bits}"
@@ -45,11 +50,24 @@ def _above(a: Any, b: Any) -> Any:
     return [(x.item() & mask).bit_count() + y.item() for x, y, mask in words]
 
 
+def _mad(a: Any, b: Any, c: Any) -> Any:
+    """Two roundings; a denormal is a zero of its sign."""
+
+    def usual(values: Any) -> Any:
+        return np.where(np.abs(values) < np.finfo(np.float32).tiny, values * 0, values)
+
+    return usual(usual(usual(a) * usual(b)) + usual(c))
+
+
 _FMA = exact_fma("f32")
 #: Those that gfx11 does not have: types of destinations and sources, a function of arrays over lanes.
 OLDER: dict[str, tuple[str, str, Function]] = {
     "v_subrev_u16": ("u16", "u16 u16", lanewise(lambda a, b: b - a)),
     "v_fmac_f64": ("f64", "f64 f64", onto(exact_fma("f64"))),
+    "v_mad_f32": ("f32", "f32 f32 f32", _mad),
+    "v_mac_f32": ("f32", "f32 f32", onto(_mad)),
+    "v_madmk_f32": ("f32", "f32 f32 f32", _mad),
+    "v_madak_f32": ("f32", "f32 f32 f32", _mad),
     "v_mov_b64": ("u64", "u64", lambda a: a),
     "v_lshl_add_u64": ("u64", "u64 u32 u64", lanewise(lambda a, b, c: (a << b % 8) + c)),
     "v_pk_add_f32": ("pk_f32", "pk_f32 pk_f32", lambda a, b: a + b),
@@ -60,11 +78,37 @@ OLDER: dict[str, tuple[str, str, Function]] = {
     "v_dot4c_i32_i8": ("u32", "u32 u32", onto(dot_integers(8, "ss", None, 0))),
     "v_dot8c_i32_i4": ("u32", "u32 u32", onto(dot_integers(4, "ss", None, 0))),
 }
+
+
+def _float8(made: type) -> dict[str, tuple[str, str, Function]]:
+    """Conversions of one of the formats of ml_dtypes."""
+    name = "fp8" if made is ml_dtypes.float8_e4m3fnuz else "bf8"
+
+    def of(word: int, at: int) -> np.float32:
+        return np.float32(np.array(word >> 8 * at & 255, np.uint8).view(made))
+
+    def both(word: int) -> int:
+        low, high = (int(of(word, at).view(np.uint32)) for at in (0, 1))
+        return low | high << 32
+
+    def packed(a: Any, b: Any) -> list[int]:
+        low, high = (each.astype(made).view(np.uint8) for each in (a, b))
+        return [int(x) | int(y) << 8 for x, y in zip(low, high, strict=True)]
+
+    return {
+        f"v_cvt_f32_{name}": ("f32", "u32", lambda a: np.array([of(int(one), 0) for one in a])),
+        f"v_cvt_pk_f32_{name}": ("u64", "u32", lanewise(both)),
+        f"v_cvt_pk_{name}_f32": ("u16", "f32 f32", packed),
+    }
+
+
+OLDER |= _float8(ml_dtypes.float8_e4m3fnuz) | _float8(ml_dtypes.float8_e5m2fnuz)
 #: Tested by itself.
 PICKING = "v_pk_mov_b32"
 # LLVM, GCNSubtarget::zeroesHigh16BitsOfDest, and those whose op_sel picks a half of the destination.
 KEEPS_UPPER = {
     *("v_fma_f16", "v_mad_u16", "v_mad_i16", "v_add_i16", "v_sub_i16"),
+    *("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"),
     *("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
     *(f"v_{name}3_{kind}" for name in ("min", "max", "med") for kind in ("f16", "u16", "i16")),
 }

@@ -30,9 +30,19 @@ def f32(bits: int) -> float:
     return float(np.array(bits, np.uint32).view(np.float32))
 
 
+def f64(bits: int) -> float:
+    return float(np.array(bits, np.uint64).view(np.float64))
+
+
+def added(m: int, a: int, kind: str) -> int:
+    if kind == "f64":
+        return as_f64(f64(m) + f64(a))
+    return as_f32(f32(m) + f32(a)) if kind == "f32" else m + a
+
+
 # What memory holds afterwards, of what it held and the operand, both unsigned.
 ATOMIC: dict[str, Callable[[int, int, str], int]] = {
-    "add": lambda m, a, kind: as_f32(f32(m) + f32(a)) if kind == "f32" else m + a,
+    "add": added,
     "sub": lambda m, a, _: m - a,
     "min": lambda m, a, kind: min(m, a, key=ordered(kind)),
     "max": lambda m, a, kind: max(m, a, key=ordered(kind)),
@@ -46,14 +56,18 @@ ATOMIC: dict[str, Callable[[int, int, str], int]] = {
 }
 
 
+def as_f64(value: float) -> int:
+    return int(np.float64(value).view(np.uint64))
+
+
 def as_f32(value: float) -> int:
     return int(np.float32(value).view(np.uint32))
 
 
 def ordered(kind: str) -> Callable[[int], float]:
     """What makes bits of a kind comparable."""
-    if kind == "f32":
-        return f32
+    if kind in ("f32", "f64"):
+        return f32 if kind == "f32" else f64
     bits = int(kind[1:])
     return lambda value: signed(value, bits) if kind[0] == "i" else value
 
@@ -179,6 +193,9 @@ def states(names: list[str]) -> Any:
             if "f32" in name:
                 one.store(at, as_f32(random.normal()), 4)
                 one.put(DATA, as_f32(random.normal()), 1)
+            if "f64" in name:
+                one.store(at, as_f64(random.normal()), 8)
+                one.put(DATA, as_f64(random.normal()), 2)
     return made
 
 

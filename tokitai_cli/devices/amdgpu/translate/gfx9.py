@@ -72,6 +72,7 @@ _NAMES = (
     (r"v_ffbh_u32", "v_clz_i32_u32"),
     (r"v_ffbl_b32", "v_ctz_i32_b32"),
     (r"v_ffbh_i32", "v_cls_i32"),
+    (r"v_(mad|fma|div_fixup)_legacy_([iu]16|f16)", r"v_\1_\2"),
     (r"v_mul_legacy_f32", "v_mul_dx9_zero_f32"),
     (r"v_dot2c_f32_f16", "v_dot2acc_f32_f16"),
     (r"v_(cmpx?)_tru_(f\d+)", r"v_\1_t_\2"),

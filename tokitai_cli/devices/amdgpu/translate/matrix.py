@@ -1,9 +1,15 @@
-"""C++ of products of matrices (kernels/gfx/run/matrix.hpp)."""
+"""C++ of products of matrices (kernels/gfx/run/matrix.hpp, mfma.hpp)."""
 
 from __future__ import annotations
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
-from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated, Writer, row
+from tokitai_cli.devices.amdgpu.translate.operands import (
+    RefusedError,
+    Translated,
+    Writer,
+    inline_float,
+    row,
+)
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry
 
 _IN = {"f16": "InF16", "bf16": "InBf16", "iu8": "InInteger<8>", "iu4": "InInteger<4>"}
@@ -39,4 +45,47 @@ def _added(c: Operand, made: str) -> str:
     return f"nullptr, {c.value & 0xFFFFFFFF:#x}u"
 
 
-KINDS: dict[str, Writer] = {"wmma": _wmma}
+_ELEMENTS = {
+    "f32": "InF32",
+    "xf32": "InXf32",
+    "f16": "InF16",
+    "bf16": "InBf16",
+    "i8": "InI8",
+    "f64": "InF64",
+    "fp8": "InF8<3>",
+    "bf8": "InF8<2>",
+}
+
+
+def _mfma(one: Instruction, entry: Entry) -> Translated:
+    first, second, *sizes = entry.code.split(",")
+    a, b, c = one.src
+    modifiers = one.modifiers
+    if modifiers.get("blgp"):
+        raise RefusedError("with lanes of B exchanged or signs")
+    spread, block = modifiers.get("cbsz", 0), modifiers.get("abid", 0)
+    if 1 << spread > int(sizes[-1]) or block >> spread:
+        raise RefusedError("with blocks of A that it does not have")
+    if {a.kind, b.kind} != {"v"}:
+        raise RefusedError("of a constant")
+    added = f"{row(c)}, 0" if c.kind == "v" else f"nullptr, {_everywhere(c, entry.dst[0]):#x}u"
+    kinds = f"{_ELEMENTS[first]}, {_ELEMENTS[second]}, {', '.join(sizes)}"
+    text = (
+        f"multiply_blocks<{kinds}>(w, {one.address:#x}, {row(one.dst[0])}, {row(a)}, {row(b)}, "
+        f"{added}, {spread}, {block});"
+    )
+    return Translated(text, places=(one.address,))
+
+
+def _everywhere(c: Operand, made: str) -> int:
+    """Bits of a constant that the products are added to."""
+    if c.kind == "int":
+        if c.value and made != "i32":
+            raise RefusedError("added to a whole number")
+        return c.value & 0xFFFFFFFF
+    if c.kind != "float" or made == "i32":
+        raise RefusedError(f"added to {c.kind}")
+    return inline_float(c, "<d" if made == "f64" else "<f")
+
+
+KINDS: dict[str, Writer] = {"wmma": _wmma, "mfma": _mfma}

@@ -179,7 +179,7 @@ def word_shift(instructions: Iterable[Instruction]) -> int:
 
 
 def _c_type(kind: str) -> str:
-    return {"f32": "float"}.get(kind, kind)
+    return {"f32": "float", "f64": "double"}.get(kind, kind)
 
 
 def _smem(one: Instruction, entry: Entry) -> Translated:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
@@ -21,6 +22,8 @@ def check(entry: Entry, mode: Mode, clamp: bool) -> None:
     for kind in entry.dst:
         if rounding := mode.round_of(kind):
             raise RefusedError(f"rounded {_ROUNDING[rounding]}")
+    if mode.fp16_overflow and re.fullmatch(r"v_cvt_pk_(fp8|bf8)_f32", entry.name):
+        raise RefusedError("in this float mode")
     kinds = {*entry.dst, *entry.src}
     if clamp and not mode.dx10_clamp:
         raise RefusedError("with clamp in a mode that keeps NaN")

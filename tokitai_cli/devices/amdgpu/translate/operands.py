@@ -159,7 +159,7 @@ def _unsigned(
     if kind == "pk_f32" and operand.kind in _INLINE:
         return f"S64{{{_lower_float(operand, modifiers, at):#x}}}"
     if width == 16 and operand.kind == "float" and operand.index:
-        return f"S{{{_inline_float(operand, '<e'):#x}u}}"
+        return f"S{{{inline_float(operand, '<e'):#x}u}}"
     if width == 64:
         return f"S64{{{scalar(operand, 64)}}}"
     bits = scalar(operand, 32)
@@ -226,7 +226,7 @@ def _picked(
     return f"{name}<decltype({text})>{{{text}, {low}, {high}, {flip:#x}{suffix}}}"
 
 
-def _inline_float(operand: Operand, form: str) -> int:
+def inline_float(operand: Operand, form: str) -> int:
     """Bits of an inline float in a format of `struct`, of which the decoder may have had another."""
     return int.from_bytes(struct.pack(form, FLOATS[operand.index - _FIRST_FLOAT]), "little")
 
@@ -237,7 +237,7 @@ def _lower_float(operand: Operand, modifiers: Mapping[str, object], at: int) -> 
         raise RefusedError("with the upper half of an inline constant")
     if operand.kind == "int":
         return operand.value & 0xFFFFFFFF
-    return _inline_float(operand, "<f")
+    return inline_float(operand, "<f")
 
 
 def destination(operand: Operand, kind: str, clamp: bool, modifiers: Mapping[str, object]) -> str:

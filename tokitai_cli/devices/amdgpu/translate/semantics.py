@@ -183,10 +183,10 @@ _SPACES["buffer"] = _SECTIONS["MUBUF"]
 _ATOMIC_SPACES = ("global", "flat", "buffer")
 # What an atomic operation leaves, of `old` and the operand a.
 ATOMICS = {
-    "add": ("u32 u64 f32", "old + a"),
+    "add": ("u32 u64 f32 f64", "old + a"),
     "sub": ("u32 u64", "old - a"),
-    "min": ("i32 u32 i64 u64 f32", "low(a, old)"),
-    "max": ("i32 u32 i64 u64 f32", "high(a, old)"),
+    "min": ("i32 u32 i64 u64 f32 f64", "low(a, old)"),
+    "max": ("i32 u32 i64 u64 f32 f64", "high(a, old)"),
     "and": ("b32 b64", "old & a"),
     "or": ("b32 b64", "old | a"),
     "xor": ("b32 b64", "old ^ a"),
@@ -218,6 +218,13 @@ def _memory() -> Iterator[Entry]:
     yield from _atomics()
 
 
+# Type of the sums, rows, columns, depth, types of the elements. Blocks follow from the registers.
+_MFMA = re.compile(
+    r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_\d+b)?_?"
+    r"(xf32|f32|f16|bf16|i8|f64|fp8|bf8)(?:_(fp8|bf8)|_1k)?"
+)
+
+
 def _matrices() -> Iterator[Entry]:
     """Products of matrices: (accumulator, elements). Order and rounding of float sums are not stated."""
     kinds = (
@@ -231,6 +238,15 @@ def _matrices() -> Iterator[Entry]:
     for made, kind in kinds:
         name, marks = f"v_wmma_{made}_16x16x16_{kind}", "" if made == "i32" else "~~"
         yield Entry(name, _SECTIONS["VOP3P"], "wmma", code=f"{kind},{made}", approximate=marks)
+    for (encoding, name), row in by_name("gfx9").items():
+        if match := _MFMA.fullmatch(name):
+            made, *sizes, kind, other = match.groups()
+            rows, columns, depth = map(int, sizes)
+            dwords = 2 if made == "f64" else 1
+            blocks = row.slots[0].count * 64 // (rows * columns * dwords)
+            code = f"{kind},{other or kind},{rows},{columns},{depth},{blocks}"
+            marks = "" if made == "i32" else "~~"
+            yield Entry(name, f"CDNA3, {encoding}", "mfma", (made,), code=code, approximate=marks)
 
 
 def _two_addresses() -> Iterator[Entry]:

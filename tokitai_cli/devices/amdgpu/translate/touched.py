@@ -191,10 +191,12 @@ def _lanes(one: Instruction, entry: Entry) -> Touched:
         )
     if entry.kind == "writelane":
         return Touched(reads=frozenset(reads), writes=frozenset(writes), always=True, last=True)
-    if entry.kind == "wmma":
+    if entry.kind in ("wmma", "mfma"):
         reads = {at for operand in one.src for at in _halves(operand, operand.count)}
         writes = {*_halves(one.dst[0], one.dst[0].count)}
-        if not entry.code.endswith("32"):  # the halves that are not written stay
+        if entry.kind == "wmma" and not entry.code.endswith(
+            "32"
+        ):  # the halves that are not written stay
             reads |= writes
         return Touched(
             reads=frozenset(reads),
