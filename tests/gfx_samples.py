@@ -44,7 +44,7 @@ def code_object(arch: str = "gfx1101", *more: str) -> bytes:
             made.append(f"{number}.o")
             (Path(folder) / gfx_compiler.OBJECT).rename(Path(folder) / made[-1])
         at = link.index(gfx_compiler.OBJECT)
-        argv = [*link[:at], *made, *link[at + 1 :]]
+        argv = [*link[:at], "-z", "muldefs", *made, *link[at + 1 :]]  # each defines __hip_cuid_
         subprocess.run(argv, cwd=folder, check=True, capture_output=True)
         return (Path(folder) / gfx_compiler.CODE_OBJECT).read_bytes()
 
