@@ -216,3 +216,18 @@ def test_a_function_may_be_an_argument_of_a_template(tmp_path: Path) -> None:
     found = drafts_of(tmp_path / "k.hip")
     assert isinstance(found, tuple)
     assert [one.instance for one in found[0]] == ["mapped<float, halved<float>>"]
+
+
+def test_a_template_of_classes_is_no_type_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "k.hip").write_text(
+        "#include <hip/hip_runtime.h>\n#include <vector>\n"
+        "template <typename D> struct Blob { const D* in() const; D* out(); };\n"
+        "template <typename D> __global__ void scaled(const D* x, D* y, int n, const D by) {\n"
+        "  if (threadIdx.x < n) y[threadIdx.x] = by * x[threadIdx.x]; }\n"
+        "template <typename D> void host(const std::vector<Blob<D>*>& top, int n, D by) {\n"
+        "  scaled<<<1, 64>>>(top[0]->in(), top[0]->out(), n, -by); }\n",
+        encoding="utf-8",
+    )
+    found = drafts_of(tmp_path / "k.hip")
+    assert isinstance(found, tuple)
+    assert [(one.instance, one.reasons) for one in found[0]] == [("scaled<float>", ())]

@@ -18,7 +18,10 @@ from tokitai_cli.build.ptx_operands import (
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
              "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}  # fmt: skip
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-_CACHES = {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "weak"}
+_ORDERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys"}
+_CACHES = {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "weak", *_ORDERS}
+_ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
+            "exch": "Exch", "cas": "CAS", "inc": "Inc", "dec": "Dec"}  # fmt: skip
 
 
 def instruction(text: str, names: Names) -> str:
@@ -260,6 +263,54 @@ def _memory(call: Call) -> str:
     return " ".join(code)
 
 
+def _atomic(call: Call) -> str:
+    """atom, and red, which gives nothing back: of global, shared and generic memory."""
+    words = [one for one in call.words[:-1] if one not in _ORDERS]
+    spaces = [one for one in words if one in {"global", "shared"}]
+    (operation, *more) = [one for one in words if one not in spaces] or [""]
+    at = 0 if call.base == "red" else 1
+    given = 2 if operation == "cas" else 1
+    if operation not in _ATOMICS or more or len(spaces) > 1 or len(call.parts) != at + 1 + given:
+        raise Unknown(call.text)
+    kind = call.kind
+    place = _place(call, call.parts[at], spaces[0] if spaces else "")
+    values = ", ".join(call.read(at + 1 + one, kind) for one in range(given))
+    value = f"atomic{_ATOMICS[operation]}({PTX}element<{kind}>({place}), {values})"
+    return call.write(0, value) if at and call.parts[0] != "_" else f"{value};"
+
+
+def _quotient(call: Call) -> str:
+    """div of floats and of whole numbers, rem of these; by 0 it is a fault, as in C++."""
+    kind = call.kind
+    if kind in {"float", "double"} and call.base == "div":
+        return _function(f"{PTX}quotient", 2, "rn", "full", "approx", "ftz")(call)
+    if kind not in {
+        "int",
+        "unsigned",
+        "long long",
+        "unsigned long long",
+        "short",
+        "unsigned short",
+    }:
+        raise Unknown(call.text)
+    call.only()
+    name = f"{PTX}{'divided' if call.base == 'div' else 'remainder'}<{kind}>"
+    return call.write(0, f"{name}({call.read(1, kind)}, {call.read(2, kind)})")
+
+
+def _signed(call: Call) -> str:
+    """neg and abs; the least whole number stays as it is."""
+    kind = call.kind
+    if kind in {"float", "double"}:
+        return _function("-" if call.base == "neg" else "fabs", 1, "ftz")(call)
+    if kind not in {"int", "long long", "short"}:
+        raise Unknown(call.text)
+    call.only()
+    value = call.read(1, kind)
+    less = _wrapped(kind, "0", "-", value)
+    return call.write(0, less if call.base == "neg" else f"({value}) < 0 ? {less} : ({value})")
+
+
 def _address(call: Call) -> str:
     words = call.words
     if words[:2] == ["to", "shared"]:
@@ -360,6 +411,5 @@ _RULES: dict[str, Callable[[Call], str]] = {
     "bar": _plain({"sync 0": "__syncthreads();"}), "barrier": _plain({"sync 0": "__syncthreads();"}),
     "membar": _plain({"gl": "__threadfence();", "cta": "__threadfence_block();"}),
     "trap": _plain({"": "__trap();"}), "dp4a": _dot,
-    "div": _function(f"{PTX}quotient", 2, "rn", "full", "approx", "ftz", of=_REAL),
-    "neg": _function("-", 1, "ftz", of=_REAL), "abs": _function("fabs", 1, "ftz", of=_REAL),
+    "div": _quotient, "rem": _quotient, "neg": _signed, "abs": _signed, "atom": _atomic, "red": _atomic,
 }  # fmt: skip

@@ -75,6 +75,10 @@ class _Guesser:
         return bool(words and words <= known and (one.type or all(map(self._is_type, types))))
 
     def _is_type(self, text: str) -> bool:
+        bare = text.rpartition("::")[2].strip()
+        if any(one.template for tree in self._program.trees for one in tree.by_name.get(bare, ())
+               if one.kind == "type"):  # fmt: skip
+            return False  # a template of classes, whose arguments are left out
         return self._types.kind_of(self._types.resolved(text, {}))[0] != "unknown"
 
     def _guess(self, one: TemplateParameter, text: str) -> str:

@@ -53,6 +53,16 @@ template <class T>
 inline T quotient(T a, T b) {
   return a / b;
 }
+// Of whole numbers; the least of them by -1 wraps around.
+template <class T>
+inline T divided(T a, T b) {
+  if (std::is_signed<T>::value && b == T(-1)) return T(0ull - (unsigned long long)a);
+  return T(a / b);
+}
+template <class T>
+inline T remainder(T a, T b) {
+  return std::is_signed<T>::value && b == T(-1) ? T(0) : T(a % b);
+}
 template <class T>
 inline T least(T a, T b) {
   if constexpr (std::is_floating_point<T>::value) return fmin(a, b);
@@ -136,6 +146,10 @@ inline const void* shared_at(unsigned long long address) { return __cvta_shared_
 template <class T>
 inline T load(const void* address, long long offset) {
   return *reinterpret_cast<const T*>(static_cast<const char*>(address) + offset);
+}
+template <class T>
+inline T* element(const void* address, long long offset) {
+  return reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(address)) + offset);
 }
 template <class T>
 inline void store(const void* address, long long offset, T value) {

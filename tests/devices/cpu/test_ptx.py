@@ -52,6 +52,10 @@ def bfi(a: int, b: int, position: int, length: int) -> int:
     return b & ~mask | a << (position & 255) & mask
 
 
+def towards_zero(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
 # Of three words and their ends: the template, and what it gives.
 WORDS: dict[str, Callable[[int, int, int], int]] = {
     "add.u32 %0, %1, %2;": lambda a, b, c: a + b,
@@ -98,6 +102,16 @@ WORDS: dict[str, Callable[[int, int, int], int]] = {
     "cvt.s32.s8 %0, %1;": lambda a, b, c: (a & 255) - 256 * (a >> 7 & 1),
     "cvt.sat.u8.s32 %0, %1;": lambda a, b, c: max(0, min(s32(a), 255)),
     "cvt.sat.s8.s32 %0, %1;": lambda a, b, c: max(-128, min(s32(a), 127)),
+    "{ .reg .b32 t; or.b32 t, %2, 1; div.u32 %0, %1, t; }": lambda a, b, c: a // (b | 1),
+    "{ .reg .b32 t; or.b32 t, %2, 1; rem.u32 %0, %1, t; }": lambda a, b, c: a % (b | 1),
+    "{ .reg .b32 t; or.b32 t, %2, 1; div.s32 %0, %1, t; }": lambda a, b, c: towards_zero(
+        s32(a), s32(b | 1)
+    ),
+    "{ .reg .b32 t; or.b32 t, %2, 1; rem.s32 %0, %1, t; }": lambda a, b, c: (
+        s32(a) - s32(b | 1) * towards_zero(s32(a), s32(b | 1))
+    ),
+    "neg.s32 %0, %1;": lambda a, b, c: -a,
+    "abs.s32 %0, %1;": lambda a, b, c: abs(s32(a)),
     "mov.u32 %0, %%laneid;": lambda a, b, c: -1,
 }  # fmt: skip
 LONG: dict[str, Callable[[int, int], int]] = {
@@ -215,6 +229,18 @@ __global__ void memory(const float* x, float* y) {{
   asm volatile("ld.shared.f32 %[w], [%[at]];" : [w] "=f"(w) : [at] "r"(to + 8 + 4 * unsigned(i)));
   asm volatile("st.global.cs.f32 [%0], %1;" :: "l"(y + i), "f"(w + v.w));
 }}
+__global__ void shared_by_all(unsigned* y) {{
+  const unsigned i = threadIdx.x;
+  if (i < 4) y[i] = 0;
+  __syncthreads();
+  asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(y[4 + i]) : "l"(y), "r"(2u) : "memory");
+  asm volatile("red.relaxed.gpu.global.max.u32 [%0 + 4], %1;" :: "l"(y), "r"(i) : "memory");
+  asm volatile("{{ .reg .b32 t; atom.cas.b32 t, [%0 + 8], 0, %1; }}" :: "l"(y), "r"(i + 1) : "memory");
+  asm volatile("red.global.or.b32 [%0 + 12], %1;" :: "l"(y), "r"(1u << i) : "memory");
+  unsigned seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(y) : "memory");
+  if (seen == 0) asm volatile("st.release.sys.global.u32 [%0], %1;" :: "l"(y), "r"(7u) : "memory");
+}}
 """.replace("__shared__ alignas(16)", "alignas(16) __shared__")
 
 
@@ -223,6 +249,7 @@ SIGNATURES = {
     "longs": [*["uint64*"] * 3, "int"],
     "floats": ["float32*", "float32*", "uint32*", "int"],
     "memory": ["float32*", "float32*"],
+    "shared_by_all": ["uint32*"],
 }
 
 
@@ -285,6 +312,14 @@ def test_instructions_of_words(child: Child) -> None:
     given = [read(np.array(one, np.uint32)) for one in (a, b, c)]
     got = run(child, "words", [*given, out((len(WORDS), n), np.uint32)], n, threads=n)
     compared(got, WORDS, M, a, b, c)
+
+
+def test_what_all_threads_change_at_once(child: Child) -> None:
+    got = run(child, "shared_by_all", [out((36,), np.uint32)], threads=32).tolist()
+    assert got[:2] == [64, 31]
+    assert 1 <= got[2] <= 32
+    assert got[3] == M
+    assert sorted(got[4:]) == [*range(0, 64, 2)]
 
 
 def test_instructions_of_long_words(child: Child) -> None:

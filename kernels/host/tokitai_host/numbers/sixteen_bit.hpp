@@ -83,11 +83,14 @@ TOKITAI_EXTREME(__hmin, fminf)
 #undef TOKITAI_EXTREME
 
 // Each comparison ordered and, with u, unordered: true where either is a NaN. Of pairs by
-// component as 1 and 0 (2), and of both at once (b...2).
+// component as 1 and 0 (2), as all bits and none (2_mask), and of both at once (b...2).
 #define TOKITAI_COMPARE(NAME, RESULT)                                                             \
   TOKITAI_OURS bool __h##NAME(TOKITAI_T a, TOKITAI_T b) { return RESULT; }                        \
   TOKITAI_OURS TOKITAI_T2 __h##NAME##2(TOKITAI_T2 a, TOKITAI_T2 b) {                              \
     return {TOKITAI_T(float(__h##NAME(a.x, b.x))), TOKITAI_T(float(__h##NAME(a.y, b.y)))};        \
+  }                                                                                               \
+  TOKITAI_OURS unsigned __h##NAME##2_mask(TOKITAI_T2 a, TOKITAI_T2 b) {                           \
+    return (__h##NAME(a.x, b.x) ? 0xffffu : 0u) | (__h##NAME(a.y, b.y) ? 0xffff0000u : 0u);       \
   }                                                                                               \
   TOKITAI_OURS bool __hb##NAME##2(TOKITAI_T2 a, TOKITAI_T2 b) {                                   \
     return __h##NAME(a.x, b.x) && __h##NAME(a.y, b.y);                                            \
