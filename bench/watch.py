@@ -86,11 +86,10 @@ def build(file: str, folder: Path) -> Path:
     )
     recipe = CudaDevice().recipe(DeviceOptions(), {}, ())
     program = folder / file
-    source = suite.FOLDER / f"{file}.hip"
     put = {"{source}": str(ROOT / "bench" / "watch.cu"), "{output}": str(program)}
     put["{depfile}"] = f"{program}.d"
     words = [put.get(word, word) for word in recipe.command if word != "-c"]
-    words += [f'-DSUITE_FILE="{source}"', f'-DKERNELS="{table}"']
+    words += [f'-DSUITE_FILE="{suite.source(file)}"', f'-DKERNELS="{table}"']
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{file}: {done.stderr or done.stdout}")

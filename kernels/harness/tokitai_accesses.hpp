@@ -133,21 +133,24 @@ inline void check_stale(const Area& area, const unsigned char* at, size_t size, 
 
 struct AtomicAccess {
   bool reads, writes, swaps;
+  bool changes;  // the value
   int order;
   Scope scope;
 };
 
+// A compare-and-swap makes sure of what the same thread has read before.
 inline void on_swap(unsigned thread, const void* address) {
   const auto met = accesses.plain_reads.find(read_key(thread, address));
   if (met != accesses.plain_reads.end()) {
-    met->second->open--;
+    accesses.validated.insert(met->second);
     accesses.plain_reads.erase(met);
   }
   Area* area = area_of(static_cast<const unsigned char*>(address));
   if (!area || !area->cells) return;
   const size_t offset = size_t(static_cast<const unsigned char*>(address) - area->begin);
-  for (Stamp& read : area->cells[offset >> area->granule].reads)
-    if (read.block == order.now->block && read.thread == thread) read.flags |= is_validated;
+  for (const Stamp& read : area->cells[offset >> area->granule].reads)
+    if (read.block == order.now->block && read.thread == thread && !(read.flags & is_atomic))
+      accesses.validated.insert(pc_of(read));
 }
 
 inline bool acquiring(int order) {
@@ -176,7 +179,9 @@ inline void on_ordered(const void* address, size_t size, const AtomicAccess& doe
     check_outside(at, size, does.writes, pc, frame);
   }
   if (does.writes) {
-    order_write(thread, key, does.scope, releasing(does.order), does.reads);
+    // Nobody can see that an operation has been there which leaves the value as it was.
+    if (does.changes || !does.reads)
+      order_write(thread, key, does.scope, releasing(does.order), does.reads);
     accesses.copied.written = nullptr;
   }
 }
@@ -212,7 +217,7 @@ inline void on_volatile(const void* address, size_t size, bool writes, const voi
     flag = area->cells && area->cells[offset >> area->granule].write.flags & is_atomic;
   }
   if (flag)
-    return on_ordered(address, size, {!writes, writes, false, __ATOMIC_RELAXED, Scope::system},
+    return on_ordered(address, size, {!writes, writes, false, writes, __ATOMIC_RELAXED, Scope::system},
                       is_atomic | is_volatile, pc, frame);
   if (writes) order.released.erase(reinterpret_cast<uintptr_t>(address));
   on_area(*area, at, size, writes, now, frame, false);

@@ -162,7 +162,8 @@ inline void settle_findings() {
       append_words(found, found.nonzero ? "; each time both wrote the same value"
                                         : "; each time both wrote zero, which proves nothing of other inputs");
     }
-    found.mild = found.mild || (found.mixed && found.open <= 0);
+    // Where some thread made sure of what it read there, others had no need to.
+    found.mild = found.mild || (found.mixed && !found.plain_writes && accesses.validated.count(found.plain_read));
     any_error = any_error || !found.mild;
     watch.findings[kept++] = found;
   }
@@ -173,6 +174,7 @@ inline void settle_findings() {
     if (any_error || strcmp(watch.findings[i].kind, "stale-flag") != 0)
       watch.findings[kept++] = watch.findings[i];
   watch.count = kept;
+  accesses.validated.clear();
 }
 
 // A repetition begins: what its buffers hold is written where the tool wrote it.

@@ -51,7 +51,7 @@ inline uint32_t pc_of(const Stamp& stamp) {
   return stamp.place ? code_places.all[stamp.place - 1].frames[0] : 0;
 }
 
-enum : uint16_t { is_atomic = 1, is_validated = 2, is_volatile = 4, scope_shift = 4 };
+enum : uint16_t { is_atomic = 1, is_volatile = 2, scope_shift = 4 };
 inline Scope scope_of(const Stamp& stamp) { return Scope(stamp.flags >> scope_shift); }
 
 // Fences of which others than the own block learn, and those of the own block.

@@ -30,8 +30,10 @@ struct OpenStore {
 };
 
 struct Accesses {
-  std::unordered_map<uint64_t, Finding*>
-      plain_reads;  // that met an atomic write, by thread and address
+  // Plain reads that met an atomic write, by thread and address: their instruction. And the instructions of
+  // which a compare-and-swap of the same thread made sure, at least once.
+  std::unordered_map<uint64_t, uint32_t> plain_reads;
+  std::unordered_set<uint32_t> validated;
   OpenStore store;
   // A thread's latest volatile read, and places that threads read again and again.
   struct {
@@ -215,12 +217,14 @@ inline void race(const Area& area, size_t offset, size_t size, const Stamp& past
   found->of_volatile = found->of_volatile && past.flags & now.flags & is_volatile;
   if (found->of_writes) keep_store(*found, area, offset, size);
   if (!mixed) return;
-  // A compare-and-swap of the same thread that follows makes sure of what it read.
   const bool now_is_plain = !(now.flags & is_atomic);
-  const Stamp& plain = now_is_plain ? now : past;
-  if ((now_is_plain ? now_writes : past_writes) || !(plain.flags & is_validated)) found->open++;
-  if (now_is_plain && !now_writes && accesses.plain_reads.size() < 100000)
-    accesses.plain_reads[read_key(now.thread, area.begin + offset)] = found;
+  if (now_is_plain ? now_writes : past_writes) {
+    found->plain_writes = true;
+    return;
+  }
+  found->plain_read = pc_of(now_is_plain ? now : past);
+  if (now_is_plain && accesses.plain_reads.size() < 100000)
+    accesses.plain_reads[read_key(now.thread, area.begin + offset)] = found->plain_read;
 }
 
 // Cells of a granule's half the size: what is known of one holds for both.

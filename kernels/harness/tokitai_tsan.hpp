@@ -42,27 +42,33 @@ inline void before_poll(const void* address, size_t size, const void* pc) {
   TOKITAI_VOLATILE(__tsan_unaligned_volatile_read##SIZE, SIZE, false) \
   TOKITAI_VOLATILE(__tsan_unaligned_volatile_write##SIZE, SIZE, true)
 // An operation that reads its place, and writes it unless it compares in vain.
-#define TOKITAI_ATOMICALLY(T, READS, WRITES, SWAPS)                                             \
+#define TOKITAI_ATOMICALLY(T, READS, WRITES, SWAPS, CHANGES)                                    \
   tokitai::before_poll(const_cast<const T*>(address), sizeof(T), __builtin_return_address(0));  \
   tokitai::on_atomic(const_cast<const T*>(address), sizeof(T),                                  \
-                     {READS, WRITES, SWAPS, order, tokitai::Scope::system}, TOKITAI_CALLER);
+                     {READS, WRITES, SWAPS, CHANGES, order, tokitai::Scope::system}, TOKITAI_CALLER);
 #define TOKITAI_FETCH(NAME, T, EXPRESSION)          \
   T NAME(volatile T* address, T value, int order) { \
-    TOKITAI_ATOMICALLY(T, true, true, false)        \
+    auto changes = [=]() mutable {                  \
+      volatile T copy = *address;                   \
+      address = &copy;                              \
+      const T before = EXPRESSION;                  \
+      return before != T(copy);                     \
+    };                                              \
+    TOKITAI_ATOMICALLY(T, true, true, false, changes()) \
     return EXPRESSION;                              \
   }
 #define TOKITAI_SWAP(NAME, T, EXPECTED, WANTED, RESULT)                          \
   RESULT NAME(volatile T* address, EXPECTED expected, T value, int order, int) { \
-    TOKITAI_ATOMICALLY(T, true, *address == WANTED, true)                        \
+    TOKITAI_ATOMICALLY(T, true, *address == WANTED, true, value != WANTED)       \
     return tokitai_swap<T>(address, expected, value);                            \
   }
 #define TOKITAI_ATOMICS(BITS, T)                                              \
   T __tsan_atomic##BITS##_load(const volatile T* address, int order) {        \
-    TOKITAI_ATOMICALLY(T, true, false, false)                                 \
+    TOKITAI_ATOMICALLY(T, true, false, false, false)                          \
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);                        \
   }                                                                           \
   void __tsan_atomic##BITS##_store(volatile T* address, T value, int order) { \
-    TOKITAI_ATOMICALLY(T, false, true, false)                                 \
+    TOKITAI_ATOMICALLY(T, false, true, false, true)                           \
     __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                       \
   }                                                                           \
   TOKITAI_FETCH(__tsan_atomic##BITS##_exchange, T,                            \

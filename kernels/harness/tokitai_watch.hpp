@@ -54,7 +54,8 @@ struct Finding {
                      // and `nonzero` those of a value that is not zero
   bool of_volatile;  // each time two volatile accesses
   uint64_t count, unequal, nonzero;
-  int64_t open;     // of a mixed one: those that no compare-and-swap made sure of
+  bool plain_writes;    // of a mixed one: the plain access writes, at least once
+  uint32_t plain_read;  // and its instruction where it reads
   char array[200];  // "buffer N", "shared NAME" or "variable NAME", and its element
   int64_t offset;   // in bytes from its begin
   size_t bytes, size;

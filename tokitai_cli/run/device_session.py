@@ -28,6 +28,7 @@ from tokitai_cli.core.model.device import (
 from tokitai_cli.core.model.events import Listener
 from tokitai_cli.core.model.evidence import BuildRecord, DeviceRecord, FactRecord
 from tokitai_cli.core.model.harness import HarnessRequest
+from tokitai_cli.core.model.judged import graver
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.run import child
 from tokitai_cli.run.prepare import Prepared
@@ -179,7 +180,7 @@ class DeviceSession:
         server = self.start(artifact)
         self._has_run = True
         self._told = server.hello.facts
-        return server.run(
+        result = server.run(
             case,
             prepared.arrays,
             repetitions=settings.repeat,
@@ -190,6 +191,7 @@ class DeviceSession:
             among_zeros=among_zeros,
             one_fill=one_fill,
         )
+        return self._graded(result)
 
     def serve_once_more(
         self,
@@ -202,9 +204,15 @@ class DeviceSession:
 
         `kept` is what workspaces that are zeroed once hold.
         """
-        return self.start(artifact).run(
+        result = self.start(artifact).run(
             case, prepared.arrays, repetitions=1, timeout=self.settings.timeout, kept=kept
         )
+        return self._graded(result)
+
+    def _graded(self, result: RunResult) -> RunResult:
+        """The result, its warnings errors where the run is strict."""
+        found = tuple(graver(one, strict=self.settings.strict) for one in result.findings)
+        return msgspec.structs.replace(result, findings=found)
 
     def replace(self) -> None:
         """End the child; the next case gets a fresh one."""

@@ -22,7 +22,7 @@ from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import SANITIZED, Device, Fact, Probe, Sanitizer
 from tokitai_cli.core.model.events import Listener, one_at_a_time, silent
 from tokitai_cli.core.model.evidence import CaseRecord, DeviceRecord
-from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
+from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord, graver
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.judge import failure_of
@@ -218,7 +218,7 @@ class WatchedPass:
         report = _read(self._sanitizer, logs)
         passed = all(outcome.record.verdict is Verdict.VERIFIED for outcome in outcomes)
         judged = [
-            _judged(outcome, self._sanitizer, report, one.case, self._probe, self._settings.arch)
+            _judged(outcome, self._sanitizer, report, one.case, self._probe, self._settings)
             for outcome, one in zip(outcomes, lot, strict=True)
         ]
         return judged, passed and not report.findings and not report.fault
@@ -251,9 +251,7 @@ class LoggedPass(WatchedPass):
             return outcome
         else:
             report = _read(self._sanitizer, tail.new())
-        return _judged(
-            outcome, self._sanitizer, report, prepared.case, self._probe, self._settings.arch
-        )
+        return _judged(outcome, self._sanitizer, report, prepared.case, self._probe, self._settings)
 
 
 class _Tail:
@@ -301,14 +299,16 @@ def _judged(
     report: _Report,
     case: Case,
     probe: Probe,
-    arch: str,
+    settings: Settings,
 ) -> CaseOutcome:
-    """The outcome with what the tool found, or that it looked and found nothing.
-
-    arch: of the GPU that was asked for, if any.
-    """
+    """The outcome with what the tool found, or that it looked and found nothing."""
     record, fault = outcome.record, report.fault
-    findings = [_graver(_placed(one, case), arch) for one in report.findings]
+    amd = settings.arch.startswith("gfx")
+    findings = [
+        # What undoes a program on AMD's GPUs is an error where one of theirs is asked for.
+        graver(_placed(one, case), strict=settings.strict or (amd and one.kind == "amd-mask"))
+        for one in report.findings
+    ]
     record = msgspec.structs.replace(record, findings=[*record.findings, *findings])
     if errors := [one for one in findings if one.severity == "error"]:
         reason = f"{errors[0].tool}: {errors[0].message}"
@@ -331,12 +331,6 @@ def _judged(
         record = msgspec.structs.replace(record, examined=[*record.examined, *looked])
     log = "\n".join(text for text in (outcome.log, report.words) if text)
     return msgspec.structs.replace(outcome, record=record, log=log)
-
-
-def _graver(finding: FindingRecord, arch: str) -> FindingRecord:
-    """What undoes a program on AMD's GPUs is an error where one of theirs is asked for."""
-    asserted = finding.kind == "amd-mask" and arch.startswith("gfx")
-    return msgspec.structs.replace(finding, severity="error") if asserted else finding
 
 
 def _placed(finding: FindingRecord, case: Case) -> FindingRecord:

@@ -12,7 +12,7 @@ struct Kept {
   const DeviceKernel* kernel;
   const char* name;
   u32 block[3], thread[3], grid[3];
-  u64 count;
+  u64 count, nonzero;  // how often seen, and how often with a value that is not zero
   int buffer;
   long long offset;
 };
@@ -33,6 +33,8 @@ inline const char* kind_of(Fault fault) {
     case Fault::uninitialised:
     case Fault::unset: return "uninitialised-read";
     case Fault::misaligned: return "misaligned";
+    case Fault::mixed_race: return "mixed-race";
+    case Fault::same_value: return "same-value-race";
     default: return "race";
   }
 }
@@ -90,6 +92,7 @@ inline void keep(const Wave& w, const Found& found) {
   }
   if (known) {
     known->count++;
+    known->nonzero += !found.zero;
   } else if (findings.count < Findings::limit) {
     Kept& made = findings.kept[findings.count++];
     made = {};
@@ -97,6 +100,7 @@ inline void keep(const Wave& w, const Found& found) {
     made.kernel = launch.kernel;
     made.name = launch.name;
     made.count = 1;
+    made.nonzero = !found.zero;
     made.buffer = -1;
     for (int d = 0; d < 3; d++) made.block[d] = w.group->block[d], made.grid[d] = launch.grid[d];
     thread_of(launch, w.index, found.lane, made.thread);
@@ -137,6 +141,8 @@ inline void append_words(Text& text, const Kept& kept) {
                                : "wave of the block, with no barrier between them",
              other ? other->text : "an instruction");
   }
+  if (found.fault == Fault::same_value && !kept.nonzero)
+    append(text, "; each time both wrote zero, which proves nothing of other inputs");
   append(text, "; %s (at 0x%x)", instruction, found.at);
 }
 

@@ -58,8 +58,14 @@ struct Found {
   u32 other_at, other_wave;  // of a race
   bool other_writes;
   u32 other_block = 0;  // its index and 1, 0 for the same, ~0 for several
+  bool zero = false;    // of two stores of the same value: it is zero
 };
 void report(const Wave& w, const Found& found);
+inline bool is_zero(const u8* value, u32 bytes) {
+  for (u32 i = 0; i < bytes; i++)
+    if (value[i]) return false;
+  return true;
+}
 
 // High halves of generic addresses of LDS and scratch; no pointer of the host has them.
 constexpr u32 lds_aperture = 0x10000, scratch_aperture = 0x20000;
@@ -84,7 +90,7 @@ struct Global {
     report(w, told);
   }
   static void use(Wave& w, const Area& area, u64 offset, u32 at, u32 lane, u64 address, u32 bytes, Does does,
-                  bool atomic, bool same) {
+                  bool atomic, bool same, bool zero) {
     const Group& g = *w.group;
     if (g.fenced) return;
     u32 place = (at - g.entry) / 4;
@@ -95,6 +101,7 @@ struct Global {
     const Found found = {Fault::race, at, lane, address, bytes, writes, "global", 0, 0, false};
     Found by_write = found;
     by_write.other_writes = true;
+    by_write.zero = zero;
     for (u64 word = offset >> area.shift; word <= (offset + bytes - 1) >> area.shift; word++) {
       WordUse& use = area.uses[word];
       const Access before = put_access(writes ? use.write : use.read, mine, g.first_number);
@@ -129,7 +136,7 @@ struct Global {
     }
     if (area->uses) {
       const bool same = stored && memcmp(area->begin + offset, stored, bytes) == 0;
-      use(w, *area, offset, at, lane, address, bytes, does, atomic, same);
+      use(w, *area, offset, at, lane, address, bytes, does, atomic, same, same && is_zero(stored, bytes));
     }
     return area->begin + offset;
   }
@@ -138,12 +145,12 @@ struct Global {
 struct Lds {
   static constexpr bool threaded = false;
   static void conflict(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, bool writes, bool atomic,
-                       const LdsCell& cell, bool other_writes, bool same = false) {
+                       const LdsCell& cell, bool other_writes, bool same = false, bool zero = false) {
     const bool mixed = atomic || (other_writes ? cell.write_atomic : cell.read_atomic);
     const Fault fault = mixed ? Fault::mixed_race : same ? Fault::same_value : Fault::race;
     report(w, {fault, at, lane, address, bytes, writes, "LDS",
                other_writes ? cell.write_at : cell.read_at, (other_writes ? cell.write : cell.read) & 255,
-               other_writes});
+               other_writes, 0, zero});
   }
   static u8* touch(Wave& w, u32 at, u32 lane, u64 address, u32 bytes, Does does, bool atomic = false,
                    const u8* stored = nullptr) {
@@ -161,9 +168,10 @@ struct Lds {
       if (reads && (mask & ~cell.written))
         report(w, {Fault::uninitialised, at, lane, address, bytes, false, "LDS", 0, 0, false});
       const bool written_now = cell.write >> 8 == g.interval, read_now = cell.read >> 8 == g.interval;
-      if (written_now && cell.write != stamp && cell.write_mask & mask && !(atomic && cell.write_atomic))
-        conflict(w, at, lane, address, bytes, writes, atomic, cell, true,
-                 stored && memcmp(g.lds + address, stored, bytes) == 0);
+      if (written_now && cell.write != stamp && cell.write_mask & mask && !(atomic && cell.write_atomic)) {
+        const bool same = stored && memcmp(g.lds + address, stored, bytes) == 0;
+        conflict(w, at, lane, address, bytes, writes, atomic, cell, true, same, same && is_zero(stored, bytes));
+      }
       if (writes) {
         if (read_now && (cell.read != stamp || cell.several_read) && cell.read_mask & mask &&
             !(atomic && cell.read_atomic))

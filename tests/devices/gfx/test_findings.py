@@ -29,14 +29,9 @@ MILD = "set_beside_adds"
 
 
 def placed(case: CaseRecord) -> set[tuple[str, int]]:
-    """Kind and line of each finding of the device in the source, a mixed race by that name."""
+    """Kind and line of each finding of the device in the source, a race of any values by that name."""
     return {
-        (
-            "mixed-race"
-            if one.severity == "warning" and "same value" not in one.message and one.kind == "race"
-            else one.kind,
-            int(line),
-        )
+        ("race" if one.kind == "same-value-race" else one.kind, int(line))
         for one in case.findings
         if one.tool == "gfx device"
         for place in one.location.split(", ")
@@ -78,7 +73,7 @@ def test_seeded_faults_are_found_at_their_lines(
     missed = {name: told[name, True] for name in SEEN if not specs.marks(name) <= told[name, True]}
     assert not missed
     (mixed,) = [case for case in evidence.cases if case.variant == "bins_read_early-true"]
-    races = [one for one in mixed.findings if one.kind == "race"]
+    races = [one for one in mixed.findings if one.kind == "mixed-race"]
     assert races, mixed.findings
     assert {one.severity for one in races} == {"warning"}
 
@@ -180,9 +175,15 @@ def test_stores_of_one_value_by_several_waves_warn(
     evidence = run(tmp_path / "spec.yaml", tmp_path, device="gfx")
     right, wrong = evidence.cases
     assert right.verdict is Verdict.VERIFIED, right.reason
-    for case, severity in ((right, "warning"), (wrong, "error")):
-        races = [one for one in case.findings if one.kind == "race"]
+    for case, kind, severity in (
+        (right, "same-value-race", "warning"),
+        (wrong, "race", "error"),
+    ):
+        races = [one for one in case.findings if one.kind == kind]
         assert {one.severity for one in races} == {severity}, case.findings
         assert {"ds_store" in one.message for one in races} == {True, False}
     assert all("of the same value" in one.message for one in right.findings)
     assert wrong.verdict is Verdict.REFUTED
+    strict = run(tmp_path / "spec.yaml", tmp_path, device="gfx", variant=["right"], strict=True)
+    assert strict.cases[0].verdict is Verdict.REFUTED
+    assert "--strict" in strict.rerun

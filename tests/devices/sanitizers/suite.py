@@ -1,4 +1,4 @@
-"""Small kernels by kind of fault (suite/*.hip): each with its fault, and right.
+"""Small kernels by kind of fault (suite/*): each with its fault, and right.
 
 In front of each kernel stand its grid, block, bytes of dynamic shared memory where it has some, and
 `warns KIND` where its right form has a warning too. `// <- KIND` marks the line of a finding.
@@ -33,6 +33,8 @@ KINDS = {
     "copies": "copies, structs, padding, unset bytes",
     "waiting": "waiting warps and blocks, deadlocks",
     "unseen": "of all kinds, written without a look at the watch",
+    "patterns": "patterns of public code, written likewise",
+    "cuda_patterns": "the same in the words of CUDA's headers",
 }
 _HEAD = re.compile(
     r"// (\d+) (\d+)(?: (\d+))?(?: warns ([\w-]+))?\nKERNEL (\w+)\((.*?)^}",
@@ -46,7 +48,7 @@ def any(params, inputs, scalars):
 """
 _VARIANT = """
   {name}-{form}:
-    source: {file}.hip
+    source: {file}
     inputs:
       x: {{dtype: float32, shape: [n]}}
     inout:
@@ -87,9 +89,15 @@ class Kernel(msgspec.Struct, frozen=True):
     meets: bool
 
 
+def source(file: str) -> Path:
+    """The file, with its suffix."""
+    (path,) = FOLDER.glob(f"{file}.*")
+    return path
+
+
 def kernels(file: str) -> tuple[Kernel, ...]:
     """Kernels of a file of the suite."""
-    text = (FOLDER / f"{file}.hip").read_text(encoding="utf-8")
+    text = source(file).read_text(encoding="utf-8")
     found = []
     for match in _HEAD.finditer(text):
         first = text.count("\n", 0, match.start()) + 1
@@ -110,14 +118,15 @@ def kernels(file: str) -> tuple[Kernel, ...]:
 def write_spec(folder: Path, file: str) -> Path:
     """Write a spec of a file's kernels into `folder`, with what it needs."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{file}.hip").write_text((FOLDER / f"{file}.hip").read_text(encoding="utf-8"))
+    text = source(file)
+    (folder / text.name).write_text(text.read_text(encoding="utf-8"))
     (folder / "oracle.py").write_text(_ORACLE, encoding="utf-8")
     variants = "".join(
         _VARIANT.format(
             name=one.name,
             form="wrong" if wrong else "right",
             wrong=str(wrong).lower(),
-            file=file,
+            file=text.name,
             grid=one.grid,
             block=one.block,
             shared=one.shared,
@@ -168,7 +177,7 @@ def tally(file: str, cases: Iterable[CaseRecord]) -> Tally:
         hit = [one for one in found if one.kind in {kind for kind, _ in kernel.marks}]
         told.found += bool(hit) or (case.device != "cpu" and bool(found))
         exact = all(
-            any(one.kind == kind and f"{file}.hip:{line}" in one.location for one in hit)
+            any(one.kind == kind and f"{source(file).name}:{line}" in one.location for one in hit)
             for kind, line in kernel.marks
         )
         told.lines += exact

@@ -50,6 +50,22 @@ def test_the_suite_has_faults_of_every_kind() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("strict", "verdict", "severity"),
+    [(False, "verified", "warning"), (True, "refuted", "error")],
+)
+def test_equal_values_refute_where_a_run_is_strict(
+    strict: bool, verdict: str, severity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_watch, "sanitizers", suite.accesses_alone)
+    loaded = load_op(str(suite.write_spec(tmp_path, "blocks")))
+    options = run_options(loaded, variant="same_value-wrong", strict=strict, verb="sanitize")
+    (record,) = without_oracle(options, plan.plan(loaded, options.selection).cases)
+    assert [(one.kind, one.severity) for one in record.findings] == [("same-value-race", severity)]
+    assert record.verdict == verdict
+    assert ("--strict" in record.rerun) == strict
+
+
 @pytest.mark.parametrize(("arch", "verdict"), [(None, "verified"), ("gfx1101", "refuted")])
 def test_masks_that_amd_refuses_refute_for_its_gpus(
     arch: str | None, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -303,6 +303,11 @@ class FindingRecord(Record, frozen=True, kw_only=True):
         return f"{mild}{self.message} ({place}{seen})" if place else f"{mild}{self.message}{seen}"
 
 
+def graver(finding: FindingRecord, *, strict: bool) -> FindingRecord:
+    """The finding; as an error where `strict`."""
+    return msgspec.structs.replace(finding, severity="error") if strict else finding
+
+
 class GuessRecord(Record, frozen=True, kw_only=True):
     """A guess of the spec that a failure hangs on: until it is confirmed, the failure says nothing.
 

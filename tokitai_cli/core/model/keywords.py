@@ -28,6 +28,7 @@ class VerifyOptions(TypedDict, total=False):
     threads: int | None
     warp_size: int | None
     sanitize: bool
+    strict: bool
     watch: str
     build_only: bool
     out: str | os.PathLike[str]

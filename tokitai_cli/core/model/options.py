@@ -217,6 +217,11 @@ TABLE: tuple[Option, ...] = (
         choices=WATCHES,
         verbs=("verify",),
     ),
+    _flag(
+        "strict",
+        "Warnings about memory and races refute too.",
+        verbs=(*_CASES, "reproduce"),
+    ),
     _flag("build_only", "Build the kernels, but do not run them.", verbs=_SINGLE_RUN),
     _text(
         "shard",

@@ -21,6 +21,8 @@ class Settings(DeviceOptions, frozen=True, kw_only=True, forbid_unknown_fields=T
     timeout: float = 60.0
     #: Each case runs under the device's sanitizer too.
     sanitize: bool = False
+    #: Findings that are warnings refute as well.
+    strict: bool = False
 
     @property
     def anywhere(self) -> Settings:
