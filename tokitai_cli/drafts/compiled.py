@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tokitai_cli.devices.triton_metadata import TritonArgument, TritonKernel
-from tokitai_cli.drafts.render import quoted
-from tokitai_cli.spec.reader.gaps import GAP, GUESS
+from tokitai_cli.drafts.model import (
+    ArrayDraft,
+    Guess,
+    LaunchDraft,
+    ParamDraft,
+    ProfileDraft,
+    ScalarDraft,
+    SpecDraft,
+)
+from tokitai_cli.drafts.render import spec_text
+from tokitai_cli.spec.reader.gaps import GAP
 
 _SIZE = 1024
 
@@ -49,31 +58,36 @@ class CompiledWriter:
     def spec(self) -> str:
         """Text of spec.yaml."""
         kernel, given = self.kernel, self.given
-        name = re.sub(r"\W+|_", "-", kernel.name).strip("-").lower()
         version = f"Triton {kernel.version}" if kernel.version else "Triton"
-        lines = [
-            *("schema: tokitai/spec/v1", f"op: {name}", f"title: {kernel.name}"),
-            f"summary: {kernel.name}, compiled by {version} for {kernel.arch}.",
-            *(["params:", *self._params()] if self.sizes else ["params: {}"]),
-            *("variants:", "  main:", f"    source: {quoted(self.source)}"),
-        ]
-        for role in ("inputs", "outputs", "inout"):
-            rows = [self._array(one) for one in kernel.arguments if self._role(one) == role]
-            lines += [f"    {role}:", *rows] if rows else []
-        floats = [one for one in kernel.arguments if not one.pointer and one.name not in self.sizes]
-        lines += ["    scalars:", *map(self._scalar, floats)] if floats else []
-        lines += self._scratch()
-        passed = [*(one.name for one in kernel.arguments), *self._scratch_names()]
-        accumulate = f", accumulate: {given.accumulate}" if given.accumulate else ""
-        lines += [
-            *("    launches:", f"      - kernel: {quoted(kernel.name)}", self._grid()),
-            f"        block: [{kernel.threads}]",
-            f"        shared: {kernel.shared}",
-            f"        args: [{', '.join(passed)}]",
-            f"    oracle: {{formula: {quoted(given.formula or 'formula.py:formula')}{accumulate}}}",
-            *("    checks:", f"      - {{metric: {given.metric}}}", "profiles:", "  normal: {}"),
-        ]
-        return "\n".join(lines) + "\n"
+        scratch = dict(self._scratch())
+        arrays = {one.name: self._array(one) for one in kernel.arguments if one.pointer}
+        launch = LaunchDraft(
+            kernel=Guess(kernel.name),
+            grid=Guess(given.grid or [1], "" if given.grid else f"{GAP} programs of the launch"),
+            block=Guess([kernel.threads]),
+            args=[*(one.name for one in kernel.arguments), *scratch],
+            shared=Guess(str(kernel.shared)),
+        )
+        draft = SpecDraft(
+            op=re.sub(r"\W+|_", "-", kernel.name).strip("-").lower(),
+            title=Guess(kernel.name),
+            summary=f"{kernel.name}, compiled by {version} for {kernel.arch}.",
+            params={name: _param(name, value) for name, value in self.sizes.items()},
+            source=self.source,
+            oracle=given.formula or "formula.py:formula",
+            accumulate=given.accumulate,
+            arrays=arrays | scratch,
+            scalars={
+                one.name: _scalar(one, given.scalars.get(one.name))
+                for one in kernel.arguments
+                if not one.pointer and one.name not in self.sizes
+            },
+            launch=launch,
+            checks=[{"metric": given.metric}],
+            profiles=Guess({"normal": ProfileDraft(None, "")}),
+            suites=Guess({}),
+        )
+        return spec_text(draft)
 
     def formula(self) -> str:
         """Text of formula.py, which is to be filled in."""
@@ -98,55 +112,39 @@ class CompiledWriter:
             return "outputs" if one.name == last else "inputs"
         return "inputs" if not one.written else "inout" if one.read else "outputs"
 
-    def _params(self) -> list[str]:
-        rows = []
-        for name, value in self.sizes.items():
-            guess = "" if value is not None else f"  {GUESS} its value"
-            rows.append(
-                f"  {name}: {{default: {_SIZE if value is None else value}, help: {name}}}{guess}"
-            )
-        return rows
-
-    def _array(self, one: TritonArgument) -> str:
-        shape = self.given.shapes.get(one.name)
+    def _array(self, one: TritonArgument) -> ArrayDraft:
+        shape, draw = self.given.shapes.get(one.name), self.given.draws.get(one.name)
         marks = [] if shape is not None else ["its shape"]
         if not self.kernel.has_signature:
             marks += ["its dtype", "whether it is read or written"]
-        shape = [next(iter(self.sizes), 1)] if shape is None else shape
-        shown = ", ".join(str(each) if str(each).isalnum() else quoted(str(each)) for each in shape)
-        draw = self.given.draws.get(one.name)
-        drawn = (
-            ", draw: {" + ", ".join(f"{key}: {value}" for key, value in draw.items()) + "}"
-            if draw
-            else ""
-        )
-        guess = f"  {GUESS} {', '.join(marks)}" if marks else ""
-        return (
-            f"      {one.name}: {{dtype: {one.dtype or 'float32'}, shape: [{shown}]{drawn}}}{guess}"
+        return ArrayDraft(
+            role=self._role(one),
+            dtype=one.dtype or "float32",
+            extents=tuple([next(iter(self.sizes), 1)] if shape is None else shape),
+            why=", ".join(marks),
+            settings={"draw": draw} if draw else {},
         )
 
-    def _scalar(self, one: TritonArgument) -> str:
-        value = self.given.scalars.get(one.name)
-        gap = "" if value is not None else f"  {GAP} its value"
-        return f"      {one.name}: {{dtype: {one.dtype}, value: {1.0 if value is None else value}}}{gap}"
-
-    def _scratch_names(self) -> list[str]:
-        return [f"scratch{at}" for at in range(len(self.kernel.scratch))]
-
-    def _scratch(self) -> list[str]:
+    def _scratch(self) -> Iterator[tuple[str, ArrayDraft]]:
         """Workspaces behind the arguments that Triton adds; where the kernel uses none, of a byte."""
         programs = " * ".join(f"({each})" for each in self.given.grid)
-        rows = []
-        for name, size in zip(self._scratch_names(), self.kernel.scratch, strict=True):
-            extent = quoted(f"{size} * {programs}") if size and programs else str(max(size, 1))
-            gap = f"  {GAP} times the programs of the launch" if size and not programs else ""
-            rows.append(
-                f"      {name}: {{dtype: uint8, shape: [{extent}], scratch: Triton's own}}{gap}"
+        for at, size in enumerate(self.kernel.scratch):
+            extent = f"{size} * {programs}" if size and programs else max(size, 1)
+            gap = f"{GAP} times the programs of the launch" if size and not programs else ""
+            settings = {"scratch": "Triton's own"}
+            yield (
+                f"scratch{at}",
+                ArrayDraft(
+                    role="workspaces", dtype="uint8", extents=(extent,), why=gap, settings=settings
+                ),
             )
-        return ["    workspaces:", *rows] if rows else []
 
-    def _grid(self) -> str:
-        if not self.given.grid:
-            return f"        grid: [1]  {GAP} programs of the launch"
-        words = [str(each) if isinstance(each, int) else quoted(each) for each in self.given.grid]
-        return f"        grid: [{', '.join(words)}]"
+
+def _param(name: str, value: int | None) -> ParamDraft:
+    return ParamDraft(_SIZE, name, "its value") if value is None else ParamDraft(value, name, "")
+
+
+def _scalar(one: TritonArgument, value: float | None) -> ScalarDraft:
+    if value is None:
+        return ScalarDraft(one.dtype, 1.0, f"{GAP} its value")
+    return ScalarDraft(one.dtype, value, "")

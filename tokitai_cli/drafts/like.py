@@ -123,7 +123,7 @@ class _Match:
             other = {name: one for role in roles for name, one in op.arrays(role).items()}
             self.arrays |= _matched(mine, other)
         self.sizes = self._matched_sizes([one.name for one in args])
-        self.function = draft.function
+        self.function = draft.oracle.rpartition(":")[2]
         if re.search(rf"^def {self.function}\b", op.formula, re.MULTILINE):
             self.function += "_kernel"
 
@@ -178,7 +178,7 @@ def like(
         formula=Guess(op.variant["formula"], f"as {op.name}"),
         params=_params(match),
         requires=Guess(()),
-        function=match.function,
+        oracle=f"formula.py:{match.function}",
         arrays=arrays,
         scalars={one.name: _scalar(match, draft, one) for one in match.numbers},
         structs={

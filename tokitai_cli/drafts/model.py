@@ -42,7 +42,7 @@ def fitting(value: int, step: int, most: int | None) -> int:
 
 
 class ArrayDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """An array of the spec, of a role: inputs, outputs, inout or symbols."""
+    """An array of the spec, of a role: inputs, outputs, inout, symbols or workspaces."""
 
     role: str
     dtype: str
@@ -120,8 +120,10 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     #: What it computes, in words; empty where nothing tells it.
     formula: Guess[str] = Guess("")
-    #: Function of formula.py.
-    function: str
+    #: `file.py:function` of the formula.
+    oracle: str
+    #: Dtype in which sums are kept; empty where nothing says it.
+    accumulate: str = ""
     requires: Guess[Sequence[str]] = Guess(())
     include: Sequence[str] = ()
     flags: Guess[Sequence[str]] = Guess(())

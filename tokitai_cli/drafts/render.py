@@ -73,7 +73,7 @@ def _lines(draft: SpecDraft) -> Iterator[str]:
     yield from _optional("requires", draft.requires)
     yield from _optional("include", Guess(draft.include))
     yield from _optional("flags", draft.flags)
-    for role in ("inputs", "outputs", "inout", "symbols"):
+    for role in ("inputs", "outputs", "inout", "symbols", "workspaces"):
         mine = [(name, one) for name, one in draft.arrays.items() if one.role == role]
         yield from [f"    {role}:"] * bool(mine)
         yield from (_array(name, one) for name, one in mine)
@@ -88,7 +88,8 @@ def _lines(draft: SpecDraft) -> Iterator[str]:
     yield from (f"      {name}: {flow(one)}" for name, one in draft.lists.items())
     yield from _launch(draft.launch)
     yield from [marked("    deterministic: false", draft.unordered)] * bool(draft.unordered)
-    yield f"    oracle: {{formula: formula.py:{draft.function}}}"
+    oracle = {"formula": draft.oracle, "accumulate": draft.accumulate}
+    yield f"    oracle: {flow({key: one for key, one in oracle.items() if one})}"
     yield "    checks:"
     yield from (f"      - {flow(one)}" for one in draft.checks)
     yield from ["    non_claims:"] * bool(draft.non_claims)
@@ -96,7 +97,7 @@ def _lines(draft: SpecDraft) -> Iterator[str]:
     yield marked("profiles:", draft.profiles.why)
     for name, profile in draft.profiles.value.items():
         yield from _profile(name, profile)
-    yield marked("suites:", draft.suites.why)
+    yield from [marked("suites:", draft.suites.why)] * bool(draft.suites.value)
     for name, shapes in draft.suites.value.items():
         yield f"  {name}:"
         yield from map(_shape, shapes)

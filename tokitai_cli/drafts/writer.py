@@ -97,7 +97,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         summary=f"{name} of {known.kernel.file.name}; formula.py says what it computes.",
         params=_params(known, launching, sizing),
         source=origin.source,
-        function=function_of(known),
+        oracle=f"formula.py:{function_of(known)}",
         requires=Guess([] if origin.room else requirements(known), "by indices and divisions"),
         include=origin.include,
         flags=Guess(origin.flags, supposed(origin.supposed)),

@@ -66,9 +66,9 @@ def test_a_folder_of_tritons_cache_becomes_a_spec(
     assert "next: tokitai verify" in capsys.readouterr().out
     for line in (
         "summary: softmax, compiled by Triton 3.9.0 for gfx1101.",
-        "  columns: {default: 1024, help: columns}  # guess: its value",
+        '  columns: {default: 1024, help: "columns"}  # guess: its value',
         "      x: {dtype: float32, shape: [columns]}  # guess: its shape",
-        "      scratch1: {dtype: uint8, shape: [1], scratch: Triton's own}",
+        '      scratch1: {dtype: uint8, shape: [1], scratch: "Triton\'s own"}',
         "        grid: [1]  # fill in: programs of the launch",
         "        block: [128]",
         "        args: [x, y, columns, scratch0, scratch1]",
