@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import OracleError
+from tokitai_cli.core.larger_of import larger_of
 from tokitai_cli.core.model.case import BufferPlan
 from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.numerics import clamped
@@ -37,16 +38,17 @@ def reference_target(
         reference = clamped(np.ascontiguousarray(reference, dtype=np.float64), form)
     else:
         reference = _integers(buffer, reference)
+    sides = _sides(buffer, expectation)
     target = Target(
         name=buffer.name,
         dtype=buffer.dtype,
         shape=buffer.shape,
         reference=reference.reshape(-1),
         constant=buffer.constant,
-        error=_errors(buffer, expectation.error),
+        error=_errors(buffer, expectation.error) if sides is None else larger_of(*sides),
         probable=_errors(buffer, expectation.error_probable),
         flush_to_zero=flush_to_zero,
-        sides=_sides(buffer, expectation),
+        sides=sides,
         refine=expectation.refine,
         low=None if expectation.low is None else np.asarray(expectation.low).reshape(-1),
         may_be_nan=None if expectation.may_be_nan is None else expectation.may_be_nan.reshape(-1),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core import resources
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import NotRunError
+from tokitai_cli.core.larger_of import larger_of, least_of
 from tokitai_cli.core.model.case import BufferPlan, Case, Role
 from tokitai_cli.core.model.expectation import (
     HEAVIEST_DROPPED,
@@ -201,7 +202,7 @@ def again(
         request.precision, outputs=dict(further.outputs), forms=further.forms
     )
     request = msgspec.structs.replace(request, precision=precision, kept=further.kept)
-    return answer(call, request, formula)
+    return answer(call, request, formula, only_error=further.only_error)
 
 
 def with_refined(
@@ -246,9 +247,9 @@ def _refined(
     others = {key: array for key, array in outputs.items() if key != name}
     bits = [array.tobytes() for array in others.values()]
     if not seen or seen[0][0] != bits:
-        errors = ask(Further(outputs=others))[name].errors()
+        errors = ask(Further(outputs=others, only_error=True))[name].errors()
         assert errors is not None
-        seen[:] = [(bits, np.fmin(np.maximum(*errors), error))]
+        seen[:] = [(bits, least_of(larger_of(*errors), error))]
     return seen[0][1]
 
 

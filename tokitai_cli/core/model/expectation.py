@@ -72,6 +72,8 @@ class Further(msgspec.Struct, frozen=True):
     kept: bool = False
     #: Forms that its operations may have besides their own, by name (`formula.forms`).
     forms: tuple[str, ...] = ()
+    #: Whether the larger of both errors is all that is wanted.
+    only_error: bool = False
 
 
 class Expectation(msgspec.Struct, frozen=True):

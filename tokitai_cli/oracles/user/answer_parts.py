@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
+from tokitai_cli.core.larger_of import larger_of
 from tokitai_cli.core.model.case import BufferPlan
 from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.numerics import round_to, spacing
@@ -52,7 +53,7 @@ def expectation(plan: BufferPlan, given: ArrayParts) -> Expectation:
     if below is not None and above is not None:
         if error is not None:
             raise AnswerError(f"{plan.name} has error beside error_below", "give one or the other")
-        error = np.maximum(below, above)
+        error = larger_of(below, above)
     if plan.dtype in FORMATS and parts.allowed is not None and parts.low is not None:
         raise AnswerError(f"{plan.name} has low beside allowed", "give one of them")
     return Expectation(

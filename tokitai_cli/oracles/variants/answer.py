@@ -37,16 +37,21 @@ _MUCH = 2.0
 
 
 def answer(
-    call: FormulaCall, request: Request, formula: Recorded | None = None
+    call: FormulaCall,
+    request: Request,
+    formula: Recorded | None = None,
+    *,
+    only_error: bool = False,
 ) -> dict[str, ArrayParts]:
     """Parts of every output, as an oracle that users write returns them.
 
     formula: what it consists of, where that is known already. Where outputs of a kernel are given, or
-    other forms asked for, the errors are those that they leave, and all else is left out. Raises
+    other forms asked for, the errors are those that they leave, and all else is left out. only_error:
+    of a large case the references too, and one error serves for both sides. Raises
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
     formula = formula or recorded_on_few(call, request)
-    apart = formula and by_rows(call, request, formula, _sides)
+    apart = formula and by_rows(call, request, formula, _sides, only_error=only_error)
     found = apart or evaluated(call, request)
     if request.precision.outputs or request.precision.forms:
         return found

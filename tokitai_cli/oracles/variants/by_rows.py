@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ _PART = 1 << 21
 # Elements of the longest rows in a block, and rows that a formula is recorded on.
 _BLOCK = 1 << 17
 _FEW = (16, 61)
+# What every piece has, where one of them has it.
+_EVERYWHERE = ("reference", "error", "error_below", "error_above")
 _PRODUCTS = frozenset(("matmul", "dot", "einsum"))
 
 # What the formula gives of some rows, and whether each output's sides are alike.
@@ -35,12 +38,14 @@ Evaluated = tuple[dict[str, ArrayParts], dict[str, bool]]
 Evaluate = Callable[[FormulaCall, Request], Evaluated]
 
 
-class Sample(NamedTuple):
+class Sample(msgspec.Struct):
     """Some rows of a large case, and what the formula gives of these alone in float64."""
 
     param: str
     rows: NDArray[np.int64]
     values: Mapping[str, NDArray[Any]]
+    #: Whether it was seen that rows have the same values beside any others.
+    independent: bool = False
 
 
 class _Piece(NamedTuple):
@@ -78,25 +83,41 @@ def recorded_on_rows(
 
 
 def by_rows(
-    call: FormulaCall, request: Request, formula: Recorded, evaluate: Evaluate
+    call: FormulaCall,
+    request: Request,
+    formula: Recorded,
+    evaluate: Evaluate,
+    *,
+    only_error: bool = False,
 ) -> dict[str, ArrayParts] | None:
-    """References and errors of all outputs; None where the case is small, or its rows are correlated."""
+    """References and errors of all outputs; None where the case is small, or its rows are correlated.
+
+    only_error: the larger of both errors alone is wanted, where rows were seen to be independent.
+    """
     layout = _layout(call, request, formula)
     if layout is None:
         return None
     sample, shapes, pieces, products = layout
-    look = functools.partial(_looked_at, call, request, sample.param, shapes, evaluate)
+    only_error = only_error and sample.independent
     whole = _Whole(shapes, pieces)
+
+    def look(piece: _Piece) -> bool:
+        found = _looked_at(call, request, sample.param, shapes, evaluate, piece)
+        if found is not None:
+            parts, alike = found
+            whole.put(piece, _one_error(parts) if only_error else parts, alike)
+        return found is not None
+
     with parallel.sharing(1 if products else parallel.threads()):
-        for piece, found in zip(pieces, parallel.in_order(look, pieces), strict=True):
-            if found is None:
-                return None
-            whole.add(piece, found)
-        parts = whole.parts()
-        if not _alike(parts, sample.values, sample.rows):
+        if not all(parallel.in_order(look, pieces)):
             return None
-        beside = functools.partial(_alike_beside, call, request, sample.param, parts)
-        return parts if all(parallel.in_order(beside, _strided(pieces))) else None
+        parts = whole.parts()
+        if not sample.independent:
+            beside = functools.partial(_alike_beside, call, request, sample.param, parts)
+            sample.independent = _alike(parts, sample.values, sample.rows) and all(
+                parallel.in_order(beside, _strided(pieces))
+            )
+        return parts if sample.independent else None
 
 
 def replay_by_rows(
@@ -238,58 +259,65 @@ def _looked_at(
     return (found, alike) if fits else None
 
 
+def _one_error(parts: Mapping[str, ArrayParts]) -> dict[str, ArrayParts]:
+    """The larger of both errors of each output that has them, and no reference."""
+    found = {}
+    for name, one in parts.items():
+        errors = one.errors()
+        error = None if errors is None else np.maximum(*errors)
+        found[name] = OutputParts(reference=np.zeros(()), error=error)
+    return found
+
+
 class _Whole:
-    """The answer as it is put together, piece by piece in order."""
+    """The answer as it is put together: each piece by its thread, as new pages take the most time."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]], pieces: list[_Piece]) -> None:
-        self._found: dict[str, ArrayParts] = {
-            name: OutputParts(reference=np.empty(shape)) for name, shape in shapes.items()
-        }
-        self._last = {piece.part: piece for piece in pieces}
-        self._waiting: list[tuple[_Piece, Evaluated]] = []
+        self._shapes = shapes
+        self._pieces = pieces
+        self._one_at_a_time = threading.Lock()
+        self._arrays: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in shapes}
+        #: Outputs' parts of which a piece has sides that are not alike.
+        self._sided: set[tuple[str, int]] = set()
 
-    def add(self, piece: _Piece, found: Evaluated) -> None:
-        """Take in one piece; whether sides are told is settled when its part is there."""
-        self._waiting.append((piece, found))
-        if piece is self._last[piece.part]:
-            for name in self._found:
-                same = all(alike.get(name, True) for _, (_, alike) in self._waiting)
-                for one, (parts, _) in self._waiting:
-                    self._put(name, parts[name], one.rows, same=same)
-            self._waiting.clear()
+    def put(
+        self, piece: _Piece, found: Mapping[str, ArrayParts], alike: Mapping[str, bool]
+    ) -> None:
+        """Take in one piece."""
+        for name in self._shapes:
+            for part, array in found[name].given():
+                if not array.ndim:  # a reference that nobody asked for
+                    continue
+                self._array(name, part.field, array.dtype)[piece.rows] = array
+            if found[name].error_below is not None and not alike.get(name, True):
+                with self._one_at_a_time:
+                    self._sided.add((name, piece.part))
+
+    def _array(self, name: str, field: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+        with self._one_at_a_time:
+            if field not in self._arrays[name]:
+                # numpy gives empty arrays huge pages, and those of zeros none.
+                make = np.empty if field in _EVERYWHERE else np.zeros
+                self._arrays[name][field] = make(self._shapes[name], dtype)
+            return self._arrays[name][field]
 
     def parts(self) -> dict[str, ArrayParts]:
-        """The whole answer."""
-        return self._found
+        """The whole answer; one error for both sides in parts of the case in which all are alike."""
+        return {name: self._parts(name) for name in self._shapes}
 
-    def _put(self, name: str, parts: ArrayParts, rows: slice, *, same: bool) -> None:
-        if same and parts.error_below is not None and parts.error_above is not None:
-            error = np.maximum(parts.error_below, parts.error_above)
-            parts = msgspec.structs.replace(parts, error=error, error_below=None, error_above=None)
-        self._found[name] = _with_rows(self._found[name], parts, rows)
-
-
-def _with_rows(whole: ArrayParts, parts: ArrayParts, rows: slice) -> ArrayParts:
-    """With some rows of the answer put in; sides where any has them, in place of one error."""
-    if parts.error is not None and whole.error_below is not None:
-        parts = _sided(parts)
-    elif parts.error_below is not None and whole.error is not None:
-        whole = _sided(whole)
-    missing = {
-        part.field: np.zeros(whole.reference.shape, array.dtype)
-        for part, array in parts.given()
-        if getattr(whole, part.field) is None
-    }
-    if missing:
-        whole = msgspec.structs.replace(whole, **missing)
-    for part, array in parts.given():
-        getattr(whole, part.field)[rows] = array
-    return whole
-
-
-def _sided(parts: ArrayParts) -> ArrayParts:
-    """With an error for each side in place of one for both."""
-    assert parts.error is not None
-    return msgspec.structs.replace(
-        parts, error=None, error_below=parts.error, error_above=parts.error.copy()
-    )
+    def _parts(self, name: str) -> ArrayParts:
+        arrays = self._arrays[name]
+        if "error_below" in arrays:
+            below, above = arrays["error_below"], arrays["error_above"]
+            sided = any(one == name for one, _ in self._sided)
+            for piece in self._pieces:
+                if (name, piece.part) not in self._sided:
+                    np.maximum(below[piece.rows], above[piece.rows], out=below[piece.rows])
+                    if sided:
+                        above[piece.rows] = below[piece.rows]
+            if not sided:
+                del arrays["error_above"]
+                arrays["error"] = arrays.pop("error_below")
+        fields: dict[str, Any] = dict(arrays)
+        fields.setdefault("reference", np.broadcast_to(0.0, self._shapes[name]))
+        return OutputParts(**fields)
