@@ -14,22 +14,22 @@ _LARGE = 1 << 20
 _BLOCK = 1 << 17
 
 
-def larger_of(one: Floats, other: Floats) -> Floats:
-    """`np.maximum(one, other)`: an array, or what behaves as one and holds none of its own."""
-    if one is other:
-        return one
-    if one.size < _LARGE or one.shape != other.shape:
-        return np.maximum(one, other)
-    return cast("Floats", _LargerOf(one, other))
+def larger_of(left: Floats, right: Floats) -> Floats:
+    """`np.maximum(left, right)`: an array, or what behaves as one and holds none of its own."""
+    if left is right:
+        return left
+    if left.size < _LARGE or left.shape != right.shape:
+        return np.maximum(left, right)
+    return cast("Floats", _LargerOf(left, right))
 
 
-def least_of(one: Floats, other: Floats) -> Floats:
-    """`np.fmin(one, other)` of arrays of one shape, of which either may be `larger_of`."""
-    least = np.empty(one.shape)
-    flat, left, right = (array.reshape(-1) for array in (least, one, other))
+def least_of(left: Floats, right: Floats) -> Floats:
+    """`np.fmin(left, right)` of arrays of one shape, of which either may be `larger_of`."""
+    least = np.empty(left.shape)
+    flat, near, far = (array.reshape(-1) for array in (least, left, right))
     for start in range(0, flat.size, _BLOCK):
         at = slice(start, start + _BLOCK)
-        np.fmin(left[at], right[at], out=flat[at])
+        np.fmin(near[at], far[at], out=flat[at])
     return least
 
 
