@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -388,6 +389,17 @@ def test_the_example_runs_with_the_installed_wheel(tmp_path: Path) -> None:
     found = evidence_in(tmp_path / "mine" / "reports", "vector-add")
     assert found["verdict"] == "verified"
     assert found["tool"]["commit"] == ""
+
+
+@pytest.mark.slow
+def test_the_source_distribution_holds_no_tests(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("tokitai-*.tar.gz")
+    with tarfile.open(archive) as file:
+        tops = {Path(name).parts[1] for name in file.getnames()}
+    assert {"tokitai_cli", "kernels", "formulas", "specs", "README.md"} <= tops
+    assert not tops & {"tests", "docs", "bench"}
 
 
 def test_help_names_the_params_of_a_users_spec(tmp_path: Path) -> None:
