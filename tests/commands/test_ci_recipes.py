@@ -26,7 +26,7 @@ from tests.support import slow
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "docs" / "examples" / "ci"
-GUIDE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+GUIDE = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("ci.md", "pytest.md"))
 TOKITAI = "git+https://example.org/tokitai@0123abc"
 
 

@@ -393,7 +393,7 @@ def test_the_example_runs_with_the_installed_wheel(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_source_distribution_holds_no_tests(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (archive,) = tmp_path.glob("tokitai-*.tar.gz")
     with tarfile.open(archive) as file:
