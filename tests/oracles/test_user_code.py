@@ -180,7 +180,8 @@ def test_code_that_the_digest_does_not_follow_is_refused(
     head = HIDDEN[way].replace("{}", str(common))
     with pytest.raises(
         OracleError,
-        match=r"loaded (\.\./common|lib)/refs\.py in a way that the tool cannot follow|find '__main__' module",
+        match=r"loaded (\.\./common|lib)/refs\.py in a way that the tool cannot follow"
+        r"|find '__main__' module",
     ):
         ask(tmp_path / "mine", RIGHT, head=head)
 
