@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.audit import measured, origin, planned
+from tokitai_cli.audit import measured, origin, planned, sizes
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.audit_answer import Remark
@@ -89,6 +89,9 @@ def _references(evidence: Evidence) -> Iterator[Remark]:
         ):
             if name not in known and (name or what == "device"):
                 yield Remark(f"{case.key} refers to a {what} that is not in it", fault=True)
+    for build in evidence.builds.values():
+        if build.artifact_sha256 and build.source_sha256 not in evidence.sources:
+            yield Remark(f"a build for {build.device} is of a source that is not in it", fault=True)
 
 
 def _texts(evidence: Evidence) -> Iterator[Remark]:
@@ -124,6 +127,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     if case.id != name:
         yield f"its id does not match what it is, {name}"
     yield from measured.faults(case)
+    yield from sizes.faults(case)
 
 
 def _watched(case: CaseRecord) -> Iterator[str]:
@@ -253,6 +257,8 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
         elif mine is not None and mine != gate:
             text = f"{gate.name} has different words in this version: {mine.reason}"
             yield Remark(text, fault=same)
+    for name in gates.keys() - {gate.name for gate in found.claims}:
+        yield Remark(f"the claim {name} is missing", fault=same)
     told = {one.text for one in found.non_claims}
     for text in (one.text for one in evidence.own_non_claims(found)):
         if text not in told:
@@ -349,6 +355,10 @@ def _limits(loaded: LoadedSpec, cases: Iterable[CaseRecord], digest: str) -> Ite
         if variant is None or case.op != loaded.spec.op:
             yield Remark(f"{case.key}: the spec has no such variant", fault=True)
             continue
+        if case.deterministic != variant.deterministic:
+            yield Remark(f"{case.key}: the spec says otherwise of deterministic", fault=True)
+        if case.known_bug and case.known_bug not in {one.reason for one in loaded.spec.known_bugs}:
+            yield Remark(f"{case.key}: the spec has no such known bug", fault=True)
         stated = {
             (one.metric, one.against, one.limit if METRICS[one.metric].limited else 0.0)
             for one in variant.checks

@@ -1,0 +1,76 @@
+"""Whether sizes and places in a case's record are those of its arrays, and its repetitions agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tokitai_cli.core.dtypes import DTYPES, numpy_dtype
+from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.judged import ElementRecord, OutputRecord, RepeatRecord
+
+
+def faults(case: CaseRecord) -> Iterator[str]:
+    """Contradictions in counts of elements, in places of elements, and in what repetitions gave."""
+    for output in case.outputs:
+        yield from (f"output {output.name}: {text}" for text in _output(output))
+    if case.repeats is not None:
+        yield from _repeats(case, case.repeats)
+
+
+def _output(output: OutputRecord) -> Iterator[str]:
+    whole = math.prod(output.shape)
+    if output.sample is None and output.elements not in (0, whole):
+        yield f"it has {whole} elements, and {output.elements} are counted"
+    for name in ("unwritten", "may_be_nan", "unjudged", "choices", "finite"):
+        if (getattr(output, name) or 0) > whole:
+            yield f"{name} is more than its {whole} elements"
+    for check in output.checks:
+        for one in check.worst:
+            yield from _place(one, output)
+
+
+def _place(one: ElementRecord, output: OutputRecord) -> Iterator[str]:
+    if len(one.index) != len(output.shape) or not all(
+        0 <= at < extent for at, extent in zip(one.index, output.shape, strict=True)
+    ):
+        yield f"there is no element {one.index} in it"
+    try:
+        bits, hexed = _of_bits(one.got_bits, output.dtype), _of_hex(one.want_hex)
+    except (ValueError, OverflowError):
+        yield f"the bits at {one.index} are those of no {output.dtype}"
+        return
+    for words, exact, told in (("got", bits, one.got), ("want", hexed, one.want)):
+        if exact is not None and not _same(exact, float(told)):
+            yield f"{words} at {one.index} is {float(told):g}, and {exact:g} by its bits"
+
+
+def _of_bits(text: str, dtype: str) -> float | None:
+    """Value of an element by its bits; None where they are not in it. Raises ValueError, OverflowError."""
+    if not text or dtype not in DTYPES:
+        return None
+    data = int(text, 16).to_bytes(DTYPES[dtype].nbytes, "little")
+    return float(np.frombuffer(data, numpy_dtype(dtype).newbyteorder("<"))[0])
+
+
+def _of_hex(text: str) -> float | None:
+    return float.fromhex(text) if text else None
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-6)
+
+
+def _repeats(case: CaseRecord, repeats: RepeatRecord) -> Iterator[str]:
+    for what, count in (("sentinels", repeats.sentinels), ("schedules", repeats.schedules)):
+        if count and len(count) != repeats.repetitions:
+            yield f"it has {len(count)} {what} and {repeats.repetitions} repetitions"
+    digests = [one.sha256 for one in case.outputs if one.sha256]
+    for one in digests:
+        if len(one) != repeats.repetitions:
+            yield f"it has digests of {len(one)} of {repeats.repetitions} repetitions"
+    differ = any(len(set(one)) > 1 for one in digests)
+    if digests and repeats.bitwise_equal is not None and repeats.bitwise_equal == differ:
+        yield "its digests say otherwise whether repetitions gave equal bits"
