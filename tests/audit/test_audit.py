@@ -191,6 +191,44 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: next(iter(tree["builds"].values())).update(device="rocm"),
         "a build is for the device rocm, which is not in it",
     ),
+    "source-of-build": (
+        lambda tree: next(iter(tree["builds"].values())).update(source_sha256="0" * 64),
+        "a build for cpu is of a source that is not in it",
+    ),
+    "elements": (lambda tree: _output(tree).update(elements=1537), "and 1537 are counted"),
+    "finite": (lambda tree: _output(tree).update(finite=9999), "finite is more than its 1536"),
+    "index": (
+        lambda tree: _check(tree)["worst"][0].update(index=[10, 99]),
+        "there is no element [10, 99] in it",
+    ),
+    "bits": (
+        lambda tree: _check(tree)["worst"][0].update(got_bits="0x2c2b"),
+        "got at [10, 26] is 2.4707, and 0.0651245 by its bits",
+    ),
+    "no-bits": (
+        lambda tree: _check(tree)["worst"][0].update(got_bits="0x12345"),
+        "the bits at [10, 26] are those of no float16",
+    ),
+    "want": (
+        lambda tree: _check(tree)["worst"][0].update(want_hex="0x1.0p+0"),
+        "want at [10, 26] is 0.0325959, and 1 by its bits",
+    ),
+    "repetitions": (
+        lambda tree: tree["cases"][0]["repeats"].update(repetitions=9),
+        "it has 2 sentinels and 9 repetitions",
+    ),
+    "equal-bits": (
+        lambda tree: _output(tree)["sha256"].__setitem__(1, "0" * 64),
+        "say otherwise whether repetitions gave equal bits",
+    ),
+    "deterministic": (
+        lambda tree: tree["cases"][0].update(deterministic=False),
+        "the spec says otherwise of deterministic",
+    ),
+    "known-bug": (
+        lambda tree: tree["cases"][0].update(known_bug="everybody knows"),
+        "the spec has no such known bug",
+    ),
 }
 
 
@@ -198,6 +236,20 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
 def test_a_change_that_does_not_fit_is_told(real: Path, tmp_path: Path, name: str) -> None:
     change, words = CHANGES[name]
     assert words in faults(changed(real, tmp_path, change))
+
+
+def test_only_running_it_again_tells_of_a_whole_forgery(real: Path, tmp_path: Path) -> None:
+    """What a lie tells alike in all places fits; the inputs that the case was drawn from show it."""
+
+    def forge(tree: Tree) -> None:
+        for one in tree["cases"][0]["inputs"]:
+            one["sha256"] = hashlib.sha256(one["sha256"].encode()).hexdigest()
+
+    path = changed(real, tmp_path, forge)
+    assert faults(path) == ""
+    answer, _ = reproduce(str(path), str(SPEC), silent, {"out": tmp_path / "again"})
+    assert not answer.fine
+    assert any("had other inputs" in one.text for one in answer.remarks if one.fault)
 
 
 @pytest.fixture(scope="module")
@@ -359,6 +411,10 @@ def _without_mutants(tree: Tree) -> None:
     case["mutants"] = [one for one in case["mutants"] if one["kind"] != "roll"]
 
 
+def _without_claim(tree: Tree) -> None:
+    del tree["claims"][0]
+
+
 def _without_open(tree: Tree) -> None:
     tree["non_claims"] = [
         one for one in tree["non_claims"] if not one["text"].startswith(("shapes of", "not GPU"))
@@ -370,6 +426,7 @@ def _without_open(tree: Tree) -> None:
     [
         (_without_case, "was selected, but is missing"),
         (_without_mutants, "the wrong output roll of"),
+        (_without_claim, "the claim numerical-agreement is missing"),
         (_without_open, "a non-claim is missing: shapes of"),
         (_without_open, "a non-claim of spec or device is missing: not GPU evidence"),
     ],
