@@ -114,8 +114,8 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     ),
     "counts": (lambda tree: tree.update(counts={"verified": 1}), "counts differ from those"),
     "claim": (
-        lambda tree: tree["claims"][0].update(opened=True),
-        "claims numerical-agreement, and its records do not",
+        lambda tree: tree["claims"][0].update(supported=True),
+        "it claims numerical-agreement, but its records do not",
     ),
     "limit": (
         lambda tree: _output(tree)["checks"][0].update(limit=1e6),
@@ -149,7 +149,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     ),
     "max-ulp": (
         lambda tree: _output(tree)["metrics"].update(max_ulp=0.5),
-        "max_ulp is 0.5, and no element",
+        "max_ulp is 0.5, and the histogram has no element",
     ),
     "field": (lambda tree: tree["statements"][0].update(field="/nowhere"), "nothing is at"),
     "text": (
@@ -176,7 +176,7 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
     ),
     "other-case": (
         lambda tree: tree["cases"][0].update(rerun="tokitai verify gemm-bw --seed 7"),
-        "says another seed",
+        "has a different seed",
     ),
     "id": (lambda tree: tree["cases"][0].update(profile="large"), "does not match what it is"),
     "no-thread": (
@@ -356,7 +356,7 @@ def _believed(tree: Tree) -> None:
     tree.update(verdict="verified", counts={"verified": 1})
     tree["cases"][0].update(verdict="verified")
     for gate in tree["claims"]:
-        gate["opened"] = gate["opened"] or gate["name"] == "numerical-agreement"
+        gate["supported"] = gate["supported"] or gate["name"] == "numerical-agreement"
 
 
 def test_what_check_refuses_comes_in_by_no_door(real: Path, tmp_path: Path) -> None:
@@ -388,15 +388,15 @@ def test_what_cannot_be_read_opens_no_claim(tmp_path: Path, data: bytes) -> None
     assert run(words[:2]) == 1
     answer = claims([str(tmp_path)], ["numerical-agreement", "bitwise-reproducible"])
     assert [row[1:] for row in answer.grids[0].rows][:2] == [
-        ("closed", "1 of 2"),
-        ("closed", "0 of 2"),
+        ("not supported", "1 of 2"),
+        ("not supported", "0 of 2"),
     ]
 
 
 def test_a_claim_is_what_its_records_open(tmp_path: Path) -> None:
     """Not what the file says: a gate that it keeps shut is open where its records open it."""
     made = samples.sample(Verdict.VERIFIED)
-    gates = [msgspec.structs.replace(one, opened=False) for one in made.claims]
+    gates = [msgspec.structs.replace(one, supported=False) for one in made.claims]
     stage.write(sealed(msgspec.structs.replace(made, claims=gates)), tmp_path / "a.json")
     assert run(["claims", str(tmp_path), "--require", "numerical-agreement"]) == 0
 
@@ -786,7 +786,7 @@ def test_runs_are_compared(tmp_path: Path) -> None:
     key = samples.case().key
     assert (key, "verdict", "verified", "unexpected-pass") in told
     assert (key, "max_ulp of grad_a", "0.5", "0.75") in told
-    assert ("numerical-agreement", "claim", "open", "closed") in told
+    assert ("numerical-agreement", "claim", "supported", "not supported") in told
 
 
 def test_claims_over_many_reports(real: Path, tmp_path: Path) -> None:
@@ -795,7 +795,7 @@ def test_claims_over_many_reports(real: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}", "utf-8")
     answer = claims([str(tmp_path)])
     assert answer.text == "3 reports"
-    assert ("numerical-agreement", "closed", "2 of 3") in map(tuple, answer.grids[0].rows)
+    assert ("numerical-agreement", "not supported", "2 of 3") in map(tuple, answer.grids[0].rows)
     good = [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
     assert claims(good, ["numerical-agreement"]).fine
     assert not claims([str(tmp_path)], ["numerical-agreement"]).fine

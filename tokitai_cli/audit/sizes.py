@@ -63,7 +63,7 @@ def _of_hex(text: str) -> float | None:
 
 
 def _same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-6)
+    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-3)
 
 
 def _repeats(case: CaseRecord, repeats: RepeatRecord) -> Iterator[str]:
