@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.audit import measured, origin, planned, sizes
+from tokitai_cli.audit import counted, measured, origin, planned
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.audit_answer import Remark
@@ -127,7 +127,7 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     if case.id != name:
         yield f"its id does not match what it is, {name}"
     yield from measured.faults(case)
-    yield from sizes.faults(case)
+    yield from counted.faults(case)
 
 
 def _watched(case: CaseRecord) -> Iterator[str]:
