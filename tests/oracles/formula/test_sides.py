@@ -172,3 +172,16 @@ def test_a_python_number_keeps_both_sides() -> None:
     told = bounds(track(np.array([1.0], np.float32)) * 0.1)
     assert told.error_below[0] > 0
     assert told.error_above[0] > 0
+
+
+def test_arrays_of_one_number_without_axes_round_as_others_do() -> None:
+    for value in (3.0, 0.0, 2.0**127):
+        single, several = (known_input(np.full(shape, value, np.float32)) for shape in ((), (2,)))
+        for operation in (np.sqrt, np.tanh, lambda x: 1 / (x + 7), lambda x: x * x / 3):
+            told, others = (
+                bracketed(bounds(operation(single))),
+                bracketed(bounds(operation(several))),
+            )
+            assert np.shape(told.reference) == ()
+            assert told.error_below == others.error_below[0]
+            assert told.error_above == others.error_above[0]

@@ -101,7 +101,10 @@ def rounded(part: Parts, extra: float = 0.0, exact: NDArray[np.bool_] | None = N
 def _lowered(low: Floats) -> Floats:
     """Lower ends moved down by one rounding: u of themselves, half a step where they are subnormal."""
     unit, step = current().unit, current().step
-    away: Floats = np.abs(low)
+    away: Floats = np.empty(
+        np.shape(low)
+    )  # of one number, too: operators would give no array of it
+    np.abs(low, out=away)
     away *= unit * MORE
     np.maximum(away, step / 2, out=away)
     down: Floats = np.subtract(low, away, out=away)
