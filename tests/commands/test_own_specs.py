@@ -68,6 +68,20 @@ def test_segments_between_offsets_with_labels_that_do_not_count(tmp_path: Path) 
     assert any(one.text.startswith("Draw draws.py:runs has") for one in evidence.statements)
 
 
+def test_the_largest_of_a_row_and_segments_in_an_order_of_the_kernels(tmp_path: Path) -> None:
+    evidence = ran("free-order", tmp_path, suite="quick", watch="off")
+    refuted = {case.variant for case in evidence.cases if case.verdict is REFUTED}
+    assert refuted == {
+        *(
+            f"largest-{name}"
+            for name in ("twice", "places-swapped", "one-too-small", "last-of-ties")
+        ),
+        *("segments-across", "segments-twice"),
+    }
+    others = {case.verdict for case in evidence.cases if case.variant not in refuted}
+    assert others == {VERIFIED}
+
+
 def argument_verdicts(evidence: Evidence) -> dict[Verdict, set[str]]:
     """Names of the variants by verdict."""
     found: dict[Verdict, set[str]] = {}
