@@ -177,7 +177,8 @@ def test_a_python_number_keeps_both_sides() -> None:
 def test_arrays_of_one_number_without_axes_round_as_others_do() -> None:
     for value in (3.0, 0.0, 2.0**127):
         single, several = (known_input(np.full(shape, value, np.float32)) for shape in ((), (2,)))
-        for operation in (np.sqrt, np.tanh, lambda x: 1 / (x + 7), lambda x: x * x / 3):
+        operations: list[Any] = [np.sqrt, np.tanh, lambda x: 1 / (x + 7), lambda x: x * x / 3]
+        for operation in operations:
             told, others = (
                 bracketed(bounds(operation(single))),
                 bracketed(bounds(operation(several))),
