@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.core.errors import CodeError
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 # Processors (e_machine).
 AMDGPU, CUDA = 224, 190
 _WRITE, _THREAD_LOCAL = 0x1, 0x400
+_SYMTAB, _DYNSYM, _OBJECT, _RESERVED = 2, 11, 1, 0xFF00
+# Tables of a file of 64 bits (ELF-64 Object File Format 1.5, Section Header and Symbol Table Entry).
+_SECTION = [
+    ("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("address", "<u8"), ("offset", "<u8"),
+    ("size", "<u8"), ("link", "<u4"), ("info", "<u4"), ("align", "<u8"), ("entry", "<u8"),
+]  # fmt: skip
+_SYMBOL = [
+    ("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
+    ("size", "<u8"),
+]  # fmt: skip
 _FOREIGN = re.compile(
     r".*tokitai_|.*7tokitai|_ZG|_ZN?K?St|_ZTI|_ZTS|_ZTV|DW\.ref\.|__|\.L|\.hip|llvm\."
 )
@@ -45,24 +55,44 @@ def writable(data: bytes) -> Iterator[str]:
     """Names of the objects of an ELF file that lie in sections that are written at run time.
 
     Left out is what the harness, the compiler and the C++ library put beside the source's own, and
-    what a thread has of its own.
+    what a thread has of its own. The tables are read whole: an object of a large source has a section
+    for each function, and tens of thousands of symbols.
     """
+    import numpy as np
+
+    of_section, of_symbol = np.dtype(_SECTION), np.dtype(_SYMBOL)
     with opened(data) as file:
-        tables = [file.get_section_by_name(name) for name in (".symtab", ".dynsym")]
-        table: Any = next((one for one in tables if one is not None), None)
-        places = [(one["sh_flags"], one.name) for one in file.iter_sections()]
-        for symbol in table.iter_symbols() if table is not None else ():
-            at, is_object = symbol["st_shndx"], symbol["st_info"]["type"] == "STT_OBJECT"
-            if not is_object or not symbol["st_size"] or not isinstance(at, int):
-                continue
-            flags, lies_in = places[at]
+        sections = np.frombuffer(data, of_section, file.num_sections(), file["e_shoff"])
+        names = _texts(data, sections[file.get_shstrndx()])
+        tables = [one for kind in (_SYMTAB, _DYNSYM) for one in sections if one["type"] == kind]
+        if not tables:
+            return
+        count = int(tables[0]["size"]) // of_symbol.itemsize
+        symbols = np.frombuffer(data, of_symbol, count, int(tables[0]["offset"]))
+        texts = _texts(data, sections[tables[0]["link"]])
+        places = symbols["section"]
+        objects = (symbols["info"] & 0xF == _OBJECT) & (symbols["size"] > 0) & (places < _RESERVED)
+        for symbol in symbols[objects]:
+            section = sections[symbol["section"]]
+            flags, name = int(section["flags"]), texts(symbol["name"])
             is_written = flags & _WRITE and not flags & _THREAD_LOCAL
             if (
                 is_written
-                and not lies_in.startswith(".data.rel.ro")
-                and not _FOREIGN.match(symbol.name)
+                and not names(section["name"]).startswith(".data.rel.ro")
+                and not _FOREIGN.match(name)
             ):
-                yield variable_name(symbol.name)
+                yield variable_name(name)
+
+
+def _texts(data: bytes, section: Any) -> Callable[[int], str]:
+    """Texts of a section by their offsets in it."""
+    begin, end = int(section["offset"]), int(section["offset"] + section["size"])
+
+    def text(offset: int) -> str:
+        stop = data.index(b"\0", begin + int(offset), end)
+        return data[begin + int(offset) : stop].decode("utf-8", "replace")
+
+    return text
 
 
 def variable_name(mangled: str) -> str:
