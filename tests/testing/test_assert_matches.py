@@ -17,6 +17,7 @@ from tokitai_cli.core.errors import SpecError, UsageError
 from tokitai_cli.testing import (
     Bound,
     MismatchError,
+    Unit,
     VacuousError,
     as_numpy,
     assert_matches,
@@ -108,6 +109,28 @@ def test_what_is_wrong_by_the_options_that_were_not_given() -> None:
     with pytest.raises(MismatchError):
         assert_matches(narrow, product, {"a": A, "b": B})
     assert_matches(narrow, product, {"a": A, "b": B}, accumulate="float16")
+
+
+def test_sums_of_matrix_units_have_bounds_of_their_own() -> None:
+    narrow = {name: array.astype(np.float16) for name, array in (("a", A), ("b", B))}
+    units: list[Unit] = [{"unit": "tensor-core", "architecture": "hopper"}, {"unit": "tensor-core"}]
+    widths = []
+    for unit in units:
+        found = bound(product, narrow, accumulate=unit)
+        assert isinstance(found, Bound)
+        widths.append(float(np.median(found.limit)))
+        got = narrow["a"].astype(np.float32) @ narrow["b"].astype(np.float32)
+        assert_matches(got, product, narrow, accumulate=unit)
+    plain = bound(product, narrow)
+    assert isinstance(plain, Bound)
+    assert float(np.median(plain.limit)) < widths[0] < widths[1]
+    with pytest.raises(UsageError, match="tensor"):
+        bound(product, narrow, accumulate={"unit": "tensor"})  # type: ignore[arg-type]
+
+
+def test_an_option_that_is_not_known_is_no_silence() -> None:
+    with pytest.raises(UsageError, match=r"there is no option acumulate.*accumulate"):
+        assert_matches(softmax(X), softmax, X, acumulate="float16")  # type: ignore[call-arg]
 
 
 def test_the_bound_is_an_array_beside_the_reference() -> None:

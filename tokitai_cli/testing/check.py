@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from tokitai_cli.core.model.spec import (
     Check,
     FormulaOracle,
     Launch,
+    MatrixArchitecture,
     Profile,
     Reduction,
     Spec,
@@ -40,7 +41,18 @@ from tokitai_cli.testing.arrays import as_arrays, as_numpy
 from tokitai_cli.testing.outcome import Bound, Match, MismatchError, VacuousError, mismatch
 
 Arrays = dict[str, NDArray[Any]]
-Accumulate = Literal["float16", "bfloat16", "float32"]
+
+
+class Unit(TypedDict, total=False):
+    """A matrix unit that makes the sums, as `accumulate` of a spec's oracle has it."""
+
+    unit: Required[Literal["tensor-core", "wmma", "mfma"]]
+    #: Whose it is; without it the bound holds for all of them.
+    architecture: MatrixArchitecture
+
+
+# dtype of the sums, or the unit that makes them.
+Accumulate = Literal["float16", "bfloat16", "float32", "float32-truncated"] | Unit
 # "any" order of additions, "none" for no sum, Welford's update, or additions on the longest path.
 Order = Literal["any", "none", "welford"] | int
 
@@ -52,7 +64,7 @@ _TF32_ROUNDINGS = 2.0**14
 class Allowed(TypedDict, total=False):
     """What a comparison allows beside the formula, as keywords."""
 
-    #: dtype in which the kernel keeps its sums; float32 by itself.
+    #: dtype in which the kernel keeps its sums, or the matrix unit that makes them; default: float32.
     accumulate: Accumulate
     #: What is known of the order of additions; any order by itself.
     reduction: Order
@@ -168,6 +180,8 @@ def _expected(
     allowed: Allowed,
     outputs: Mapping[str, tuple[str, tuple[int, ...]]],
 ) -> tuple[Case, dict[str, Expectation]]:
+    for name in set(allowed) - set(Allowed.__annotations__):
+        raise UsageError(f"there is no option {name}", hint=near(name, Allowed.__annotations__))
     scalars, params = given
     case = _case(formula, arrays, dict(params), allowed, outputs)
     cut = [name for name, array in arrays.items() if array.dtype == np.float32]
