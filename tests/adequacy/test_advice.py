@@ -110,7 +110,7 @@ def test_tails_blocks_and_profiles_are_told(tmp_path: Path) -> None:
         in text
     )
     written_out = spec.replace("ceil_div(rows, 32)", "(rows + 31) // 32")
-    assert "32 divides rows in every shape of several blocks" in told(
+    assert "32 divides rows in every shape with several blocks" in told(
         written(tmp_path, written_out)
     )
     one_block = spec.replace("rows: 64, cols", "rows: 31, cols")

@@ -119,12 +119,12 @@ def results(replies: list[Reply]) -> dict[int, CaseResult]:
         ("tcp://127.0.0.1.example:8786", "not on loopback"),
         ("tls://192.0.2.1:8786", "needs an authority, a certificate and a key"),
         ("tls://127.0.0.1:8786", "needs an authority, a certificate and a key"),
-        ("127.0.0.1:8786", "no address"),
-        ("tcp://127.0.0.1", "no address"),
-        ("tcp://127.0.0.1:port", "no address"),
-        ("tcp://127.0.0.1:1@192.0.2.1:2", "no address"),
-        ("inproc://127.0.0.1:1", "no address"),
-        ("tcp://127.0.0.1:1/path", "no address"),
+        ("127.0.0.1:8786", "not the address of a scheduler"),
+        ("tcp://127.0.0.1", "not the address of a scheduler"),
+        ("tcp://127.0.0.1:port", "not the address of a scheduler"),
+        ("tcp://127.0.0.1:1@192.0.2.1:2", "not the address of a scheduler"),
+        ("inproc://127.0.0.1:1", "not the address of a scheduler"),
+        ("tcp://127.0.0.1:1/path", "not the address of a scheduler"),
     ],
 )
 def test_an_address_that_is_not_safe_is_refused(
@@ -168,7 +168,7 @@ def test_tls_files_must_be_there_and_be_of_use(small: Collected, tmp_path: Path)
     with pytest.raises(UsageError, match="would not use the TLS files"):
         open_executor(small, scheduler=LOCAL, tls=files)
     missing = TlsFiles(files.ca, tmp_path / "nowhere.pem", files.key)
-    with pytest.raises(UsageError, match=r"--tls-cert .*nowhere\.pem: no file"):
+    with pytest.raises(UsageError, match=r"--tls-cert .*nowhere\.pem: not a readable file"):
         open_executor(small, scheduler="tls://192.0.2.1:9", tls=missing)
     open_executor(small, scheduler="tls://192.0.2.1:9", tls=files)
 
@@ -380,7 +380,7 @@ def test_what_cannot_travel_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match="through a symbolic link"):
         spec_archive.pack(spec.load(through))
     large = write_example(tmp_path / "three", kernel="//" + "x" * spec_archive.MAX_BYTES)
-    with pytest.raises(UsageError, match="larger than the 1 MiB"):
+    with pytest.raises(UsageError, match="exceed the 1 MiB"):
         spec_archive.pack(spec.load(large))
     loaded = spec.load(write_example(tmp_path / "four"))
     loaded.path.write_text("# changed\n" + text)
@@ -617,7 +617,7 @@ def test_a_worker_with_another_tool_is_refused(pair: tuple[str, Path], small: Co
         pytest.raises(ExecutorError, match=found),
     ):
         drive(executor, other)
-    assert "is left out" in str(notes)
+    assert "is excluded" in str(notes)
 
 
 def test_a_worker_whose_tool_changed_refuses_the_task(small: Collected) -> None:

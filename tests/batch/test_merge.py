@@ -199,7 +199,7 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
         lambda one: one.change(specs=[batches.entry(cases=4, oracles={"x": "7" * 64})]),
         "the digest of an oracle of gemm-bw",
     ),
-    "left out": (lambda one: one.change(left_out=4), "combinations left out is 3 .* and 4"),
+    "left out": (lambda one: one.change(left_out=4), "combinations skipped is 3 .* and 4"),
     "count": (lambda one: one.change(shard="2/3"), "the number of shards is 2 .* and 3"),
     "twice": (lambda one: one.change(shard="1/2"), "shard 1/2 is given twice"),
     "no shard": (
@@ -217,9 +217,9 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
     "interrupted": (not_whole("interrupted"), "2/2 in .*s2 is incomplete: it ended: interrupted"),
     "killed": (
         not_whole(None),
-        r"not whole: .* with 1 of 2 cases finished \(finish it: .*--resume",
+        r"is incomplete: .* with 1 of 2 cases finished \(finish it: .*--resume",
     ),
-    "lacking": (not_whole("whole"), "not whole: .* with 1 of 2 cases"),
+    "lacking": (not_whole("whole"), "is incomplete: .* with 1 of 2 cases"),
     "in both": (as_first, "the case gemm-bw/grad-a/.*/uniform/0@cpu stands in .*s1 and in .*s2"),
     "other cut": (
         lambda one: one.change(specs=[batches.entry(cases=5)]),

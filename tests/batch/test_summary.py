@@ -253,7 +253,7 @@ def test_cases_that_do_not_belong_to_the_index_are_refused(
     folder, _ = whole
     path = folder / "cases.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    with pytest.raises(EvidenceError, match=r"has 12 cases, and index\.json tells of 13"):
+    with pytest.raises(EvidenceError, match=r"has 12 cases, and index\.json describes 13"):
         render_index_file(folder / "index.json", "junit")
     path.write_bytes(b"{}\n")
     with pytest.raises(EvidenceError, match="is damaged"):

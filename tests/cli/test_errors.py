@@ -303,7 +303,7 @@ FLAT = SPEC.replace("{metric: bound, why: one rounding to float32}", "{metric: a
     ("body", "message"),
     [
         ("raise ValueError('no luck')", "oracle.py:4: raised ValueError: no luck"),
-        ("time.sleep(60)", "gave no answer in 2 s and was ended"),
+        ("time.sleep(60)", "gave no answer in 2 s and was stopped"),
         ("os._exit(0)", "its process ended without an answer (exit 0)"),
         ("os.kill(os.getpid(), 9)", "its process ended without an answer (signal 9)"),
         ("return {'c': np.zeros(3)}", "reference of c has shape [3], not [40]"),
@@ -391,8 +391,8 @@ def test_evidence_is_saved_elsewhere_where_its_name_is_taken(
     [
         (b"", "is not JSON"),
         (b"\xff\xfe", "is not strict JSON"),
-        (b"[]", "no object"),
-        (b'{"schema": "tokitai/evidence/v4"}', "newer schema"),
+        (b"[]", "not an object"),
+        (b'{"schema": "tokitai/evidence/v5"}', "newer schema"),
         (b'{"schema": "cyclonedx"}', "is no evidence file"),
         (b'{"schema": "tokitai/evidence/v1"}', "does not follow"),
         (b'{"a": NaN}', "not JSON"),
@@ -428,7 +428,7 @@ def test_a_report_of_a_damaged_file_or_to_a_wrong_place(run: Run) -> None:
     done = run("report", file)
     assert done.code == 2
     assert "is damaged" in done.err
-    for name, message in (("/dev/zero", "no plain file"), (".", "not the folder of a batch")):
+    for name, message in (("/dev/zero", "not a regular file"), (".", "not the folder of a batch")):
         done = run("report", name)
         assert done.code == 2
         assert message in done.err

@@ -54,7 +54,7 @@ def test_a_fresh_draft_says_what_is_missing_with_lines(folder: Path, capsys: Cap
     # A formula alone is enough of a gap, and its function cannot pass by itself.
     text = (folder / "spec.yaml").read_text()
     (folder / "spec.yaml").write_text(text.replace(GAP, "#"))
-    with pytest.raises(SpecError, match=r"1 gap is .*\n.*formula\.py:\d+"):
+    with pytest.raises(SpecError, match=r"1 gap .*\n.*formula\.py:\d+"):
         spec.load(folder / "spec.yaml")
     code = compile((folder / "formula.py").read_text(), "formula.py", "exec")
     space: dict[str, object] = {}
@@ -170,7 +170,7 @@ def test_a_shipped_kernel_is_drafted_like_itself(like: str, tmp_path: Path) -> N
 def test_what_the_op_has_and_the_kernel_has_not_is_a_gap(folder: Path) -> None:
     draft, _, _ = new(Path("k.hip"), folder, "", "rmsnorm.bwd", (), {})
     assert re.search(rf'"rstd": None,  {GAP} .*rstd of rmsnorm.bwd', draft.formula)
-    with pytest.raises(SpecError, match="gaps are to be filled in"):
+    with pytest.raises(SpecError, match="gaps must be filled in"):
         spec.load(folder / "spec.yaml")
     draft, _, _ = new(Path("k.hip"), folder / "other", "", "softmax.fwd", (), {})
     assert re.search(rf'"sum": None,  {GAP}', draft.formula)

@@ -198,7 +198,7 @@ class _Parser:
             have, want = (
                 ("a comparison", "a number") if node.truth else ("a number", "a comparison")
             )
-            raise fault(f"{have} where {want} belongs", self.text, node.position)
+            raise fault(f"{have} where {want} is expected", self.text, node.position)
         return node
 
     def test(self) -> Node:

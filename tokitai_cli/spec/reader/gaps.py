@@ -21,7 +21,7 @@ def check_gaps(document: Document, text: str, spec: Spec | None) -> None:
     gaps = list(_marked(texts, GAP))
     if gaps:
         rows = [f"{file}:{line}: {words}" for file, line, words in gaps]
-        these = "1 gap is" if len(rows) == 1 else f"{len(rows)} gaps are"
+        these = "1 gap" if len(rows) == 1 else f"{len(rows)} gaps"
         message = "\n".join([f"{these} must be filled in first", *rows])
         file, line, _ = gaps[0]
         hint = f"write what is missing, then remove the mark `{GAP}` away"
