@@ -9,6 +9,7 @@ bits of what the oracle said. Exits with 1 where something differs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -160,6 +161,10 @@ def _judged(case: Any, kind: str) -> Any:
     from tokitai_cli.spec import inputs
 
     try:
+        with contextlib.suppress(ImportError):  # an older tree computes everything by numpy
+            from tokitai_cli.run import native_loops
+
+            native_loops.provide(case)
         drawn = inputs.draw(case)
         arrays = {name: one.array for name, one in drawn.items()}
         expected = references.expect(case, arrays)

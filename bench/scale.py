@@ -64,6 +64,7 @@ def _told(op: str, variant: str, shape: Mapping[str, int], formula: str) -> dict
     from tokitai_cli.core.model.case import Role, RunResult
     from tokitai_cli.core.numerics import round_to
     from tokitai_cli.oracles import references
+    from tokitai_cli.run import native_loops
     from tokitai_cli.spec import inputs, plan
 
     arena.allow()  # as the tool's own process does
@@ -73,6 +74,7 @@ def _told(op: str, variant: str, shape: Mapping[str, int], formula: str) -> dict
         shapes={name: (extent,) for name, extent in shape.items()},
     )
     (case,) = plan.plan(spec.load(spec.find(op)), chosen).cases
+    native_loops.provide(case)
     buffers = case.buffers_of(Role.OUTPUT, Role.INOUT)
     elements = sum(plan.elements for plan in buffers)
     told: dict[str, float] = {"torch": 0.0, "threads": parallel.threads()}

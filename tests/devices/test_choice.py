@@ -45,7 +45,11 @@ def test_every_list_of_devices_is_the_tables() -> None:
         assert folder.is_dir()
         assert traits.sanitizer or not devices.get(name).sanitizers()
     folders = {path.name for path in resources.kernels_dir().iterdir() if path.is_dir()}
-    assert folders == {"harness", *(one.headers for one in TRAITS.values() if one.headers)}
+    assert folders == {
+        "harness",
+        "native",
+        *(one.headers for one in TRAITS.values() if one.headers),
+    }
     environment = [*devices.get("rocm").traits.obeyed, *devices.get("cuda").traits.obeyed]
     assert {amd.OVERRIDE, *amd.VISIBLE, nvidia.VISIBLE} <= set(environment)
 

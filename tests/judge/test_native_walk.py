@@ -18,7 +18,7 @@ from tokitai_cli.core.errors import BuildError
 from tokitai_cli.core.model.expectation import Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to
-from tokitai_cli.judge import native_walk
+from tokitai_cli.judge import element_walk, native_walk
 from tokitai_cli.oracles import compiled_rules
 from tokitai_cli.run import native_loops
 
@@ -102,6 +102,24 @@ def test_a_sampled_chunk_that_differs_is_an_error(
 
     monkeypatch.setattr(native_walk, "measured", wrong)
     with native.by(library), pytest.raises(native.MismatchError, match="metrics of repetition 0"):
+        judge_array(make_case(CHECKS, shape=SHAPE), expectation, first, second)
+
+
+def test_worst_elements_of_chunks_in_between_are_no_difference(
+    library: native.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is among the worst hangs on the chunks that other threads have finished by then."""
+    expectation, first, second = drawn("right")
+    by_numpy = element_walk._Look._by_numpy
+
+    def later(look: Any, chunk: Any) -> Any:
+        for repetition in look.repetitions:
+            for tally in repetition.tallies:
+                tally._floor = 1e300
+        return by_numpy(look, chunk)
+
+    monkeypatch.setattr(element_walk._Look, "_by_numpy", later)
+    with native.by(library):
         judge_array(make_case(CHECKS, shape=SHAPE), expectation, first, second)
 
 
