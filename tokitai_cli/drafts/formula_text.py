@@ -6,7 +6,6 @@ import keyword
 import re
 
 from tokitai_cli.core.dtypes import DTYPES, FORMATS
-from tokitai_cli.cpp.source.uses import reads_back
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.spec.reader.gaps import GAP
 
@@ -85,5 +84,5 @@ def _narrow(known: Known) -> list[tuple[str, str]]:
         if one.dtypes
         and one.dtypes[0] in FORMATS
         and DTYPES[one.dtypes[0]].nbytes < DTYPES["float32"].nbytes
-        and reads_back(one, known.text.body)
+        and known.subject.reading.reads_back(one.name)
     ]

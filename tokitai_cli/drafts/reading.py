@@ -46,6 +46,11 @@ class Reading:
         told = known.get(array, "unknown")
         return _ROLES.get(told, "inputs" if parameter.const else "inout")
 
+    def reads_back(self, name: str) -> bool:
+        """Whether the kernel writes elements of an array, and reads some further down in its text."""
+        mine = [one.kind for one in self._facts.accesses if one.array == self._paths.get(name)]
+        return "write" in mine and "read" in mine[mine.index("write") :]
+
     @property
     def untouched(self) -> set[str]:
         """Arrays that other instances of the kernel access, and this one does not."""

@@ -21,7 +21,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Value,
     fields_of,
 )
-from tokitai_cli.cpp.declarations import Declaration, Parameter
+from tokitai_cli.cpp.declarations import Parameter
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.structs import ACCESSOR, VECTORS, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
@@ -291,11 +291,6 @@ class Walk:
                 front, _, field = array.partition(".")
                 if front == value.path and field not in known:
                     self.facts.escapes.setdefault(array, why)
-
-    def bind_function(self, function: Declaration) -> None:
-        """Declare the parameters of the function that the walk is of."""
-        for one in function.parameters:
-            self.add_parameter(one)
 
     def type_text(self, node: Node | None) -> str:
         """A type as it is written, arguments of templates put in."""

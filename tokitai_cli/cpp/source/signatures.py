@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
 # Digits of a number beyond those that any type holds: patterns over a body would go over them each time.
 _DIGITS = re.compile(r"(?<=\d{1100})\d+")
 
