@@ -180,4 +180,4 @@ def test_find_gives_room_where_new_guesses_a_likely_shape(tmp_path: Path) -> Non
     draft, _, _ = new(tmp_path / "k.hip", tmp_path / "out", "on", "", (), {})
     assert "shape: [n]" in draft.spec
     ((found,), _) = drafts_of(tmp_path / "k.hip")  # type: ignore[misc]
-    assert re.search(r'shape: \["\d+ \* n"\]}  # guess: .*room', found.spec)
+    assert re.search(r'shape: \["\d+ \* n"\]}  # guess: .*large enough', found.spec)

@@ -339,7 +339,7 @@ def test_kernels_of_macros_and_cut_ones_are_told(
     )
     assert run(["find", str(source)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "2 kernels, 2 of them" in text
+    assert "2 kernels found; a spec can be written for 2" in text
     assert f"{source}:3 one" in text
     assert f"{source}:7: the kernel cut could not be read to its end" in text
     assert "declared" not in text

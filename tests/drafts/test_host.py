@@ -109,7 +109,7 @@ int main() {
         ("bounded", ["block: [64]  # guess:"]),
         ("lanes", ["block: [warp_size, 8]  # guess:"]),
         ("fixed", ["grid: [8, 2]  # guess: the host has 32768, 2"]),
-        ("tile", ['grid: ["(n + 32 * 8 - 1) // (32 * 8)"]  # guess: what the host',
+        ("tile", ['grid: ["(n + 32 * 8 - 1) // (32 * 8)"]  # guess: the value of the host',
                   "block: [32, 8]  # guess:"]),
         ("indexed", ['shape: ["rows + 1", cols]']),
         ("plane", ["y: {dtype: float64, shape: ["]),

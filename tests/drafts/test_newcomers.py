@@ -139,7 +139,7 @@ def drafted(folder: Path, text: str) -> str:
         (BATCHES.replace("GRID", "(n + 31) / 32, 2"),
          ["x: {dtype: float32, shape: [2, n, dim]}", 'grid: ["(n + 31) // 32", 2]\n']),
         (BATCHES.replace("GRID", "tiles(n), b"),
-         ["shape: [b, n, dim]", 'grid: ["ceil_div(n, 32)", b]  # guess: x by the kernel\'s text, ']),
+         ["shape: [b, n, dim]", 'grid: ["ceil_div(n, 32)", b]  # guess: x from the kernel\'s code; ']),
         (BATCHES.replace("GRID", "cdiv(n, 32), b"),
          ["shape: [b, n, dim]", 'grid: ["((n + 32 - 1) // 32)", b]\n']),
         (BATCHES.replace("GRID", "(n + 31) / 32, b, m").replace(

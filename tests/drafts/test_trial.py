@@ -149,7 +149,7 @@ def test_a_table_may_have_to_start_empty(tmp_path: Path) -> None:
 def test_dynamic_shared_memory_grows(tmp_path: Path) -> None:
     found = settled(tmp_path, "shared")
     assert not found.ended.why
-    assert re.search(r'shared: "64 \+ \d{5}"  # guess: room', found.draft.spec)
+    assert re.search(r'shared: "64 \+ \d{5}"  # guess: large enough', found.draft.spec)
 
 
 def test_what_never_ends_is_left_as_it_was_drafted(tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ def flow(value: Flow) -> str:
 
 def quoted(text: str) -> str:
     """As YAML, in quotes where it is no plain word."""
-    if text.isdigit() or (re.fullmatch(r"[A-Za-z_](?:(?:[\w. -]|:(?=\w))*[\w.])?", text) and _plainly(text)):
+    if text.isdigit() or (
+        re.fullmatch(r"[A-Za-z_](?:(?:[\w. -]|:(?=\w))*[\w.])?", text) and _plainly(text)
+    ):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
