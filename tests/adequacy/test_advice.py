@@ -128,19 +128,19 @@ def test_what_is_not_missing_is_not_told(tmp_path: Path) -> None:
 def test_a_profile_is_proposed_for_what_none_of_the_spec_tells(tmp_path: Path) -> None:
     zeros = SPEC.replace("value: 1}", "value: 0}").replace(LOOSE, "- {metric: bound}")
     path = written(tmp_path, zeros)
-    (one,) = (one for one in advice.advise(load(path)) if "no profile tells" in one.text)
+    (one,) = (one for one in advice.advise(load(path)) if "no profile detects" in one.text)
     assert "the wrong output " in one.text
     assert one.lines[0].startswith("add at profiles: normal: {draw: {kind: normal}")
     assert one.lines[1] == "add at variants.main.profiles: - normal"
     assert advice.apply(load(path), [one]) == (1, [])
     assert load(path).spec.variants["main"].profiles == ["ones", "normal"]
-    assert not [one for one in advice.advise(load(path)) if "no profile tells" in one.text]
+    assert not [one for one in advice.advise(load(path)) if "no profile detects" in one.text]
 
 
 def test_a_proposed_profile_keeps_the_draws_that_arrays_need(tmp_path: Path) -> None:
     zeros = SPEC.replace("value: 1}}", "value: 0}, inputs: {w: {kind: uniform, lo: 2, hi: 3}}}")
     path = written(tmp_path, zeros.replace(LOOSE, "- {metric: bound}"))
-    (one,) = (one for one in advice.advise(load(path)) if "no profile tells" in one.text)
+    (one,) = (one for one in advice.advise(load(path)) if "no profile detects" in one.text)
     assert advice.apply(load(path), [one]) == (1, [])
     profiles = load(path).spec.profiles
     assert len(profiles) == 2
@@ -192,7 +192,7 @@ def test_a_profile_shows_a_maximum_that_is_not_taken_away(tmp_path: Path) -> Non
     kernel = re.sub(r"float sum = 0;.*}", "y[row] = x[row * cols];\n}", KERNEL, flags=re.DOTALL)
     (tmp_path / "scale.hip").write_text(kernel)
     advised = told(path)
-    assert re.search(r"no profile tells .*max.*; on (large|negative) the checks reject", advised)
+    assert re.search(r"no profile detects .*max.*; on (large|negative) the checks reject", advised)
     assert "add at profiles: large" in advised
     # What a formula is asked for is drawn, and not named.
     drawn = path.read_text().replace("{draw: normal}", "{draw: {kind: uniform, lo: -200, hi: -90}}")
@@ -209,7 +209,7 @@ def test_ties_are_asked_for_where_places_are_given(tmp_path: Path) -> None:
         "def scale(params, inputs, scalars):\n    return {'y': inputs['x'].argmax(axis=-1)}\n"
     )
     (tmp_path / "scale.hip").write_text(KERNEL.replace("float* y", "int* y"))
-    found = [one for one in advice.advise(load(path)) if "profile tells" in one.text]
+    found = [one for one in advice.advise(load(path)) if "profile detects" in one.text]
     words = {one.edits[0].path[-1]: one.text for one in found}
     assert "line 2, argmax: the last of equal values" in words["ties"]
     assert "line 2, argmax: a start at 0" in words["negative"]

@@ -88,9 +88,8 @@ def test_files_of_earlier_versions_are_checked(path: Path) -> None:
 def test_a_run_checks_and_says_that_nothing_is_signed(real: Path) -> None:
     answer = check(str(real))
     assert answer.fine
-    assert "only running it again shows: tokitai reproduce dropped-term.json" in (
-        answer.remarks[-1].text
-    )
+    assert answer.remarks[-1].text.startswith("only running it again shows whether")
+    assert "tokitai reproduce dropped-term.json" in answer.remarks[-1].text
 
 
 def _output(tree: Tree) -> Tree:
@@ -300,7 +299,7 @@ def _as_amd_gpu(tree: Tree) -> Tree:
             "HIP version: 6.2",
             "a device of class nvidia-gpu",
         ),
-        (["hipcc"], "HIP version: 6.2", "has the command of one for no device that is known"),
+        (["hipcc"], "HIP version: 6.2", "has the command of one for an unknown device"),
     ],
 )
 def test_a_run_is_of_the_device_that_its_build_is_for(
@@ -541,8 +540,8 @@ def test_the_envelope_is_that_of_dsse(real: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("_type", "https://example.org/Statement/v9", "is signed has the _type"),
-        ("predicateType", "https://example.org/x", "is signed has the predicateType"),
+        ("_type", "https://example.org/Statement/v9", "the signed content has the _type"),
+        ("predicateType", "https://example.org/x", "the signed content has the predicateType"),
         (
             "predicate",
             {"result": "FAILED"},

@@ -114,7 +114,7 @@ def test_an_attribute_that_gcc_leaves_out(tmp_path: Path, monkeypatch: pytest.Mo
     path = write_example(tmp_path / "b", kernel=kernel.replace("__global__", four + "__global__"))
     found = run(path, tmp_path, shapes={"n": 100}, profile=["normal"])
     assert found.verdict is Verdict.BUILD_FAILED
-    assert "leaves out the attribute ext_vector_type" in found.reason
+    assert "ignores the attribute ext_vector_type" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_compilers_say_that_they_leave_out(
     if not name:
         refuse_dropped(printed, "g++")
         return
-    with pytest.raises(BuildError, match=f"g\\+\\+ leaves out .*{name}") as caught:
+    with pytest.raises(BuildError, match=f"g\\+\\+ ignores .*{name}") as caught:
         refuse_dropped(printed, "g++")
     assert caught.value.where is not None
     assert (caught.value.where.file, caught.value.where.line) == (source, 2)

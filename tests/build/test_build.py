@@ -259,7 +259,7 @@ def test_a_damaged_entry_is_rebuilt_with_a_note(bench: Bench, damage: str) -> No
         manifest.write_text("{")
     rebuilt = bench.build()
     assert not rebuilt.cached
-    assert "damaged entry of the build cache was thrown away" in rebuilt.note
+    assert "damaged entry of the build cache was discarded" in rebuilt.note
     assert code_of(rebuilt) == 4
     assert bench.build().cached
     assert list(cache.location().part("tmp").iterdir()) == []
@@ -388,7 +388,7 @@ def test_cuda_alone_is_refused_where_only_hip_is_known(bench: Bench) -> None:
     bench.write("static const int kernel_value = 1;\n")
     request = harness_request(bench.case())
     recipe = msgspec.structs.replace(bench.recipe(), device="rocm")
-    with pytest.raises(BuildError, match=r"k\.cu is CUDA alone: .*hipify-perl"):
+    with pytest.raises(BuildError, match=r"k\.cu is CUDA only: .*hipify-perl"):
         build_stage.build(request, recipe)
     assert code_of(build_stage.build(request, bench.recipe())) == 4
     bench.write("#include <hip/hip_runtime.h>\nstatic const int kernel_value = 1;\n")
@@ -403,7 +403,7 @@ def test_a_compiler_that_takes_too_long_is_ended(bench: Bench) -> None:
     script.chmod(0o755)
     base = bench.recipe()
     recipe = msgspec.structs.replace(base, command=(str(script), *base.command[1:]))
-    with pytest.raises(BuildError, match="was ended after 0 s"):
+    with pytest.raises(BuildError, match="was stopped after 0 s"):
         build_stage.build(harness_request(bench.case()), recipe, timeout=0.3)
 
 

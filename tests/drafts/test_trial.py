@@ -156,7 +156,7 @@ def test_what_never_ends_is_left_as_it_was_drafted(tmp_path: Path) -> None:
     found = settled(tmp_path, "never", seconds=0.5)
     assert "did not run within 0.5 s" in found.ended.why
     assert found.runs > 1
-    assert "did not come to its end" not in found.draft.spec
+    assert "did not run to its end" not in found.draft.spec
 
 
 def test_what_does_not_build_is_run_once_and_says_why(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_profile_that_was_refuted_is_named_and_excuses_nothing() -> None:
     record, refuted = settled(gemm_case(ones, "constant"), wrong)
     assert refuted.verdict is Verdict.REFUTED
     assert record.verdict is Verdict.INCONCLUSIVE
-    assert record.reason.endswith("says so; not counted, since they did not pass: normal")
+    assert record.reason.endswith("when: ...}`; not counted, since they did not pass: normal")
 
 
 def test_another_profile_of_the_group_excuses_a_constant_one() -> None:
@@ -402,7 +402,7 @@ def test_a_change_is_left_where_no_profile_rejects_it(
     said = [one.text for one in not_covered(cases) if "changes of the formula" in one.text]
     assert len(said) == bool(status)
     for text in said:
-        assert f"would notice {len(left)} of {of} changes of the formula" in text
+        assert f"would detect {len(left)} of {of} changes of the formula" in text
 
 
 def test_no_cases_make_no_groups() -> None:

@@ -1186,8 +1186,9 @@ def test_different_bits_refute_a_deterministic_variant_only() -> None:
     same = judge_array(
         make_case(), Expectation(values, errors), one, two, schedules=orders, fills=(0, 0)
     )
-    assert "in other orders of blocks and threads, and the result depends on them: a race, or" in (
-        same.reason
+    assert (
+        "in different orders of blocks and threads, and the result depends on the order: a race, or"
+        in (same.reason)
     )
     assert "memory" not in same.reason
     judgement = judge_array(make_case(deterministic=False), Expectation(values, errors), one, two)

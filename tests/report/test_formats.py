@@ -131,7 +131,8 @@ def test_the_first_page_says_what_a_reviewer_needs() -> None:
     for words in (
         "verified on cpu (host-simt)", "Backward of a product", "grad_A[m,k] = sum over n",
         samples.SOURCE[:16], "hip.gemm_bw.grad_a", "worst case over every rounding of the sum",
-        "numerical-agreement | open", "memory-safe | closed", "## Not claimed", "--device cpu",
+        "numerical-agreement | supported", "memory-safe | not supported", "## Not claimed",
+        "--device cpu",
     ):  # fmt: skip
         assert words in first, words
     order = [

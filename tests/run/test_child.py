@@ -160,7 +160,7 @@ def test_changed_inputs_are_told() -> None:
         ("close", r"closed its pipe"),
         ("status-1", r"runtime reports an error: the runtime's own words"),
         ("status-4", r"device was lost: the runtime's own words"),
-        ("status-5", r"cannot go on: the runtime's own words"),
+        ("status-5", r"cannot continue: the runtime's own words"),
         ("status-6", r"kernel crashed: the runtime's own words"),
     ],
 )

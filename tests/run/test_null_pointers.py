@@ -98,9 +98,9 @@ BAD = [
     ("plain", "[x, null, y, null]", "", "args[3]: the spec passes `null`, no address"),
     ("plain", "[x, 1, y, n]", "", "args[1]: the spec passes `1`, an integer"),
     ("plain", "null", "", "args: expected a list, found no value"),
-    ("of_struct", "[p]", FIELDS.replace("{n: n", "{n: null"), "structs.p.n: the spec puts `null`, no"),
-    ("of_struct", "[p]", FIELDS.replace("k: 0", "k: null"), "inner.k: the spec puts `null`, no"),
-    ("of_struct", "[p]", FIELDS.replace("bias: null", "bias: 2"), "bias: the spec puts `2`, an integer"),
+    ("of_struct", "[p]", FIELDS.replace("{n: n", "{n: null"), "structs.p.n: the spec passes `null`, no"),
+    ("of_struct", "[p]", FIELDS.replace("k: 0", "k: null"), "inner.k: the spec passes `null`, no"),
+    ("of_struct", "[p]", FIELDS.replace("bias: null", "bias: 2"), "the spec passes `2`, an integer"),
 ]  # fmt: skip
 
 

@@ -140,7 +140,7 @@ FIELDS = "inner: {x: x}, y: y, kept: x, n: n"
         (FIELDS, ""),
         ("inner: {x: x}, y: y, kept: x, m: n", r"main\.structs\.outer\.m: `Outer` has no field `m`"),
         ("inner: {z: x}, y: y, kept: x, n: n", r"outer\.inner\.z: `Inner` has no .*known: x"),
-        ("inner: {x: x}, y: n, kept: y, n: n", r"outer\.y: the spec puts `n`, an integer there; the "
+        ("inner: {x: x}, y: n, kept: y, n: n", r"outer\.y: the spec passes `n`, an integer there; the "
          r"field of `Outer` is `float\* y`"),
         ("inner: {x: x}, y: x, kept: y, n: n", r"outputs\.y: no kernel can write `y`: the parameter "
          r"is `const float\* kept`"),

@@ -81,11 +81,7 @@ def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
     stated = DeviceClass(device.device_class)
     made_for = _class_of(build.command)
     if made_for is not stated and (made_for is not None or stated is not DeviceClass.HOST_SIMT):
-        what = (
-            "not a device that this version knows"
-            if made_for is None
-            else f"a device of class {made_for}"
-        )
+        what = "an unknown device" if made_for is None else f"a device of class {made_for}"
         yield f"a build for {build.device} ({stated}) has the command of one for {what}"
         return
     marks = _MARKS[stated]

@@ -184,7 +184,7 @@ def _loaded(record: CaseRecord, path: Path) -> dict[str, NDArray[Any]]:
             array = np.load(io.BytesIO(data), allow_pickle=False)
         except (ValueError, EOFError, OSError, SyntaxError, OverflowError, MemoryError) as error:
             raise EvidenceError(
-                f"is no array: {error}", where=Location(path.parent / one.file)
+                f"is not an array: {error}", where=Location(path.parent / one.file)
             ) from error
         if one.dtype in DTYPES and array.dtype != numpy_dtype(one.dtype):
             array = array.astype(numpy_dtype(one.dtype))

@@ -263,7 +263,7 @@ def _check_cases(shards: Sequence[Shard]) -> None:
             twin = home.setdefault(name, shard)
             if twin is not shard:
                 raise UsageError(
-                    f"the case {name} stands in {twin.path} and in {shard.path}",
+                    f"the case {name} occurs in {twin.path} and in {shard.path}",
                     hint="divide the batch again with --shard, and run each part once",
                 )
     cases = sum(entry.cases for entry in union(shards))

@@ -52,7 +52,7 @@ _NVIDIA = Vendor(
     arch=re.compile(r"(?:sm_)?([1-9]\d{1,2}[af]?)"),
     hint="run on a machine with an NVIDIA GPU, its driver and the CUDA toolkit (nvcc)",
 )
-_NO_GPU = "no NVIDIA GPU (looked at nvidia-smi, /proc/driver/nvidia, /dev/nvidia0)"
+_NO_GPU = "no NVIDIA GPU (searched nvidia-smi, /proc/driver/nvidia, /dev/nvidia0)"
 _NO_NVCC = "no nvcc (looked in CUDA_HOME, PATH, /usr/local/cuda)"
 _NO_HOST = "no C++ compiler for nvcc (looked for g++, c++, clang++)"
 # What nvcc takes by itself; every other option of a spec is one of GCC or Clang, for the host's code.

@@ -52,7 +52,7 @@ _AMD = Vendor(
     hint="run on a machine with an AMD GPU, its driver (/dev/kfd) and ROCm (hipcc)",
 )
 _NO_COMPILER = (
-    "no hipcc or amdclang++ (looked at HIPCC, ROCM_PATH, ROCM_HOME, HIP_PATH, /opt/rocm, PATH)"
+    "no hipcc or amdclang++ (searched HIPCC, ROCM_PATH, ROCM_HOME, HIP_PATH, /opt/rocm, PATH)"
 )
 # Programs that hipcc calls, and the device libraries, in the layouts of ROCm 5, 6 and 7.
 _BESIDE = ("bin/hipcc.pl", "bin/hipcc.bin", "bin/hipconfig")

@@ -77,7 +77,7 @@ def _blocks(shape: tuple[int, ...] = _SHAPE) -> Iterator[tuple[str, Parts]]:
     error = np.abs(drawn) * rng.random(shape) * 1e-6
     single = nearest(drawn)
     yield "points", exactly(single)
-    yield "whole numbers", exactly(np.rint(drawn))
+    yield "integers", exactly(np.rint(drawn))
     yield "intervals", Parts(drawn, drawn - error, drawn + error)
     low = np.where(rng.random(shape) < 0.3, single, single - error)
     yield "some points", Parts(single, low, np.where(low == single, single, single + error))

@@ -137,7 +137,7 @@ def context(evidence: Evidence, report_options: ReportOptions | None = None) -> 
         "reason": queries.reason(evidence),
         "watched": queries.watch_words(evidence),
         "decision": queries.decision,
-        "told": queries.decisive(evidence),
+        "decisive": queries.decisive(evidence),
         "shape": shape_text,
         "rounded": rounded_share,
         "figures": _figures(evidence)

@@ -167,7 +167,7 @@ def _dtypes_of(arrays: Arrays, dtype: str | Mapping[str, str] | None) -> dict[st
             raise UsageError(f"dtype {one} of {name} is not a kernel dtype", hint=near(one, DTYPES))
         if found.get(name) != one:
             raise UsageError(
-                f"{name} has the dtype {found.get(name, 'of no array')}, and {one} is asked for",
+                f"{name} has the dtype {found.get(name, 'of no array')}, but {one} is expected",
                 hint="compare what the kernel stored, not a conversion of it",
             )
     return wanted

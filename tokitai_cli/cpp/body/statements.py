@@ -145,7 +145,7 @@ def _other(walk: Walk, node: Node) -> bool:
         if one.type.endswith("statement") or one.type == "declaration":
             walk.execute(one)
         else:
-            walk.escape(walk.evaluate(one), f"stands in a {node.type}")
+            walk.escape(walk.evaluate(one), f"is in a {node.type}")
     return True
 
 

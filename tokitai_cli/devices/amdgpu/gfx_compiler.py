@@ -22,8 +22,8 @@ _TARGET = "amdgcn-amd-amdhsa"
 ZIG = "pip's ziglang"
 CHOSEN = "CLANG"
 MISSING = (
-    "no compiler for AMD GPUs was found (looked at CLANG, at PATH for a clang with the amdgcn target "
-    "and ld.lld, and for pip's ziglang)"
+    "no compiler for AMD GPUs was found (searched CLANG, PATH for a clang with the amdgcn target "
+    "and ld.lld, and pip's ziglang)"
 )
 HINT = "`pip install 'tokitai[gfx]'`, or install clang and lld of LLVM 17 or newer"
 # Of hipcc's own macros those that a plain clang leaves out.

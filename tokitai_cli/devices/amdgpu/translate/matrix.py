@@ -81,7 +81,7 @@ def _everywhere(c: Operand, made: str) -> int:
     """Bits of a constant that the products are added to."""
     if c.kind == "int":
         if c.value and made != "i32":
-            raise RefusedError("added to a whole number")
+            raise RefusedError("added to an integer")
         return c.value & 0xFFFFFFFF
     if c.kind != "float" or made == "i32":
         raise RefusedError(f"added to {c.kind}")
