@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tests.devices.cpu.harness_client import BUILT, HARNESS, HOST, ROOT, compiler
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonicals
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.translation import statement
 
@@ -122,8 +122,8 @@ def program(
     operations: dict[str, str] = {}
     functions = []
     for index, one in enumerate(instructions):
-        steps = [one] if isinstance(one, Instruction) else one
-        parts = [statement(canonical(step), mode) for step in steps]
+        steps = canonicals([one] if isinstance(one, Instruction) else one)
+        parts = [statement(step, mode) for step in steps]
         for done in parts:
             operations.update(done.operations)
         text = " ".join(done.text for done in parts)

@@ -207,6 +207,6 @@ def test_every_entry_of_the_table_is_executed() -> None:
     }
     visited |= {*test_memory.CROSSING, "v_swap_b32", "v_movreld_b32"}
     visited |= {*of_kind("saveexec", "wrexec", "smem", *STATES, "jump", "call", "getpc")}
-    visited |= {*of_kind("none", "fence", "sendmsg", "mode", "wmma", "mfma")}
+    visited |= {*of_kind("none", "fence", "sendmsg", "mode", "wmma", "mfma", "index")}
     assert visited == set(table())
     assert len(visited) > 800

@@ -202,3 +202,25 @@ def test_accumulation_registers_are_others() -> None:
     (state,) = run(program([[there, back]], lanes=LANES), states)
     assert np.array_equal(state["v"][TO], LANE)
     assert (state["v"][five.index] == 9).all()
+
+
+def test_moves_find_registers_by_an_index() -> None:
+    def index(mode: int) -> Instruction:
+        given = (Operand("s", 40), Operand("gpr_idx", value=mode))
+        return Instruction(0, 4, "s_set_gpr_idx_on", "SOPC", (), given, family="gfx9")
+
+    off = Instruction(0, 4, "s_set_gpr_idx_off", "SOPP", family="gfx9")
+    read = [index(1), of("v_mov_b32", v(TO), v(FROM)), off, of("v_mov_b32", v(20), v(FROM))]
+    wrote = [index(8), of("v_mov_b32", v(TO), v(FROM)), off]
+    states = np.zeros(2, STATE)
+    states["case"], states["exec"], states["s"][:, 40] = np.arange(2), ALL, 0xABC00003
+    for register in range(8):
+        states["v"][:, register] = 1000 * register + LANE
+    found, put = run(program([read, wrote], lanes=LANES), states)
+    assert np.array_equal(found["v"][TO], 1000 * (FROM + 3) + LANE)
+    assert np.array_equal(found["v"][20], 1000 * FROM + LANE)
+    assert np.array_equal(put["v"][TO + 3], 1000 * FROM + LANE)
+    assert np.array_equal(put["v"][TO], LANE)
+    assert refused([index(1), of("v_add_u32", v(TO), v(FROM), v(OTHER)), off]) == (
+        "v_add_u32 behind s_set_gpr_idx_on",
+    )

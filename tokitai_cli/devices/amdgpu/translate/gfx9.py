@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -85,6 +86,38 @@ _INVALIDATES = {"buffer_wbinvl1", "buffer_wbinvl1_vol"}
 _WRITES_BACK = {"buffer_wbl2", "buffer_invl2", "s_dcache_wb", "s_dcache_wb_vol", "s_dcache_inv_vol"}
 
 
+# Operands that s_set_gpr_idx_on adds an index to, and what a move of such a register is on gfx11.
+_INDEXED = {1: "v_movrels_b32", 8: "v_movreld_b32"}
+_SET_INDEX, _END_INDEX = "s_set_gpr_idx_on", "s_set_gpr_idx_off"
+
+
+def canonicals(instructions: Iterable[Instruction]) -> list[Instruction]:
+    """Instructions in the order of their addresses, as gfx11 has them.
+
+    Behind s_set_gpr_idx_on moves find one register by the index, until s_set_gpr_idx_off; what stands
+    there beside moves keeps a name that is not known.
+    """
+    made: list[Instruction] = []
+    mode = 0
+    for one in map(canonical, instructions):
+        if one.spelled == _SET_INDEX:
+            mode = one.src[-1].value
+        elif one.spelled == _END_INDEX:
+            mode = 0
+        elif mode:
+            one = msgspec.structs.replace(one, name=_with_index(one, mode))  # noqa: PLW2901
+        made.append(one)
+    return made
+
+
+def _with_index(one: Instruction, mode: int) -> str:
+    found = (*one.dst, *one.src)[:: 1 if mode == 1 else -1][-1]
+    plain = one.name == "v_mov_b32" and not one.modifiers.keys() - {ZEROES}
+    if plain and mode in _INDEXED and found.kind == "v" and found.index < _ACCUMULATION:
+        return _INDEXED[mode]
+    return f"{one.spelled} behind {_SET_INDEX}"
+
+
 def canonical(instruction: Instruction) -> Instruction:
     """The instruction as gfx11 has it; itself where it is of gfx11."""
     if instruction.family != GFX9.name or instruction.spelled or not instruction.name:
@@ -92,6 +125,8 @@ def canonical(instruction: Instruction) -> Instruction:
     modifiers = _modifiers(instruction)
     # A load into LDS has no destination, and no name of its own on gfx90a.
     name = instruction.name if modifiers.get("lds") else _name(instruction.name)
+    if instruction.name == _END_INDEX:
+        name = "s_nop"
     if instruction.name == "buffer_inv":
         name = "buffer_gl1_inv" if modifiers.get("sc1") else "buffer_gl0_inv"
     src = [_operand(one) for one in instruction.src]

@@ -6,6 +6,7 @@ picks. signs: signed bytes or nibbles. Source: the chapter "Instructions" of AMD
 """
 
 TABLE = """
+s_set_gpr_idx_on    index
 v_subrev_u16        u16 : u16 u16 : b - a
 v_fmac_f64          f64 : f64 f64 : __builtin_fma(a, b, old)
 v_mad_f32           f32 : f32 f32 f32 : mad32(a, b, c)

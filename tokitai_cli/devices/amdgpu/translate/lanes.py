@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate.operands import (
+    M0,
     RefusedError,
     Translated,
     Writer,
@@ -59,6 +60,14 @@ def _movrel(one: Instruction, entry: Entry) -> Translated:
     )
 
 
+def _index(one: Instruction, entry: Entry) -> Translated:
+    """What moves behind it find a register by: M0 has the index and which operand it is for."""
+    del entry
+    given, mode = one.src
+    value = f"({scalar(given, 32)} & 255) | {mode.value << 12:#x}u"
+    return Translated(f"w.s[{M0}] = {value};")
+
+
 def _permlane(one: Instruction, entry: Entry) -> Translated:
     picks = one.modifiers.get("op_sel", 0)
     other = str(entry.name.startswith("v_permlanex")).lower()
@@ -88,6 +97,7 @@ KINDS: dict[str, Writer] = {
     "writelane": _writelane,
     "swap": _swap,
     "movrel": _movrel,
+    "index": _index,
     "permlane": _permlane,
     "bpermute": _permute,
     "permute": _permute,

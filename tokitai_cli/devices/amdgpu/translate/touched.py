@@ -114,6 +114,9 @@ def touched(instruction: Instruction) -> Touched | None:
         reads = frozenset(_halves(instruction.src[0], lanes))
         writes = {HALF_SCALAR + SCC, *_WHOLE_EXEC, *_halves(instruction.dst[0], lanes)}
         return Touched(reads=reads, writes=frozenset(writes), last=True)
+    if entry.kind == "index":
+        reads = frozenset(_halves(instruction.src[0]))
+        return Touched(reads=reads, writes=frozenset({HALF_SCALAR + operands.M0}))
     if entry.kind == "getpc":
         return Touched(writes=frozenset(_halves(instruction.dst[0], 2)))
     if instruction.encoding == "MUBUF" and entry.kind != "fence":

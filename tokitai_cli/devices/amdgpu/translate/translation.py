@@ -14,7 +14,7 @@ from tokitai_cli.devices.amdgpu.isa.families import FAMILIES
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
 from tokitai_cli.devices.amdgpu.translate import control, lanes, matrix, memory_access
 from tokitai_cli.devices.amdgpu.translate.computed import dual, scalar_value, vector_value
-from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
+from tokitai_cli.devices.amdgpu.translate.gfx9 import canonicals
 from tokitai_cli.devices.amdgpu.translate.mode import USUAL, Mode
 from tokitai_cli.devices.amdgpu.translate.mode_flow import after, modes
 from tokitai_cli.devices.amdgpu.translate.operands import RefusedError, Translated
@@ -43,7 +43,7 @@ def refused(
     instructions: those that are reached from the addresses `entries` on. mode: the kernel's.
     """
     found = set()
-    instructions = [canonical(one) for one in instructions]
+    instructions = canonicals(instructions)
     try:
         met = modes(instructions, entries, mode)
     except RefusedError as error:
@@ -64,7 +64,7 @@ def translate(
     instructions: those that are reached, in the order of their addresses. mode: the float mode at
     each of the entries.
     """
-    instructions = [canonical(one) for one in instructions]
+    instructions = canonicals(instructions)
     targets = {one.modifiers["target"] for one in instructions if "target" in one.modifiers}
     known = {one.address for one in instructions}
     if targets - known:
@@ -125,7 +125,7 @@ def statement(instruction: Instruction, mode: Mode = USUAL) -> Translated:
 def _single(one: Instruction, mode: Mode) -> Translated:
     entry = entry_of(one.name)
     if entry is None:
-        raise RefusedError(one.name)
+        raise RefusedError(one.name.removeprefix(one.spelled).lstrip())
     if entry.kind == "value":
         value = vector_value if one.name.startswith("v_") else scalar_value
         return value(one, entry, mode)
