@@ -19,7 +19,7 @@ from tokitai_cli.devices.amdgpu.binary import bundles
 from tokitai_cli.devices.amdgpu.lacks import Lacks
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "reports" / "generated" / "wheels.md"
-ARCHES = ("gfx1101",)
+ARCHES = ("gfx1101", "gfx90a", "gfx942")
 _TOLD = 6  # reasons in a row
 HEAD = """\
 # Kernels of public wheels that the gfx device can execute

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.core.errors import InadmissibleError, UsageError
+from tokitai_cli.core.model.device import DeviceOptions, warp_size_of
 
 if TYPE_CHECKING:
     from tokitai_cli.run.loop import RunOutcome
@@ -54,7 +55,7 @@ def verify(  # noqa: PLR0913 - by keyword, what a spec has
 ) -> RunOutcome:
     """Compile a function of `triton.jit` for a GPU, run its machine code, and judge what it computes.
 
-    arch: a processor of AMD (gfx1101), whose machine code is executed here without a GPU, or an
+    arch: a processor of AMD (gfx1101, gfx942), whose machine code is executed here without a GPU, or an
     architecture of NVIDIA (sm_90), whose code runs on the GPU of this machine.
 
     signature: Triton's types by parameter ("*fp32", "i32", "constexpr"). constexprs: values of those.
@@ -138,7 +139,8 @@ def _compile(
             f"arch {arch!r} is not an NVIDIA architecture", hint="give one such as sm_90"
         )
     backend = ("cuda", int(number)) if number != arch else ("hip", arch)
-    return triton.compile(source, target=target.GPUTarget(*backend, 32), options=dict(options))
+    lanes = warp_size_of("gfx" if number == arch else "cuda", arch, DeviceOptions())
+    return triton.compile(source, target=target.GPUTarget(*backend, lanes), options=dict(options))
 
 
 def _metadata(metadata: Any) -> str:

@@ -36,16 +36,18 @@ def compiler() -> None:
 @pytest.mark.parametrize(
     "case", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 )
-def test_kernels_are_verified(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", ["gfx1101", "gfx942"])
+def test_kernels_are_verified(case: str, arch: str, tmp_path: Path) -> None:
     name, said = CASES[case]
-    evidence = verified(name, said, tmp_path)
+    evidence = verified(name, {**said, "arch": arch}, tmp_path)
     assert evidence.verdict is Verdict.VERIFIED, [one.reason for one in evidence.cases]
 
 
 @pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("arch", ["gfx1101", "gfx942"])
 @pytest.mark.parametrize("name", WRONG)
-def test_faults_are_refuted(name: str, tmp_path: Path) -> None:
-    evidence = verified(name, WRONG[name], tmp_path)
+def test_faults_are_refuted(name: str, arch: str, tmp_path: Path) -> None:
+    evidence = verified(name, {**WRONG[name], "arch": arch}, tmp_path)
     assert evidence.verdict is Verdict.REFUTED, [one.reason for one in evidence.cases]
     found = {one.kind for case in evidence.cases for one in case.findings}
     assert ("out-of-bounds" in found) == (name == "add_past")
