@@ -72,7 +72,7 @@ TOKITAI_SERVING void watch_barrier() {
   // CUDA C++ programming guide, "Independent Thread Scheduling": all threads that have not exited.
   found->mild = true;
   append(text,
-         "%u of %u threads returned in front of the barrier that the others wait at: from sm_70 on and on "
+         "%u of %u threads returned before the barrier at which the others wait: from sm_70 on and on "
          "AMD's GPUs they count no more, on others this is undefined",
          block.threads - block.live, block.threads);
   for (unsigned t = 0; t < block.threads; t++)

@@ -68,7 +68,7 @@ inline bool explain_by_wrapped_index(const unsigned char* address, const char* a
                  "%s of %p, 2^32 elements of %u byte%s %s buffer %zu (counted from 0): a 32-bit index that "
                  "wrapped around",
                  access, static_cast<const void*>(address), static_cast<unsigned>(element),
-                 element == 1 ? "" : "s", above ? "behind" : "in front of", i);
+                 element == 1 ? "" : "s", above ? "past the end of" : "before", i);
       }
     }
   }
@@ -91,7 +91,7 @@ inline bool explain_by_buffers(const unsigned char* address, const char* access,
     nearest = distance;
     snprintf(text, size, "%s of %p, %llu bytes %s buffer %zu (counted from 0)", access,
              static_cast<const void*>(address), static_cast<unsigned long long>(distance),
-             before ? "in front of" : "past the end of", i);
+             before ? "before" : "past the end of", i);
   }
   return nearest < reach;
 }

@@ -539,7 +539,7 @@ def test_a_spec_at_fault_stops_no_other_and_is_a_result(
     assert "bad/spec.yaml" in fault
     assert "unknown_key: unknown key" in fault
     page = (out / "index.md").read_text("utf-8")
-    assert "Specs that could not be used" in page
+    assert "Specs that cannot be used" in page
     suites = (out / "junit.xml").read_text("utf-8")
     assert '<testsuite name="specs that cannot be used" tests="1"' in suites
 
@@ -812,7 +812,7 @@ def test_a_fingerprint_changes_with_numpy_and_python(
 def test_a_fingerprint_does_not_depend_on_threads_and_gpus(case: Case, settings: Settings) -> None:
     assert of(case, settings=settings) == of(case)
     assert set(Settings.__struct_fields__) == {
-        *("repeat", "warmup", "timeout", "arch", "warp_size", "sanitize"),
+        *("repeat", "warmup", "timeout", "arch", "warp_size", "sanitize", "strict"),
         *("threads", "gpu"),
     }
 

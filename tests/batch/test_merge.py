@@ -220,7 +220,7 @@ UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
         r"is incomplete: .* with 1 of 2 cases finished \(finish it: .*--resume",
     ),
     "lacking": (not_whole("whole"), "is incomplete: .* with 1 of 2 cases"),
-    "in both": (as_first, "the case gemm-bw/grad-a/.*/uniform/0@cpu stands in .*s1 and in .*s2"),
+    "in both": (as_first, "the case gemm-bw/grad-a/.*/uniform/0@cpu occurs in .*s1 and in .*s2"),
     "other cut": (
         lambda one: one.change(specs=[batches.entry(cases=5)]),
         "the number of cases of gemm-bw is 4 .* and 5",

@@ -153,8 +153,8 @@ def test_a_tail_that_held_right_values_before_is_never_written_case_2(
 @pytest.mark.parametrize(
     ("name", "location", "words"),
     [
-        ("output-before", "y[-1]", "in front of y, which has 1536 elements: at least 1 element"),
-        ("output-behind", "y[1536]", "behind y, which has 1536 elements: at least 1 element"),
+        ("output-before", "y[-1]", "before y, which has 1536 elements: at least 1 element"),
+        ("output-behind", "y[1536]", "past the end of y, which has 1536 elements: at least 1"),
         ("output-page-end", "y[2559]", "y[2559]: out-of-bounds write past the end of y"),
         ("workspace-before", "work[-1]", "work[-1]: out-of-bounds write before work"),
         ("workspace-behind", "work[1536]", "work[1536]: out-of-bounds write past the end of work"),

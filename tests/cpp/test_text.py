@@ -149,6 +149,7 @@ def test_flags_of_a_spec(flag: str) -> None:
         *((flag, "cannot track") for flag in ("-fprofile-use=a", "-fdump-tree-all", "-Wp,-include,a")),
         *((flag, "cannot track") for flag in ("-Wa,-Ia", "-Wl,-T,a", "-Wl,@a", "-Wl,a.o", "-Xlinker")),
         *((flag, "not a macro of your own") for flag in ("-DTOKITAI=1", "-D__X", "-U__HIPCC__", "-D1")),
+        ("-D_LIBCPP_HARDENING_MODE=1", "not a macro of your own"),
     ],
 )  # fmt: skip
 def test_flags_that_are_refused(flag: str, words: str) -> None:

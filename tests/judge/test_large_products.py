@@ -92,7 +92,7 @@ def test_the_sample_is_judged_and_the_whole_proved(tmp_path: Path) -> None:
     assert (exact.rows, exact.columns) == (128, 1024)
     assert by_profile["normal"].elements == 150 * 1100
     text = " ".join(one.text for one in evidence.statements)
-    assert "all 165000 elements are the product of whole numbers" in text
+    assert "all 165000 elements equal the product of integers" in text
     left = " ".join(one.text for one in evidence.non_claims)
     assert "131072 of 165000 elements were judged" in left
 

@@ -86,7 +86,7 @@ def test_calls_draw_numbers_of_their_own(tmp_path: Path) -> None:
         ("os.kill(os.getppid(), 9)\nimport time\ntime.sleep(60)", r"without an answer \(SIGKILL"),
         ("os.kill(os.getpid(), 11)", r"without an answer \(signal 11\)"),
         ("os._exit(3)", r"without an answer \(exit 3\)"),
-        ("import time\ntime.sleep(60)", r"gave no answer in 2 s and was ended"),
+        ("import time\ntime.sleep(60)", r"gave no answer in 2 s and was stopped"),
     ],
     ids=["forker-killed", "crashed", "left", "hung"],
 )
@@ -234,7 +234,7 @@ def test_data_is_followed_where_it_is_named_and_refused_elsewhere(tmp_path: Path
     ask(mine, READS[way].replace("'{}'", beside) + "\n" + RIGHT, head=head)
     outside = f"'{tmp_path}/other.txt'"
     with pytest.raises(
-        OracleError, match=r"reads \.\./other\.txt, which its digest does not follow"
+        OracleError, match=r"reads \.\./other\.txt, which its digest does not include"
     ):
         ask(mine, READS[way].replace("'{}'", outside) + "\n" + RIGHT, head=head)
     hidden = "str(HERE / 'tables' / ('scale' + '.txt'))"

@@ -311,7 +311,7 @@ def test_other_yaml_and_results_of_batches_are_no_specs(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["--tokitai-specs", "nowhere"], "nowhere is not there"),
-        (["--tokitai-specs", "tests"], "there is no spec in "),
+        (["--tokitai-specs", "tests"], "no spec in "),
         (["--tokitai-specs", "specs", "--tokitai-suite", "nightly"], "has no suite nightly"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

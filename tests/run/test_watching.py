@@ -81,7 +81,7 @@ def test_what_the_numbers_do_not_show_refutes_the_run(tmp_path: Path) -> None:
     assert "numerical-agreement" not in [one.name for one in found.claims if one.supported]
     report = (tmp_path / "out" / "shift.md").read_text()
     assert "| watched | 1 of 1 variant, in 1 case on cpu" in report
-    assert "Found by the watch" in report
+    assert "Found by the memory and race check" in report
     sarif = json.loads((tmp_path / "out" / "shift.sarif").read_text())
     (told,) = sarif["runs"][0]["results"]
     assert told["locations"][0]["physicalLocation"]["region"]["startLine"] == 3

@@ -67,7 +67,7 @@ def written(folder: Path, text: str) -> Path:
         ("hi: n}]", "hi: m}]", r"structs.config.limits\[1\].hi: unknown argument `m`"),
         ("beta: beta}", "beta: {z: {q: 1}}}", r"strides.beta.z: expected an integer or text"),
         ("      v: {x", "      alpha: {x", r"structs.alpha: `alpha` is already the name"),
-        ("args: [config, v, y]", "args: [config, i, y]", r"structs.v: `v` is an argument of no"),
+        ("args: [config, v, y]", "args: [config, i, y]", r"structs.v: `v` is not an argument of any"),
         ("[x, x]", "[x, i]", r"lists.xs: arrays of float32 and int32 in one list"),
         ("[x, x]", "[]", r"lists.xs: an empty list"),
         ("[x, x]", "z", r"lists.xs: unknown array `z`"),

@@ -193,7 +193,7 @@ def test_profile_that_a_variant_does_not_run_is_left_out(loaded: LoadedSpec) -> 
         (
             Selection(shapes={"cols": (20,)}),
             r"--cols 20: wide requires cols % 16 == 0 \(nearest cols: 16 or 32; "
-            r"--variant any narrows",
+            r"--variant any limits",
         ),
         (
             Selection(shapes={"cols": (20,)}, variants=("wide",)),

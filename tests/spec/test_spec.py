@@ -156,7 +156,7 @@ def test_an_empty_list_is_not_taken_for_everything(folder: Path, key: str, place
     [
         (b"", "spec file is empty"),
         (b"\n\n", "spec file is empty"),
-        (b"a: \xff\n", r"spec.yaml:1:4: byte 0xff is no UTF-8 \(save the file as UTF-8\)"),
+        (b"a: \xff\n", r"spec.yaml:1:4: byte 0xff is not UTF-8 \(save the file as UTF-8\)"),
         (b"a: 1\nb: caf\xe9\n", r"spec.yaml:2:7: byte 0xe9 is not UTF-8"),
         (GOOD.encode("utf-16"), "is not UTF-8"),
         (b"a: 1\nb: \x00\n", r"spec.yaml:2:4: control character U\+0000"),

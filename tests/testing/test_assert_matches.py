@@ -151,7 +151,7 @@ def test_the_bound_is_an_array_beside_the_reference() -> None:
     [
         (X * 0, lambda x: x * 0, X, {}, VacuousError, "the check would be vacuous"),
         (X[:0], softmax, X[:0], {}, VacuousError, "no elements"),
-        (X, softmax, X, {"dtype": "float16"}, UsageError, "has the dtype float32, and float16 is asked"),
+        (X, softmax, X, {"dtype": "float16"}, UsageError, "float32, but float16 is expected"),
         (X, softmax, X, {"dtype": "half"}, UsageError, "did you mean float16"),
         (X, softmax, X[:3], {}, SpecError, r"\[3, 64\]"),
         (X, np.sinc, X, {}, SpecError, "sinc"),

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Patterns are compiled where a spec has flags; most have none.
-MACRO = r"(?!TOKITAI|__)[A-Za-z_][A-Za-z0-9_]*"
-MACRO_RULE = "words of a macro of your own; names that start with __ or TOKITAI are reserved"
+# The settings of a C++ library stay as its compiler gives them, also around the tool's headers.
+MACRO = r"(?!TOKITAI|__|_LIBCPP_|_GLIBCXX_)[A-Za-z_][A-Za-z0-9_]*"
+MACRO_RULE = "names that start with __, TOKITAI, _LIBCPP_ or _GLIBCXX_ are reserved"
 _FORM = r"-[^\s{}]+"
 _MACRO_FLAG = r"-[DU](?P<name>[^=(]*)"
 _INCLUDE = ("-I", "-isystem", "-iquote")

@@ -9,7 +9,6 @@ import msgspec
 
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import Placed, from_folder, placed
-from tokitai_cli.evidence.queries import FINE, decides
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.batch_record import BatchIndex
@@ -58,6 +57,8 @@ def of_batch(index: BatchIndex) -> list[Cause]:
 
 def of_run(evidence: Evidence, called: str) -> list[Cause]:
     """Causes of a run of the spec that is `called` so."""
+    from tokitai_cli.evidence.queries import FINE, decides
+
     found = list(
         _grouped(
             _Failed(called, one.variant, one.reads, one.id, one.reason, one.rerun)

@@ -148,7 +148,7 @@ TOKITAI_SERVING TOKITAI_UNSANITIZED bool report_shared_damage(Block& block, size
   const bool in_front = damage.at < begin;
   const size_t distance = size_t(in_front ? begin - damage.at : damage.at - end);
   append(text, "write %zu byte%s %s ", distance, distance == 1 ? "" : "s",
-         in_front ? "in front of" : "past the end of");
+         in_front ? "before" : "past the end of");
   append_array(text, *damage.array, work.dynamic_bytes);
   append(text, " in kernel %s, ", work.kernel);
   if (seen == Seen::after_launch) {

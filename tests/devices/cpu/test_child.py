@@ -321,7 +321,9 @@ def test_far_write(child: Child) -> None:
     assert message.endswith("in kernel far_write, block (0,0,0), thread (0,0,0)")
 
 
-@pytest.mark.parametrize(("index", "side"), [(2**32 - 1, "behind"), (-(2**32) + 3, "before")])
+@pytest.mark.parametrize(
+    ("index", "side"), [(2**32 - 1, "past the end of"), (-(2**32) + 3, "before")]
+)
 def test_a_wrapped_index_is_told_with_the_array_that_it_is_of(
     child: Child, index: int, side: str
 ) -> None:
