@@ -180,7 +180,7 @@ def as_first(one: Half) -> None:
 
 
 UNLIKE: dict[str, tuple[Callable[[Half], None], str]] = {
-    "version": (unlike_tool(version="0.2.0"), r"version of tokitai is 0\.1\.0 .* and 0\.2\.0"),
+    "version": (unlike_tool(version="9.9.9"), r"version of tokitai is \d\S+ .* and 9\.9\.9"),
     "commit": (unlike_tool(commit="f" * 40), "the commit of tokitai is 0123.* and ffff"),
     "sources": (lambda one: one.change(tool_digest="8" * 64), "the digest of tokitai"),
     "repeat": (
