@@ -49,11 +49,16 @@ def environment(**more: str) -> dict[str, str]:
     return {**ours, "COLUMNS": "200", **more}
 
 
-def run(folder: Path, *words: str, device: str = "cpu") -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *words: str, device: str = "cpu", every_plugin: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """pytest over a project. every_plugin: those that are installed, as a user's runs have them."""
+    env = environment() if every_plugin else environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    named = () if every_plugin else ("-p", "tokitai_cli.pytest_plugin", "-p", "xdist.plugin")
     return subprocess.run(
-        [*PYTEST, "--tokitai-device", device, *words],
+        [*PYTEST, *named, "--tokitai-device", device, *words],
         cwd=folder,
-        env=environment(),
+        env=env,
         capture_output=True,
         text=True,
         timeout=120,
@@ -61,9 +66,11 @@ def run(folder: Path, *words: str, device: str = "cpu") -> subprocess.CompletedP
     )
 
 
-def outcomes(folder: Path, *words: str, device: str = "cpu") -> dict[str, str]:
+def outcomes(
+    folder: Path, *words: str, device: str = "cpu", every_plugin: bool = False
+) -> dict[str, str]:
     """Outcome by the name of the test, as JUnit has it; no test may end in a traceback."""
-    done = run(folder, *words, "--junit-xml", "junit.xml", device=device)
+    done = run(folder, *words, "--junit-xml", "junit.xml", device=device, every_plugin=every_plugin)
     assert "Traceback" not in done.stdout + done.stderr
     tree = ET.parse(folder / "junit.xml")
     found = {}
@@ -84,7 +91,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_right_kernel_passes_and_a_wrong_one_fails_beside_a_projects_own_tests(
     place: Path,
 ) -> None:
-    assert outcomes(place, "--tokitai-specs", "specs") == {
+    assert outcomes(place, "--tokitai-specs", "specs", every_plugin=True) == {
         CASE.format("plain", "normal"): "passed",
         CASE.format("last-term", "normal"): "failure",
         "test_own": "passed",
@@ -139,7 +146,8 @@ def test_a_case_is_run_by_its_node_id_alone(place: Path) -> None:
 
 @pytest.mark.parametrize("how", ["load", slow("loadgroup")])
 def test_xdist_shares_the_cases_out(place: Path, how: str) -> None:
-    found = outcomes(place, "--tokitai-specs", "specs", "-n", "2", "--dist", how)
+    words = ("--tokitai-specs", "specs", "-n", "2", "--dist", how)
+    found = outcomes(place, *words, every_plugin=True)
     assert sorted(found.values()) == ["failure", "passed", "passed"]
 
 
@@ -154,7 +162,7 @@ def pytest_collection_modifyitems(items):
 def test_cases_that_are_judged_together_are_a_group_of_xdists(tmp_path: Path) -> None:
     folder = project(tmp_path / "project", profiles=TWO)
     (folder / "conftest.py").write_text(CONFTEST)
-    done = run(folder, "--tokitai-specs", "specs", "--collect-only", "-q")
+    done = run(folder, "--tokitai-specs", "specs", "--collect-only", "-q", every_plugin=True)
     groups = re.findall(r"^group: (.*)$", done.stdout, re.MULTILINE)
     assert len(groups) == 4
     assert len(set(groups)) == 2
