@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -11,9 +12,19 @@ import pytest
 from tokitai_cli.cli.app import run
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.words import EXITS, MEANINGS, explained
+from tokitai_cli.core.model.words import CLAIMS, EXITS, FINDINGS, MEANINGS, explained, index
 
-PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "verdicts.md"
+INDEX = ROOT / "docs" / "words.md"
+HEAD = """# Index of words
+
+The words of reports and messages, as `tokitai explain WORD` prints them. The terms are in the
+[glossary](glossary.md).
+
+| word | kind | meaning |
+|---|---|---|
+"""
 
 
 def test_the_page_has_the_table() -> None:
@@ -21,7 +32,35 @@ def test_the_page_has_the_table() -> None:
     assert rows == [(str(one), MEANINGS[one], str(one.exit_code)) for one in Verdict]
 
 
-@pytest.mark.parametrize("word", [*map(str, Verdict), *METRICS, *map(str, EXITS)])
+def test_the_index_has_all_words() -> None:
+    rows = [
+        f"| `{word}` | {kind} | {text.replace('|', chr(92) + '|')} |"
+        for word, kind, text in index()
+    ]
+    page = HEAD + "\n".join(rows) + "\n"
+    if os.environ.get("TOKITAI_UPDATE_GOLDEN"):
+        INDEX.write_text(page, "utf-8")
+    assert INDEX.read_text("utf-8") == page
+
+
+def test_the_findings_of_the_harness_are_explained() -> None:
+    called = r'(?:finding|undefined)\("([a-z-]+)"'
+    texts = [path.read_text("utf-8") for path in (ROOT / "kernels" / "harness").glob("*.hpp")]
+    kinds = {kind for text in texts for kind in re.findall(called, text)}
+    assert len(kinds) > 15
+    assert kinds <= FINDINGS.keys()
+
+
+def test_the_claims_of_a_run_are_explained() -> None:
+    text = (ROOT / "tokitai_cli" / "evidence" / "claims.py").read_text("utf-8")
+    names = re.findall(r'(?:_gate\(|GateRecord\(\s*name=)\s*"([a-z-]+)"', text)
+    assert set(names) == CLAIMS.keys()
+
+
+WORDS = [*map(str, Verdict), *METRICS, *map(str, EXITS), *FINDINGS, *CLAIMS]
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_every_word_is_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", word]) == 0
     assert word in capsys.readouterr().out
@@ -32,4 +71,4 @@ def test_every_word_is_explained(word: str, capsys: pytest.CaptureFixture[str]) 
 def test_a_code_that_several_have_is_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row[0] for row in explained("1").rows] == ["refuted", "unexpected-pass", "1"]
     assert run(["explain", "refutd"]) == 2
-    assert "did you mean refuted?" in capsys.readouterr().err
+    assert "did you mean refuted" in capsys.readouterr().err

@@ -11,11 +11,11 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 def explain(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="A verdict, a metric or an exit code.")
+        str, typer.Argument(metavar="WORD", help="A verdict, finding, claim, metric or exit code.")
     ],
     json: Json = False,
 ) -> None:
-    """Explain a verdict, a metric or an exit code.
+    """Explain a verdict, finding, claim, metric or exit code.
 
     Example: tokitai explain vacuous
     """

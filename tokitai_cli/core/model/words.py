@@ -45,6 +45,66 @@ MEANINGS: Mapping[Verdict, str] = {
     ),
     Verdict.BUILT: "`--build-only`: the artifacts were built, nothing ran",
 }
+# Kinds of findings: of the guards, the watch of the cpu device, the gfx device, compute-sanitizer.
+FINDINGS: Mapping[str, str] = {
+    "out-of-bounds": "an access outside its array, found where it happened",
+    "out-of-bounds-read": "a read outside its array, shared array or struct",
+    "out-of-bounds-write": "a write outside its array, found in the guards around it",
+    "input-changed": "the kernel changed an input, or a field of a struct or list of pointers",
+    "invalid-read": "compute-sanitizer: a read outside of allocated memory",
+    "invalid-write": "compute-sanitizer: a write outside of allocated memory",
+    "invalid-atomic": "compute-sanitizer: an atomic operation outside of allocated memory",
+    "race": "two accesses to one place without order, at least one of them a write",
+    "mixed-race": "a plain access and an atomic one to one place without order",
+    "scoped-race": "accesses whose fences or atomic operations have a scope that is too narrow",
+    "same-value-race": (
+        "several threads wrote one place without order, always with the same value (a warning)"
+    ),
+    "missing-acquire": (
+        "a relaxed read of a released value without an acquire or a fence after it (a warning)"
+    ),
+    "constant-write": "the kernel writes to __constant__ memory",
+    "stale-flag": "a variable of the program still has the value of an earlier run (a warning)",
+    "uninitialised-read": "a read of memory, or a use of a register, that was never written",
+    "uninitialised-variable": "a local variable is used before it is set",
+    "deadlock": "no thread can continue; the message says which thread waits where for what",
+    "barrier": "a barrier that not all threads of the block or warp reach",
+    "mask": "a mask of a warp operation that lacks its caller, or names a lane that waits elsewhere",
+    "amd-mask": (
+        "a mask that sm_70 and later permit and AMD's header refuses (a warning without --arch "
+        "gfx...)"
+    ),
+    "inactive-lane": "a shuffle reads a lane that takes no part in it",
+    "resident-blocks": (
+        "a block waits for one that starts later: several blocks must be resident (a warning)"
+    ),
+    "integer-overflow": "a signed integer overflows",
+    "integer-division": "an integer is divided by 0, or the quotient overflows",
+    "shift": "a shift by a negative amount or by more than the width of the type",
+    "index-out-of-bounds": "an index outside a declared array",
+    "null-pointer": "a null pointer is used",
+    "misaligned": "an access at an address that is not a multiple of its type's alignment",
+    "misaligned-access": "compute-sanitizer: an access at a misaligned address",
+    "pointer-overflow": "pointer arithmetic overflows",
+    "unreachable": "the kernel reaches code that is declared unreachable, or returns no value",
+    "stack-overflow": "a thread uses more stack than it has",
+    "nondeterministic": "outputs differ in bits between repetitions of a deterministic variant",
+    "fault": "the kernel's process received a signal; the message names it",
+    "runtime-error": "compute-sanitizer: the runtime reported an error",
+    "left-out": "there were more findings than an answer has room for; the message has their count",
+}
+CLAIMS: Mapping[str, str] = {
+    "numerical-agreement": "every case is verified, and the checks reject every applicable wrong output",
+    "bitwise-reproducible": "repetitions of deterministic variants gave equal bits in every case",
+    "memory-safe": "every case ran under a memory sanitizer without a finding",
+    "race-free-in-tested-schedules": (
+        "every case ran under a race detector of global and shared memory without a finding"
+    ),
+    "machine-code-executed": "machine code for an AMD GPU was executed on the CPU in every case",
+    "amd-device": "every case is verified on an AMD GPU",
+    "portable": "verified on two or more pairs of AMD device and compiler",
+    "production-speedup": "never supported by a run: it needs a reviewed baseline",
+}
 CLAIM_STATES: Mapping[bool, str] = {True: "supported", False: "not supported"}
 # Exit codes that no verdict has, or that others have too.
 EXITS: Mapping[int, str] = {
@@ -59,18 +119,28 @@ EXITS: Mapping[int, str] = {
 }
 
 
-def explained(word: str) -> Grid:
-    """What a verdict, a metric or an exit code means. Raises UsageError with the nearest words."""
-    rows = [
-        (str(one), f"verdict, exit code {one.exit_code}", text)
-        for one, text in MEANINGS.items()
-        if word in (str(one), str(one.exit_code))
+def index() -> list[tuple[str, str, str]]:
+    """All words: each with its kind and its meaning."""
+    return [
+        *(
+            (str(one), f"verdict, exit code {one.exit_code}", text)
+            for one, text in MEANINGS.items()
+        ),
+        *((name, "finding", text) for name, text in FINDINGS.items()),
+        *((name, "claim", text) for name, text in CLAIMS.items()),
+        *((name, "metric", one.sentence) for name, one in METRICS.items()),
+        *((str(code), "exit code", text) for code, text in EXITS.items()),
     ]
-    if word.isdecimal() and int(word) in EXITS:
-        rows.append((word, "exit code", EXITS[int(word)]))
-    if word in METRICS:
-        rows.append((word, "metric", METRICS[word].sentence))
+
+
+def explained(word: str) -> Grid:
+    """What a verdict, finding, claim, metric or exit code means.
+
+    Raises UsageError with the nearest words.
+    """
+    rows = [row for row in index() if word == row[0] or row[1] == f"verdict, exit code {word}"]
     if not rows:
-        hint = near(word, [*map(str, MEANINGS), *METRICS])
-        raise UsageError(f"{word}: not a verdict, metric or exit code", hint=hint)
-    return Grid(("word", "", "meaning"), rows)
+        names = [name for name, kind, _ in index() if kind != "exit code"]
+        message = f"{word}: not a verdict, finding, claim, metric or exit code"
+        raise UsageError(message, hint=near(word, names))
+    return Grid(("word", "kind", "meaning"), rows)
