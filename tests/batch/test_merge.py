@@ -84,7 +84,7 @@ def test_shards_become_one_batch(tmp_path: Path) -> None:
     assert (index.shard, index.shards, index.not_started) == ("", ["1/2", "2/2"], 0)
     assert (index.left_out, index.hosts) == (3, ["node-1", "node-2"])
     assert (index.started, index.seconds) == ("2023-11-14T22:13:21Z", 6.0)
-    assert index.notes == ["note 1", "note 2", "the time of the longest shard"]
+    assert index.notes == ["note 1", "note 2", "its time is that of the longest shard"]
     assert index.rerun == f"tokitai batch specs --seed 0 --device cpu --out {out}"
     rows = list(read_cases(index, out / "index.json"))
     assert [row.profile for row in rows] == list(PROFILES)

@@ -49,7 +49,7 @@ def test_a_scan_of_one_element_and_one_of_zeros(tmp_path: Path) -> None:
     ]
     assert right.verdict is VERIFIED
     assert right.counts == {"verified": 3, "vacuous": 1}
-    assert right.reason.endswith("passed in 3 of 4 cases; 1 prove nothing (vacuous)")
+    assert right.reason.endswith("passed in 3 of 4 cases; 1 proves nothing (vacuous)")
     assert next(gate for gate in right.claims if gate.name == "numerical-agreement").supported
     # Where nothing tells more, a wrong kernel is not verified.
     wrong = ran("scan", tmp_path, variant=["wrong"], profile=["zeros"], shapes={"n": [257]})

@@ -13,7 +13,8 @@ from tokitai_cli.core.model.wording import plural
 
 _WHETHER = (
     "only running it again shows whether the run took place with this result: tokitai reproduce "
-    "{}; a signature says who signed the file, not whether its content is true"
+    "{}, with the spec that `tokitai unpack` writes, or with --run-authors-code; a signature says who "
+    "signed the file, not whether its content is true"
 )
 
 
@@ -23,7 +24,7 @@ def check(file: str, *, key: str | None = None, attestation: str | None = None) 
     try:
         found = opened(path)
     except DamagedError as error:
-        return Answer(f"{path.name}: does not fit", False, [Remark(str(error), fault=True)])
+        return Answer(f"{path.name}: inconsistent", False, [Remark(str(error), fault=True)])
     remarks = contradictions(found)
     if key is not None:
         envelope = Path(attestation) if attestation else signature.beside(path)
@@ -33,5 +34,5 @@ def check(file: str, *, key: str | None = None, attestation: str | None = None) 
         return Answer(f"{path.name}: inconsistent ({plural(faults, 'fault')})", False, remarks)
     remarks.append(Remark(_WHETHER.format(path.name)))
     said = f"{found.verdict}, {plural(len(found.cases), 'case')}"
-    signed = "fits" if key is None else "consistent, and signed with the key"
+    signed = "consistent" if key is None else "consistent, and signed with the key"
     return Answer(f"{path.name}: {signed} ({said})", True, remarks)

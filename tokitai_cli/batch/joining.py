@@ -109,7 +109,7 @@ def _begun(shards: Sequence[Shard], out: Path) -> Begun:
 def _ended(shards: Sequence[Shard]) -> BatchEnded:
     """End of the whole: the last one's time, and the wall time of the longest."""
     ends = [shard.ended for shard in shards if shard.ended is not None]
-    longest = "the time of the longest shard"
+    longest = "its time is that of the longest shard"
     notes = dict.fromkeys([*(note for one in ends for note in one.notes), longest])
     return BatchEnded(
         how="whole",

@@ -294,5 +294,6 @@ def _verified_reason(cases: Sequence[CaseRecord]) -> str:
     if compared < len(passed):
         reason += f"; {len(passed) - compared} have no elements, as the spec expects"
     if len(passed) < len(cases):
-        reason += f"; {len(cases) - len(passed)} prove nothing (vacuous)"
+        less = len(cases) - len(passed)
+        reason += f"; {less} prove{'s' * (less == 1)} nothing (vacuous)"
     return reason

@@ -109,7 +109,8 @@ def _few(pairs: _Pairs) -> Iterator[str]:
     if found:
         (judged, size), case = min(found, key=lambda one: one[0][0] / one[0][1])
         yield (
-            f"{plural(len(found), 'case')} judge less than half of the elements, at worst {judged} of "
+            f"less than half of the elements is judged in {plural(len(found), 'case')}, at "
+            f"worst {judged} of "
             f"{size} ({case.id}): they support no numerical agreement"
         )
 

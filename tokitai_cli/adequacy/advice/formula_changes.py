@@ -162,7 +162,7 @@ def _of_profiles(
     if left:
         words = [words for _, words in sorted(left)]
         yield Advice(
-            f"{name}: no profile that was tried detects {_shown(words)}, which may be none"
+            f"{name}: no profile that was tried detects {_shown(words)}; these may not be faults"
         )
 
 

@@ -33,6 +33,11 @@ def summary_lines(report: TrialReport) -> Iterator[str]:
     counted = f"{detected} of {plural(report.tried, 'change')} detected, {share}"
     left = f"; not counted: {', '.join(rest)}" if rest else ""
     yield f"{report.op} on {report.device}, {plural(report.cases, 'case')}: {counted}{left}"
+    if report.count(End.SURVIVED):
+        yield (
+            "  for each that survived, add a shape or a profile that detects it; one that cannot alter "
+            "a result belongs under `equivalent_changes` of the spec"
+        )
     rate = len(report.trials) / report.seconds if report.seconds else 0.0
     yield f"  {plural(len(report.trials), 'change')} in {report.seconds:.0f} s, {rate:.1f} a second"
 

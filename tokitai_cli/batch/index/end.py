@@ -80,7 +80,7 @@ class End(msgspec.Struct, frozen=True):
             verified = counts[Verdict.VERIFIED]
             return (
                 worst.verdict,
-                f"{verified} cases are verified, {vacuous} prove nothing (vacuous)",
+                f"{verified} cases are verified, {vacuous} vacuous",
             )
         same = counts[worst.verdict] - 1
         more = f" ({same} more {'is' if same == 1 else 'are'} {worst.verdict})" if same else ""

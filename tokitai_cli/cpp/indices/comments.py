@@ -59,6 +59,9 @@ def _named(comment: str, own: str, others: set[str]) -> Iterator[list[str]]:
     between = r"(?![(\[])([^()\[\]\n;.]{0,40}?)"
     for told in re.finditer(rf"(?<![\w.]){own}\b{between}{_LISTED}", comment):
         words = {*_WORD.findall(told[1])} - _FILL
+        called = re.search(r"(\w+)$", told[1])
+        if called and called[1] not in others:
+            continue  # a call: `y = rmsnorm(x + bias)`
         whose = not words & others or words <= others
         if whose and (extents := _extents(told[2])):
             yield extents
