@@ -224,3 +224,10 @@ def test_moves_find_registers_by_an_index() -> None:
     assert refused([index(1), of("v_add_u32", v(TO), v(FROM), v(OTHER)), off]) == (
         "v_add_u32 behind s_set_gpr_idx_on",
     )
+
+
+def test_an_inline_float_beside_pairs_of_halves_is_refused() -> None:
+    one = Operand("float", 242, value=0x3F800000)
+    name = "v_dot2c_f32_f16"
+    assert refused([of(name, v(TO), one, v(FROM))]) == (name,)
+    assert not refused([of(name, v(TO), v(OTHER), v(FROM))])

@@ -60,6 +60,9 @@ class _Form(_Case):
         super().__init__(name, number)
         self.at, self.what, self.selection = at, what, selection
 
+    #: Names, or their beginnings, that have forms of their own.
+    by_themselves: tuple[str, ...] = ()
+
     @classmethod
     def picks_half(cls, name: str, kind: str) -> bool:
         """Whether op_sel picks a half of a source of this type."""
@@ -149,6 +152,7 @@ class Older(_Form):
     """Of gfx942, whose waves have 64 lanes."""
 
     lanes, arch = 64, "gfx942"
+    by_themselves = ("v_dot2c",)  # no op_sel, and no inline floats
     reference = GFX9
 
     @staticmethod
@@ -166,7 +170,7 @@ class Older(_Form):
 def forms(form: type[_Form]) -> Iterator[tuple[str, int, str, int]]:
     """Names with a source, what it is, and halves that are picked."""
     for name in sorted(form.reference):
-        if not name.startswith(("v_fmamk", "v_fmaak")):
+        if not name.startswith(("v_fmamk", "v_fmaak", *form.by_themselves)):
             for at, kind in enumerate(form.reference[name][1].split()):
                 if kind != "mask":
                     yield from ((name, at, *one) for one in of_source(form, name, at, kind))

@@ -123,8 +123,7 @@ def canonical(instruction: Instruction) -> Instruction:
     if instruction.family != GFX9.name or instruction.spelled or not instruction.name:
         return instruction
     modifiers = _modifiers(instruction)
-    # A load into LDS has no destination, and no name of its own on gfx90a.
-    name = instruction.name if modifiers.get("lds") else _name(instruction.name)
+    name = instruction.name if _stays(instruction) else _name(instruction.name)
     if instruction.name == _END_INDEX:
         name = "s_nop"
     if instruction.name == "buffer_inv":
@@ -140,6 +139,16 @@ def canonical(instruction: Instruction) -> Instruction:
         src=tuple(src),
         modifiers=modifiers,
     )
+
+
+def _stays(one: Instruction) -> bool:
+    """Whether it is in a form that gfx11's instruction of that meaning has not.
+
+    A load into LDS has no destination, and no name of its own on gfx90a; an inline float beside
+    pairs of float16 is one in half a register.
+    """
+    halves = one.name == "v_dot2c_f32_f16"
+    return bool(one.modifiers.get("lds")) or (halves and any(x.kind == "float" for x in one.src))
 
 
 @functools.cache
