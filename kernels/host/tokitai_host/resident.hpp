@@ -72,12 +72,6 @@ TOKITAI_UNSANITIZED inline bool keep_shared(Block& block, bool back) {
   return true;
 }
 
-TOKITAI_UNSANITIZED inline u64 processor_ns() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return u64(time.tv_sec) * 1000000000u + u64(time.tv_nsec);
-}
-
 class Worker {
  public:
   TOKITAI_UNSANITIZED explicit Worker(Work& work)

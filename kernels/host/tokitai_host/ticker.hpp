@@ -18,12 +18,19 @@ namespace tokitai {
 constexpr int tick_signal = SIGURG;  // which is ignored where nobody handles it
 constexpr long first_tick_ns = 10 * 1000 * 1000, later_tick_ns = 200 * 1000;
 
+// Of the running thread of the system, in nanoseconds.
+TOKITAI_UNSANITIZED inline u64 processor_ns() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return u64(time.tv_sec) * 1000000000u + u64(time.tv_nsec);
+}
+
 #ifdef TOKITAI_WATCH_ACCESSES
 struct Ticker {};
 #else
 struct Ticker {
   bool made = false, is_fast = false;
-  u64 turns = 0;
+  u64 turns = 0, since = 0;
   Coordinates thread = {};
   inline static __thread Ticker* own = nullptr;
 
@@ -84,7 +91,9 @@ inline const void* interrupted_at(const void* context) {
 #endif
 }
 
-// Of a thread that has run since the last tick: it waits, and all others go on.
+// Of a thread that has run since the last tick: it waits, and all others go on. Time in which the system ran
+// something else does not count: a kernel's short threads run as one loop, in which `threadIdx` may be ahead of
+// what was done, and a thread of it that only seems to run on and on would be taken for one that waits.
 inline void on_tick(const void* context) {
   Ticker* ticker = Ticker::own;
   if (!ticker || current_block == no_block) return;
@@ -93,8 +102,11 @@ inline void on_tick(const void* context) {
   if (ticker->turns != block.turns || memcmp(&ticker->thread, &threadIdx, sizeof threadIdx) != 0) {
     ticker->turns = block.turns;
     ticker->thread = threadIdx;
+    ticker->since = processor_ns();
     return;
   }
+  const long ran = ticker->is_fast ? later_tick_ns : first_tick_ns;
+  if (processor_ns() - ticker->since < u64(ran) / 2) return;
   const char* pc = static_cast<const char*>(interrupted_at(context));
   if (pc < &__executable_start || pc >= &etext || is_of_runtime(pc)) return;
   if (!ticker->is_fast) ticker->set(later_tick_ns);
