@@ -25,7 +25,7 @@ _Members = list[tuple[CaseRecord, MutantRecord]]
 _SHOWN = 4
 # Rejected whatever the checks are, or made so that any sharp check rejects it.
 _ALWAYS_REJECTED = frozenset({*NON_FINITE, "anchor"})
-_ALL_ONE = (
+CONSTANT_HINT = (
     "; if its correct values are all equal at such a shape, declare it with "
     "`constant: {value: ..., when: ...}`"
 )
@@ -287,4 +287,4 @@ def _reason(found: Sequence[GroupRecord]) -> str:
         )
     said = f"{output}: no profile here distinguishes a wrong output from the reference ({names})"
     alike = not {"constant-mean", "roll", "zeros"}.isdisjoint(kinds)
-    return said + _ALL_ONE * alike
+    return said + CONSTANT_HINT * alike

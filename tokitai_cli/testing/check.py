@@ -32,6 +32,7 @@ from tokitai_cli.core.model.spec import (
     Variant,
 )
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.evidence.vacuity import CONSTANT_HINT
 from tokitai_cli.judge.checks.target import Target
 from tokitai_cli.oracles.builtin import expect_by
 from tokitai_cli.oracles.case_request import request
@@ -107,10 +108,9 @@ def assert_matches(
         text = mismatch(judged.reason, judged.outputs, judged.mutants, judged.changes)
         raise MismatchError(text, judged.outputs)
     if why := _vacuous(case, judged):
-        # What a spec could say does not help here.
-        raise VacuousError(
-            f"the check would be vacuous: {why.partition('; if its correct')[0]}; use other inputs"
-        )
+        # There is no spec here in which a constant could be declared.
+        why = why.replace(CONSTANT_HINT, "")
+        raise VacuousError(f"the check would be vacuous: {why}; use other inputs")
     return Match(judged.outputs, judged.mutants, judged.changes)
 
 
