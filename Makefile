@@ -57,6 +57,7 @@ docs: $(STAMP)
 	mkdir -p $(SITE)/pages
 	tar -cf - --exclude=__pycache__ $(PAGES) | tar -xf - -C $(SITE)/pages
 	cp mkdocs.yml $(SITE)
+	$(BIN)/python -m bench.gallery $(SITE)/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file $(SITE)/mkdocs.yml
 	@echo "$(SITE)/site/index.html"
 

@@ -6,13 +6,29 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tokitai_cli.cli.app import run
+from tokitai_cli.core.model.expectation import ALWAYS_TRIED, SLICE_ZEROED
 from tokitai_cli.core.model.metrics import METRICS
+from tokitai_cli.core.model.spec import PropertyName
 from tokitai_cli.core.model.verdict import Verdict
-from tokitai_cli.core.model.words import CLAIMS, EXITS, FINDINGS, MEANINGS, explained, index
+from tokitai_cli.core.model.words import (
+    CLAIMS,
+    EXITS,
+    FINDINGS,
+    MEANINGS,
+    PATTERNS,
+    PROPERTIES,
+    STRUCTURE,
+    WRONG_OUTPUTS,
+    explained,
+    index,
+)
+from tokitai_cli.judge.mutants.freedom import BETWEEN, ONE_TWICE, OTHER_SEGMENT, UNGROUPED
+from tokitai_cli.judge.structure import _SENTENCES, NEVER_WRITTEN
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "verdicts.md"
@@ -57,7 +73,32 @@ def test_the_claims_of_a_run_are_explained() -> None:
     assert set(names) == CLAIMS.keys()
 
 
-WORDS = [*map(str, Verdict), *METRICS, *map(str, EXITS), *FINDINGS, *CLAIMS]
+def kinds_in(*files: str, pattern: str) -> set[str]:
+    """Names that the judging code gives."""
+    texts = [(ROOT / "tokitai_cli" / "judge" / name).read_text("utf-8") for name in files]
+    return {kind for text in texts for kind in re.findall(pattern, text)}
+
+
+def test_what_is_wrong_with_an_output_is_explained() -> None:
+    formed = kinds_in("structure.py", pattern=r'_form\("([a-z-]+)"')
+    assert formed | {NEVER_WRITTEN} | {*_SENTENCES} == STRUCTURE.keys()
+    lines = {"rows", "columns"}
+    assert kinds_in("pattern.py", pattern=r'kind="([a-z-]+)"') | lines == PATTERNS.keys()
+
+
+def test_wrong_outputs_and_properties_are_explained() -> None:
+    freedom = (ONE_TWICE, OTHER_SEGMENT, UNGROUPED, BETWEEN)
+    masks = kinds_in("random_masks.py", pattern=r'"([a-z-]+)": \(')
+    made = {*ALWAYS_TRIED, SLICE_ZEROED, "other-constant", *freedom, *masks}
+    assert len(masks) == 5
+    assert made == WRONG_OUTPUTS.keys()
+    assert set(get_args(PropertyName)) == PROPERTIES.keys()
+
+
+WORDS = [
+    *map(str, Verdict), *METRICS, *map(str, EXITS), *FINDINGS, *CLAIMS,
+    *STRUCTURE, *PATTERNS, *WRONG_OUTPUTS, *PROPERTIES,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -175,7 +175,7 @@ def test_a_failure_that_a_guess_explains_is_inconclusive(
     told = {"spec.yaml": lines, "guessed.py": ["", "# guess:"]}
     assert "# guess:" in told[file][int(line) - 1]
     assert case.reason.startswith(f"{about} in {first.place} is a guess: {reason}")
-    assert case.reason.endswith("(if it is right, remove its mark `# guess:` away)")
+    assert case.reason.endswith("(if it is right, remove its mark `# guess:`)")
 
 
 @pytest.mark.parametrize(("number", "row"), [*enumerate(STANDING)])

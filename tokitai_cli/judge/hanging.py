@@ -92,7 +92,7 @@ def hanging(case: Case, failures: Sequence[Failure], traces: Sequence[Failure] =
             return Hanging([], failure.text + _sizes(case))
         first = first or f"{told[0].about} in {told[0].guess.place} is a guess: {failure.text}"
         borne |= {one.guess.place: one.record for one in told}
-    hint = f"if it is right, remove its mark `{GUESS}` away"
+    hint = f"if it is right, remove its mark `{GUESS}`"
     return Hanging([*borne.values()], f"{first} ({hint})")
 
 

@@ -57,7 +57,8 @@ def of_specs() -> dict[str, Callable[[Path], Path]]:
         *sorted(
             path
             for path in (ROOT / "docs" / "examples").rglob("*.yaml")
-            if path.parent.name != "machine_code"  # of files that others built
+            # Without files that others built, and the pages of the site.
+            if not {"machine_code", "gallery"} & set(path.parts)
         ),
         *sorted((KERNELS / "own").rglob("spec.yaml")),
     ]

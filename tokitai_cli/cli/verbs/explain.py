@@ -11,11 +11,13 @@ from tokitai_cli.cli.verbs.doctor import Json
 
 def explain(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="A verdict, finding, claim, metric or exit code.")
+        str, typer.Argument(metavar="WORD", help="A word of a report or message, or an exit code.")
     ],
     json: Json = False,
 ) -> None:
-    """Explain a verdict, finding, claim, metric or exit code.
+    """Explain a word of a report, or an exit code.
+
+    Verdicts, findings, faults and patterns of outputs, wrong outputs, claims, metrics.
 
     Example: tokitai explain vacuous
     """

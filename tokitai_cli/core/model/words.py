@@ -1,4 +1,4 @@
-"""Words of verdicts and exit codes: one table for the docs and for `tokitai explain`."""
+"""Words of reports and messages: one table for the docs and for `tokitai explain`."""
 
 from __future__ import annotations
 
@@ -93,6 +93,60 @@ FINDINGS: Mapping[str, str] = {
     "runtime-error": "compute-sanitizer: the runtime reported an error",
     "left-out": "there were more findings than an answer has room for; the message has their count",
 }
+# What is judged of an output before its numbers.
+STRUCTURE: Mapping[str, str] = {
+    "never-written": "elements that the kernel did not write in any repetition",
+    "nan-unexpected": "NaN where the reference is a number",
+    "nan-missing": "a number where the reference is NaN",
+    "inf-unexpected": "infinity where the reference is a number",
+    "inf-missing": "a number where the reference is infinite or overflows",
+    "inf-sign": "infinity of the wrong sign",
+    "missing": "an output that was not returned",
+    "dtype": "an output of another dtype than the spec's",
+    "shape": "an output of another shape than the spec's",
+}
+# Where the failing elements of an output are.
+PATTERNS: Mapping[str, str] = {
+    "every-element": "all elements fail: a wrong formula, scale or missing barrier",
+    "scattered": "failing elements without a regular place: a race, or a precision that is too low",
+    "tail": "the last elements fail: a size that is not a multiple of the block",
+    "tile-edges": "the first or last row or column of each tile fails: a loop that ends too early",
+    "rows": "whole rows fail: an index or a reduction",
+    "columns": "whole columns fail: an index or a reduction",
+    "strided": "every n-th element fails: an index",
+}
+# Wrong outputs that the tool makes, on which the checks are tried.
+WRONG_OUTPUTS: Mapping[str, str] = {
+    "zeros": "all elements 0",
+    "constant-mean": "all elements equal to the mean of the reference",
+    "other-constant": "another constant than the one that the spec states",
+    "roll": "the reference, displaced by some elements along an axis",
+    "last-term-dropped": "sums without their last term",
+    "heaviest-term-dropped": "sums without the term of the largest magnitude",
+    "sign-flipped": "the reference with the other sign",
+    "all-nan": "all elements NaN",
+    "one-nan": "one element NaN",
+    "all-inf": "all elements infinite",
+    "anchor": "the element with the tightest bound displaced by 16 times that bound",
+    "slice-zeroed": "the output of an oracle of your own for inputs of which one slice is 0",
+    "one-twice": "an output with a free order: one element also in the place of another",
+    "other-segment": "an output with a free order: an element of another segment",
+    "ungrouped": "an output with a free order: values separated from what belongs to them",
+    "between-choices": "half way between the least and the largest of several correct values",
+    "all-kept": "a random mask of all ones",
+    "none-kept": "a random mask of all zeros",
+    "other-share": "a random mask with another share of ones",
+    "periodic": "a random mask that repeats after some elements",
+    "rows-alike": "a random mask whose rows are equal",
+}
+PROPERTIES: Mapping[str, str] = {
+    "row-sum": "the sum of each row has a known value",
+    "row-mean": "the mean of each row is the reference's",
+    "row-variance": "the variance of each row is the reference's",
+    "sum-conserved": "the rows of the output add up to those of the input",
+    "shift-invariance": "a constant added to a row of the input changes nothing",
+    "permutation-equivariance": "permuted columns of the input give permuted columns of the output",
+}
 CLAIMS: Mapping[str, str] = {
     "numerical-agreement": "every case is verified, and the checks reject every applicable wrong output",
     "bitwise-reproducible": "repetitions of deterministic variants gave equal bits in every case",
@@ -127,6 +181,10 @@ def index() -> list[tuple[str, str, str]]:
             for one, text in MEANINGS.items()
         ),
         *((name, "finding", text) for name, text in FINDINGS.items()),
+        *((name, "fault of an output", text) for name, text in STRUCTURE.items()),
+        *((name, "pattern of failing elements", text) for name, text in PATTERNS.items()),
+        *((name, "wrong output tried", text) for name, text in WRONG_OUTPUTS.items()),
+        *((name, "property", text) for name, text in PROPERTIES.items()),
         *((name, "claim", text) for name, text in CLAIMS.items()),
         *((name, "metric", one.sentence) for name, one in METRICS.items()),
         *((str(code), "exit code", text) for code, text in EXITS.items()),
@@ -134,13 +192,13 @@ def index() -> list[tuple[str, str, str]]:
 
 
 def explained(word: str) -> Grid:
-    """What a verdict, finding, claim, metric or exit code means.
+    """What a word of reports and messages, or an exit code, means.
 
     Raises UsageError with the nearest words.
     """
     rows = [row for row in index() if word == row[0] or row[1] == f"verdict, exit code {word}"]
     if not rows:
         names = [name for name, kind, _ in index() if kind != "exit code"]
-        message = f"{word}: not a verdict, finding, claim, metric or exit code"
+        message = f"{word}: not a word of reports, nor an exit code"
         raise UsageError(message, hint=near(word, names))
     return Grid(("word", "kind", "meaning"), rows)

@@ -24,7 +24,7 @@ def check_gaps(document: Document, text: str, spec: Spec | None) -> None:
         these = "1 gap" if len(rows) == 1 else f"{len(rows)} gaps"
         message = "\n".join([f"{these} must be filled in first", *rows])
         file, line, _ = gaps[0]
-        hint = f"write what is missing, then remove the mark `{GAP}` away"
+        hint = f"write what is missing, then remove the mark `{GAP}`"
         raise SpecError(message, where=Location(file, line), hint=hint)
 
 
