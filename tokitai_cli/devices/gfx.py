@@ -124,19 +124,6 @@ class GfxDevice:
         served = ("-MD", "-MF", "{depfile}", "-x", "c++", "-c", "{source}", "-o", "{output}")
         trace = () if host[1] == gfx_compiler.ZIG else ("-Wl,--trace",)
         link = (*host[0], "-O3", "-pthread", "{object}", "{server}", *trace, "-o", "{output}")
-        foreign = Recipe(
-            device=self.name,
-            arch=arch,
-            compiler=Path(host[0][0]),
-            command=(*base, *served),
-            server=(*base, *served),
-            link=link,
-            environment=compiler_environment(),
-            source_suffix=".cpp",
-            version_command=(*host[0], "--version"),
-            resolved_features=cpu.features(),
-            unit=Unit(functools.partial(_of_machine_code, arch=arch), _translator()),
-        )
         return Recipe(
             device=self.name,
             arch=arch,
@@ -158,7 +145,7 @@ class GfxDevice:
             version_command=(*chain.clang, "--version"),
             wraps=tuple(dict.fromkeys(Path(words[0]) for words in (chain.linker, host[0]))),
             resolved_features=cpu.features(),
-            machine_code=foreign,
+            machine_code=_foreign(self.name, arch, host[0], (*base, *served), link),
         )
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
@@ -173,6 +160,25 @@ class GfxDevice:
     def sanitizers(self) -> tuple[Sanitizer, ...]:
         """The device itself: every run looks at what a sanitizer would."""
         return (Sanitizer(tool="gfx device", looks=_LOOKS),)
+
+
+def _foreign(
+    device: str, arch: str, host: tuple[str, ...], command: tuple[str, ...], link: tuple[str, ...]
+) -> Recipe:
+    """The recipe of machine code made elsewhere: its translation alone is compiled, by `host`."""
+    return Recipe(
+        device=device,
+        arch=arch,
+        compiler=Path(host[0]),
+        command=command,
+        server=command,
+        link=link,
+        environment=compiler_environment(),
+        source_suffix=".cpp",
+        version_command=(*host, "--version"),
+        resolved_features=cpu.features(),
+        unit=Unit(functools.partial(_of_machine_code, arch=arch), _translator()),
+    )
 
 
 def _wrong_arch(options: DeviceOptions) -> str:

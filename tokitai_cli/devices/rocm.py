@@ -132,11 +132,12 @@ class RocmDevice:
                 hint="name it: --arch gfx1101",
             )
         root = compiler.resolve().parent.parent
-        # --rocm-path is where the headers are too.
-        told = (f'-DTOKITAI_BUILT_FOR="{arch}"', *_link_flags(compiler, root)[:1])
-        # By itself clang names a unit by a digest of its path.
-        told = ("-fuse-cuid=none", *told)
-        base = (str(compiler), "-std=c++17", "-O2", f"--offload-arch={arch}", *told)
+        common = (
+            "-fuse-cuid=none",  # by itself clang names a unit by a digest of its path
+            f'-DTOKITAI_BUILT_FOR="{arch}"',
+            *_link_flags(compiler, root)[:1],  # --rocm-path is where the headers are too
+        )
+        base = (str(compiler), "-std=c++17", "-O2", f"--offload-arch={arch}", *common)
         made = Recipe(
             device=self.name,
             arch=arch,
@@ -162,20 +163,9 @@ class RocmDevice:
             inspect=_inspect,
             mends=_MENDS,
         )
-        unit = Unit(functools.partial(_of_machine_code, arch=arch), "1")
-        words = (str(compiler), "-std=c++17", "-O2", "--cuda-host-only", *told)
-        words = (*words, *unit_words(self.name, "hip", {}, ()))
-        link = (
-            str(compiler),
-            "{object}",
-            "{server}",
-            *_link_flags(compiler, root),
-            *made.link[-3:],
+        return msgspec.structs.replace(
+            made, machine_code=_loading(made, ("--cuda-host-only", *common))
         )
-        loading = msgspec.structs.replace(
-            made, command=words, server=words, link=link, inspect=None, unit=unit
-        )
-        return msgspec.structs.replace(made, machine_code=loading)
 
     def launch_command(self, artifact: Path, options: DeviceOptions) -> tuple[str, ...]:
         """Argv of the child."""
@@ -194,6 +184,22 @@ class RocmDevice:
 def _environment() -> dict[str, str]:
     """Environment of hipcc. Where CUDA is installed too it would take nvcc, but for HIP_PLATFORM."""
     return compiler_environment({"HIP_PLATFORM": "amd", **set_variables(("ROCM_PATH", "HIP_PATH"))})
+
+
+def _loading(made: Recipe, host_words: tuple[str, ...]) -> Recipe:
+    """The recipe of a program that loads machine code made elsewhere: host code alone is compiled."""
+    compiler = made.compiler
+    words = (str(compiler), "-std=c++17", "-O2", *host_words)
+    words = (*words, *unit_words(made.device, "hip", {}, ()))
+    link = _link_flags(compiler, compiler.resolve().parent.parent)
+    return msgspec.structs.replace(
+        made,
+        command=words,
+        server=words,
+        link=(str(compiler), "{object}", "{server}", *link, *made.link[-3:]),
+        inspect=None,
+        unit=Unit(functools.partial(_of_machine_code, arch=made.arch), "1"),
+    )
 
 
 def _of_machine_code(request: HarnessRequest, arch: str) -> tuple[str, tuple[Fact, ...]]:
