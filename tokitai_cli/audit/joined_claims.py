@@ -42,8 +42,9 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
             raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
     summary, backing, unfit = [], [], len(lacking)
     for name in names:
-        backed = sum(gates[file][name].supported for file, _ in runs)
-        state = CLAIM_STATES[backed == len(runs) and not unfit]
+        records = [gates[file][name] for file, _ in runs]
+        backed = sum(one.supported for one in records)
+        state = CLAIM_STATES[evidence.supported_by_all(records) and not unfit]
         summary.append((name, state, f"{backed} of {len(runs) + unfit}"))
         for file, run in runs:
             gate = gates[file][name]

@@ -281,11 +281,12 @@ def _outcome(cases: Sequence[CaseRecord], parts: Parts) -> Outcome:
     verdict = worst(candidate.verdict for candidate in candidates)
     chosen = next(candidate for candidate in candidates if candidate.verdict is verdict)
     if verdict is Verdict.VERIFIED:
-        return msgspec.structs.replace(chosen, reason=_verified_reason(cases))
+        return msgspec.structs.replace(chosen, reason=verified_reason(cases))
     return chosen
 
 
-def _verified_reason(cases: Sequence[CaseRecord]) -> str:
+def verified_reason(cases: Sequence[CaseRecord]) -> str:
+    """Why a run of these cases is verified."""
     passed = [case for case in cases if case.reads is Verdict.VERIFIED]
     compared = sum(elements(case) > 0 for case in passed)
     if not compared:

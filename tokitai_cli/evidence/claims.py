@@ -5,12 +5,14 @@ A gate reads only what the digest covers, so that it can be recomputed from a fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
 
 from tokitai_cli.core.model.device import APPROXIMATE, TRAITS, DeviceClass
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GateRecord
 from tokitai_cli.core.model.judged import ExaminationRecord
-from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.verdict import Verdict, worst
 from tokitai_cli.core.model.wording import plural
 from tokitai_cli.evidence import queries
 
@@ -34,6 +36,36 @@ def gates(evidence: Evidence) -> list[GateRecord]:
             needed="a reviewed baseline and timings of both on one device",
         ),
     ]
+
+
+def supported_by_all(records: Collection[GateRecord]) -> bool:
+    """The rule of several runs: they claim together what each of them supports."""
+    return bool(records) and all(one.supported for one in records)
+
+
+def gates_by_device(evidence: Evidence) -> dict[str, list[GateRecord]]:
+    """The gates of each device that cases ran on, as if no other had been there.
+
+    What ended the whole run counts for each of them, and so does what was watched beside the cases.
+    """
+    return {
+        name: gates(_of_device(evidence, name))
+        for name in dict.fromkeys(case.device for case in evidence.cases)
+    }
+
+
+def _of_device(evidence: Evidence, name: str) -> Evidence:
+    mine = [case for case in evidence.cases if case.device == name]
+    decided = queries.decisive(evidence)
+    if not decided or any(case.key == decided for case in mine):
+        return msgspec.structs.replace(evidence, cases=mine)
+    watched = [case for case in evidence.watched if queries.decides(case)]
+    verdicts = [case.reads for case in mine] + [case.verdict for case in watched]
+    verdict = worst(verdicts)
+    ends = {queries.headline(case): case.reads for case in mine}
+    ends |= {queries.watch_headline(case): case.verdict for case in watched}
+    reason = next(words for words, end in ends.items() if end is verdict)
+    return msgspec.structs.replace(evidence, cases=mine, verdict=verdict, reason=reason)
 
 
 def elements(case: CaseRecord) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.judged import ExaminationRecord, Number, OutputRecord
 from tokitai_cli.core.model.wording import number, plural
-from tokitai_cli.evidence import queries
+from tokitai_cli.evidence import JoinedEvidence, queries
 from tokitai_cli.evidence.not_covered import ignored
 from tokitai_cli.evidence.survivors import survivors_of
 
@@ -42,7 +42,7 @@ def card(evidence: Evidence, cases: Sequence[CaseRecord]) -> list[Line]:
         ("of the error allowance", allowance_words(largest_allowance(outputs))),
         ("correctly rounded", _rounded(outputs)),
         ("wrong outputs detected", "; ".join(_noticed(evidence, cases))),
-        ("watched", queries.watch_words(evidence) or _watched(cases)),
+        ("watched", _watch(evidence)),
         ("reference ignores", "; ".join(_ignored(cases))),
         ("guesses", _guesses(evidence)),
         ("not claimed", _closed(evidence)),
@@ -157,6 +157,14 @@ def _noticed(evidence: Evidence, cases: Sequence[CaseRecord]) -> Iterator[str]:
             left += len(found.accepted) + len(found.undetected)
     if tried:
         yield f"{tried - left} of {tried} changes of the formula ({percent(tried - left, tried)})"
+
+
+def _watch(evidence: Evidence) -> str:
+    """What was looked at beside the numbers; of several runs, by run."""
+    if isinstance(evidence, JoinedEvidence):
+        told = [(run.label, _watch(run.evidence)) for run in evidence.runs]
+        return "; ".join(f"{label}: {words}" for label, words in told if words)
+    return queries.watch_words(evidence) or _watched(evidence.cases)
 
 
 def _watched(cases: Sequence[CaseRecord]) -> str:

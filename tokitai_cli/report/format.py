@@ -37,5 +37,7 @@ class Format(msgspec.Struct, frozen=True):
     index: Callable[[BatchIndex, Iterable[IndexCase], ReportOptions], Iterable[bytes]] | None
     #: Name of the index in a batch's folder.
     index_file: str = ""
+    #: Whether it can be of several runs of one kernel.
+    joins: bool = False
     #: Library of an extra that it is made with.
     needs: str = ""

@@ -7,13 +7,20 @@ from typing import Any
 import msgspec
 
 from tokitai_cli.core.model.contract import ContractRecord, KernelRecord
-from tokitai_cli.core.model.evidence import BuildRecord, CaseRecord, Evidence, GroupRecord
+from tokitai_cli.core.model.evidence import (
+    BuildRecord,
+    CaseRecord,
+    Evidence,
+    GateRecord,
+    GroupRecord,
+)
 from tokitai_cli.core.model.judged import CheckRecord, Number, OutputRecord
 from tokitai_cli.core.model.metrics import METRICS, named
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import shape_text
+from tokitai_cli.core.model.words import CLAIM_STATES
 from tokitai_cli.core.storage import data_sha256
-from tokitai_cli.evidence import queries
+from tokitai_cli.evidence import JoinedEvidence, gates_by_device, queries
 from tokitai_cli.report.card import Line, card, percent
 from tokitai_cli.report.format import ReportOptions
 from tokitai_cli.report.limits import Limit, largest, limits_of
@@ -125,11 +132,33 @@ class Outline(msgspec.Struct, frozen=True):
     guesses: list[str]
     #: By the code of a reference, the variants that have it.
     codes: list[tuple[str, str]]
+    #: Claims of each device by itself; none where one device ran.
+    claims: list[ClaimOfDevices]
+    claim_devices: list[str]
+    #: The one run, or all that the evidence joins.
+    runs: list[OutlineRun]
+
+
+class ClaimOfDevices(msgspec.Struct, frozen=True):
+    """A claim, whether all runs support it, and whether each device does by itself, in words."""
+
+    name: str
+    supported: bool
+    words: list[str]
+
+
+class OutlineRun(msgspec.Struct, frozen=True):
+    """A run that the report is of: its name in a report of several, and its devices."""
+
+    label: str
+    evidence: Evidence
+    devices: list[str]
 
 
 def context(evidence: Evidence, report_options: ReportOptions | None = None) -> dict[str, Any]:
-    """What templates of evidence may use; with pictures where the `look` asks for them."""
+    """What templates of evidence may use; with pictures where the options ask for them."""
     return {
+        "several": isinstance(evidence, JoinedEvidence),
         "headline": headline(evidence),
         "evidence": evidence,
         "outline": outline(evidence),
@@ -154,7 +183,7 @@ def _figures(evidence: Evidence) -> list[Any]:
 
 def headline(evidence: Evidence) -> str:
     """Name, verdict, and the devices with their classes."""
-    used = dict.fromkeys(case.device for case in evidence.cases) or evidence.devices
+    used = _devices_of(evidence) or evidence.devices
     places = [f"{name} ({evidence.devices[name].device_class})" for name in used]
     return f"{evidence.name}: {evidence.verdict}" + (f" on {', '.join(places)}" if places else "")
 
@@ -169,6 +198,7 @@ def outline(evidence: Evidence) -> Outline:
     detailed = queries.telling(told)[:MOST_DETAILED]
     verified = [case for case in cases if case.reads is Verdict.VERIFIED and case.outputs]
     every = _rows(cases)
+    devices, claims = _claims_by_device(evidence)
     metrics = {check.metric for case in cases for output in case.outputs for check in output.checks}
     return Outline(
         cases=cases,
@@ -197,7 +227,33 @@ def outline(evidence: Evidence) -> Outline:
         nearness=nearness(cases),
         guesses=queries.unconfirmed(evidence),
         codes=_codes(evidence.contract),
+        claim_devices=devices,
+        claims=claims,
+        runs=[OutlineRun(label, one, _devices_of(one)) for label, one in _runs(evidence)],
     )
+
+
+def _runs(evidence: Evidence) -> list[tuple[str, Evidence]]:
+    if isinstance(evidence, JoinedEvidence):
+        return [(run.label, run.evidence) for run in evidence.runs]
+    return [("", evidence)]
+
+
+def _devices_of(evidence: Evidence) -> list[str]:
+    return list(dict.fromkeys(case.device for case in evidence.cases))
+
+
+def _claims_by_device(evidence: Evidence) -> tuple[list[str], list[ClaimOfDevices]]:
+    """Devices, and each claim with what they support of it by themselves; nothing of one device."""
+    found: dict[str, list[GateRecord]] = {}
+    for _, one in _runs(evidence):
+        found |= gates_by_device(one)
+    if len(found) < 2:
+        return [], []
+    return list(found), [
+        ClaimOfDevices(claim.name, claim.supported, [CLAIM_STATES[one.supported] for one in own])
+        for claim, *own in zip(evidence.claims, *found.values(), strict=True)
+    ]
 
 
 def _codes(contract: ContractRecord | None) -> list[tuple[str, str]]:
@@ -239,7 +295,7 @@ def bins(histogram: dict[str, int]) -> list[tuple[str, int]]:
 
 def _places(evidence: Evidence) -> list[OutlineDevice]:
     found = []
-    for name in dict.fromkeys(case.device for case in evidence.cases):
+    for name in _devices_of(evidence):
         device = evidence.devices[name]
         compilers = dict.fromkeys(
             build.compiler.version.strip().partition("\n")[0]

@@ -17,11 +17,16 @@ PLAIN = ReportOptions()
 # Names that --format takes for evidence, and for the index of a batch.
 EVIDENCE_FORMATS = tuple(name for name, one in FORMATS.items() if one.evidence is not None)
 INDEX_FORMATS = tuple(name for name, one in FORMATS.items() if one.index is not None)
+# Those that can be of several runs of one kernel.
+JOINED_FORMATS = tuple(name for name, one in FORMATS.items() if one.joins)
 INDEX_FILES = {name: FORMATS[name].index_file for name in INDEX_FORMATS}
 
 
 def check_format(name: str, *, of: Iterable[str] = EVIDENCE_FORMATS) -> str:
     """`name`, where it is one `of` the formats. Raises UsageError for another one."""
+    if of == JOINED_FORMATS and name in FORMATS and name not in of:
+        hint = f"several runs in one: {', '.join(of)}"
+        raise UsageError(f"--format {name}: takes one file only", hint=hint)
     if name not in of:
         raise UsageError(f"--format {name}: unknown report format", hint=near(name, of))
     _check_library(FORMATS[name].needs, f"--format {name}")

@@ -18,14 +18,16 @@ from tokitai_cli.report.formats import (
 FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
-        Format("md", ".md", markdown.evidence, markdown.index, "index.md"),
-        Format("html", ".html", html.evidence, html.index, "index.html"),
-        Format("latex", ".tex", latex.table, None),
-        Format("appendix", ".appendix.tex", latex_page.evidence, None),
+        Format("md", ".md", markdown.evidence, markdown.index, "index.md", joins=True),
+        Format("html", ".html", html.evidence, html.index, "index.html", joins=True),
+        Format("latex", ".tex", latex.table, None, joins=True),
+        Format("appendix", ".appendix.tex", latex_page.evidence, None, joins=True),
         Format("macros", ".macros.tex", latex.macros, None),
-        Format("figures", ".figures.pdf", figures_pdf.evidence, None, needs="matplotlib"),
+        Format(
+            "figures", ".figures.pdf", figures_pdf.evidence, None, joins=True, needs="matplotlib"
+        ),
         Format("junit", ".xml", junit.evidence, junit.index, "junit.xml"),
-        Format("csv", ".csv", csv_table.evidence, None),
+        Format("csv", ".csv", csv_table.evidence, None, joins=True),
         Format("sarif", ".sarif", json_text.sarif, json_text.sarif_index, "index.sarif"),
         Format(
             "codequality",
