@@ -55,9 +55,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--large", action="store_true", help="large cases instead of drawn ones")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--base", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
     if asked.dump is not None:
-        _dump(asked.dump, asked.cases, large=asked.large)
+        drawn = _large_cases() if asked.large else _drawn_cases(asked.cases, asked.base)
+        _dump(asked.dump, drawn)
         return 0
     with tempfile.TemporaryDirectory(prefix="tokitai-same-") as folder:
         base = Path(folder) / "base"
@@ -66,6 +68,7 @@ def main(argv: list[str]) -> int:
             ["git", "archive", asked.revision], cwd=ROOT, capture_output=True, check=True
         )
         subprocess.run(["tar", "x", "-C", str(base)], input=packed.stdout, check=True)
+        argv = [*argv, "--base", str(base)]
         found = [_dumped(tree, Path(folder), argv) for tree in (base, ROOT)]
     return _compared(*found)
 
@@ -103,10 +106,9 @@ def _differences(left: Any, right: Any, at: str) -> Iterator[str]:
         yield f"{at}: {str(left)[:150]} now {str(right)[:150]}"
 
 
-def _dump(out: Path, count: int, *, large: bool) -> None:
+def _dump(out: Path, drawn: Iterator[tuple[Any, str]]) -> None:
     """Judgements of all cases by their names, by the tokitai_cli that is imported."""
     found = {}
-    drawn = _large_cases() if large else _drawn_cases(count)
     for number, (case, kind) in enumerate(drawn):
         _write(f"  {number} {case.id} {kind}")
         found[f"{number} {case.id} {kind}"] = _judged(case, kind)
@@ -127,12 +129,15 @@ def _large_cases() -> Iterator[tuple[Any, str]]:
         yield case, _KINDS[number % len(_KINDS)]
 
 
-def _drawn_cases(count: int) -> Iterator[tuple[Any, str]]:
+def _drawn_cases(count: int, base: Path) -> Iterator[tuple[Any, str]]:
+    """Of the specs that the tree `base` has too, so that both trees draw the same ones."""
     from tokitai_cli import spec
     from tokitai_cli.spec import plan
 
-    files = [spec.find(path.stem) for path in sorted(Path("specs").glob("*.yaml"))]
-    files += [path for folder in _OWN for path in sorted(Path(folder).rglob("*.yaml"))]
+    names = [path.stem for path in sorted(Path("specs").glob("*.yaml"))]
+    files = [spec.find(name) for name in names if (base / "specs" / f"{name}.yaml").exists()]
+    own = [path for folder in _OWN for path in sorted(Path(folder).rglob("*.yaml"))]
+    files += [path for path in own if (base / path).exists()]
     cases = []
     for file in files:
         loaded = spec.load(file)

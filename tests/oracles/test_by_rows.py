@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
 from tokitai_cli.oracles.output_parts import ArrayParts
+from tokitai_cli.oracles.variants import answer as answers
 from tokitai_cli.oracles.variants import by_rows as rows_module
+from tokitai_cli.oracles.variants import wrong_outputs
 from tokitai_cli.oracles.variants.answer import answer, evaluated
 from tokitai_cli.oracles.variants.replay import replay
 from tokitai_cli.oracles.variants.request import FormulaCall, Function, Request, request_of
@@ -110,3 +112,64 @@ def test_rows_that_hang_together_for_one_value_alone_are_not_taken_apart(row: in
     assert found.reference.tobytes() == whole.reference.tobytes()
     assert found.replay is not None
     np.testing.assert_array_equal(found.replay, replay(call.call)["y"])
+
+
+def ranked(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    """The largest element and its index."""
+    x = inputs["x"] * inputs["w"]
+    return {"y": x.max(axis=1, keepdims=True) + 0 * x, "index": x.argmax(axis=1)}
+
+
+@pytest.mark.parametrize("kind", ["certain", "open"])
+def test_indices_are_taken_apart_where_rounding_leaves_none_open(kind: str) -> None:
+    x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+    weights = np.ones(COLUMNS, np.float32)
+    if kind == "open":  # two elements of the last row that rounding may bring to either order
+        x[:-1] = np.arange(COLUMNS)
+        x[-1] = 0
+        weights[3], weights[4] = np.float32(4 / 3), np.nextafter(np.float32(4 / 3), np.float32(2))
+        x[-1, 3:5] = np.float16(1.001)
+    call, _ = case_of(ranked, x)
+    call = FormulaCall(ranked, call.params, {"x": x, "w": weights}, {})
+    asks = {
+        "outputs": {"y": "float16", "index": "int64"},
+        "precision": {},
+        "shapes": {"x": ["rows", "cols"], "w": ["cols"], "y": ["rows", "cols"], "index": ["rows"]},
+    }
+    request = request_of(asks, __file__)
+    whole, parts = evaluated(call, request)["index"], answer(call, request)["index"]
+    assert (whole.allowed is not None) == (kind == "open")
+    assert bits(parts) == bits(whole)
+    formula = recorded(call, request)
+    apart = rows_module.by_rows(call, request, formula, answers._sides)
+    assert (apart is None) == (kind == "open")
+
+
+def totals(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    return {"y": np.exp(inputs["x"]).sum(axis=1)}
+
+
+@pytest.mark.parametrize("most", [1 << 27, 1 << 16])
+def test_wrong_outputs_cost_no_more_than_their_work(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few outputs of long rows: the elements that each change goes over count."""
+    monkeypatch.setattr(wrong_outputs, "_WORK", most)
+    x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+    asks = {
+        "outputs": {"y": "float32"},
+        "precision": {},
+        "shapes": {"x": ["rows", "cols"], "y": ["rows"]},
+    }
+    call = FormulaCall(totals, {"rows": ROWS, "cols": COLUMNS}, {"x": x}, {})
+    request = request_of(asks, __file__)
+    formula = recorded(call, request)
+    assert formula.work == pytest.approx(2 * x.size, rel=0.01)  # of exp and of the sum
+    found = answer(call, request)["y"]
+    if most == 1 << 27:
+        assert found.rows is None
+        return
+    assert found.rows is not None
+    every = len(formula.changes())
+    assert 4 < found.rows.size <= most * ROWS // (formula.work * every)
+    assert len(found.changes) == every

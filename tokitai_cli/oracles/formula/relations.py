@@ -70,6 +70,8 @@ def _of_centred_squares(part: Parts, a: Tracked, axes: tuple[int, ...]) -> Parts
 
 def chosen(a: Tracked, axis: int) -> Tracked:
     """Index of the largest element along `axis`, with all that may be it."""
+    if a.parts.point and a.parts.n is None:
+        return Tracked(exactly(np.argmax(a.parts.v, axis=axis).astype(np.float64)))
     v, lo, hi, n = a.moved(lambda array: np.moveaxis(array, axis, -1)).parts
     lo = lo if n is None else np.where(n > 0, -np.inf, lo)
     hi = hi if n is None else np.where(n > 0, np.inf, hi)

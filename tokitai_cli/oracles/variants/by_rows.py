@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
-from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import row_blocks
@@ -173,8 +172,7 @@ def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout |
 def _param_of(call: FormulaCall, request: Request) -> str:
     """The param that counts the rows of a case that may be large; "" for none."""
     param = row_blocks.param_of(call, request)
-    narrow = all(dtype in FORMATS and dtype != "float64" for dtype in request.outputs.values())
-    if not param or not narrow:
+    if not param or "float64" in request.outputs.values():
         return ""
     extents = [array.size for array in call.inputs.values()]
     extents += [row_blocks.elements(call, request, name) for name in request.outputs]
@@ -246,7 +244,7 @@ def _looked_at(
     evaluate: Evaluate,
     piece: _Piece,
 ) -> Evaluated | None:
-    """What the formula gives of the rows; None where that is not as many."""
+    """What the formula gives of the rows; None where that is not as many, or leaves integers open."""
     stored = {
         name: np.reshape(array, shapes[name])[piece.rows]
         for name, array in request.precision.outputs.items()
@@ -255,7 +253,11 @@ def _looked_at(
     mine = msgspec.structs.replace(request, precision=precision)
     rows = np.arange(piece.rows.start, piece.rows.stop)
     found, alike = evaluate(row_blocks.with_rows(call, mine, param, rows), mine)
-    fits = all(found[name].reference.shape == (rows.size, *shapes[name][1:]) for name in shapes)
+    fits = all(
+        found[name].reference.shape == (rows.size, *shapes[name][1:])
+        and found[name].allowed is None
+        for name in shapes
+    )
     return (found, alike) if fits else None
 
 

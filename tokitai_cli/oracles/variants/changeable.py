@@ -30,6 +30,10 @@ from tokitai_cli.oracles.variants.wrong_formulas import (
 
 _REDUCTIONS = {"add": "sum", "maximum": "max", "minimum": "min"}
 _REDUCING = frozenset((*SUMS, *EXTREMES))
+_PRODUCTS = frozenset(("matmul", "einsum", "dot"))
+# Multiplications of a product that take as long as an element of another operation, and elements
+# of others that take as long as one that is added by its index.
+_PER_ELEMENT, _SCATTERED = 16, 4
 _OFF = 1e-3
 NOTHING_BEHIND = Behind()
 
@@ -109,7 +113,8 @@ class Changeable(Moving):
         if name in _REDUCING:
             result = self._reduced(name, function, plain, named)
         elif name in PLACES:
-            result = _placed(self.tape.next(name), function, *plain, **named)
+            kind = self.tape.next(name, np.size(plain[0]))
+            result = _placed(kind, function, *plain, **named)
         elif name == "where" and len(plain) == 3:
             result = self._selected(*plain)
         else:
@@ -128,7 +133,7 @@ class Changeable(Moving):
         result = ufunc(*plain, **kwargs)
         if np.asarray(result).dtype.kind != "f":
             return result
-        kind = self.tape.next(name)
+        kind = self.tape.next(name, np.size(result))
         if kind in ("left", "right"):
             whole = np.broadcast_to(plain[0 if kind == "left" else 1], np.shape(result))
             return whole.astype(np.float64)
@@ -138,7 +143,7 @@ class Changeable(Moving):
 
     def _selected(self, condition: Any, one: Any, other: Any) -> Any:
         result = np.where(condition, one, other)
-        kind = self.tape.next("where") if result.dtype.kind == "f" else None
+        kind = self.tape.next("where", result.size) if result.dtype.kind == "f" else None
         if kind in ("left", "right"):
             return np.broadcast_to(one if kind == "left" else other, result.shape).astype(
                 np.float64
@@ -150,9 +155,12 @@ class Changeable(Moving):
     ) -> Any:
         if self.tape.is_recording:
             result = _recorded(name, function, plain, kwargs)
-            self.tape.next(name, _terms(name, plain, np.size(result)))
+            terms = _terms(name, plain, np.size(result))
+            is_product = name in _PRODUCTS
+            multiplications = np.size(result) * terms // _PER_ELEMENT
+            self.tape.next(name, multiplications if is_product else np.size(plain[0]), terms)
             return result
-        kind = self.tape.next(name)
+        kind = self.tape.next(name, 0)
         if kind == "summed":
             return np.sum(*plain, **kwargs)
         if kind in OF_SUMS:
@@ -204,7 +212,8 @@ def _added_at(target: Any, ufunc: np.ufunc, plain: list[Any]) -> None:
     values, index, added = target.values, np.asarray(plain[1]), np.asarray(plain[2])
     is_list = index.ndim == 1 and index.dtype.kind in "iu" and added.ndim > 0
     counts = np.bincount(index % max(len(values), 1)) if is_list and index.size else np.zeros(1)
-    kind = target.tape.next("add.at", int(counts.max()) + bool(values.any()))
+    terms = int(counts.max()) + bool(values.any())
+    kind = target.tape.next("add.at", _SCATTERED * added.size, terms)
     target.behind |= Behind(frozenset({len(target.tape.operations) - 1})) | _behind(*plain)
     if kind in OF_SUMS and is_list:
         kept = _kept(index, added, kind)
@@ -310,7 +319,7 @@ def recorded(call: Call, file: str) -> Recorded:
     tape = Tape(file, None)
     result = call(lambda x: Changeable(x, tape, Behind()))
     behind = {name: x.behind for name, x in result.items() if isinstance(x, Changeable)}
-    return Recorded(tape.operations, behind, _values(result))
+    return Recorded(tape.operations, behind, _values(result), tape.work)
 
 
 def outputs(call: Call, change: Change) -> dict[str, Array]:

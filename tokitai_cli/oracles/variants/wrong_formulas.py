@@ -133,15 +133,18 @@ class Tape:
 
     def __init__(self, file: str, change: Change | None) -> None:
         self.operations: list[Operation] = []
+        #: Elements that the operations went over so far; of products, what takes as long.
+        self.work = 0
         self.is_recording = change is None
         self._file = file
         self._change = change
         self._place = -1
         self._named: Counter[tuple[str, int]] = Counter()
 
-    def next(self, name: str, terms: int = 0) -> str | None:
-        """The change of the operation that comes now, if any."""
+    def next(self, name: str, work: int, terms: int = 0) -> str | None:
+        """The change of the operation that comes now, if any; work: elements that it goes over."""
         self._place = place = self._place + 1
+        self.work += work
         if self._change is not None:
             return self._change.kind if self._change.operation.place == place else None
         line, site = self._line_and_site()
@@ -166,6 +169,8 @@ class Recorded(NamedTuple):
     behind: dict[str, Behind]
     #: What each output is in float64.
     values: Mapping[str, Array]
+    #: Elements that one call of it goes over, as `Tape.work` counts them.
+    work: int
     #: Of a large case, the rows that this is of (`by_rows.Sample`); None where it is of all.
     sample: Any = None
 

@@ -25,8 +25,10 @@ _LEAST_CHANGES = 3
 _LEAST_ROWS = 4
 # A formula of more operations, as a loop has, is as much work as so many elements more for each of them.
 _FEW_OPERATIONS, _OPERATION = 128, 64
-# Elements of a sample's changes together, over those of the outputs: what changes may cost.
+# Elements of a sample's changes together, over those of the outputs, and elements that they go over
+# with all that comes before the outputs (`Recorded.work`): what changes may cost.
 _SHARE = 1
+_WORK = 1 << 27
 
 
 def recorded(call: FormulaCall, request: Request) -> Recorded:
@@ -48,7 +50,8 @@ def recorded_on_few(call: FormulaCall, request: Request) -> Recorded | None:
         return None
     formula, sample = on_rows
     _require_trees(formula, request)
-    return formula._replace(values={}, sample=sample)
+    work = formula.work * call.params[sample.param] // sample.rows.size
+    return formula._replace(values={}, sample=sample, work=work)
 
 
 def _require_trees(formula: Recorded, request: Request) -> None:
@@ -72,14 +75,18 @@ def with_changes(
     Where rows are correlated, or are long and few, as many as there is room for.
     """
     made = formula.changes()
-    work = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
+    calls = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
     size = sum(parts.reference.size for parts in answers.values())
-    rows, room = None, _room(size)
-    if (size + work) * len(made) > room and (sample := sampled(call, request, answers, len(made))):
-        call, rows = sample
+    rows, room, work = None, _room(size), max(formula.work, 1)
+    most = min(room // max(size + calls, 1), _WORK // work)
+    sample = sampled(call, request, answers, len(made), work) if most < len(made) else None
+    if sample:
+        less, rows = sample
+        work = max(work * rows.size // call.params[rows_of.param_of(call, request)], 1)
         size = sum(answers[name].reference[rows].size for name in request.outputs)
-    if (size + work) * len(made) > room:
-        most = max(_LEAST_CHANGES, room // max(size + work, 1))
+        call, most = less, min(room // max(size + calls, 1), _WORK // work)
+    if most < len(made):
+        most = max(_LEAST_CHANGES, most)
         start = request.turn % max(len(made), 1)
         made = made[start:] + made[:start]
         # Dropped terms decide what a case proves: they are tried whatever they cost.
@@ -111,18 +118,20 @@ def with_changes(
 
 
 def sampled(
-    call: FormulaCall, request: Request, answers: Mapping[str, ArrayParts], times: int
+    call: FormulaCall, request: Request, answers: Mapping[str, ArrayParts], times: int, work: int
 ) -> tuple[FormulaCall, NDArray[np.int64]] | None:
     """The case with so few of its rows that it can be asked `times` times, and which these are.
 
-    None where rows are correlated.
+    work: elements that the formula goes over when it is called for all rows. None where rows are
+    correlated.
     """
     param = rows_of.param_of(call, request)
     if not param:
         return None
     count = call.params[param]
     size = sum(answers[name].reference.size for name in request.outputs)
-    few = max(min(count, _LEAST_ROWS), min(count, _room(size) * count // max(size * times, 1)))
+    most = min(_room(size) * count // max(size * times, 1), _WORK * count // (work * times))
+    few = max(min(count, _LEAST_ROWS), min(count, most))
     rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
     less = rows_of.with_rows(call, request, param, rows)
     try:
