@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from tokitai_cli.cli.terminal.batch_display import BatchDisplay, clock, counted
+from tokitai_cli.cli.terminal.batch_display import BatchDisplay, counted
+from tokitai_cli.cli.terminal.pace import clock_text
 from tokitai_cli.core.model.batch_record import BatchPlanned, BatchProgress
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import counts_text
@@ -46,7 +47,7 @@ def shown(*events: BatchPlanned | BatchProgress) -> list[str]:
     ("seconds", "text"), [(0.4, "0:00"), (11.4, "0:11"), (75, "1:15"), (3600, "1:00:00")]
 )
 def test_seconds_as_a_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text
+    assert clock_text(seconds) == text
 
 
 def test_the_counting_line_has_count_rate_time_left_and_failures() -> None:

@@ -18,6 +18,7 @@ from tests import support
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli import terminal
 from tokitai_cli.cli.terminal import streams
+from tokitai_cli.cli.terminal.pace import Pace
 from tokitai_cli.cli.terminal.run_summary import summary
 from tokitai_cli.cli.terminal.styled_blocks import BAD, Block, Column, Line, Table
 from tokitai_cli.cli.typer_options import param_help
@@ -26,6 +27,7 @@ from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.device import DeviceClass, Fact, Probe
 from tokitai_cli.core.model.diagnosis import CacheListing, CacheRow, Diagnosis, Lack
 from tokitai_cli.core.model.events import (
+    AllPlanned,
     BuildFinished,
     BuildRunning,
     BuildStarted,
@@ -182,7 +184,7 @@ def test_hostile_text_reaches_no_terminal(screen: Terminal) -> None:
     assert "\x1b[2J" not in text
     assert "\x9b" not in text
     assert "\x07" not in text
-    assert text.count("[bold red]x[/]") >= 4
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text).count("[bold red]x[/]") >= 4
     assert ":smile:" in text
     assert text.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[?25h" in text
 
@@ -208,7 +210,7 @@ def test_a_narrow_terminal_leaves_columns_out_before_it_crops(
     table = text[: text.index("refuted: ")]
     for name in ("grad-a-with-a", "exact-int-ramp", "m=16,n=64", "refuted"):
         assert name in table
-    assert ("cannot print here: " in table) == bool(left_out)
+    assert ("too narrow for: " in table) == bool(left_out)
     assert left_out in table
     assert max(map(len, table.splitlines())) <= width
 
@@ -294,6 +296,28 @@ def test_a_run_of_many_cases_says_a_line_in_ten_seconds_off_a_terminal() -> None
     ]
     assert len(_progress_of_many(19)) == 21
     assert len(_progress_of_many(4, many=True, runs=5)) == 4
+
+
+def _paced(*planned: AllPlanned | RunPlanned, done: int) -> str:
+    """Time left after cases that took 10 s each."""
+    seconds = itertools.count(step=10)
+    pace = Pace(lambda: float(next(seconds)))
+    for event in planned:
+        pace.add(event)
+    pace.add(CaseStarted("first", "cpu", 1, 4))
+    for position in range(done):
+        pace.add(CaseFinished(RECORD, position + 1, 4))
+    return pace.left()
+
+
+def test_the_time_left_is_at_the_pace_of_the_cases_that_ended() -> None:
+    one = RunPlanned(4, ("cpu",), 0)
+    assert _paced(one, done=0) == ""
+    assert _paced(one, done=1) == ", 0:30 left"
+    assert _paced(RunPlanned(2, ("cpu", "gfx"), 0), done=1) == ", 0:30 left"
+    assert _paced(one, done=4) == ""
+    # Of several runs, all cases count, not those of the run at work.
+    assert _paced(AllPlanned(21, 3), one, done=1) == ", 3:20 left"
 
 
 def test_a_long_build_is_told_every_15_seconds_off_a_terminal() -> None:
@@ -583,3 +607,25 @@ def test_github_drops_what_is_beyond_ten(capsys: pytest.CaptureFixture[str]) -> 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 10
     assert lines[-1] == "::error::5 more causes"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_are_wrapped_between_words_on_a_terminal(
+    width: int, screen: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    words = [f"word-{number}" for number in range(40)] + ["x" * 130, "end"]
+    command = " ".join(f"--option {number}" for number in range(40))
+    lines = [
+        Line(" ".join(words), label="note:", indent=2),
+        Line(command, label="run it again:", indent=2, verbatim=True),
+    ]
+    streams.emit(lines, screen)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()).splitlines()
+    assert shown[-1] == f"  run it again: {command}"
+    note = shown[:-1]
+    assert " ".join(note).split() == ["note:", *words]
+    assert all(len(line) <= width for line in note if "x" * 130 not in line)
+    assert 3 < len(note) < len(" ".join(words)) / (width - 12) + 4
+    assert note[0].startswith("  note: word-0 ")
+    assert all(line.startswith("    ") for line in note[1:])

@@ -19,7 +19,7 @@ from tokitai_cli.batch.work.queue import TaskQueue, lot_of
 from tokitai_cli.core.model.batch_record import BuildInfo, CaseResult, Reply, Setup, SpecPlace, Task
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.device import Device, Probe
-from tokitai_cli.core.model.events import BuildFinished, Listener, Note, silent
+from tokitai_cli.core.model.events import AllPlanned, BuildFinished, Listener, Note, silent
 from tokitai_cli.core.model.evidence import DeviceRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.run.case_outcome import CaseOutcome
@@ -52,6 +52,7 @@ def verify_all(listener: Listener = silent, **options: Any) -> tuple[RunOutcome,
     every = [run_options(loaded, **options) for loaded in builtin_specs()]
     cases = [plan.plan(one.loaded, one.selection).cases for one in every]
     chosen = devices.choose(every[0].device, every[0].settings)
+    listener(AllPlanned(sum(map(len, cases)) * len(chosen), len(every)))
     jobs = min(len(os.sched_getaffinity(0)), sum(map(len, cases)))
     if jobs < 2 or not _shareable(every[0], chosen):
         return tuple(_until_ended(verify(one, listener) for one in every))

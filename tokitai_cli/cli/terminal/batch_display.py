@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from tokitai_cli.cli.terminal.pace import clock_text
 from tokitai_cli.cli.terminal.progress import LINE_SECONDS, Progress
 from tokitai_cli.cli.terminal.run_summary import from_here, verdict_style
-from tokitai_cli.cli.terminal.streams import emit, styled
+from tokitai_cli.cli.terminal.streams import emit, show, styled
 from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Block, Column, Line, Table
 from tokitai_cli.core.model.batch_record import BatchIndex, BatchPlanned, BatchProgress, Failure
 from tokitai_cli.core.model.events import Event
@@ -62,7 +63,7 @@ class BatchDisplay(Progress):
 
     def _lasting(self, line: Line) -> None:
         if self._live is not None:
-            self._live.console.print(styled(line))
+            show(line, self._live.console)
         else:
             emit([line], self._stream)
             self._stream.flush()
@@ -91,7 +92,7 @@ def counted(event: BatchProgress) -> str:
     """Text such as "[12/100] 8.1 a second, 0:11 left, 1 needs attention, 4 kept"."""
     parts = [f"[{event.position}/{event.total}] {event.rate:.1f} a second"]
     if event.position < event.total and event.remaining_seconds is not None:
-        parts.append(f"{clock(event.remaining_seconds)} left")
+        parts.append(f"{clock_text(event.remaining_seconds)} left")
     if event.failures:
         parts.append(
             f"{event.failures} need attention" if event.failures > 1 else "1 needs attention"
@@ -99,13 +100,6 @@ def counted(event: BatchProgress) -> str:
     if event.kept:
         parts.append(f"{event.kept} kept")
     return ", ".join(parts)
-
-
-def clock(seconds: float) -> str:
-    """Seconds as m:ss or h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def show_cases(ids: Iterable[str]) -> None:
@@ -179,8 +173,9 @@ def _failure(failure: Failure, path: str) -> list[Block]:
     case = failure.case
     blocks: list[Block] = [Line(f"{case.verdict}: {case.id}", verdict_style(case.verdict))]
     rerun = from_here(case.rerun, path) if case.rerun else ""
-    texts = [(f"{case.stage}:", from_folder(case.reason, path)), ("run it again:", rerun)]
-    blocks += [Line(text, label=label, indent=2) for label, text in texts if text]
+    reason = from_folder(case.reason, path)
+    blocks += [Line(reason, label=f"{case.stage}:", indent=2)] if reason else []
+    blocks += [Line(rerun, label="run it again:", indent=2, verbatim=True)] if rerun else []
     log = from_folder(failure.log, path).splitlines()[-5:]
-    blocks += [Line(text, FAINT, indent=4) for text in log]
+    blocks += [Line(text, FAINT, indent=4, verbatim=True) for text in log]
     return blocks

@@ -72,7 +72,7 @@ def show_error(error: TokitaiError, stream: TextIO | None = None) -> None:
     first, *more = f"{where}{error.message}".splitlines() or [""]
     blocks = [Line(first, BAD, label="error:"), *(Line(line, BAD, indent=2) for line in more)]
     if isinstance(error, BuildError):
-        blocks += [Line(line, FAINT, indent=4) for line in error.first_errors]
+        blocks += [Line(line, FAINT, indent=4, verbatim=True) for line in error.first_errors]
         if error.log_path is not None:
             blocks.append(Line(str(error.log_path), label="full log:", indent=2))
     if error.hint:
@@ -178,7 +178,10 @@ def show_machine_code(inspection: Inspection) -> None:
             blocks.append(
                 Line(", ".join(kernel.refused), DOUBTFUL, label="cannot be executed:", indent=2)
             )
-        blocks += [Line(line, FAINT if line.startswith(";") else NORMAL) for line in kernel.listing]
+        blocks += [
+            Line(line, FAINT if line.startswith(";") else NORMAL, verbatim=True)
+            for line in kernel.listing
+        ]
     else:
         told = [{fact.name: fact.value for fact in one.facts} for one in inspection.kernels]
         columns = [Column("kernel", wide=True), Column("instructions", right=True)]

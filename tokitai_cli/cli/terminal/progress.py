@@ -8,10 +8,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from tokitai_cli.cli.terminal.pace import Pace
 from tokitai_cli.cli.terminal.run_summary import verdict_style
-from tokitai_cli.cli.terminal.streams import emit, is_terminal, styled, terminal
+from tokitai_cli.cli.terminal.streams import emit, is_terminal, show, styled, terminal
 from tokitai_cli.cli.terminal.styled_blocks import DOUBTFUL, FAINT, Line
 from tokitai_cli.core.model.events import (
+    AllPlanned,
     BuildFinished,
     BuildRunning,
     BuildStarted,
@@ -60,6 +62,7 @@ class Progress:
         self._many = many
         self._clock = clock
         self._line_at: float | None = None
+        self._pace = Pace(clock)
         self._failing = 0
         self._noted: set[str] = set()
 
@@ -99,12 +102,13 @@ class Progress:
             self._silent = True
 
     def _show(self, event: Event) -> None:
+        self._pace.add(event)
         if isinstance(event, CaseFinished) and event.record.verdict is Verdict.INADMISSIBLE:
             return  # the same for all cases of a device: the summary tells it once
         if isinstance(event, BuildStarted):
             self._build_lines = 0
             self._long_build = bool(event.notice)
-        text, lasting, style = _words(event)
+        text, lasting, style = _words(event, self._pace.left())
         if self._live is None and self._is_of_many(event):
             self._few(event, Line(text, style))
         elif self._live is None:
@@ -117,7 +121,7 @@ class Progress:
                 emit([Line(text, style)], self._stream)
                 self._stream.flush()
         elif lasting:
-            self._live.console.print(styled(Line(text, style)))
+            show(Line(text, style), self._live.console)
         else:
             self._live.update(styled(Line(text, style)), refresh=True)
 
@@ -146,13 +150,15 @@ class Progress:
             self._stream.flush()
 
 
-def _words(event: Event) -> tuple[str, bool, str]:
-    """Text of an event, whether it stays on the screen, and its style."""
+def _words(event: Event, left: str) -> tuple[str, bool, str]:
+    """Text of an event, whether it stays on the screen, and its style. left: time, as text or empty."""
     match event:
         case RunPlanned():
             left = f", {event.left_out} left out" if event.left_out else ""
             devices = ", ".join(event.devices) or "no device: nothing can run"
             return f"{plural(event.cases, 'case')} on {devices}{left}", True, FAINT
+        case AllPlanned():
+            return f"{plural(event.cases, 'case')} of {plural(event.runs, 'op')}", True, FAINT
         case BuildStarted():
             notice = f" ({event.notice})" if event.notice else ""
             return f"building {event.source} for {event.device}{notice}", bool(event.notice), FAINT
@@ -168,14 +174,15 @@ def _words(event: Event) -> tuple[str, bool, str]:
             lasting = bool(event.note) or not event.cached
             return f"{event.source} for {event.device}: {how}{note}", lasting, FAINT
         case CaseStarted():
-            place = f"[{event.position}/{event.total}]"
+            place = f"[{event.position}/{event.total}{left}]"
             return f"{place} {event.case_id} on {event.device}", False, FAINT
         case CaseFinished():
             record = event.record
             # Whether its checks tell enough is known when the cases of its group are through.
             word = "passed" if record.verdict is Verdict.VERIFIED else record.verdict
-            text = f"[{event.position}/{event.total}] {word}: {record.id}"
             lasting = record.verdict not in FINE
+            place = f"{event.position}/{event.total}{'' if lasting else left}"
+            text = f"[{place}] {word}: {record.id}"
             return f"{text} on {record.device}", lasting, verdict_style(record.verdict)
         case Note():
             return event.text, True, DOUBTFUL

@@ -184,9 +184,9 @@ def _detail(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block
         text = "the same result" if case.reproduced else "a different result"
         yield Line(text, label="run again in a new process:", indent=2)
     if case.rerun:
-        yield Line(from_here(case.rerun, called), label="run it again:", indent=2)
+        yield Line(from_here(case.rerun, called), label="run it again:", indent=2, verbatim=True)
     if case.debug:
-        yield Line(case.debug, label="debug it:", indent=2)
+        yield Line(case.debug, label="debug it:", indent=2, verbatim=True)
     for array in case.saved_arrays:
         yield Line(array.file, label="saved:", indent=2)
 
@@ -197,14 +197,14 @@ def _watched(case: CaseRecord, called: str) -> Iterator[Block]:
     yield Line(text, verdict_style(case.verdict))
     yield Line(from_folder(case.reason, called), indent=2)
     yield from _findings(case)
-    yield Line(from_here(case.rerun, called), label="run it again:", indent=2)
+    yield Line(from_here(case.rerun, called), label="run it again:", indent=2, verbatim=True)
 
 
 def _compiler(evidence: Evidence, case: CaseRecord, called: str) -> Iterator[Block]:
     """The first errors of the compiler, and where the rest is."""
     build = evidence.builds.get(case.build)
     for text in build.failed[:MOST_ERROR_LINES] if build is not None else ():
-        yield Line(from_folder(text, called), FAINT, indent=4)
+        yield Line(from_folder(text, called), FAINT, indent=4, verbatim=True)
     if case.build in evidence.volatile.build_logs:
         yield Line(evidence.volatile.build_logs[case.build], label="full log:", indent=2)
 

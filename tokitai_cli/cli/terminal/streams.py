@@ -101,7 +101,26 @@ def _styled(blocks: Iterable[Block], console: Console) -> None:
         if isinstance(block, Table):
             _styled_table(block, console)
         else:
-            console.print(styled(block))
+            show(block, console)
+
+
+def show(line: Line, console: Console) -> None:
+    """Print a line; on a terminal wrapped between words, which stay whole if they are too long."""
+    from rich.text import Text
+
+    text = styled(line)
+    if line.verbatim or not is_terminal(console.file) or text.cell_len <= console.width:
+        console.print(text)
+        return
+    first, *words = text[line.indent :].split(" ")
+    row = Text(" " * line.indent).append_text(first)
+    for word in words:
+        if row.cell_len + 1 + word.cell_len > console.width:
+            console.print(row)
+            row = Text(" " * (line.indent + 2)).append_text(word)
+        else:
+            row.append(" ").append_text(word)
+    console.print(row)
 
 
 def styled(line: Line) -> Text:
@@ -132,7 +151,7 @@ def _styled_table(block: Table, console: Console) -> None:
     console.print(table)
     left_out = [one.heading for at, one in enumerate(block.columns) if at not in widths]
     if left_out:
-        console.print(styled(Line(f"cannot print here: {', '.join(left_out)}", FAINT)))
+        console.print(styled(Line(f"too narrow for: {', '.join(left_out)}", FAINT)))
 
 
 def fitting(

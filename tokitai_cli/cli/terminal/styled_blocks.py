@@ -11,12 +11,16 @@ GOOD, BAD, DOUBTFUL, STRONG, FAINT, NORMAL = "good", "bad", "doubtful", "strong"
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line; `label` is set apart in front of the text, `indent` counts spaces."""
+    """One line; `label` is set apart in front of the text, `indent` counts spaces.
+
+    On a terminal it is wrapped between words, unless it is `verbatim`: a command, code, a log.
+    """
 
     text: str
     style: str = NORMAL
     label: str = ""
     indent: int = 0
+    verbatim: bool = False
 
 
 class Column(msgspec.Struct, frozen=True):

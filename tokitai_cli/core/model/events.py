@@ -18,6 +18,13 @@ class RunPlanned(msgspec.Struct, frozen=True):
     left_out: int
 
 
+class AllPlanned(msgspec.Struct, frozen=True):
+    """Several runs were planned, one after the other: the cases of all of them."""
+
+    cases: int
+    runs: int
+
+
 class BuildStarted(msgspec.Struct, frozen=True):
     """A compiler starts; `notice` says what to expect where it takes long."""
 
@@ -67,7 +74,10 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
-Event = RunPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished | Note
+Event = (
+    RunPlanned | AllPlanned | BuildStarted | BuildRunning | BuildFinished | CaseStarted | CaseFinished
+    | Note
+)  # fmt: skip
 Listener = Callable[[Event], None]
 
 
