@@ -8,7 +8,7 @@ comma := ,
 EXTRAS := test$(if $(COMPILER),,$(comma)cpu)
 STAMP := $(VENV)/.installed-$(if $(COMPILER),host,zig)
 
-.PHONY: verify test test-all lint fmt types bench docs clean help
+.PHONY: verify test test-all lint fmt types bench docs release clean help
 
 help:
 	@echo "make verify   set up, run the main job, print where the report is"
@@ -18,6 +18,7 @@ help:
 	@echo "make fmt      format the sources"
 	@echo "make bench    measure, ratios side by side"
 	@echo "make docs     build the pages of the documentation as a site, and print where it is"
+	@echo "make release  build wheel and sdist into dist, try them in empty environments of PYTHONS"
 	@echo "make clean    remove the virtual environment and caches of this checkout"
 
 $(STAMP): pyproject.toml tokitai_cli/cli/launcher.sh
@@ -60,6 +61,14 @@ docs: $(STAMP)
 	$(BIN)/python -m bench.gallery $(SITE)/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file $(SITE)/mkdocs.yml
 	@echo "$(SITE)/site/index.html"
+
+# The versions that are supported.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+
+release: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	bench/release.sh dist $(PYTHONS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
