@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import IO, TYPE_CHECKING, Literal, TextIO
 
 from tokitai_cli.cli.terminal.styled_blocks import (
     BAD,
@@ -30,7 +30,7 @@ _COLOURS = {GOOD: "green", BAD: "bold red", DOUBTFUL: "yellow", STRONG: "bold", 
 _GAP = "  "
 
 
-def is_terminal(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+def is_terminal(stream: IO[str], environ: Mapping[str, str] | None = None) -> bool:
     """Whether `stream` is a terminal that can do more than lines."""
     names = os.environ if environ is None else environ
     try:
