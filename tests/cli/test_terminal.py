@@ -307,7 +307,7 @@ def _paced(*planned: AllPlanned | RunPlanned, done: int) -> str:
     pace.add(CaseStarted("first", "cpu", 1, 4))
     for position in range(done):
         pace.add(CaseFinished(RECORD, position + 1, 4))
-    return pace.left()
+    return pace.remaining()
 
 
 def test_the_time_left_is_at_the_pace_of_the_cases_that_ended() -> None:

@@ -28,7 +28,7 @@ class Pace:
         elif isinstance(event, CaseFinished):
             self._done += 1
 
-    def left(self) -> str:
+    def remaining(self) -> str:
         """Text such as ", 0:11 left"; empty before a case ended, and where none is left."""
         if self._begun is None or not 0 < self._done < self._planned:
             return ""

@@ -108,7 +108,7 @@ class Progress:
         if isinstance(event, BuildStarted):
             self._build_lines = 0
             self._long_build = bool(event.notice)
-        text, lasting, style = _words(event, self._pace.left())
+        text, lasting, style = _words(event, self._pace.remaining())
         if self._live is None and self._is_of_many(event):
             self._few(event, Line(text, style))
         elif self._live is None:
