@@ -85,8 +85,10 @@ def test_support_matrix_is_what_the_specs_say() -> None:
         assert f"| `{lowering}` |" in wanted
 
 
-def test_the_front_page_stays_short() -> None:
+def test_pages_stay_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= 250, page
 
 
 def test_the_pages_show_a_refuted_kernel_and_the_help_of_every_verb() -> None:
