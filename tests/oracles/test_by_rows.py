@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
+from tokitai_cli.oracles.formula.kept import keeping
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import answer as answers
 from tokitai_cli.oracles.variants import by_rows as rows_module
@@ -17,6 +18,7 @@ from tokitai_cli.oracles.variants import wrong_outputs
 from tokitai_cli.oracles.variants.answer import answer, evaluated
 from tokitai_cli.oracles.variants.replay import replay
 from tokitai_cli.oracles.variants.request import FormulaCall, Function, Request, request_of
+from tokitai_cli.oracles.variants.single_product import is_product_by_rows
 from tokitai_cli.oracles.variants.wrong_outputs import recorded
 
 ROWS, COLUMNS = 700, 40
@@ -173,3 +175,51 @@ def test_wrong_outputs_cost_no_more_than_their_work(
     every = len(formula.changes())
     assert 4 < found.rows.size <= most * ROWS // (formula.work * every)
     assert len(found.changes) == every
+
+
+def product(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    return {"y": inputs["x"] @ inputs["w"].T}
+
+
+def turned(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    return {"y": inputs["w"] @ inputs["x"].T}
+
+
+def product_case(function: Function, w_shape: list[str]) -> tuple[FormulaCall, Request]:
+    rng = np.random.default_rng(2)
+    x, w = (rng.standard_normal((ROWS, 300)).astype(np.float16) for _ in range(2))
+    if w_shape[0] != "rows":
+        w = w[:COLUMNS]
+    shapes = {"x": ["rows", "k"], "w": w_shape, "y": ["rows", w_shape[0]]}
+    asks = {"outputs": {"y": "float16"}, "precision": {}, "probable": True, "shapes": shapes}
+    params = {"rows": ROWS, "cols": COLUMNS, "k": 300}
+    return FormulaCall(function, params, {"x": x, "w": w}, {}), request_of(asks, __file__)
+
+
+def test_a_product_by_parts_has_the_errors_of_the_whole() -> None:
+    call, request = product_case(product, ["cols", "k"])
+    assert is_product_by_rows(call, request, "rows")
+    whole = evaluated(call, request)["y"]
+    found = []
+    for threads in (1, 2, 3, 16):
+        with parallel.sharing(threads), keeping():
+            found.append(answer(call, request)["y"])
+    assert len({str(bits(one)) for one in found}) == 1
+    for field in ("reference", "error", "error_probable"):
+        mine, right = getattr(found[0], field), getattr(whole, field)
+        np.testing.assert_allclose(mine, right, rtol=1e-6, atol=1e-12)
+    error, probable = found[0].error, found[0].error_probable
+    assert error is not None
+    assert probable is not None
+    assert np.all(error > probable)
+
+
+@pytest.mark.parametrize(
+    ("function", "w_shape"),
+    [(product, ["rows", "k"]), (turned, ["cols", "k"]), (softmax, ["a", "b"])],
+)
+def test_what_is_no_product_of_the_rows_alone_is_compared_beside_others(
+    function: Function, w_shape: list[str]
+) -> None:
+    call, request = product_case(function, w_shape)
+    assert not is_product_by_rows(call, request, "rows")

@@ -30,7 +30,7 @@ def test_equal_operands_give_the_product_that_is_kept() -> None:
 
 
 def test_no_more_than_a_few_are_kept() -> None:
-    operands = [np.full((2, 2), float(number)) for number in range(9)]
+    operands = [np.full((2, 2), float(number)) for number in range(12)]
     with keeping():
         first = products.multiplied(operands[0], operands[0])
         for one in operands[1:]:

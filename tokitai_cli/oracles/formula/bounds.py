@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
     error_above: Floats
     #: Where NaN is permitted beside.
     may_be_nan: NDArray[np.bool_]
-    #: The interval.
+    #: The interval, where it was asked for.
     low: Floats
     high: Floats
     #: See Tracked.
@@ -36,11 +36,16 @@ class Bounds(NamedTuple):
     @property
     def error(self) -> Floats:
         """The larger of both errors."""
+        if self.error_below is self.error_above:
+            return self.error_below
         return np.maximum(self.error_below, self.error_above)
 
 
-def bounds(a: Tracked) -> Bounds:
-    """Reference and errors of a tracked array."""
+def bounds(a: Tracked, *, ends: bool = True) -> Bounds:
+    """Reference and errors of a tracked array; ends: whether those of the interval are asked for."""
+    if not ends and a.around is not None:
+        v, error = a.around.v, a.around.error()
+        return Bounds(v, error, error, np.broadcast_to(np.zeros((), bool), v.shape), v, v, None)
     _, lo, hi, n = a.parts
     if n is None and a.choices is None and lo.min(initial=0) > -TOP and hi.max(initial=0) < TOP:
         return _plain(a)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula.arithmetic import multiply
 from tokitai_cli.oracles.formula.kept import once
+from tokitai_cli.oracles.formula.magnitudes import Magnitudes, magnitudes
 from tokitai_cli.oracles.formula.parts import (
-    BLOCK,
     Floats,
     Parts,
     blocks,
@@ -18,7 +18,7 @@ from tokitai_cli.oracles.formula.parts import (
     exactly,
     flags,
 )
-from tokitai_cli.oracles.formula.precision import OVERFLOW, current
+from tokitai_cli.oracles.formula.precision import OVERFLOW, TOP, current
 from tokitai_cli.oracles.formula.reductions import OWN, quantum, sums_exactly, total
 
 # Terms from which one more rounding of each is nothing, and exact sums are looked for among a few.
@@ -35,31 +35,43 @@ def multiplied(a: Floats, b: Floats) -> Floats:
     return once("product", (a, b), lambda: a @ b)
 
 
-def _sizes(a: Floats, b: Floats) -> NDArray[np.float32]:
-    """|a| |b| in float32."""
+class Around(NamedTuple):
+    """A product of points whose every element is up to `magnitudes.scaled(gamma, rest)` off."""
 
-    def make() -> NDArray[np.float32]:
-        return np.asarray(np.abs(a.astype(np.float32)) @ np.abs(b.astype(np.float32)))
+    v: Floats
+    magnitudes: Magnitudes
+    gamma: float
+    rest: float
 
-    return once("sizes", (a, b), make) if a.ndim == b.ndim == 2 else make()
+    def error(self) -> Floats:
+        """How far a kernel's results may lie from `v`."""
+        return self.magnitudes.scaled(self.gamma, self.rest)
+
+    def parts(self) -> Parts:
+        """The same by ends."""
+        error = self.error()
+        low = self.v - error
+        return Parts(self.v, low, np.add(self.v, error, out=error))
 
 
-def product(a: Parts, b: Parts) -> Parts:
+def product(a: Parts, b: Parts) -> Parts | Around:
     """Matrix product over the last axis of a and the last but one of b, leading axes broadcast."""
     plain_a, plain_b = _plain(a), _plain(b)
     value = multiplied(plain_a.v, plain_b.v)
+    part: Parts | Around
     if plain_a.point and plain_b.point:
         part = _of_points(plain_a.v, plain_b.v, value)
     else:
         part = _of_intervals(plain_a, plain_b, value)
-    if a.finite and b.finite:
+    if plain_a is a and plain_b is b:
         return part
+    part = part.parts() if isinstance(part, Around) else part
     return _line_by_line(a, b, part, a.v.shape[-1])
 
 
 def _plain(a: Parts) -> Parts:
     """The block with 0 where a value is NaN or infinite, or may be."""
-    if a.finite:
+    if _finite(a):
         return a
     good = np.isfinite(a.lo) & np.isfinite(a.hi) & np.isfinite(a.v)
     if a.n is not None:
@@ -68,12 +80,18 @@ def _plain(a: Parts) -> Parts:
     return exactly(v) if a.point else Parts(v, np.where(good, a.lo, 0.0), np.where(good, a.hi, 0.0))
 
 
-def _of_points(a: Floats, b: Floats, value: Floats) -> Parts:
+def _finite(a: Parts) -> bool:
+    if not a.point or a.n is not None:
+        return a.finite
+    return bool(once("finite", (a.v,), lambda: a.finite))
+
+
+def _of_points(a: Floats, b: Floats, value: Floats) -> Parts | Around:
     """Product of numbers without errors."""
     count = a.shape[-1]
     if count >= _LONG and not _some_exact(a, b):
         return _of_many(a, b, value)
-    rows, columns = _grid(a, -1), _grid(b, -2)
+    rows, columns = _kept_grid(a, -1), _kept_grid(b, -2)
     # 24 bits hold the products of numbers that have as many together.
     rounded = int(rows.digits * columns.digits > 2.0**24)
     if not rounded and _all_exact(rows, columns, count):
@@ -103,41 +121,18 @@ def _gamma(count: int, rounded: int) -> float:
     return current().gamma(max(count - 1, 0), rounded) * (1 + 2.0**-28) + 2 * count * OWN
 
 
-def _of_many(a: Floats, b: Floats, value: Floats) -> Parts:
-    """Long sums of numbers without errors, none of which is known to be exact.
-
-    Magnitudes are multiplied in float32, which takes half the time, and what that loses is added.
-    """
+def _of_many(a: Floats, b: Floats, value: Floats) -> Parts | Around:
+    """Long sums of numbers without errors, none of which is known to be exact."""
     count, gamma = a.shape[-1], _gamma(a.shape[-1], 1)
-    most = [max(float(x.max(initial=0.0)), -float(x.min(initial=0.0))) for x in (a, b)]
     rest = 2 * count * current().least
-    if max(*most, most[0] * most[1] * count) > 2.0**126 or count > 2**20:
+    found = magnitudes(a, b)
+    if found is None:
         size = np.abs(a) @ np.abs(b)
         return _around(value, size * gamma + rest, size)
-    narrow = _sizes(a, b)
-    more = 1 + (count + 4) * 2.0**-23
-    # What factors and products below the normal numbers lose.
-    lost = count * 2.0**-149 * (2 + most[0] + most[1])
-    largest = float(narrow.max(initial=0.0)) * more + lost
-    if largest * (1 + gamma) + rest >= current().top:
-        size = narrow.astype(np.float64) * more + lost
+    if found.at_most() * (1 + gamma) + rest >= min(current().top, TOP):
+        size = found.scaled(1.0, 0.0)
         return _around(value, size * gamma + rest, size)
-    return _spread(value, narrow, more * gamma, lost * gamma + rest)
-
-
-def _spread(value: Floats, size: NDArray[np.float32], scale: float, rest: float) -> Parts:
-    """`value` and what is `size * scale + rest` off, a block at a time."""
-    lo, hi = np.empty(value.shape), np.empty(value.shape)
-    flat = [x.reshape(-1) for x in (value, size, lo, hi)]
-    error = np.empty(min(BLOCK, value.size))
-    for start in range(0, value.size, BLOCK):
-        v, s, low, high = (x[start : start + BLOCK] for x in flat)
-        off = error[: v.size]
-        np.multiply(s, scale, out=off, dtype=np.float64)
-        off += rest
-        np.subtract(v, off, out=low)
-        np.add(v, off, out=high)
-    return Parts(value, lo, hi)
+    return Around(value, found, gamma, rest)
 
 
 def _around(value: Floats, error: Floats | None, size: Floats) -> Parts:
@@ -158,6 +153,10 @@ class _Grid(NamedTuple):
     quanta: Floats
     digits: float
     most: float
+
+
+def _kept_grid(x: Floats, axis: int) -> _Grid:
+    return once(f"grid {axis}", (x,), lambda: _grid(x, axis))
 
 
 def _grid(x: Floats, axis: int) -> _Grid:

@@ -18,9 +18,11 @@ from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.rounding import widened
 from tokitai_cli.oracles.formula import arithmetic, reductions
 from tokitai_cli.oracles.formula.array_protocol import Moving
+from tokitai_cli.oracles.formula.kept import wide
 from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
 from tokitai_cli.oracles.formula.parts import Flags, Floats, Parts, exactly, nearest
 from tokitai_cli.oracles.formula.precision import current, in_double
+from tokitai_cli.oracles.formula.products import Around
 
 # Whole numbers up to here are float32.
 _WHOLE = 2.0**24
@@ -49,7 +51,7 @@ class Tracked(Moving):
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Parts | Around,
         known: Known = NOTHING_KNOWN,
         choices: NDArray[np.bool_] | None = None,
         *,
@@ -57,15 +59,33 @@ class Tracked(Moving):
     ) -> None:
         tape = current().tape
         self.number = -1 if tape is None else tape.next()
-        self.parts = parts if tape is None else tape.taken(self.number, parts)
+        self._held = parts
+        if tape is not None:
+            self.parts = tape.taken(self.number, self.parts)
         self.known = known
         self.choices = choices
         self.double = double or current().double
         self.made_of: tuple[str, tuple[Tracked, ...]] | None = None
 
+    @property
+    def parts(self) -> Parts:
+        """See above; the ends of a product are made where they are asked for."""
+        if isinstance(self._held, Around):
+            self._held = self._held.parts()
+        return self._held
+
+    @parts.setter
+    def parts(self, parts: Parts) -> None:
+        self._held = parts
+
+    @property
+    def around(self) -> Around | None:
+        """What a product of matrices is made of, where its ends were not asked for."""
+        return self._held if isinstance(self._held, Around) else None
+
     def plain(self) -> Floats:
         """The float64 values."""
-        return self.parts.v
+        return self._held.v
 
     def moved(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Tracked:
         """Apply what moves elements and changes none."""
@@ -345,16 +365,16 @@ def track(x: Any) -> Tracked:
     if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
         given = "None" if x is None else f"a {type(x).__name__}"
         raise NoRuleError(f"{given} is given where the formula needs an array or a number")
-    wide = widened(array)
+    values = widened(array)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
-        return Tracked(exactly(wide, _nan_of(wide)))
-    if array.dtype.kind in "biu" and (not wide.size or float(np.abs(wide).max()) <= _WHOLE):
-        return Tracked(exactly(wide))
+        return Tracked(exactly(values, _nan_of(values)))
+    if array.dtype.kind in "biu" and (not values.size or float(np.abs(values).max()) <= _WHOLE):
+        return Tracked(exactly(values))
     with np.errstate(all="ignore"):
-        near = nearest(wide)
-    if np.array_equal(near, wide, equal_nan=True):
-        return Tracked(exactly(wide, _nan_of(wide)))
-    return Tracked(Parts(wide, np.fmin(wide, near), np.fmax(wide, near), _nan_of(wide)))
+        near = nearest(values)
+    if np.array_equal(near, values, equal_nan=True):
+        return Tracked(exactly(values, _nan_of(values)))
+    return Tracked(Parts(values, np.fmin(values, near), np.fmax(values, near), _nan_of(values)))
 
 
 def _nan_of(v: Floats) -> Flags | None:
@@ -364,13 +384,14 @@ def _nan_of(v: Floats) -> Flags | None:
 
 def known_input(array: NDArray[Any]) -> Tracked:
     """An input of the kernel: its values, and NaN where it has them; subnormal ones may be flushed."""
-    wide = widened(array)
+    values, nan = wide(array)
+    flag = None if nan is None else nan * np.uint8(2)
     form = FORMATS.get(array.dtype.name)
     if current().flush_to_zero and form is not None:
-        tiny = np.where(np.abs(wide) < form.smallest_normal, 0.0, wide)
-        if not np.array_equal(tiny, wide, equal_nan=True):
-            return Tracked(Parts(wide, np.fmin(wide, tiny), np.fmax(wide, tiny), _nan_of(wide)))
-    return Tracked(exactly(wide, _nan_of(wide)))
+        tiny = np.where(np.abs(values) < form.smallest_normal, 0.0, values)
+        if not np.array_equal(tiny, values, equal_nan=True):
+            return Tracked(Parts(values, np.fmin(values, tiny), np.fmax(values, tiny), flag))
+    return Tracked(exactly(values, flag))
 
 
 def axes_of(a: Tracked | Decision, axis: Any) -> tuple[int, ...]:

@@ -145,7 +145,7 @@ def _independent(request: Mapping[str, Any], folder: Path) -> dict[str, list[str
     def ask(inputs: Mapping[str, Any], scalars: Mapping[str, Any]) -> Mapping[str, Any]:
         if request["formula"]:
             asked = FormulaCall(function, request["params"], dict(inputs), dict(scalars))
-            return asked.in_double(lambda x: x)
+            return asked.in_double()
         copies = {name: array.copy() for name, array in inputs.items()}
         result: Mapping[str, Any] = function(request["params"], copies, dict(scalars), **told)
         return result

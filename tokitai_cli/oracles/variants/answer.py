@@ -146,18 +146,21 @@ def _parts(name: str, dtype: str, result: Mapping[str, Any]) -> ArrayParts:
     if dtype not in FORMATS:
         return _whole_parts(name, dtype, value)
     told = _bounds_of(value, dtype)
+    may_be_nan = told.may_be_nan if told.may_be_nan.any() else None
+    if told.error_below is told.error_above:
+        return OutputParts(reference=told.reference, error=told.error, may_be_nan=may_be_nan)
     return OutputParts(
         reference=told.reference,
         error_below=told.error_below,
         error_above=told.error_above,
-        may_be_nan=told.may_be_nan if told.may_be_nan.any() else None,
+        may_be_nan=may_be_nan,
     )
 
 
 def _bounds_of(value: Any, dtype: str) -> Bounds:
     """The bounds of a float output before its last rounding; float32 has none."""
     tracked = track(value)
-    told = bounds(stored(tracked) if tracked.double else tracked)
+    told = bounds(stored(tracked) if tracked.double else tracked, ends=False)
     return bracketed(told) if dtype == "float32" else told
 
 

@@ -21,7 +21,8 @@ from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import row_blocks
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
-from tokitai_cli.oracles.variants.wrong_formulas import Recorded
+from tokitai_cli.oracles.variants.single_product import is_product_by_rows
+from tokitai_cli.oracles.variants.wrong_formulas import PRODUCTS, Recorded
 
 # Elements of the outputs in a part, of which sides are told where the two differ anywhere in it.
 _PART = 1 << 21
@@ -29,8 +30,7 @@ _PART = 1 << 21
 _BLOCK = 1 << 17
 _FEW = (16, 61)
 # What every piece has, where one of them has it.
-_EVERYWHERE = ("reference", "error", "error_below", "error_above")
-_PRODUCTS = frozenset(("matmul", "dot", "einsum"))
+_EVERYWHERE = ("reference", "error_below", "error_above", "error_probable")
 
 # What the formula gives of some rows, and whether each output's sides are alike.
 Evaluated = tuple[dict[str, ArrayParts], dict[str, bool]]
@@ -107,16 +107,22 @@ def by_rows(
             whole.put(piece, _one_error(parts) if only_error else parts, alike)
         return found is not None
 
-    with parallel.sharing(1 if products else parallel.threads()):
-        if not all(parallel.in_order(look, pieces)):
-            return None
-        parts = whole.parts()
-        if not sample.independent:
-            beside = functools.partial(_alike_beside, call, request, sample.param, parts)
-            sample.independent = _alike(parts, sample.values, sample.rows) and all(
-                parallel.in_order(beside, _strided(pieces))
+    # The parts of a product take all threads, one after the other.
+    each = map if products else parallel.in_order
+    if not all(each(look, pieces)):
+        return None
+    parts = whole.parts()
+    if not sample.independent:
+        sample.independent = _alike(parts, sample.values, sample.rows) and (
+            is_product_by_rows(call, request, sample.param)
+            or all(
+                each(
+                    functools.partial(_alike_beside, call, request, sample.param, parts),
+                    _strided(pieces),
+                )
             )
-        return parts if sample.independent else None
+        )
+    return parts if sample.independent else None
 
 
 def replay_by_rows(
@@ -164,7 +170,7 @@ def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout |
     size = sum(math.prod(shape) for shape in shapes.values())
     if size < 2 * _PART:
         return None
-    products = any(one.name in _PRODUCTS for one in formula.operations)
+    products = any(one.name in PRODUCTS for one in formula.operations)
     step = count if products else _step(_longest(call, request, sample.param))
     return _Layout(sample, shapes, list(_pieces(count, size // _PART, step)), products)
 
@@ -221,9 +227,7 @@ def _alike_beside(
     rows: NDArray[np.int64],
 ) -> bool:
     """Whether rows have the values in `parts` beside other rows too: else rows are correlated."""
-    return _alike(
-        parts, row_blocks.with_rows(call, request, param, rows).in_double(np.asarray), rows
-    )
+    return _alike(parts, row_blocks.with_rows(call, request, param, rows).in_double(), rows)
 
 
 def _alike(
@@ -281,6 +285,8 @@ class _Whole:
         self._arrays: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in shapes}
         #: Outputs' parts of which a piece has sides that are not alike.
         self._sided: set[tuple[str, int]] = set()
+        #: Outputs' rows that have one error for both sides from the beginning, by where they start.
+        self._one_error: set[tuple[str, int]] = set()
 
     def put(
         self, piece: _Piece, found: Mapping[str, ArrayParts], alike: Mapping[str, bool]
@@ -290,7 +296,11 @@ class _Whole:
             for part, array in found[name].given():
                 if not array.ndim:  # a reference that nobody asked for
                     continue
-                self._array(name, part.field, array.dtype)[piece.rows] = array
+                field = "error_below" if part.field == "error" else part.field
+                self._array(name, field, array.dtype)[piece.rows] = array
+            if found[name].error is not None:
+                with self._one_at_a_time:
+                    self._one_error.add((name, piece.rows.start))
             if found[name].error_below is not None and not alike.get(name, True):
                 with self._one_at_a_time:
                     self._sided.add((name, piece.part))
@@ -310,16 +320,24 @@ class _Whole:
     def _parts(self, name: str) -> ArrayParts:
         arrays = self._arrays[name]
         if "error_below" in arrays:
-            below, above = arrays["error_below"], arrays["error_above"]
             sided = any(one == name for one, _ in self._sided)
-            for piece in self._pieces:
-                if (name, piece.part) not in self._sided:
-                    np.maximum(below[piece.rows], above[piece.rows], out=below[piece.rows])
-                    if sided:
-                        above[piece.rows] = below[piece.rows]
+            if "error_above" in arrays:
+                self._bring_together(name, sided=sided)
             if not sided:
-                del arrays["error_above"]
+                arrays.pop("error_above", None)
                 arrays["error"] = arrays.pop("error_below")
         fields: dict[str, Any] = dict(arrays)
         fields.setdefault("reference", np.broadcast_to(0.0, self._shapes[name]))
         return OutputParts(**fields)
+
+    def _bring_together(self, name: str, *, sided: bool) -> None:
+        """One error for both sides where parts are alike; sided: in both arrays, else in the first."""
+        below, above = (self._arrays[name][field] for field in ("error_below", "error_above"))
+        for piece in self._pieces:
+            alone = (name, piece.rows.start) in self._one_error
+            if (name, piece.part) in self._sided and not alone:
+                continue
+            if not alone:
+                np.maximum(below[piece.rows], above[piece.rows], out=below[piece.rows])
+            if sided:
+                above[piece.rows] = below[piece.rows]

@@ -18,6 +18,7 @@ from tokitai_cli.oracles.variants.wrong_formulas import (
     OF_SUMS,
     OPPOSITE,
     PLACES,
+    PRODUCTS,
     RATIONAL,
     SUMS,
     Array,
@@ -30,7 +31,6 @@ from tokitai_cli.oracles.variants.wrong_formulas import (
 
 _REDUCTIONS = {"add": "sum", "maximum": "max", "minimum": "min"}
 _REDUCING = frozenset((*SUMS, *EXTREMES))
-_PRODUCTS = frozenset(("matmul", "einsum", "dot"))
 # Multiplications of a product that take as long as an element of another operation, and elements
 # of others that take as long as one that is added by its index.
 _PER_ELEMENT, _SCATTERED = 16, 4
@@ -156,7 +156,7 @@ class Changeable(Moving):
         if self.tape.is_recording:
             result = _recorded(name, function, plain, kwargs)
             terms = _terms(name, plain, np.size(result))
-            is_product = name in _PRODUCTS
+            is_product = name in PRODUCTS
             multiplications = np.size(result) * terms // _PER_ELEMENT
             self.tape.next(name, multiplications if is_product else np.size(plain[0]), terms)
             return result

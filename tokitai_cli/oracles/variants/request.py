@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.rounding import widened
+from tokitai_cli.oracles.formula.kept import wide
 from tokitai_cli.oracles.formula.known import MissingError, NoRuleError
 from tokitai_cli.oracles.formula.precision import Precision
 
@@ -89,16 +90,18 @@ class FormulaCall(msgspec.Struct, frozen=True):
             raise NoRuleError(f"returned {type(result).__name__}, not a dict of outputs")
         return result
 
-    def in_double(self, wrap: Callable[[Any], Any]) -> Mapping[str, Any]:
-        """The function's outputs on float64 arrays, each given to `wrap`."""
-        return self.call(lambda x: wrap(widened(np.asarray(x))))
+    def in_double(self, wrap: Callable[[Any], Any] | None = None) -> Mapping[str, Any]:
+        """The function's outputs on float64 arrays, each given to `wrap`, which may change none."""
+        if wrap is None:
+            return self.call(lambda x: widened(np.asarray(x)))
+        return self.call(lambda x: wrap(wide(np.asarray(x)).values))
 
     def again_in_double(
         self, inputs: Mapping[str, NDArray[Any]], scalars: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """The function's outputs on other inputs and scalars, in float64."""
         other = msgspec.structs.replace(self, inputs=dict(inputs), scalars=dict(scalars))
-        return other.in_double(lambda x: x)
+        return other.in_double()
 
 
 def _wrapped(array: NDArray[Any], wrap: Callable[[Any], Any]) -> Any:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.variants.request import FormulaCall
+from tokitai_cli.oracles.variants.request import FormulaCall, Request
 
 
 class Factor:
@@ -71,3 +71,20 @@ def block_of(
             if one.array is array:
                 inputs[name] = np.take(array, some, axis)
     return FormulaCall(call.function, call.params, inputs, call.scalars)
+
+
+def is_product_by_rows(call: FormulaCall, request: Request, param: str) -> bool:
+    """Whether each output is a product of two inputs, and the rows are those of the first one alone."""
+    for name in request.outputs:
+        found = product_of(call, name)
+        if found is None:
+            return False
+        axes = {
+            side: [axis for axis, text in enumerate(request.shapes.get(side, ())) if text == param]
+            for side in call.inputs
+        }
+        left = next(one for one, array in call.inputs.items() if array is found.left.array)
+        right = next(one for one, array in call.inputs.items() if array is found.right.array)
+        if axes[left] != [int(found.left.turned)] or axes[right]:
+            return False
+    return True

@@ -19,6 +19,7 @@ Array = NDArray[Any]
 Call = Callable[[Callable[[Any], Any]], Mapping[str, Any]]
 
 SUMS = ("sum", "mean", "matmul", "einsum", "dot", "cumsum", "add.at")
+PRODUCTS = frozenset(("matmul", "dot", "einsum"))
 PLACES = ("argmax", "argmin")
 # Of these and sums alone float32 may make no error.
 RATIONAL = (
