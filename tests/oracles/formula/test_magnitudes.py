@@ -42,14 +42,16 @@ def singles(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Of all sizes of float32: their products overflow, or come to nothing."""
     bits = rng.integers(0, 1 << 32, shape, dtype=np.uint64).astype(np.uint32)
     found = bits.view(np.float32)
-    wide: Floats = np.where(np.isfinite(found), found, np.float32(0)).astype(np.float64)
+    wide = np.zeros(shape)
+    wide[...] = np.where(np.isfinite(found), found, np.float32(0))
     return wide
 
 
 def lines(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Rows and columns of very different sizes."""
-    by = 2.0 ** rng.integers(-140, 100, (shape[0], 1)) * 2.0 ** rng.integers(-9, 9, (1, shape[1]))
-    return rng.standard_normal(shape).astype(np.float32) * by
+    rows, columns = rng.integers(-140, 100, (shape[0], 1)), rng.integers(-9, 9, (1, shape[1]))
+    found: Floats = np.ldexp(normal(rng, shape), rows + columns)
+    return found.astype(np.float32).astype(np.float64)
 
 
 @pytest.mark.parametrize("draw", [normal, halves, singles, lines])
