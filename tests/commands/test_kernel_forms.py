@@ -54,3 +54,5 @@ def test_right_forms_pass_or_are_told_why_and_no_fault_passes(name: str, tmp_pat
             assert refuted, kernel
         if kind == "right":
             assert all(said[plain] in case.reason for case in refuted), kernel
+        if kind == "cancelling":
+            assert all("in which terms cancel" in case.reason for case in refuted), kernel

@@ -103,6 +103,48 @@ def _by_tanh(x: Any) -> Any:
     return F(0.5) * (1 + np.tanh(F(0.5) * x))
 
 
+def complex_product(params: Any, inputs: Any, scalars: Any) -> Any:
+    p, q, u, v = (inputs[name] for name in "pquv")
+    return {"re": p * u - q * v, "im": p * v + q * u}
+
+
+def test_a_form_that_cancels_is_told_with_its_place_and_a_wrong_one_is_not() -> None:
+    p, q, u, v = (np.random.default_rng(3).standard_normal((4, 3000))).astype(F)
+    inputs = {"p": p, "q": q, "u": u, "v": v}
+    shared = u * (p + q)
+    three = {"re": shared - q * (u + v), "im": shared + p * (v - u)}
+    reason = judged(complex_product, inputs, three).reason
+    assert "a form in which terms cancel that the formula does not have: at re[2088] the value" in reason
+    assert "one rounding of numbers near 1.44: compute it as the formula does" in reason
+    off = {"re": (p * u - q * v) * F(1.0001), "im": three["im"]}
+    assert "cancel" not in judged(complex_product, inputs, off).reason
+
+
+NEAR = (RNG.standard_normal((20, 65)) + 8).astype(F)
+
+
+@pytest.mark.parametrize(
+    ("formula", "kernel", "x"),
+    [
+        (
+            lambda x: x.var(axis=-1),
+            lambda x: (x * x).mean(axis=-1) - x.mean(axis=-1) * x.mean(axis=-1),
+            NEAR,
+        ),
+        (lambda x: (x - 8) ** 2, lambda x: x * x - 16 * x + 64, NEAR),
+        (lambda x: (x - 8) * (x + 8), lambda x: x * x - 64, NEAR),
+        (np.expm1, lambda x: np.exp(x) - F(1), X / 100),
+        (np.log1p, lambda x: np.log(x + F(1)), np.abs(X) / 100),
+    ],
+)
+def test_forms_that_cancel_are_told(formula: Any, kernel: Any, x: NDArray[Any]) -> None:
+    got = np.asarray(kernel(x)).astype(F)
+    judgement = judged(unary(formula), {"x": x}, {"y": got})
+    assert judgement.verdict is Verdict.REFUTED
+    assert "in which terms cancel" in judgement.reason
+    assert "write the formula as the kernel does" in judgement.reason
+
+
 @pytest.mark.parametrize(
     ("form", "formula", "kernel", "x"),
     [

@@ -1,5 +1,7 @@
 """Why a right kernel may exceed the bound of a formula: another form of it, or a narrow intermediate.
 
+Or a form that cancels where the formula does not, which is not right.
+
 These are words of a refutation. No verdict hangs on them.
 """
 
@@ -14,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.expectation import Expectation, Further
+from tokitai_cli.core.model.expectation import CANCELLING, Expectation, Further
 from tokitai_cli.judge.checks.compared import Compared
+from tokitai_cli.judge.checks.numbers import index_of, shown_index, shown_short
 from tokitai_cli.judge.checks.target import Target
 
 _U = FORMATS["float32"].unit_roundoff
@@ -23,6 +26,9 @@ _U = FORMATS["float32"].unit_roundoff
 _NEAR = 2.0
 # Errors of other forms, over the largest number of the output, that are worth asking about.
 _MOST = 2.0**-16
+# The same of forms that cancel, and how much larger than the value what cancels is at least.
+_MOST_CANCELLED = 2.0**-8
+_CANCELLED = 4.0
 # Elements of an output above which the formula is not asked again.
 _LARGE = 1 << 20
 
@@ -38,6 +44,8 @@ class _Excess(msgspec.Struct, frozen=True):
     share: float
     #: Further roundings of relative size u that would take them in.
     roundings: float
+    #: The element that is off by most ulp: its position, its reference and its error.
+    worst: tuple[int, float, float]
 
 
 def explanation(reference: Target, expectation: Expectation, repetitions: Sequence[Outputs]) -> str:
@@ -56,6 +64,7 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
     if reference.size <= _LARGE:
         kept = _kept(reference, expectation, outputs)
         form = "" if kept else _form(reference, expectation, outputs, excess)
+        form = form or ("" if kept else _cancelling(reference, expectation, outputs, excess))
     near = "; within 2 ulp of the exact value everywhere" if excess.ulps <= _NEAR else ""
     if kept or form or not near:
         return f"{near}{kept or form}"
@@ -99,9 +108,39 @@ def _form(reference: Target, expectation: Expectation, outputs: Outputs, excess:
         return ""
     single = (one for one in forms if _fits(reference, expectation, outputs, Further(forms=(one,))))
     form = next(single, "")
+    if form and (cancelled := _where_cancelled(reference, excess)):
+        return f"; the kernel fits the formula with another form ({form}), in which terms cancel: {cancelled}"
     if not form:
         return "; the kernel fits the formula with several other forms: write it as the kernel does"
     return f"; the kernel fits the formula with another form ({form}): {forms[form]}"
+
+
+def _cancelling(
+    reference: Target, expectation: Expectation, outputs: Outputs, excess: _Excess
+) -> str:
+    """Where the errors are those of a form whose terms cancel, and the formula's do not."""
+    where = _where_cancelled(reference, excess)
+    if not where or excess.share > _MOST_CANCELLED:
+        return ""
+    if not _fits(reference, expectation, outputs, Further(forms=(CANCELLING,))):
+        return ""
+    return (
+        "; the errors are those of a form in which terms cancel that the formula does not have: "
+        + where
+    )
+
+
+def _where_cancelled(reference: Target, excess: _Excess) -> str:
+    """The element that is off by most, if only numbers much larger than it round by that much."""
+    flat, want, error = excess.worst
+    terms = error / _U
+    if excess.ulps <= _NEAR or terms < _CANCELLED * abs(want):
+        return ""
+    place = f"{reference.name}{shown_index(index_of(flat, reference.shape))}"
+    return (
+        f"at {place} the value is {shown_short(want)}, and the error is one rounding of numbers near "
+        f"{shown_short(terms)}: compute it as the formula does, or write the formula as the kernel does"
+    )
 
 
 def _fits(reference: Target, expectation: Expectation, outputs: Outputs, further: Further) -> bool:
@@ -120,6 +159,7 @@ def _fits(reference: Target, expectation: Expectation, outputs: Outputs, further
 def _excess(target: Target, got: NDArray[Any]) -> _Excess:
     flat = np.ascontiguousarray(got).reshape(-1)
     count, ulps, error, roundings, largest = 0, 0.0, 0.0, 0.0, 0.0
+    worst = (0, 0.0, 0.0)
     with np.errstate(all="ignore"):
         for chunk in target.chunks():
             compared = Compared(chunk, flat[chunk.index])
@@ -129,8 +169,14 @@ def _excess(target: Target, got: NDArray[Any]) -> _Excess:
             if over is None or bound is None or not (beyond := over > 1).any():
                 continue
             count += int(np.count_nonzero(beyond))
-            ulps = max(ulps, float((compared.error / chunk.ulp)[beyond].max()))
+            off = np.where(beyond, compared.error / chunk.ulp, 0.0)
+            if (most := float(off.max())) > ulps:
+                at, index = int(off.argmax()), chunk.index
+                place = index.start + at if isinstance(index, slice) else int(index[at])
+                worst = (place, float(chunk.reference[at]), float(compared.error[at]))
+            ulps = max(ulps, most)
             error = max(error, float(compared.error[beyond].max()))
             more = (compared.error - bound) / (_U * chunk.magnitude)
             roundings = max(roundings, float(more[beyond].max()))
-    return _Excess(count, ulps, error / largest if largest else math.inf, roundings)
+    share = error / largest if largest else math.inf
+    return _Excess(count, ulps, share, roundings, worst)

@@ -63,6 +63,10 @@ class Block(msgspec.Struct, frozen=True):
     counted: float
 
 
+# Of `Further.forms`, beside those that a formula may have: one that cancels what the formula does not.
+CANCELLING = "terms that cancel"
+
+
 class Further(msgspec.Struct, frozen=True):
     """What a formula is asked once more, of the case that it answered."""
 
@@ -70,7 +74,7 @@ class Further(msgspec.Struct, frozen=True):
     outputs: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
     #: Whether these stand for what the formula returns under their names, where it goes on from there.
     kept: bool = False
-    #: Forms that its operations may have besides their own, by name (`formula.forms`).
+    #: Forms that its operations may have besides their own, by name (`formula.forms`); or CANCELLING.
     forms: tuple[str, ...] = ()
     #: Whether the larger of both errors is all that is wanted.
     only_error: bool = False

@@ -1,8 +1,8 @@
 """Forms of a formula that are equal in exact arithmetic, for words about kernels that compute others.
 
 Under `Precision.forms` the result of an operation is what either of its forms may give: the interval
-that holds both. No verdict hangs on it. There is no form here that cancels what the formula does not,
-such as E[x^2] - E[x]^2 for a variance.
+that holds both. No verdict hangs on it. No form of `FORMS` cancels what the formula does not, such as
+E[x^2] - E[x]^2 for a variance; what any such form may lose is CANCELLING's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tokitai_cli.core.model.expectation import CANCELLING
 from tokitai_cli.oracles.formula import arithmetic, unary
 from tokitai_cli.oracles.formula.parts import Parts, elementwise, exactly, largest_flag
 from tokitai_cli.oracles.formula.precision import ROUNDING_SUMS, STEP, U, current
@@ -28,7 +29,7 @@ def either(name: str, operands: Operands, result: Any) -> Any:
     if not current().forms or not isinstance(result, Tracked):
         return result
     part = result.parts
-    for form in current().forms:
+    for form in FORMS.keys() & set(current().forms):
         for other in FORMS[form](name, operands):
             if other.v.shape == part.v.shape:
                 part = Parts(
@@ -37,9 +38,54 @@ def either(name: str, operands: Operands, result: Any) -> Any:
                     np.fmax(part.hi, other.hi),
                     largest_flag(part.n, other.n),
                 )
+    reach = None
+    if CANCELLING in current().forms:
+        reach = _reach(name, operands, result)
+        off = _lost(result) * reach
+        part = Parts(part.v, part.lo - off, part.hi + off, part.n)
     widened = Tracked(part, result.known, result.choices)
-    widened.made_of = (name, operands)
+    widened.made_of, widened.reach = (name, operands), reach
     return widened
+
+
+# Functions that are small where their argument is, and often computed of 1 and that: exp(x) - 1.
+_BESIDE_ONE = ("expm1", "log1p", "sinh", "tanh")
+
+
+def _reach(name: str, operands: Operands, result: Tracked) -> Any:
+    """How large the numbers may be that a form of the operation adds up, where they cancel.
+
+    The magnitudes of sums and products, carried through: (x - m)^2 may come of x^2 and m^2, and p u - q v
+    of p (u + v) and v (p + q), as a complex product of three real ones does.
+    """
+    if name == "sum" and result.known.sum_of is not None:
+        terms, axes = result.known.sum_of
+        return _reach_of(terms).sum(axis=axes).reshape(result.shape)
+    sizes = [_reach_of(one) for one in operands]
+    if name in ("add", "subtract"):
+        most = sizes[0] + sizes[1]
+        for a, b in _products(operands[0]):
+            for c, d in _products(operands[1]):
+                crossed = (_reach_of(a) + _reach_of(c)) * (_reach_of(b) + _reach_of(d))
+                most = np.maximum(most, crossed)
+        return most
+    if name == "multiply":
+        return sizes[0] * sizes[1]
+    if name == "square" or (name == "power" and _number(operands[1]) == 2.0):
+        return sizes[0] ** 2
+    if name == "divide":
+        return sizes[0] / np.abs(operands[1].parts.v)
+    return magnitude(result) + (name in _BESIDE_ONE)
+
+
+def _reach_of(a: Tracked) -> Any:
+    return magnitude(a) if a.reach is None else a.reach
+
+
+def _lost(result: Tracked) -> float:
+    """Of what an operation adds up, the share that roundings in another form may lose."""
+    terms = _terms_of_sum(result)
+    return 4 * U + 3 * current().gamma(terms) * (terms > 0)
 
 
 def _made(a: Tracked, *names: str) -> Operands:

@@ -45,7 +45,8 @@ class Tracked(Moving):
     parts: float64 value, ends of an interval and NaN flags, of the same shape (see `parts`).
     known: what intervals cannot say. choices: for an index that rounding may turn, which are possible:
     bool, one more axis at the end. made_of: the operation that gave it and its operands, where other
-    forms of a formula are asked for. number: its place among the arrays of a formula, on a `Tape`.
+    forms of a formula are asked for. reach: how large the numbers may be of which another form makes it,
+    likewise. number: its place among the arrays of a formula, on a `Tape`.
     double: it is held in float64, and so is what comes of it.
     """
 
@@ -66,6 +67,7 @@ class Tracked(Moving):
         self.choices = choices
         self.double = double or current().double
         self.made_of: tuple[str, tuple[Tracked, ...]] | None = None
+        self.reach: Floats | None = None
 
     @property
     def parts(self) -> Parts:
@@ -147,10 +149,11 @@ class Tracked(Moving):
     @_as_held
     def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Tracked:
         """Sum in any order, or of as many additions as the spec's tree has; dtype: of partial sums."""
-        from tokitai_cli.oracles.formula import relations
+        from tokitai_cli.oracles.formula import forms, relations
 
         if dtype is None:
-            return relations.summed(self, axis, keepdims)
+            total = relations.summed(self, axis, keepdims)
+            return forms.either("sum", (self,), total)  # type: ignore[no-any-return]
         return relations.accumulated(self, axis, keepdims, np.dtype(dtype).name)
 
     @_as_held
@@ -158,27 +161,16 @@ class Tracked(Moving):
         self, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any
     ) -> Tracked:
         """Sum over the number of elements; dtype: of partial sums."""
-        from tokitai_cli.oracles.formula import relations
-
-        axes = axes_of(self, axis)
-        count = math.prod(self.shape[i] for i in axes)
-        total = self.sum(axis, keepdims, dtype)
-        if total.double and not self.double:
-            return _through(np.divide, total, float(count))
-        return relations.divided(total, track(float(count)))
+        count = math.prod(self.shape[i] for i in axes_of(self, axis))
+        return _through(np.divide, self.sum(axis, keepdims, dtype), float(count))
 
     @_as_held
     def var(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
         """Mean square distance from the mean, in a second pass."""
-        from tokitai_cli.oracles.formula import relations
-
-        axes = axes_of(self, axis)
-        count = math.prod(self.shape[i] for i in axes)
-        away = relations.subtracted(self, self.mean(axis=axis, keepdims=True))
-        return relations.divided(
-            relations.summed(relations.multiplied(away, away), axis, keepdims),
-            track(float(count - ddof)),
-        )
+        count = math.prod(self.shape[i] for i in axes_of(self, axis))
+        away = _through(np.subtract, self, self.mean(axis=axis, keepdims=True))
+        total = _through(np.multiply, away, away).sum(axis, keepdims)
+        return _through(np.divide, total, float(count - ddof))
 
     @_as_held
     def std(self, axis: Any = None, keepdims: bool = False, ddof: int = 0, **_: Any) -> Tracked:
