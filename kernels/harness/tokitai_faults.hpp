@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "tokitai_case.hpp"
+#include "tokitai_host/wrapped_index.hpp"
 
 namespace tokitai {
 
@@ -49,30 +50,20 @@ inline const char* access_name(const ucontext_t* context) {
 // The buffer whose 32-bit index wrapped: that near which an address lies when it is moved by 2^32 elements.
 inline bool explain_by_wrapped_index(const unsigned char* address, const char* access, char* text,
                                      size_t size) {
-  Word nearest = Word(1) << 16;
   if (!faults.running) return false;
   const Word at = reinterpret_cast<Word>(address);
-  bool found = false;
-  for (Word element = 1; element <= 16; element *= 2) {
-    for (const bool above : {true, false}) {
-      const Word moved = above ? at - (element << 32) : at + (element << 32);
-      for (size_t i = 0; i < faults.running->buffers.count; i++) {
-        const Buffer& buffer = faults.running->buffers[i];
-        if (!buffer.pointer) continue;
-        const Word begin = reinterpret_cast<Word>(buffer.pointer), end = begin + buffer.bytes;
-        const Word distance = moved < begin ? begin - moved : moved > end ? moved - end : 0;
-        if (distance >= nearest) continue;
-        nearest = distance;
-        found = true;
-        snprintf(text, size,
-                 "%s of %p, 2^32 elements of %u byte%s %s buffer %zu (counted from 0): a 32-bit index that "
-                 "wrapped around",
-                 access, static_cast<const void*>(address), static_cast<unsigned>(element),
-                 element == 1 ? "" : "s", above ? "past the end of" : "before", i);
-      }
-    }
+  WrappedIndex found;
+  char far[64];
+  for (size_t i = 0; i < faults.running->buffers.count; i++) {
+    const Buffer& buffer = faults.running->buffers[i];
+    if (!buffer.pointer) continue;
+    const Word begin = reinterpret_cast<Word>(buffer.pointer);
+    if (!wraps_nearer(at, begin, begin + buffer.bytes, found)) continue;
+    words_of(found, far, sizeof far);
+    snprintf(text, size, "%s of %p, %s buffer %zu (counted from 0): %s", access,
+             static_cast<const void*>(address), far, i, wrapped_around);
   }
-  return found;
+  return found.element != 0;
 }
 
 // The buffer that an address lies next to: the nearest payload within `reach` bytes.

@@ -271,6 +271,19 @@ inline void name_address(Finding& found, const unsigned char* address, size_t si
   if (nearest) name_area(found, *nearest, address - nearest->begin, size);
 }
 
+// The same of an address near no array but 2^32 elements from one, which it says.
+inline WrappedIndex name_wrapped(Finding& found, const unsigned char* address) {
+  WrappedIndex wrapped;
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  for (unsigned i = 0; i < watch.area_count; i++) {
+    const Area& area = watch.areas[i];
+    const uint64_t begin = reinterpret_cast<uint64_t>(area.begin);
+    if (area.kind == Area::Kind::buffer && wraps_nearer(at, begin, begin + area.bytes, wrapped))
+      name_area(found, area, address - area.begin, 1);
+  }
+  return wrapped;
+}
+
 // What the launches of a repetition may use: every buffer, and the shared arrays that a launch has.
 inline void watch_areas(const Case& request) {
   watch.area_count = 0;
@@ -352,12 +365,19 @@ inline void watch_fault(const char* what, const void* address, const void* conte
   frame = reinterpret_cast<void* const*>(registers.regs[29]);
 #endif
   Finding* found = finding("fault", spot_at(pc, frame), nullptr);
-  if (found && address) name_address(*found, static_cast<const unsigned char*>(address), 1);
-  if (found && *found->array) {
+  const auto* at = static_cast<const unsigned char*>(address);
+  const WrappedIndex wrapped = found && address ? name_wrapped(*found, at) : WrappedIndex{};
+  if (found && address && !wrapped.element) name_address(*found, at, 1);
+  const char* access = access_name(static_cast<const ucontext_t*>(context));
+  if (wrapped.element) {
+    char far[64];
+    words_of(wrapped, far, sizeof far);
+    found->kind = "out-of-bounds";
+    say(*found, "out-of-bounds: %s %s an array: %s", access, far, wrapped_around);
+  } else if (found && *found->array) {
     // What the address was differs from run to run.
     found->kind = "out-of-bounds";
-    say(*found, "out-of-bounds: %s far from any memory of the kernel's",
-        access_name(static_cast<const ucontext_t*>(context)));
+    say(*found, "out-of-bounds: %s far from any memory of the kernel's", access);
   } else if (found) {
     say(*found, "%s", what);
   }

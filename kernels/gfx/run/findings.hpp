@@ -4,6 +4,7 @@
 
 #include "launch.hpp"
 #include "tokitai_host/text.hpp"
+#include "tokitai_host/wrapped_index.hpp"
 
 namespace tokitai::gfx {
 
@@ -15,6 +16,7 @@ struct Kept {
   u64 count, nonzero;  // how often seen, and how often with a value that is not zero
   int buffer;
   long long offset;
+  WrappedIndex wrapped;
 };
 
 struct Findings {
@@ -55,6 +57,14 @@ inline void name_buffer(Kept& kept, const Launch& launch, u64 address) {
     const u64 distance = address < begin ? begin - address : address >= end ? address - end + 1 : 0;
     if (distance >= least || area.buffer < 0) continue;
     least = distance;
+    kept.buffer = area.buffer;
+    kept.offset = (long long)(address - begin);
+  }
+  if (least >> 16 == 0) return;
+  for (unsigned i = 0; i < launch.area_count; i++) {
+    const Area& area = launch.areas[i];
+    const u64 begin = reinterpret_cast<u64>(area.begin);
+    if (area.buffer < 0 || !wraps_nearer(address, begin, begin + area.bytes, kept.wrapped)) continue;
     kept.buffer = area.buffer;
     kept.offset = (long long)(address - begin);
   }
@@ -124,6 +134,11 @@ inline void append_words(Text& text, const Kept& kept) {
     case Fault::out_of_bounds:
       append(text, "out-of-bounds: %s of %u bytes of %s memory that the launch does not have", does,
              found.bytes, found.space);
+      if (kept.wrapped.element) {
+        char far[64];
+        words_of(kept.wrapped, far, sizeof far);
+        append(text, ", %s an array: %s", far, wrapped_around);
+      }
       break;
     case Fault::uninitialised:
       append(text, "read of %u bytes of %s memory that nothing has written", found.bytes, found.space);

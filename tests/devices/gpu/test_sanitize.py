@@ -142,6 +142,23 @@ def test_an_invalid_read_is_read_with_place_and_thread() -> None:
     assert "runtime-error" not in {one.kind for one in others}
 
 
+@pytest.mark.parametrize(
+    ("where", "wrapped"),
+    [
+        ("17,179,860,976 bytes after", "4 bytes past the end of"),
+        ("17,179,869,180 bytes before", "4 bytes before"),
+        ("4,294,967,290 bytes before", "1 byte before"),
+        ("17,179,100,000 bytes after", ""),
+        ("33,281 bytes after", ""),
+    ],
+)
+def test_a_distance_of_2_to_the_32_elements_is_a_wrapped_index(where: str, wrapped: str) -> None:
+    text = report("memcheck-read-past.txt").replace("33,281 bytes after", where)
+    first, *_ = compute_sanitizer.read_report(text, "memcheck")
+    assert ("a 32-bit index that wrapped around" in first.message) == bool(wrapped)
+    assert f"2^32 elements of {wrapped}" in first.message or not wrapped
+
+
 def test_the_form_of_older_releases_is_read() -> None:
     (finding, error) = compute_sanitizer.read_report(report("memcheck-2021.txt"), "memcheck")
     assert (finding.kind, finding.kernel) == ("invalid-write", "unaligned_kernel")

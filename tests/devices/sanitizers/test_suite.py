@@ -9,6 +9,7 @@ import pytest
 from tests.compilers import CLANG, has_sanitizers
 from tests.devices.sanitizers import suite
 from tokitai_cli.devices.sanitizers import cpu_watch
+from tokitai_cli.evidence.not_covered import not_covered
 from tokitai_cli.run.run_options import run_options
 from tokitai_cli.run.sanitizing import sanitize, without_oracle
 from tokitai_cli.run.specs import load_op
@@ -77,3 +78,7 @@ def test_masks_that_amd_refuses_refute_for_its_gpus(
     (record,) = without_oracle(options, plan.plan(loaded, options.selection).cases)
     assert [one.kind for one in record.findings] == ["amd-mask"]
     assert record.verdict == verdict
+    told = [
+        one.text for one in not_covered([record]) if "amd-mask in 1 case: warning: " in one.text
+    ]
+    assert bool(told) == (arch is None)

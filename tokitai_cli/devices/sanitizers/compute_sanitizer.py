@@ -51,6 +51,11 @@ _TOOLKIT = re.compile(
     r"|cooperative_groups|functional|atomic)\w*(?:\.h|\.hpp|\.inl)?:\d+"
 )
 _THREADS = re.compile(r"by threads? (.+)$")
+_NEAREST = re.compile(
+    r"is ([\d,]+) bytes? (after|before) the nearest allocation.* of size ([\d,]+) bytes?"
+)
+# Bytes beside an allocation in which a wrapped index may lie.
+_BESIDE = 1 << 16
 
 
 def sanitizers() -> tuple[Sanitizer, ...]:
@@ -159,11 +164,34 @@ def _finding(record: list[str], tool: str) -> FindingRecord:
     return FindingRecord(
         tool=f"{_NAME} {tool}",
         kind=_kind(record[0]),
-        message=" ".join(words.split()),
+        message=" ".join(words.split()) + _wrapped_index(record),
         kernel=kernel,
         location=", ".join(places),
         threads=threads,
     )
+
+
+def _wrapped_index(record: list[str]) -> str:
+    """That the address is 2^32 elements from one in the nearest allocation, or 64 KiB beside it.
+
+    The tool names no array, and where another allocation is nearer, its distance tells nothing.
+    """
+    found = next((match for line in record if (match := _NEAREST.search(line))), None)
+    if found is None:
+        return ""
+    distance, size = (int(digits.replace(",", "")) for digits in (found[1], found[3]))
+    after = found[2] == "after"
+    offset = distance + size if after else -distance
+    for element in (1, 2, 4, 8, 16):
+        moved = offset - (element << 32) if after else offset + (element << 32)
+        if -_BESIDE <= moved <= size + _BESIDE:
+            bytes_ = "byte" if element == 1 else "bytes"
+            side = "past the end of" if after else "before"
+            return (
+                f"; 2^32 elements of {element} {bytes_} {side} that allocation: a 32-bit index that "
+                "wrapped around"
+            )
+    return ""
 
 
 def _place(text: str) -> tuple[str, str]:
