@@ -114,7 +114,10 @@ def test_a_form_that_cancels_is_told_with_its_place_and_a_wrong_one_is_not() -> 
     shared = u * (p + q)
     three = {"re": shared - q * (u + v), "im": shared + p * (v - u)}
     reason = judged(complex_product, inputs, three).reason
-    assert "a form in which terms cancel that the formula does not have: at re[2088] the value" in reason
+    assert (
+        "a form in which terms cancel that the formula does not have: at re[2088] the value"
+        in reason
+    )
     assert "one rounding of numbers near 1.44: compute it as the formula does" in reason
     off = {"re": (p * u - q * v) * F(1.0001), "im": three["im"]}
     assert "cancel" not in judged(complex_product, inputs, off).reason

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tokitai_cli.core.python_source import function_text
-from tokitai_cli.oracles.variants.dependence import MOST_ELEMENTS, independent
+from tokitai_cli.oracles.variants.dependence import MOST_ELEMENTS, dependence
 
 X = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
 AT = np.array([4, 0, 2], np.int32)
@@ -41,9 +41,9 @@ Ask = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 )
 def test_what_a_reference_ignores_is_named(ask: Ask, ignored: list[str]) -> None:
     inputs = {"x": X, "w": X[0], "at": AT, "mask": X[0] > 0}
-    found = independent(ask, inputs, {"eps": 1e-5, "n": 3})
+    found = dependence(ask, inputs, {"eps": 1e-5, "n": 3})
     assert found is not None
-    assert found["y"] == ignored
+    assert found.independent["y"] == ignored
 
 
 def test_an_input_that_cannot_be_changed_counts_as_used() -> None:
@@ -52,12 +52,38 @@ def test_an_input_that_cannot_be_changed_counts_as_used() -> None:
             raise IndexError
         return {"y": inputs["x"]}
 
-    assert independent(ask, {"x": X, "at": AT}, {}) == {"y": []}
+    found = dependence(ask, {"x": X, "at": AT}, {})
+    assert found is not None
+    assert found.independent == {"y": []}
 
 
 def test_a_large_case_is_not_asked() -> None:
     large = {"x": np.zeros(MOST_ELEMENTS + 1, np.float32)}
-    assert independent(lambda inputs, scalars: {"y": inputs["x"]}, large, {}) is None
+    assert dependence(lambda inputs, scalars: {"y": inputs["x"]}, large, {}) is None
+
+
+ONES = np.ones((1, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("formula", "x", "alike"),
+    [
+        (lambda x: np.repeat(x, 4), X[:1, :1], True),
+        (lambda x: np.repeat(x, 4), ONES, False),
+        (lambda x: x * 3, ONES, False),
+        (lambda x: np.clip(x, 5, 6), X, False),
+        (lambda x: x / x, X, False),
+        (lambda x: np.repeat(np.maximum(x, 0), 4), -(X[:1, :1] ** 2), True),
+        (lambda x: x.argmax(axis=1), X[:, :1], False),
+        (lambda x: x, X[:1, :1], False),
+    ],
+)
+def test_outputs_that_a_shape_makes_one_number_are_told_from_those_that_inputs_make_so(
+    formula: Callable[[Any], Any], x: Any, alike: bool
+) -> None:
+    found = dependence(lambda inputs, scalars: {"y": formula(inputs["x"])}, {"x": x}, {})
+    assert found is not None
+    assert found.alike == (["y"] if alike else [])
 
 
 def test_the_text_of_a_function_has_what_it_leads_to() -> None:

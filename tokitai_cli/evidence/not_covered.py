@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.core.model.expectation import SLICE_ZEROED
-from tokitai_cli.core.model.judged import OutputRecord
+from tokitai_cli.core.model.judged import FindingRecord, OutputRecord
 from tokitai_cli.core.model.metrics import named
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import number, plural
@@ -31,11 +31,25 @@ def not_covered(cases: Sequence[CaseRecord]) -> list[NonClaimRecord]:
         for output in case.outputs:
             place = (case.op, case.variant, output.name)
             outputs.setdefault(place, []).append((case, output))
-    texts = [*_ignored(passed), *_workspaces(passed)]
+    texts = [*_warnings(passed), *_ignored(passed), *_workspaces(passed)]
     for of in (_of_output, _of_formula, _of_changes):
         for (op, variant, name), pairs in outputs.items():
             texts += [f"{op} {variant}, output {name}: {text}" for text in of(pairs, name)]
     return [NonClaimRecord(text=text, source=NOT_COVERED) for text in texts]
+
+
+def _warnings(passed: Sequence[CaseRecord]) -> Iterator[str]:
+    """Findings that refute nothing, each kind of a variant once."""
+    found: dict[tuple[str, str, str], list[tuple[CaseRecord, FindingRecord]]] = {}
+    for case in passed:
+        for one in {one.kind: one for one in reversed(case.findings)}.values():
+            found.setdefault((case.op, case.variant, one.kind), []).append((case, one))
+    for (op, variant, kind), places in found.items():
+        case, first = places[0]
+        yield (
+            f"{op} {variant}, {kind} in {plural(len(places), 'case')}: {first.words} "
+            f"({case.id}); with `--strict` it refutes"
+        )
 
 
 def _of_output(pairs: _Pairs, _: str) -> Iterator[str]:

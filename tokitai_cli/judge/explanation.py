@@ -109,7 +109,10 @@ def _form(reference: Target, expectation: Expectation, outputs: Outputs, excess:
     single = (one for one in forms if _fits(reference, expectation, outputs, Further(forms=(one,))))
     form = next(single, "")
     if form and (cancelled := _where_cancelled(reference, excess)):
-        return f"; the kernel fits the formula with another form ({form}), in which terms cancel: {cancelled}"
+        return (
+            f"; the kernel fits the formula with another form ({form}), in which terms cancel: "
+            + cancelled
+        )
     if not form:
         return "; the kernel fits the formula with several other forms: write it as the kernel does"
     return f"; the kernel fits the formula with another form ({form}): {forms[form]}"

@@ -42,7 +42,7 @@ from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.imported import digests_of
 from tokitai_cli.oracles.variants.answer import answer
-from tokitai_cli.oracles.variants.dependence import independent
+from tokitai_cli.oracles.variants.dependence import dependence
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request, request_of
 from tokitai_cli.oracles.variants.single_product import block_of, product_of
@@ -130,7 +130,7 @@ def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expe
     given = {plan.name: expectation(plan, found[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
-    given = _with_independent(given, call)
+    given = _with_dependence(given, call)
     given = with_refined(case, given, functools.partial(again, call, request, formula))
     return {
         name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
@@ -138,15 +138,17 @@ def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expe
     }
 
 
-def _with_independent(
-    given: Mapping[str, Expectation], call: FormulaCall
-) -> dict[str, Expectation]:
+def _with_dependence(given: Mapping[str, Expectation], call: FormulaCall) -> dict[str, Expectation]:
     """Add what each reference does not depend on, where that can be asked at little cost."""
-    found = independent(call.again_in_double, call.inputs, call.scalars)
+    found = dependence(call.again_in_double, call.inputs, call.scalars)
+    if found is None:
+        return dict(given)
     return {
-        name: msgspec.structs.replace(one, independent=tuple(found.get(name, ())))
-        if found is not None
-        else one
+        name: msgspec.structs.replace(
+            one,
+            independent=tuple(found.independent.get(name, ())),
+            alike=name in found.alike,
+        )
         for name, one in given.items()
     }
 

@@ -144,6 +144,8 @@ class Expectation(msgspec.Struct, frozen=True):
     block: Block | None = None
     #: Inputs and scalars that the reference does not depend on in this case; None: it was not asked.
     independent: tuple[str, ...] | None = None
+    #: Whether the shape makes all its elements one number, which one being up to the inputs.
+    alike: bool = False
 
 
 class Deviations(msgspec.Struct, frozen=True):

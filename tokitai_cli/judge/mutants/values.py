@@ -81,6 +81,8 @@ def mutants_of(
         *_non_finite(target, summary),
         _anchor(target, summary, checks),
     ]
+    if expectation.alike:
+        made = [_of_alike(mutant) for mutant in made]
     if target.constant is not None:
         made = [*_beside_constant(target, made), _other(target)]
     kinds = [mutant.kind for mutant in made]
@@ -91,6 +93,14 @@ def mutants_of(
                 hint="give it another name",
             )
     return made
+
+
+def _of_alike(mutant: Mutant) -> Mutant:
+    """A mutant of an output whose elements the shape makes one number: what gives it back is none."""
+    if mutant.kind not in ("constant-mean", "roll"):
+        return mutant
+    detail = "all elements are one number at this shape, whatever the inputs are"
+    return Mutant(mutant.kind, detail, None, "not-applicable")
 
 
 def _beside_constant(target: Target, made: Sequence[Mutant]) -> Iterator[Mutant]:

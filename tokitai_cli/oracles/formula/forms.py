@@ -55,8 +55,8 @@ _BESIDE_ONE = ("expm1", "log1p", "sinh", "tanh")
 def _reach(name: str, operands: Operands, result: Tracked) -> Any:
     """How large the numbers may be that a form of the operation adds up, where they cancel.
 
-    The magnitudes of sums and products, carried through: (x - m)^2 may come of x^2 and m^2, and p u - q v
-    of p (u + v) and v (p + q), as a complex product of three real ones does.
+    The magnitudes of sums and products, carried through: (x - m)^2 may come of x^2 and m^2, and
+    p u - q v of p (u + v) and v (p + q), as a complex product of three real ones does.
     """
     if name == "sum" and result.known.sum_of is not None:
         terms, axes = result.known.sum_of

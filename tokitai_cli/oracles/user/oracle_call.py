@@ -1,7 +1,7 @@
 """A call of an oracle: its answer, and where there is time what it says of other inputs.
 
 What it says of inputs with slices zeroed stands in `again.json`, what it does not depend on in
-`independent.json`; nothing that it prints then is kept.
+`dependence.json`; nothing that it prints then is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tokitai_cli.oracles.user.loading import (
 )
 
 AGAIN = "again.json"
-INDEPENDENT = "independent.json"
+DEPENDENCE = "dependence.json"
 # In front of the names of arrays that are outputs which a kernel stored.
 STORED = "stored "
 # Elements of an output that are looked at when a slice is zeroed.
@@ -47,8 +47,8 @@ def main(request: Mapping[str, Any], folder: Path) -> None:
         calls = 1 + len(request["slices"]) + 3 * len(request["inputs"])
         if spent * calls < request["seconds"]:
             _be_silent()
-            if request["independent"]:
-                put(folder / INDEPENDENT, _independent(request, folder))
+            if request["dependence"]:
+                put(folder / DEPENDENCE, _dependence(request, folder))
             put(folder / AGAIN, _ask_again(request, folder))
 
 
@@ -132,9 +132,9 @@ def _be_silent() -> None:
     os.dup2(silent, 2)
 
 
-def _independent(request: Mapping[str, Any], folder: Path) -> dict[str, list[str]] | None:
-    """What its outputs do not depend on; None where that is not asked."""
-    from tokitai_cli.oracles.variants.dependence import independent
+def _dependence(request: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
+    """What its outputs do not depend on, and which are one number; None where that is not asked."""
+    from tokitai_cli.oracles.variants.dependence import dependence
     from tokitai_cli.oracles.variants.request import FormulaCall
 
     file = Path(request["file"])
@@ -151,7 +151,8 @@ def _independent(request: Mapping[str, Any], folder: Path) -> dict[str, list[str
         return result
 
     with contextlib.suppress(Exception):  # what it cannot be asked is not known
-        return independent(ask, drawn, request["scalars"])
+        found = dependence(ask, drawn, request["scalars"])
+        return None if found is None else msgspec.structs.asdict(found)
     return None
 
 

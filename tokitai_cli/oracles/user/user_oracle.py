@@ -39,7 +39,8 @@ from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import AnswerError, expectation, loaded
 from tokitai_cli.oracles.user.calls import call, function_of, output_files, read_answer
 from tokitai_cli.oracles.user.imported import file_of
-from tokitai_cli.oracles.user.oracle_call import AGAIN, INDEPENDENT, STORED
+from tokitai_cli.oracles.user.oracle_call import AGAIN, DEPENDENCE, STORED
+from tokitai_cli.oracles.variants.dependence import Dependence
 
 TIMEOUT = 60.0
 _LOG_LINES = 20
@@ -54,7 +55,7 @@ def expect(
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Expectation]:
     """Ask the user's oracle of `case`; every fault of it becomes an OracleError that says which."""
-    parts, zeroed, independent = _answer(case, arrays, timeout, log, Further())
+    parts, zeroed, depends_on = _answer(case, arrays, timeout, log, Further())
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
     try:
         found = {plan.name: expectation(plan, parts[plan.name]) for plan in plans}
@@ -68,7 +69,12 @@ def expect(
     terms = 0 if case.variant.reduction == "none" else None
     return {
         name: msgspec.structs.replace(
-            one, own=own, terms=terms, zeroed=zeroed[name], independent=independent.get(name)
+            one,
+            own=own,
+            terms=terms,
+            zeroed=zeroed[name],
+            independent=None if depends_on is None else tuple(depends_on.independent.get(name, ())),
+            alike=depends_on is not None and name in depends_on.alike,
         )
         for name, one in found.items()
     }
@@ -80,9 +86,9 @@ def _answer(
     timeout: float,
     log: Callable[[str], None] | None,
     further: Further,
-) -> tuple[dict[str, ArrayParts], dict[str, tuple[Zeroed, ...]], dict[str, tuple[str, ...]]]:
-    """Of each output the parts of the answer, what it said of zeroed slices, and what it does not
-    depend on; under what is asked further.
+) -> tuple[dict[str, ArrayParts], dict[str, tuple[Zeroed, ...]], Dependence | None]:
+    """Of each output the parts of the answer and what it said of zeroed slices, and what all depend
+    on; under what is asked further.
     """
     file = file_of(case.variant.oracle, case.loaded.folder)
     if not file.is_file():
@@ -108,7 +114,7 @@ def _answer(
         except AnswerError as error:
             raise _fault(case, str(error), hint=error.hint) from None
         zeroed = {plan.name: _said_again(folder, plan) for plan in plans}
-        return parts, zeroed, _independent(folder, {*arrays, *more["scalars"]})
+        return parts, zeroed, _dependence(folder, {*arrays, *more["scalars"]})
 
 
 def require(case: Case) -> None:
@@ -135,7 +141,7 @@ def _asked(case: Case, arrays: Arrays, further: Further) -> dict[str, Any]:
         "reduction": reduction(case),
         "slices": [] if case.variant.by_formula else _slices(case, arrays),
         "formula": formula,
-        "independent": not further.outputs and not further.forms,
+        "dependence": not further.outputs and not further.forms,
     }
 
 
@@ -164,14 +170,17 @@ def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> Non
         raise _fault(case, f"returned {', '.join(unknown)}, which is not an output", log)
 
 
-def _independent(folder: Path, names: set[str]) -> dict[str, tuple[str, ...]]:
-    """What each output does not depend on, of `names`; nothing where that was not asked."""
-    found = read_answer(folder / INDEPENDENT, dict) or {}
-    return {
-        output: tuple(name for name in said if isinstance(name, str) and name in names)
-        for output, said in found.items()
-        if isinstance(said, list)
+def _dependence(folder: Path, names: set[str]) -> Dependence | None:
+    """What the outputs depend on, of `names`; None where that was not asked."""
+    try:
+        found = msgspec.convert(read_answer(folder / DEPENDENCE, dict), Dependence)
+    except msgspec.ValidationError:
+        return None
+    independent = {
+        output: [name for name in said if name in names]
+        for output, said in found.independent.items()
     }
+    return msgspec.structs.replace(found, independent=independent)
 
 
 def _said_again(folder: Path, plan: BufferPlan) -> tuple[Zeroed, ...]:

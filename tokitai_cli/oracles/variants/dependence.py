@@ -1,11 +1,16 @@
-"""On which inputs and scalars a reference depends: it is asked again with one of them changed."""
+"""On which inputs and scalars a reference depends: it is asked again with one of them changed.
+
+And whether all its elements are one number, whatever the inputs are.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,10 +20,19 @@ MOST_ELEMENTS = 1 << 20
 Ask = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 
 
-def independent(
+class Dependence(msgspec.Struct, frozen=True):
+    """What outputs, by name, depend on."""
+
+    #: Of each the inputs and scalars that it does not depend on.
+    independent: dict[str, list[str]]
+    #: Those whose elements are one number at this shape, which one being up to the inputs.
+    alike: list[str]
+
+
+def dependence(
     ask: Ask, inputs: Mapping[str, NDArray[Any]], scalars: Mapping[str, Any]
-) -> dict[str, list[str]] | None:
-    """Of each output the inputs and scalars that it does not depend on; None where it is not asked.
+) -> Dependence | None:
+    """What the outputs depend on; None where it is not asked.
 
     ask: gives the outputs, by name, of inputs and scalars. Each input is reversed, scaled and moved,
     each scalar moved; an output that keeps all its values under all of that does not depend on it here.
@@ -37,7 +51,45 @@ def independent(
     for name, value in scalars.items():
         moved = ({**scalars, name: other} for other in (value + 1, value * 2 + 3))
         _note(found, name, right, (functools.partial(ask, inputs, one) for one in moved))
-    return found
+    return Dependence(found, _alike(ask, inputs, scalars, right))
+
+
+def _alike(
+    ask: Ask,
+    inputs: Mapping[str, NDArray[Any]],
+    scalars: Mapping[str, Any],
+    right: Mapping[str, NDArray[Any]],
+) -> list[str]:
+    """Outputs that are one number in the case, and of two draws of normally distributed inputs too.
+
+    These numbers differ: the shape makes it so, not the inputs of the case. What is always the same
+    number (a ticket, an argmax of one column) is not among them.
+    """
+    found = [name for name, array in right.items() if array.size > 1 and _number(array) is not None]
+    if not found:
+        return []
+    numbers: dict[str, set[float | None]] = {name: set() for name in found}
+    for seed in range(2):
+        draws = np.random.default_rng(seed)
+        drawn = {
+            name: draws.standard_normal(array.shape).astype(array.dtype)
+            if array.dtype.kind not in "biu"
+            else array
+            for name, array in inputs.items()
+        }
+        try:
+            other = _values(ask(drawn, scalars))
+        except Exception:  # noqa: BLE001 - whatever stops it, it comes of the draw
+            return []
+        for name in found:
+            numbers[name].add(_number(other[name]) if name in other else None)
+    return [name for name, few in numbers.items() if None not in few and len(few) > 1]
+
+
+def _number(array: NDArray[Any]) -> float | None:
+    """The one finite number that all elements are."""
+    first = float(array.flat[0])
+    return first if math.isfinite(first) and bool((array == array.flat[0]).all()) else None
 
 
 def _note(
