@@ -16,6 +16,7 @@ from tokitai_cli.core.model.case import Role
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
+from tokitai_cli.evidence.not_covered import _widest
 from tokitai_cli.oracles import references
 
 SPECS = KERNELS / "own"
@@ -195,6 +196,13 @@ def test_a_bound_of_the_users_own_is_told_in_size(tmp_path: Path) -> None:
     assert 3 < float(bound.ulp_median) < float(bound.ulp_largest) < 7
     first = (tmp_path / "rmsnorm.md").read_text("utf-8").partition("\n## ")[0]
     assert "at most 0.024 of the value" in first
+    # No value is a normal number: nothing is relative to it.
+    none = msgspec.structs.replace(bound, relative_median=0.0, relative_largest=0.0)
+    case = evidence.cases[0]
+    output = msgspec.structs.replace(case.outputs[0], own_bound=none)
+    (words,) = _widest([(case, output)], "the bound", own=True)
+    assert " ulp (median " in words
+    assert "of the value" not in words
 
 
 def test_slices_that_could_be_zero_unnoticed_are_told(tmp_path: Path) -> None:

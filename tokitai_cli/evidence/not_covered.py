@@ -174,13 +174,17 @@ def _widest(pairs: _Pairs, said: str, *, own: bool) -> Iterator[str]:
     ]
     if bounds:
         case, bound = max(bounds, key=lambda pair: magnitude(pair[1].ulp_median))
-        if magnitude(bound.ulp_largest) or magnitude(bound.relative_largest):
-            yield (
-                f"{said} is widest in {case.id}: at most {number(bound.ulp_largest, 3)} ulp "
-                f"(median {number(bound.ulp_median, 3)}), at most "
-                f"{number(bound.relative_largest, 3)} of the value "
-                f"(median {number(bound.relative_median, 3)})"
+        sizes = [
+            f"at most {number(largest, 3)}{unit} (median {number(median, 3)})"
+            for largest, median, unit in (
+                (bound.ulp_largest, bound.ulp_median, " ulp"),
+                # 0 where no value is a normal number.
+                (bound.relative_largest, bound.relative_median, " of the value"),
             )
+            if magnitude(largest)
+        ]
+        if sizes:
+            yield f"{said} is widest in {case.id}: {', '.join(sizes)}"
 
 
 def _limits(pairs: _Pairs) -> Iterator[str]:

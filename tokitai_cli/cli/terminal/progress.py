@@ -108,8 +108,11 @@ class Progress:
         if isinstance(event, BuildStarted):
             self._build_lines = 0
             self._long_build = bool(event.notice)
-        text, lasting, style = _words(event, self._pace.remaining())
-        if self._live is None and self._is_of_many(event):
+        many = self._is_of_many(event)
+        # Where each case has a line of its own, its end is in sight.
+        left = self._pace.remaining() if many or self._live is not None else ""
+        text, lasting, style = _words(event, left)
+        if self._live is None and many:
             self._few(event, Line(text, style))
         elif self._live is None:
             if isinstance(event, BuildRunning):

@@ -113,7 +113,10 @@ CANDIDATES: Mapping[str, tuple[Draw, str]] = {
     "uniform": (Draw(kind="uniform", lo=0, hi=1), "one sign"),
     "tiny": (Draw(kind="normal", scale=2.0**-10), "small values, at which added constants matter"),
     "wide": (Draw(kind="normal", scale=8), "large values, at which functions saturate"),
-    "large": (Draw(kind="normal", scale=100), "values whose exponentials overflow"),
+    "large": (
+        Draw(kind="normal", scale=100),
+        "values of about 100, at which functions may overflow",
+    ),
     "negative": (
         Draw(kind="uniform", lo=-60000, hi=-50000),
         "all below the start value of a maximum",
