@@ -51,6 +51,8 @@ from tokitai_cli.oracles.variants.wrong_outputs import recorded
 
 # Rows and columns of a large product that are sampled, evenly: some of every tile of 128.
 _SAMPLED = (128, 1024)
+# Elements of a wrong output that are compared at a time.
+_TOGETHER = 1 << 15
 
 
 def names() -> tuple[str, ...]:
@@ -277,10 +279,16 @@ def _shows(expectation: Expectation, words: str) -> float:
         return 0.0
     rows = slice(None) if expectation.rows is None else expectation.rows
     right, wrong = expectation.reference[rows], expectation.changes[words]
-    error = 0.0 if expectation.error is None else expectation.error[rows]
-    with np.errstate(all="ignore"):
-        off = np.abs(wrong - right) / (error + np.abs(right) * 2.0**-24 + 2.0**-149)
-    return float(np.max(off, where=np.isfinite(off), initial=0.0))
+    error = np.zeros(()) if expectation.error is None else expectation.error[rows]
+    error = np.broadcast_to(error, right.shape)
+    most, step = 0.0, max(_TOGETHER * len(right) // max(right.size, 1), 1)
+    for start in range(0, len(right), step):
+        at = slice(start, start + step)
+        with np.errstate(all="ignore"):
+            allowed = error[at] + np.abs(right[at]) * 2.0**-24 + 2.0**-149
+            off = np.abs(wrong[at] - right[at]) / allowed
+        most = max(most, float(np.max(off, where=np.isfinite(off), initial=0.0)))
+    return most
 
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:

@@ -8,13 +8,16 @@ be, 2 where it is (lo and hi then mean nothing); None stands for 0 throughout.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core import parallel
 from tokitai_cli.oracles.formula.precision import NORMAL, OVERFLOW, current
 
 Floats = NDArray[np.float64]
@@ -27,6 +30,9 @@ OWN = 2.0**-52
 MORE = 1 + 2.0**-20
 # Elements of a block: its temporaries stay in the second-level cache.
 BLOCK = 1 << 15
+# Elements from which blocks are shared out to threads, so many at a time: Python's own part of a
+# block is done by one thread after the other.
+_SHARED, _TOGETHER = 1 << 21, 8
 
 
 class Parts(NamedTuple):
@@ -51,6 +57,8 @@ class Parts(NamedTuple):
 
 
 Rule = Callable[..., Parts]
+_Index = TypeVar("_Index")
+_Result = TypeVar("_Result")
 
 
 def exactly(v: Floats, n: Flags | None = None) -> Parts:
@@ -183,35 +191,57 @@ def _elementwise(rule: Rule, *operands: Parts) -> Parts:
     if math.prod(shape) <= BLOCK:
         return rule(*operands)
     gathered = Gathered(shape)
-    for index in blocks(shape):
+
+    def put(index: tuple[slice, ...]) -> None:
         gathered.put(index, rule(*(cut_parts(part, index) for part in operands)))
+
+    for _ in shared_out(put, blocks(shape), math.prod(shape)):
+        pass
     return gathered.parts()
 
 
+def shared_out(
+    work: Callable[[_Index], _Result], every: Iterable[_Index], size: int
+) -> Iterator[_Result]:
+    """What `work` returns for each block, in order; those of `size` elements together by threads."""
+    if size < _SHARED or parallel.threads() == 1:
+        yield from map(work, every)
+        return
+    waiting = iter(every)
+    groups = iter(lambda: list(itertools.islice(waiting, _TOGETHER)), [])
+    for results in parallel.in_order(lambda group: [work(one) for one in group], groups):
+        yield from results
+
+
 class Gathered:
-    """Collects blocks; arrays of ends and flags are made when a block first needs them."""
+    """Collects blocks, from several threads too; arrays of ends and flags are made when needed."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._v: Floats = np.empty(shape)
         self._ends: tuple[Floats, Floats] | None = None
         self._n: Flags | None = None
-        self._done: list[tuple[slice, ...]] = []
+        #: Blocks without error that came before there were ends.
+        self._points: list[tuple[slice, ...]] = []
+        self._one_at_a_time = threading.Lock()
 
     def put(self, index: tuple[slice, ...], part: Parts) -> None:
         """Keep the block at `index`."""
         self._v[index] = part.v
-        if self._ends is None and not part.point:
-            self._ends = np.empty(self._v.shape), np.empty(self._v.shape)
-            for earlier in self._done:
-                for end in self._ends:
-                    end[earlier] = self._v[earlier]
-        if self._ends is not None:
-            self._ends[0][index], self._ends[1][index] = part.lo, part.hi
-        if part.n is not None:
-            if self._n is None:
+        with self._one_at_a_time:
+            if self._ends is None and not part.point:
+                self._ends = np.empty(self._v.shape), np.empty(self._v.shape)
+                for earlier in self._points:
+                    for end in self._ends:
+                        end[earlier] = self._v[earlier]
+            if self._ends is None:
+                self._points.append(index)
+            if self._n is None and part.n is not None:
                 self._n = np.zeros(self._v.shape, np.uint8)
+            ends = self._ends
+        if ends is not None:
+            ends[0][index], ends[1][index] = part.lo, part.hi
+        if part.n is not None and self._n is not None:
             self._n[index] = part.n
-        self._done.append(index)
 
     def parts(self) -> Parts:
         """All blocks as one."""

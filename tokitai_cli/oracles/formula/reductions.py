@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula.kept import once
 from tokitai_cli.oracles.formula.parts import (
+    BLOCK,
     Flags,
     Floats,
+    Gathered,
     Parts,
     blocks,
     broadcast,
@@ -27,6 +29,7 @@ from tokitai_cli.oracles.formula.parts import (
     exactly,
     flags,
     largest_flag,
+    shared_out,
 )
 from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, accumulator, current
 
@@ -134,8 +137,11 @@ def gathered(a: Parts, axes: Axes) -> Sums:
     """Sums over `axes`, kept as 1, block by block."""
     shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(a.v.shape))
     whole: list[Any] | None = None
-    for index in blocks(a.v.shape):
-        part = _sums_of(cut_parts(a, index), axes)
+
+    def summed(index: tuple[slice, ...]) -> tuple[tuple[slice, ...], Sums]:
+        return index, _sums_of(cut_parts(a, index), axes)
+
+    for index, part in shared_out(summed, blocks(a.v.shape), a.v.size):
         if part.v.shape == shape:
             whole = list(part if whole is None else Sums(*whole).with_more(part))
             continue
@@ -220,12 +226,52 @@ def prefix_sums(a: Parts, axis: int) -> Parts:
 def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
     """`numpy.add.at`: `values` added to the elements of `acc` that `index` names, in any order."""
     spread = broadcast(values, np.broadcast_shapes(values.v.shape, acc.v[index].shape))
-    plain = all(x.point and x.finite for x in (acc, spread)) and isinstance(index, np.ndarray)
-    if plain and spread.v.size >= _WORTH:
-        operands = (acc.v, spread.v, index)
-        sums, counts = once("added at", operands, lambda: _scattered(acc, index, spread))
-    else:
-        sums, counts = _scattered(acc, index, spread)
+    by_rows = _is_list(index) and acc.v.ndim > 1 and len(index) == len(spread.v)
+    if by_rows and spread.v.size >= _WORTH:
+        return _added_by_rows(acc, index, spread)
+    sums, counts = _scattered(acc, index, spread)
+    return _settled_by_counts(sums, counts)
+
+
+def _added_by_rows(acc: Parts, index: NDArray[np.integer[Any]], spread: Parts) -> Parts:
+    """The same by blocks of rows of `acc`, each with what is added to it, in the same order."""
+    rows = len(acc.v)
+    where = np.where(index < 0, index + rows, index)
+    order = np.argsort(where, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=rows))])
+    step = max(BLOCK * rows // acc.v.size, 1)
+
+    def scattered(start: int) -> tuple[slice, Sums, NDArray[np.int64]]:
+        here = slice(start, min(start + step, rows))
+        mine = order[ends[here.start] : ends[here.stop]]
+        before = cut_parts(acc, (here, *(slice(None),) * (acc.v.ndim - 1)))
+        return here, *_scattered(before, where[mine] - start, _rows_of(spread, mine))
+
+    def every() -> list[tuple[slice, Sums, NDArray[np.int64]]]:
+        return list(shared_out(scattered, range(0, rows, step), acc.v.size))
+
+    plain = all(x.point and x.finite for x in (acc, spread))
+    found = once("added at", (acc.v, spread.v, index), every) if plain else every()
+    gathered = Gathered(acc.v.shape)
+    for _ in shared_out(
+        lambda one: gathered.put((one[0],), _settled_by_counts(one[1], one[2])), found, acc.v.size
+    ):
+        pass
+    return gathered.parts()
+
+
+def _is_list(index: Any) -> bool:
+    """Whether an index names rows."""
+    return isinstance(index, np.ndarray) and index.ndim == 1 and index.dtype.kind in "iu"
+
+
+def _rows_of(a: Parts, rows: NDArray[np.int64]) -> Parts:
+    n = None if a.n is None else a.n[rows]
+    return exactly(a.v[rows], n) if a.point else Parts(a.v[rows], a.lo[rows], a.hi[rows], n)
+
+
+def _settled_by_counts(sums: Sums, counts: NDArray[np.int64]) -> Parts:
+    """`settled` of sums of so many terms each."""
     gammas = np.array([current().gamma(k) for k in range(int(counts.max(initial=1)))])
     return settled(sums, gammas[np.maximum(counts - 1, 0)], counts)
 
@@ -233,9 +279,12 @@ def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
 def _scattered(acc: Parts, index: Any, spread: Parts) -> tuple[Sums, NDArray[np.int64]]:
     """Sums of each element of `acc` with the terms that `index` adds to it, and how many they are."""
     shape = acc.v.shape
-    counts = np.zeros(shape, np.int64)
+    before = acc.v != 0
+    flat = (len(acc.v), *(1,) * (acc.v.ndim - 1)) if _is_list(index) and not before.any() else shape
+    counts = np.zeros(flat, np.int64)  # of whole rows, where all of a row has as many
     np.add.at(counts, index, 1)
-    counts += acc.v != 0
+    if flat == shape:
+        counts += before
 
     def scattered(by: np.ufunc, terms: NDArray[Any]) -> NDArray[Any]:
         whole = np.full(shape, np.inf if by is np.minimum else 0, terms.dtype)

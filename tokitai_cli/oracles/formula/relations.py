@@ -147,17 +147,17 @@ def loosen(x: Any, roundings: float) -> Any:
         return x.loosened(roundings)
     if not isinstance(x, Tracked):
         return x
-    a = x
-    v, lo, hi, n = a.parts
-    with np.errstate(all="ignore"):
-        share = roundings * U * (1 + 2.0**-10)
-        far = magnitude(a)
-        slack = np.where(np.isfinite(far), share * far + roundings * STEP, 0.0)
-        low = np.where(lo >= 0, np.maximum(lo - slack, 0.0), lo - slack)
-    known = a.known
+    share, known = roundings * U * (1 + 2.0**-10), x.known
+
+    def loosened(part: Parts, far: Parts) -> Parts:
+        slack = np.where(np.isfinite(far.v), share * far.v + roundings * STEP, 0.0)
+        low = np.where(part.lo >= 0, np.maximum(part.lo - slack, 0.0), part.lo - slack)
+        return Parts(part.v, low, part.hi + slack, part.n)
+
+    part = elementwise(loosened, x.parts, exactly(magnitude(x)))
     if known.least_sum is not None:
         known = known._replace(least_sum=(known.least_sum[0], known.least_sum[1] * (1 - 2 * share)))
-    return Tracked(Parts(v, low, hi + slack, n), known)
+    return Tracked(part, known)
 
 
 def magnitude(a: Tracked) -> NDArray[np.float64]:
@@ -178,14 +178,13 @@ def subtracted(a: Tracked, b: Tracked) -> Tracked:
     part = elementwise(arithmetic.subtract, a.parts, b.parts)
     if b.known.largest_of is not None and b.known.largest_of[0] is a:
         axes = b.known.largest_of[1]
-        v, lo, hi, n = part
         if a.parts.point:
             slack = np.zeros(b.shape)
         else:  # a product that is fused with this difference is not the rounded one that was the largest
             far = np.maximum(np.abs(b.parts.lo), np.abs(b.parts.hi))
             slack = U * (1 + 2.0**-20) * far + STEP / 2
         if not part.point:
-            part = Parts(v, np.minimum(lo, slack), np.minimum(hi, slack), n)
+            part = elementwise(_at_most, part, exactly(slack))
         return Tracked(part, Known(peak=(axes, slack)))
     if b.known.mean_of is not None and b.known.mean_of[0] is a and a.parts.point:
         axes = b.known.mean_of[1]
@@ -195,6 +194,10 @@ def subtracted(a: Tracked, b: Tracked) -> Tracked:
             off = off + own
         return Tracked(part, Known(centred=(axes, off, own), centred_at=b.parts.v))
     return Tracked(part)
+
+
+def _at_most(a: Parts, most: Parts) -> Parts:
+    return Parts(a.v, np.minimum(a.lo, most.v), np.minimum(a.hi, most.v), a.n)
 
 
 def divided(a: Tracked, b: Tracked) -> Tracked:
