@@ -69,6 +69,9 @@ def widened(values: NDArray[Any]) -> NDArray[np.float64]:
             at = slice(first, min(first + _BLOCK, start + _PART))
             into[at] = _widened(flat[at])
 
+    if flat.size <= _PART:  # most are: what threads need is longer than this
+        widen(0)
+        return wide
     for _ in parallel.in_order(widen, range(0, flat.size, _PART)):
         pass
     return wide
