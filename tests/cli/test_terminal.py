@@ -37,7 +37,7 @@ from tokitai_cli.core.model.events import (
     Note,
     RunPlanned,
 )
-from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.evidence import CaseRecord, NonClaimRecord
 from tokitai_cli.core.model.judged import FindingRecord, StructureRecord
 from tokitai_cli.core.model.spec import (
     Buffer,
@@ -58,6 +58,7 @@ from tokitai_cli.core.model.wording import (
     visible,
     visible_block,
 )
+from tokitai_cli.evidence.queries import GUESSED
 
 HOSTILE = "[bold red]x[/] \x1b[2J\x9b31m\x07 :smile: \u202e\r\nnext"
 RECORD = samples.refuted(reason=HOSTILE)
@@ -271,6 +272,17 @@ def test_progress_is_plain_lines_off_a_terminal() -> None:
     assert lines[2] == "k.hip for cpu: built in 1.2 s"
     assert lines[3] == f"[1/2] refuted: {RECORD.id} on cpu"
     assert len(lines) == 5
+
+
+def test_guesses_that_nobody_confirmed_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = samples.sample(Verdict.VERIFIED)
+    guesses = [NonClaimRecord(text=f"guess {number}", source=GUESSED) for number in range(2)]
+    marked = msgspec.structs.replace(evidence, non_claims=[*evidence.non_claims, *guesses])
+    for one, line in ((evidence, ""), (marked, "guesses: 2 guesses not confirmed")):
+        terminal.show_summary(one)
+        text = capsys.readouterr().out
+        assert ("guesses:" in text) == bool(line)
+        assert line in text
 
 
 def _progress_of_many(cases: int, *, many: bool = False, runs: int = 1) -> list[str]:

@@ -198,7 +198,7 @@ def _ignored(cases: Sequence[CaseRecord]) -> Iterator[str]:
 
 def _guesses(evidence: Evidence) -> str:
     count = len(queries.unconfirmed(evidence))
-    return f"{plural(count, 'guess').replace('guesss', 'guesses')} not confirmed" if count else ""
+    return f"{plural(count, 'guess')} not confirmed" if count else ""
 
 
 def _closed(evidence: Evidence) -> str:

@@ -144,7 +144,7 @@ def show_kernels(
     run = any(one.ended is not None for one in kernels)
     rows = [
         [
-            f"{one.file}:{one.line}",
+            f"{_from_here(one.file)}:{one.line}",
             one.instance,
             ", ".join(_typed(parameter) for parameter in one.parameters),
             "; ".join(one.reasons) or "yes",
@@ -162,9 +162,17 @@ def show_kernels(
     blocks.append(
         Line(f"{plural(len(kernels), 'kernel')} found; a spec can be written for {bound}{ran}")
     )
-    blocks += [Line(f"{one.file}: {one.reason}", DOUBTFUL, label="not read:") for one in unread]
+    for missing in unread:
+        text = f"{_from_here(missing.file)}: {missing.reason}"
+        blocks.append(Line(text, DOUBTFUL, label="not read:"))
     blocks += [Line(str(file), label="written:") for file in written]
     emit(blocks, sys.stdout)
+
+
+def _from_here(file: str) -> str:
+    """A file below the working folder by its path from there."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def show_machine_code(inspection: Inspection) -> None:

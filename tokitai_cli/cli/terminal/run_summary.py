@@ -73,10 +73,19 @@ def summary(evidence: Evidence, files: Sequence[Path], called: str = "") -> list
     blocks.append(Line(headline, verdict_style(evidence.verdict)))
     if queries.decisive(evidence) not in {case.key for case in detailed}:
         blocks.append(Line(from_folder(queries.reason(evidence), called), indent=2))
+    return [*blocks, *_below(evidence, files)]
+
+
+def _below(evidence: Evidence, files: Sequence[Path]) -> list[Block]:
+    """What stands under the headline: memory, claims, guesses, notes and files."""
+    blocks: list[Block] = []
     if watched := queries.watch_words(evidence):
         blocks.append(Line(watched, label="memory and races:", indent=2))
     supported = ", ".join(gate.name for gate in evidence.claims if gate.supported)
     blocks.append(Line(supported or "none", label="claims:", indent=2))
+    if marked := len(queries.unconfirmed(evidence)):
+        text = f"{plural(marked, 'guess')} not confirmed (lines marked `# guess:`)"
+        blocks.append(Line(text, DOUBTFUL, label="guesses:", indent=2))
     left = queries.not_covered(evidence)
     blocks += [Line(text, FAINT, label="note:", indent=2) for text in left[:MOST_NOT_COVERED]]
     if len(left) > MOST_NOT_COVERED:

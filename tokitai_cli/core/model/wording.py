@@ -78,8 +78,10 @@ def error_line(error: BaseException) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`1 case`, `2 cases`, `2 guesses`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
