@@ -1,4 +1,4 @@
-"""`python -m bench.gfx_table`: the opcode tables, asked of llvm-mc-19 and ziglang's assembler.
+"""`python -m bench.gfx_table`: the opcode tables, asked of llvm-mc and ziglang's assembler.
 
 Every opcode of every encoding is disassembled with a register of its own in each field; the text
 tells name, operands, their order and widths. Writes tokitai_cli/devices/amdgpu/isa/opcodes.txt.
@@ -23,9 +23,9 @@ class Asked(msgspec.Struct, frozen=True):
     """How the assemblers are asked of a family."""
 
     family: Family
-    #: Those that llvm-mc-19 is asked for; each stands for all that run the same code.
+    #: Those that llvm-mc is asked for; each stands for all that run the same code.
     arches: tuple[str, ...]
-    #: Further words for llvm-mc-19.
+    #: Further words for llvm-mc.
     words: tuple[str, ...]
     #: s_getreg_b32 and s_sendmsg, their constants zero.
     registers: int
@@ -39,8 +39,10 @@ ASKED = {
     "gfx11": Asked(
         GFX11, ("gfx1100", "gfx1151"), ("-mattr=+real-true16",), 0xB8800000, 0xBFB60000, True
     ),
-    "gfx9": Asked(GFX9, ("gfx90a", "gfx942"), (), 0xB8800000, 0xBF900000, False),
+    "gfx9": Asked(GFX9, ("gfx90a", "gfx942", "gfx950"), (), 0xB8800000, 0xBF900000, False),
 }
+# LLVM 19 does not know gfx950; LLVM 21 ends at some of its words by a fault.
+NEWER = {"gfx950": "llvm-mc-22"}
 # A field's value in a probe, and how that register is spelled.
 PROBES = {
     "D": (10, "v10"), "S": (20, "s20"), "A": (30, "v30"), "B": (50, "v50"), "C": (70, "v70"),
@@ -49,6 +51,8 @@ PROBES = {
 }  # fmt: skip
 SCALARS = {"A": (32, "s32"), "B": (52, "s52"), "C": (72, "s72")}
 LITERAL = 0x12345678
+# The source that says that a literal stands behind; gfx9 has none of 12 bytes.
+LITERAL_BEHIND = 255
 # Fields that tell more when they are not zero, and the opcode of a move in VOPD.
 MOVE = 8
 FILLED = {"glc": 1, "offset0": 3, "offset1": 5, "opy": MOVE, "imm": 1}
@@ -63,15 +67,20 @@ def asked(arch: str) -> Asked:
     return ASKED["gfx11" if arch.startswith("gfx11") else "gfx9"]
 
 
+def assembler(arch: str) -> str:
+    """The llvm-mc that is asked for a processor."""
+    return NEWER.get(arch, "llvm-mc-19")
+
+
 def disassembled(probes: list[bytes], arch: str) -> list[str]:
-    """The first instruction of each probe as llvm-mc-19 spells it; empty where it is none."""
+    """The first instruction of each probe as llvm-mc spells it; empty where it is none."""
     lines = []
     for number, probe in enumerate(probes):
         mark = (0xBF800000 | 20000 + number % 20000).to_bytes(4, "little")
         lines += [",".join(f"{byte:#04x}" for byte in code) for code in (probe + bytes(8), mark)]
     done = subprocess.run(
         [
-            *("llvm-mc-19", "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}"),
+            *(assembler(arch), "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}"),
             *asked(arch).words,
         ],
         input="\n".join(lines) + "\n", capture_output=True, text=True, check=True,
@@ -219,14 +228,15 @@ def constants(layout: Layout, found: dict[int, Found], arch: str) -> None:
         for opcode, one in found.items()
         for field in "ABC"
         if one.fields.get(field) and (layout.fields[field][1] == 9 or one.name.startswith("s_"))
-        for value in (240, 255)
+        for value in (240, LITERAL_BEHIND)
+        if value != LITERAL_BEHIND or layout.size == 4 or asked(arch).halved
     ]
     probes = [
         probe(layout, opcode, found[opcode].fields | {field: value})
         for opcode, field, value in keys
     ]
     for (opcode, field, value), text in zip(keys, disassembled(probes, arch), strict=True):
-        mark = {(240, "0x3800"): "i", (255, f"{LITERAL & 0xFFFF:#x}"): "f"}
+        mark = {(240, "0x3800"): "i", (LITERAL_BEHIND, f"{LITERAL & 0xFFFF:#x}"): "f"}
         for spelled in operands(text):
             letter = mark.get((value, spelled))
             tokens = found[opcode].tokens

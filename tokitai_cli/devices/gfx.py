@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # Whose instructions are decoded and have the meanings of the RDNA3 manual, or of CDNA's.
 ARCHITECTURES = (
-    *("gfx90a", "gfx940", "gfx941", "gfx942"),
+    *("gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"),
     *("gfx1100", "gfx1101", "gfx1102", "gfx1103"),
     *("gfx1150", "gfx1151", "gfx1152", "gfx1153"),
 )
@@ -71,7 +71,8 @@ class GfxDevice:
 
     def probe(self, options: DeviceOptions) -> Probe:
         """Look for both compilers."""
-        chain, host = gfx_compiler.toolchain(), cpu.compiler()
+        chain, host = gfx_compiler.toolchain(options.arch), cpu.compiler()
+        lack, hint = gfx_compiler.missing(options.arch)
         facts = [*cpu.host_facts(), *dropped_facts()]
         if chain is not None:
             facts.append(Fact("compiler", shlex.join(chain.clang), chain.source))
@@ -81,12 +82,12 @@ class GfxDevice:
         wrong = _wrong_arch(options)
         lacks = [
             wrong,
-            gfx_compiler.MISSING if chain is None else "",
+            lack if chain is None else "",
             cpu.missing() if host is None else "",
         ]
         mends = [
             f"give one of {', '.join(ARCHITECTURES)}" if wrong else "",
-            gfx_compiler.HINT if chain is None else "",
+            hint if chain is None else "",
             cpu.HINT if host is None else "",
         ]
         return Probe(
@@ -104,7 +105,7 @@ class GfxDevice:
         self, options: DeviceOptions, defines: Mapping[str, str], flags: tuple[str, ...]
     ) -> Recipe:
         """Recipe of six steps; raises InadmissibleError where one of its programs is not there."""
-        chain, host = gfx_compiler.toolchain(), cpu.compiler()
+        chain, host = gfx_compiler.toolchain(options.arch), cpu.compiler()
         if chain is None or host is None or _wrong_arch(options):
             probe = self.probe(options)
             raise InadmissibleError(

@@ -46,6 +46,13 @@ inline u32 f16_of(float value) {
   return sign | (magnitude >= 0x477ff000 ? large : finite);
 }
 
+// To bfloat16, to the nearest even or cut.
+inline u32 bf16_of(float value, bool truncated) {
+  const u32 bits = bits_of(value);
+  if (value != value) return bits >> 16 | 0x40;
+  return truncated ? bits >> 16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 inline u32 f16_towards_zero(float value) {
   const u32 bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
@@ -78,6 +85,16 @@ inline float odd_float(double odd) {
   return f32_of((odd > rounded) == (rounded > 0) ? bits + 1 : bits - 1);
 }
 inline float fma16(float a, float b, float c) { return odd_float(odd_fma(a, b, c)); }
+
+// Sums of two halves each, rounded once.
+inline u32 pairs_added_f16(u32 a, u32 b) {
+  const auto sum = [](u32 x, u32 y) { return f16_of(fma16(1, f32_of_f16(x & 0xffff), f32_of_f16(y & 0xffff))); };
+  return sum(a, b) | sum(a >> 16, b >> 16) << 16;
+}
+inline u32 pairs_added_bf16(u32 a, u32 b) {
+  const auto sum = [](u32 x, u32 y) { return bf16_of(fma16(1, f32_of(x << 16), f32_of(y << 16)), false) & 0xffff; };
+  return sum(a, b) | sum(a >> 16, b >> 16) << 16;
+}
 
 // A denormal as the zero of its sign, where the float mode says so.
 template <class F, class L>
@@ -124,6 +141,11 @@ inline T greatest(T a, T b) {
   const T made = a != a ? b : b != b ? a : numbers;
   return ieee && signals(a) ? quiet(a) : ieee && signals(b) ? quiet(b) : made;
 }
+// A NaN does not give way (IEEE 754-2019, minimum and maximum).
+template <class T>
+inline T minimum(T a, T b) { return a != a ? quiet(a) : b != b ? quiet(b) : least<false>(a, b); }
+template <class T>
+inline T maximum(T a, T b) { return a != a ? quiet(a) : b != b ? quiet(b) : greatest<false>(a, b); }
 template <bool ieee = true, class T>
 inline T middle_float(T a, T b, T c) {
   if (a != a || b != b || c != c) return least<ieee>(least<ieee>(a, b), c);
@@ -174,6 +196,9 @@ inline bool added(i64 a, i64 b, u64& sum) {
   return overflow != (made < 0);
 }
 inline u32 saturated8(i32 value) { return u32(limited(value, 0, 255)); }
+inline u32 shifted_bytes(i32 a, i32 b, u32 places, i32 lowest, i32 highest) {
+  return (u32(limited(a >> places, lowest, highest)) & 255) | (u32(limited(b >> places, lowest, highest)) & 255) << 8;
+}
 inline i32 saturated32(i64 value) {
   return i32(value > 0x7fffffff ? 0x7fffffff : value < -0x80000000ll ? -0x80000000ll : value);
 }
@@ -206,6 +231,13 @@ inline u32 permuted_bytes(u32 a, u32 b, u32 c) {
     if (pick >= 8 && pick < 12) byte = bytes >> (16 * (pick - 8) + 15) & 1 ? 255 : 0;
     made |= byte << i;
   }
+  return made;
+}
+// The operation on bits that a table of its eight cases gives: case 4 a + 2 b + c.
+inline u32 bits_by(u32 a, u32 b, u32 c, u32 table) {
+  u32 made = 0;
+  for (u32 at = 0; at < 8; at++)
+    if (table >> at & 1) made |= (at & 4 ? a : ~a) & (at & 2 ? b : ~b) & (at & 1 ? c : ~c);
   return made;
 }
 // Bits of a word below a place, which may lie in front of it or behind it.

@@ -6,9 +6,6 @@
 
 namespace tokitai::gfx {
 
-// Of the unit that serves: ends a wave whose descriptor says what is not modelled.
-void unmodelled(Wave& w, u32 at, const char* what);
-
 // Four scalar registers. With waves of 64 a scalar offset counts where the range is checked, only what has no
 // stride is modelled, and one that is swizzled and begins at 0 is the wave's scratch (gfx90a), in which scalar
 // offsets count the bytes of all lanes.
@@ -115,6 +112,18 @@ TOKITAI_OP void store_described(Wave& w, u32 at, const Described& address, V dat
     check_stored(w, at, part.p, 1, (size < 4 ? (1u << 8 * size) - 1 : ~0u) << shift);
     store<Global, size, shift, atomic>(w, at, Shifted{address, i}, part);
   }
+}
+template <u32 bytes>
+TOKITAI_OP void load_lds_described(Wave& w, u32 at, const Described& address, i32 offset) {
+  if (!address.descriptor.plain) return unmodelled(w, at, "a buffer with swizzle or thread numbers");
+  u8 words[wave_size][bytes] = {};
+  for (u32 i = 0; i < bytes; i += 4)
+    for (LaneMask lanes = address.lanes(w, i, 4); lanes; lanes &= lanes - 1) {
+      const u32 l = first_of(lanes);
+      if (const u8* from = Global::touch(w, at, l, address.of(l) + i, 4, Does::read)) memcpy(words[l] + i, from, 4);
+    }
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1)
+    put_into_lds<bytes>(w, at, first_of(lanes), words[first_of(lanes)], offset);
 }
 template <class T, class Make>
 inline void atomic_described(Wave& w, u32 at, u32* d, const Described& address, const u32* data, u32 dwords,

@@ -31,11 +31,6 @@ inline float towards_zero(double odd) {
   const bool beyond = __builtin_fabs(double(nearest)) > __builtin_fabs(odd) && odd - odd == 0;
   return beyond ? f32_of(bits_of(nearest) - 1) : nearest;
 }
-inline u32 bf16_of(float value, bool truncated) {
-  const u32 bits = bits_of(value);
-  if (value != value) return bits >> 16 | 0x40;
-  return truncated ? bits >> 16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
 
 // The accumulator of a lane: c and what is left of it and a sum.
 struct OutF32 {

@@ -67,6 +67,9 @@ inline bool is_zero(const u8* value, u32 bytes) {
   return true;
 }
 
+// Of the unit that serves: ends a wave that does what is not modelled.
+void unmodelled(Wave& w, u32 at, const char* what);
+
 // High halves of generic addresses of LDS and scratch; no pointer of the host has them.
 constexpr u32 lds_aperture = 0x10000, scratch_aperture = 0x20000;
 
@@ -370,6 +373,51 @@ TOKITAI_OP void load(Wave& w, u32 at, u32* d, Address address) {
     put_loaded<What, Place>(d + l, from);
     if constexpr (__is_same(Space, Scratch) || __is_same(Space, Flat))
       Scratch::put_unset_loaded(w, from, d, l, What::bytes, __is_same(Place, upper) ? 16 : 0);
+  }
+}
+
+// Of a load into half a register, the half from `shift` on where it does not stay: nothing is known of it.
+template <u32 shift>
+TOKITAI_OP void forget_half(Wave& w, u32 number) {
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = first_of(lanes);
+    put_unset(w.unset, number, l, unset_of(w.unset, number, l) | 0xffffu << shift);
+  }
+}
+
+// From global memory into LDS, where lanes' words lie side by side from M0 on.
+template <u32 bytes>
+inline void put_into_lds(Wave& w, u32 at, u32 l, const u8* from, i32 offset) {
+  u8 words[bytes] = {};
+  if (from) memcpy(words, from, bytes);
+  u8* to = Lds::touch(w, at, l, u32(w.s[m0] + u32(offset) + l * bytes), bytes, Does::write, false, words);
+  if (to) memcpy(to, words, bytes);
+}
+template <u32 bytes, class Address>
+TOKITAI_OP void load_lds(Wave& w, u32 at, Address address, i32 offset) {
+  for (LaneMask lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const u32 l = first_of(lanes);
+    put_into_lds<bytes>(w, at, l, Global::touch(w, at, l, address.of(l), bytes, Does::read), offset);
+  }
+}
+
+// Of LDS: 64 bits a lane, of which 16 lanes hold a matrix of elements of `bits` bits, and what they get is the
+// transposed one: lane m holds element m of each row.
+template <u32 bits, class Address>
+TOKITAI_OP void load_transposed(Wave& w, u32 at, u32* d, Address address) {
+  constexpr u32 side = 16, held = 64 / bits;
+  u64 words[wave_size] = {};
+  if (w.exec != all_lanes) return unmodelled(w, at, "a matrix that some lanes load");
+  for (u32 l = 0; l < wave_size; l++)
+    if (const u8* from = Lds::touch(w, at, l, address.of(l), 8, Does::read)) memcpy(&words[l], from, 8);
+  for (u32 l = 0; l < wave_size; l++) {
+    u64 made = 0;
+    for (u32 k = 0; k < held; k++) {
+      const u32 m = l % side, from = l - m + side * k / held + m / held;
+      made |= (words[from] >> bits * (m % held) & ((u64(1) << bits) - 1)) << bits * k;
+    }
+    d[l] = u32(made);
+    d[wave_size + l] = u32(made >> 32);
   }
 }
 

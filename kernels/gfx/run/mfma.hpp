@@ -3,41 +3,12 @@
 // the tables of AMD's matrix instruction calculator.
 #pragma once
 
+#include "float8.hpp"
 #include "matrix_sums.hpp"
 
 #if TOKITAI_WAVE_SIZE == 64
 
 namespace tokitai::gfx {
-
-// float8 of MI300 (FNUZ): one NaN, in place of -0, no infinities, a bias one greater than that of OFP8.
-template <u32 mantissa_bits>
-inline float f32_of_f8(u32 byte) {
-  constexpr u32 exponent_bits = 7 - mantissa_bits, bias = 1u << (exponent_bits - 1);
-  const u32 exponent = byte >> mantissa_bits & ((1u << exponent_bits) - 1), low = byte & ((1u << mantissa_bits) - 1);
-  if ((byte & 255) == 0x80) return f32_of(0x7fc00000);
-  const u32 whole = exponent ? low | 1u << mantissa_bits : low;
-  const i32 scale = i32(exponent ? exponent : 1) - i32(bias + mantissa_bits);
-  return ldexp32(byte >> 7 & 1 ? -float(whole) : float(whole), scale);
-}
-// Those of two bytes, one in each half.
-template <u32 mantissa_bits>
-inline u64 two_of_f8(u32 word) {
-  return bits_of(f32_of_f8<mantissa_bits>(word)) | u64(bits_of(f32_of_f8<mantissa_bits>(word >> 8))) << 32;
-}
-// To the nearest, ties to even; what is greater than the greatest number is the NaN.
-template <u32 mantissa_bits>
-inline u32 f8_of(float value) {
-  constexpr u32 exponent_bits = 7 - mantissa_bits, bias = 1u << (exponent_bits - 1);
-  if (value - value != 0) return 0x80;
-  const float magnitude = __builtin_fabsf(value);
-  int exponent;
-  __builtin_frexp(double(magnitude), &exponent);
-  const i32 least = 1 - i32(bias), scale = high(i32(exponent) - 1, least) - i32(mantissa_bits);
-  const u32 whole = u32(__builtin_rint(__builtin_ldexp(double(magnitude), -scale)));
-  if (!whole) return 0;
-  const u32 made = whole + (u32(scale + i32(mantissa_bits) - least) << mantissa_bits);
-  return made > 0x7f ? 0x80 : made | (value < 0 ? 0x80 : 0);
-}
 
 struct InF32 {
   using Value = float;
@@ -54,11 +25,18 @@ struct InXf32 {
     return f32_of(rounded & ~0x1fffu);
   }
 };
-template <u32 mantissa_bits>
+template <u32 mantissa_bits, bool ocp = false>
 struct InF8 {
   using Value = float;
   static constexpr u32 bits = 8;
-  static float of(u32 word, bool) { return f32_of_f8<mantissa_bits>(word & 255); }
+  static float of(u32 word, bool) { return f32_of_f8<mantissa_bits, ocp>(word); }
+};
+// float6 and float4 of OCP.
+template <u32 exponent_bits, u32 mantissa_bits>
+struct InSmall {
+  using Value = float;
+  static constexpr u32 bits = 1 + exponent_bits + mantissa_bits;
+  static float of(u32 word, bool) { return f32_of_small<exponent_bits, mantissa_bits>(word); }
 };
 struct InI8 {
   using Value = i32;
@@ -75,6 +53,10 @@ template <class In>
 inline typename In::Value element(const u32* words, u32 lane, u32 item) {
   if constexpr (In::bits == 64) {
     return f64_of(words[2 * item * wave_size + lane] | u64(words[(2 * item + 1) * wave_size + lane]) << 32);
+  } else if constexpr (32 % In::bits) {  // one may begin in a word and end in the next
+    const u32 first = In::bits * item, word = first / 32;
+    const u32 after = (first % 32 + In::bits > 32) ? words[(word + 1) * wave_size + lane] : 0;
+    return In::of(u32((words[word * wave_size + lane] | u64(after) << 32) >> first % 32), true);
   } else {
     constexpr u32 in_word = 32 / In::bits;
     return In::of(words[item / in_word * wave_size + lane] >> In::bits * (item % in_word), true);
@@ -92,6 +74,19 @@ struct Accumulator<i32> {
   using Sum = i64;
   static constexpr u32 dwords = 1;
 };
+
+// Rows of 16 lanes exchanged: odd ones of the first register with even ones of the second (16), or its upper two
+// with the lower two (32).
+template <u32 lanes>
+TOKITAI_OP void swap_rows(Wave& w, u32 at, u32* first, u32* second) {
+  if (w.exec != all_lanes) return unmodelled(w, at, "rows that some lanes exchange");
+  for (u32 l = 0; l < wave_size; l++) {
+    if (l & lanes) continue;
+    const u32 kept = first[l + lanes];
+    first[l + lanes] = second[l];
+    second[l] = kept;
+  }
+}
 
 // c: lanes of registers, or null for `constant`. spread, first: blocks of A in groups of 2^spread are that one of
 // the group (cbsz, abid).

@@ -13,6 +13,7 @@ from tests.devices.gfx.reference import (
     dot_integers,
     exact_fma,
     lanewise,
+    limited,
     onto,
 )
 from tokitai_cli.devices.amdgpu.isa.opcode_table import rows
@@ -80,9 +81,8 @@ OLDER: dict[str, tuple[str, str, Function]] = {
 }
 
 
-def _float8(made: type) -> dict[str, tuple[str, str, Function]]:
+def _float8(name: str, made: type) -> dict[str, tuple[str, str, Function]]:
     """Conversions of one of the formats of ml_dtypes."""
-    name = "fp8" if made is ml_dtypes.float8_e4m3fnuz else "bf8"
 
     def of(word: int, at: int) -> np.float32:
         return np.float32(np.array(word >> 8 * at & 255, np.uint8).view(made))
@@ -92,7 +92,10 @@ def _float8(made: type) -> dict[str, tuple[str, str, Function]]:
         return low | high << 32
 
     def packed(a: Any, b: Any) -> list[int]:
-        low, high = (each.astype(made).view(np.uint8) for each in (a, b))
+        parts = [each.astype(made).view(np.uint8) for each in (a, b)]
+        if made is ml_dtypes.float8_e5m2:  # of its NaN the one with all bits of the mantissa
+            parts = [np.where(part & 0x7F > 0x7C, part | 3, part) for part in parts]
+        low, high = parts
         return [int(x) | int(y) << 8 for x, y in zip(low, high, strict=True)]
 
     return {
@@ -102,13 +105,95 @@ def _float8(made: type) -> dict[str, tuple[str, str, Function]]:
     }
 
 
-OLDER |= _float8(ml_dtypes.float8_e4m3fnuz) | _float8(ml_dtypes.float8_e5m2fnuz)
+OLDER |= _float8("fp8", ml_dtypes.float8_e4m3fnuz) | _float8("bf8", ml_dtypes.float8_e5m2fnuz)
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    """IEEE 754-2019: a NaN is the result, and 0 is greater than -0."""
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def _least(a: Any, b: Any) -> Any:
+    return -_greatest(-a, -b)
+
+
+def _bitop(table: int) -> Function:
+    """Bits by a table of their eight cases."""
+
+    def one(a: int, b: int, c: int) -> int:
+        cases = ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1) for at in range(32))
+        return sum((table >> case & 1) << at for at, case in enumerate(cases))
+
+    return lanewise(one)
+
+
+def _shifted(low: int, high: int) -> Function:
+    def one(a: int, b: int, c: int) -> int:
+        first, second = (limited(x >> c % 32, low, high) & 255 for x in (a, b))
+        return first | second << 8
+
+    return lanewise(one)
+
+
+def _to_pair(made: type) -> Function:
+    def pair(a: Any, b: Any) -> list[int]:
+        low, high = (each.astype(made).view(np.uint16) for each in (a, b))
+        return [int(x) | int(y) << 16 for x, y in zip(low, high, strict=True)]
+
+    return pair
+
+
+#: The table of bits that the tests' v_bitop3 have.
+BITOP = 0x6B
+#: Those that gfx950 alone has, by the names of the entries.
+NEWER: dict[str, tuple[str, str, Function]] = {
+    "v_cvt_f32_bf16": ("f32", "u16", lambda a: (a.astype(np.uint32) << 16).view(np.float32)),
+    "v_cvt_pk_f16_f32": ("pair_f16", "f32 f32", _to_pair(np.float16)),
+    "v_cvt_pk_bf16_f32": ("pair_bf16", "f32 f32", _to_pair(ml_dtypes.bfloat16)),
+    "v_bitop3_b32": ("u32", "u32 u32 u32", _bitop(BITOP)),
+    "v_bitop3_b16": ("u16", "u16 u16 u16", _bitop(BITOP)),
+    "v_minimum3_f32": ("f32", "f32 f32 f32", lambda a, b, c: _least(_least(a, b), c)),
+    "v_maximum3_f32": ("f32", "f32 f32 f32", lambda a, b, c: _greatest(_greatest(a, b), c)),
+    "v_pk_minimum3_f16": ("pk_f16", "pk_f16 pk_f16 pk_f16", lambda a, b, c: _least(_least(a, b), c)),
+    "v_pk_maximum3_f16": (
+        "pk_f16", "pk_f16 pk_f16 pk_f16", lambda a, b, c: _greatest(_greatest(a, b), c)
+    ),
+    "v_ashr_pk_i8_i32": ("u16", "i32 i32 u32", _shifted(-128, 127)),
+    "v_ashr_pk_u8_i32": ("u16", "i32 i32 u32", _shifted(0, 255)),
+    "v_prng_b32": ("u32", "u32", lanewise(lambda a: a * 2 ^ (197 if a >> 31 else 0))),
+}  # fmt: skip
+
+
+def _from_float8(name: str, made: type) -> dict[str, tuple[str, str, Function]]:
+    """Conversions of two bytes, with a scale of 1."""
+
+    def both(kind: type) -> Function:
+        bits = np.dtype(kind).itemsize * 8
+
+        def of(a: Any) -> list[int]:
+            parts = [(a >> at).astype(np.uint8).view(made).astype(kind) for at in (0, 8)]
+            words = [each.view(f"u{bits // 8}") for each in parts]
+            return [int(x) | int(y) << bits for x, y in zip(*words, strict=True)]
+
+        return of
+
+    return {
+        f"v_cvt_scalef32_pk_f32_{name}": ("u64", "u16", both(np.float32)),
+        f"v_cvt_scalef32_pk_f16_{name}": ("pair_f16", "u16", both(np.float16)),
+        f"v_cvt_scalef32_pk_bf16_{name}": ("pair_bf16", "u16", both(ml_dtypes.bfloat16)),
+    }
+
+
+for _name, _made in (("fp8", ml_dtypes.float8_e4m3fn), ("bf8", ml_dtypes.float8_e5m2)):
+    NEWER |= {f"{key}_ocp": row for key, row in _float8(_name, _made).items()}
+    NEWER |= _from_float8(_name, _made)
 #: Tested by itself.
 PICKING = "v_pk_mov_b32"
 # LLVM, GCNSubtarget::zeroesHigh16BitsOfDest, and those whose op_sel picks a half of the destination.
 KEEPS_UPPER = {
     *("v_fma_f16", "v_mad_u16", "v_mad_i16", "v_add_i16", "v_sub_i16"),
     *("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"),
+    *("v_bitop3_b16", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32"),
     *("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
     *(f"v_{name}3_{kind}" for name in ("min", "max", "med") for kind in ("f16", "u16", "i16")),
 }
@@ -138,3 +223,5 @@ NAMES = sorted(
 )
 #: By the names of gfx9.
 GFX9 = {name: found for name in NAMES if (found := _of(name)) is not None}
+#: By the names of gfx950, what it alone has.
+GFX950 = {name.removesuffix("_ocp"): found for name, found in NEWER.items()}

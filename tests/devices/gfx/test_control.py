@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.devices.gfx import machine, test_memory
-from tests.devices.gfx.gfx9_reference import OLDER, PICKING
+from tests.devices.gfx.gfx9_reference import NEWER, OLDER, PICKING
 from tests.devices.gfx.machine import program, run, state_of
 from tests.devices.gfx.reference import REFERENCE
 from tests.devices.gfx.scalar_reference import SCALAR
@@ -199,6 +199,7 @@ def test_every_entry_of_the_table_is_executed() -> None:
     visited = {
         *REFERENCE,
         *OLDER,
+        *NEWER,
         PICKING,
         *SCALAR,
         *DIVISION,
@@ -208,5 +209,6 @@ def test_every_entry_of_the_table_is_executed() -> None:
     visited |= {*test_memory.CROSSING, "v_swap_b32", "v_movreld_b32"}
     visited |= {*of_kind("saveexec", "wrexec", "smem", *STATES, "jump", "call", "getpc")}
     visited |= {*of_kind("none", "fence", "sendmsg", "mode", "wmma", "mfma", "index")}
+    visited |= {*of_kind("swaprows", "loadtransposed", "loadlds")}
     assert visited == set(table())
     assert len(visited) > 800

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from tests.devices.gfx.machine import MEMORY, STATE, program, run
+from tests.devices.gfx.machine import MEMORY, STATE, program, run, state_of
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import table
 
@@ -40,6 +41,13 @@ def added(m: int, a: int, kind: str) -> int:
     return as_f32(f32(m) + f32(a)) if kind == "f32" else m + a
 
 
+def pairs_added(m: int, a: int, kind: str) -> int:
+    """Sums of both halves; float32 holds enough bits for the second rounding to be right."""
+    made = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[kind]
+    first, second = (np.array([one], np.uint32).view(made).astype(np.float32) for one in (m, a))
+    return int((first + second).astype(made).view(np.uint32)[0])
+
+
 # What memory holds afterwards, of what it held and the operand, both unsigned.
 ATOMIC: dict[str, Callable[[int, int, str], int]] = {
     "add": added,
@@ -53,6 +61,7 @@ ATOMIC: dict[str, Callable[[int, int, str], int]] = {
     "dec": lambda m, a, _: a if m == 0 or m > a else m - 1,
     "swap": lambda m, a, _: a,
     "storexchg": lambda m, a, _: a,
+    "pk_add": pairs_added,
 }
 
 
@@ -96,12 +105,12 @@ def instruction(name: str) -> Instruction:
     return Instruction(0, 8, name, encoding, to if returns else (), src, modifiers)
 
 
-def place(name: str, lane: int) -> int:
+def place(name: str, lane: int, lanes: int = 32) -> int:
     """Where a lane accesses memory, the offset of the instruction included."""
     if name.startswith("scratch_"):
-        return lane * (MEMORY // 32) + 32 + 16
-    if "stride64" in name:
-        return 64 + 8 * lane
+        return lane * (MEMORY // lanes) + 32 + 16
+    if "stride64" in name:  # so that no lane's second place is another's first
+        return 64 + (256 // lanes if name.endswith("b32") else 8) * lane
     return 64 + 32 * lane + (0 if "2addr" in name else 16)
 
 
@@ -154,9 +163,11 @@ def move(name: str, one: _Lane, at: int) -> None:
 
 def change(name: str, one: _Lane, at: int, returns: bool) -> None:
     """Atomic operations."""
-    word = re.fullmatch(r"(?:ds|(?:global|flat|buffer)_atomic)_([a-z]+)_(?:rtn_)?([uibf]\d+)", name)
+    word = re.fullmatch(
+        r"(?:ds|(?:global|flat|buffer)_atomic)_((?:pk_)?[a-z]+)_(?:rtn_)?([uibf]+(\d+))", name
+    )
     assert word
-    dwords = int(word[2][1:]) // 32
+    dwords = max(int(word[3]) // 32, 1)
     held, data = one.load(at, 4 * dwords), one.register(DATA, dwords)
     if word[1] in ("cmpswap", "cmpstore"):
         compared = one.register(OTHER if word[1] == "cmpstore" else DATA + dwords, dwords)
@@ -168,20 +179,20 @@ def change(name: str, one: _Lane, at: int, returns: bool) -> None:
         one.put(TO, held, dwords)
 
 
-def states(names: list[str]) -> Any:
+def states(names: list[str], lanes: int = 32) -> Any:
     """States with addresses that memory holds, and operands of which some are equal to what it holds."""
     random = np.random.default_rng(5)
-    made = np.zeros(len(names) * ROUNDS, STATE)
+    made = np.zeros(len(names) * ROUNDS, state_of(lanes))
     made["case"] = np.repeat(np.arange(len(names)), ROUNDS)
     made["v"] = random.integers(0, 2**32, made["v"].shape)
     made["memory"] = random.integers(0, 256, made["memory"].shape)
-    made["exec"] = random.integers(0, 2**32, len(made))
-    made["exec"][::ROUNDS] = 0xFFFFFFFF
+    made["exec"] = random.integers(0, 2**lanes, len(made), np.uint64)
+    made["exec"][::ROUNDS] = 2**lanes - 1
     made["s"][:, 22], made["s"][:, 23] = MEMORY, 3 << 28  # of a buffer descriptor
     for state in made:
         name = names[state["case"]]
-        for lane in range(32):
-            one, at = _Lane(state, lane), place(name, lane)
+        for lane in range(lanes):
+            one, at = _Lane(state, lane), place(name, lane, lanes)
             offset = 0 if "2addr" in name else 16
             one.put(AT, 32 if name.startswith("scratch") else at - offset, 1)
             if name.startswith("flat_"):
@@ -190,6 +201,11 @@ def states(names: list[str]) -> Any:
                 one.put(DATA + 1, one.load(at, 8), 2)
                 one.put(DATA + 2, one.load(at, 8) if name.endswith("64") else 0, 2)
                 one.put(OTHER, one.load(at, 8), 2)
+            if "pk_add" in name:
+                kind = ml_dtypes.bfloat16 if "bf16" in name else np.float16
+                pairs = random.normal(0, 3, 4).astype(kind).view(np.uint32)
+                one.store(at, int(pairs[0]), 4)
+                one.put(DATA, int(pairs[1]), 1)
             if "f32" in name:
                 one.store(at, as_f32(random.normal()), 4)
                 one.put(DATA, as_f32(random.normal()), 1)
@@ -199,15 +215,15 @@ def states(names: list[str]) -> Any:
     return made
 
 
-def changed(before: Any, names: list[str], returning: list[bool]) -> Any:
+def changed(before: Any, names: list[str], returning: list[bool], lanes: int = 32) -> Any:
     """The states as the instructions leave them."""
     made = before.copy()
     for state in made:
         name = names[state["case"]]
-        for lane in range(32):
+        for lane in range(lanes):
             if not int(state["exec"]) >> lane & 1:
                 continue
-            one, at = _Lane(state, lane), place(name, lane)
+            one, at = _Lane(state, lane), place(name, lane, lanes)
             if table()[name].kind in ("atomic", "cmpswap"):
                 change(name, one, at, returning[state["case"]])
             else:

@@ -1,4 +1,4 @@
-"""Products of matrices of MI200 and MI300 against numpy: the lanes' layout of every form, and sums."""
+"""Products of matrices of MI200 to MI350 against numpy: the lanes' layout of every form, and sums."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -35,17 +36,34 @@ KINDS: dict[str, Any] = {
     "fp8": ml_dtypes.float8_e4m3fnuz,
     "bf8": ml_dtypes.float8_e5m2fnuz,
 }
+OCP = {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2}
+#: Formats of float8, float6 and float4 by cbsz and blgp, and their bits.
+SMALL = {
+    0: (ml_dtypes.float8_e4m3fn, 8),
+    1: (ml_dtypes.float8_e5m2, 8),
+    2: (ml_dtypes.float6_e2m3fn, 6),
+    3: (ml_dtypes.float6_e3m2fn, 6),
+    4: (ml_dtypes.float4_e2m1fn, 4),
+}
+ARCHES = ("gfx90a", "gfx942", "gfx950")
 NAMES = sorted(name for name, entry in table().items() if entry.kind == "mfma")
 
 
 class Form:
-    """An instruction: its sizes by its name, and where each element lies."""
+    """An instruction: its sizes by its name, and where each element lies.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    small: the format of a product of float8, float6 or float4; ocp: whether its float8 are OCP's.
+    """
+
+    def __init__(self, name: str, small: int = 0, ocp: bool = False) -> None:
+        self.name, self.small = name, small
+        self.types = KINDS | (OCP if ocp else {}) | {"f8f6f4": SMALL[small][0]}
+        self.modifiers: dict[str, Any] = {"ocp_float8": True} if ocp else {}
+        if name.endswith("f8f6f4"):
+            self.modifiers = {"cbsz": small, "blgp": small}
         numbers = re.search(r"_(\d+)x(\d+)x(\d+)", name)
         kinds = re.search(
-            r"(?:x\d+|\db)_?(xf32|bf16|f16|f32|f64|i8|bf8|fp8)(?:_(bf8|fp8)|_1k)?$", name
+            r"(?:x\d+|\db)_?(xf32|bf16|f16|f32|f64|i8|bf8|fp8|f8f6f4)(?:_(bf8|fp8)|_1k)?$", name
         )
         assert numbers
         assert kinds
@@ -83,8 +101,10 @@ class Form:
 
     def registers(self, matrix: Any, kind: str) -> NDArray[np.uint32]:
         """A matrix [block, row, depth] in lanes' registers."""
-        elements = matrix[self.operand()].astype(KINDS[kind])
-        data = np.ascontiguousarray(elements.T).view(np.uint32)
+        elements = np.ascontiguousarray(matrix[self.operand()].astype(self.types[kind]).T)
+        data = (
+            elements.view(np.uint32) if kind != "f8f6f4" else packed(elements, SMALL[self.small][1])
+        )
         return np.ascontiguousarray(data.reshape(LANES, -1).T)
 
     def accumulator(self, matrix: Any) -> NDArray[np.uint32]:
@@ -110,6 +130,7 @@ class Form:
             Operand("v", C, self.count),
         )
         dst = (Operand("v", D, self.count),)
+        modifiers = {**self.modifiers, **modifiers}
         return Instruction(0, 8, self.name, "MAI", dst, src, modifiers, family="gfx9")
 
     def state(self, a: Any, b: Any, c: Any) -> Any:
@@ -126,14 +147,20 @@ class Form:
 
 def _encoded(name: str) -> Instruction:
     """The instruction of that name on registers from v0 on."""
-    for arch in ("gfx942", "gfx90a"):
-        for encoding in ("MAI", "XF32"):
-            for opcode, row in rows(arch).get(encoding, {}).items():
-                if row.name == name:
-                    word = GFX9.layouts[encoding].encoded(opcode, dict.fromkeys("ABC", 256))
-                    (made,) = decode(word.to_bytes(8, "little"), 0, arch)
-                    return made
+    for arch in ARCHES:
+        for opcode, row in rows(arch)["MAI"].items():
+            if row.name == name:
+                word = GFX9.layouts["MAI"].encoded(opcode, dict.fromkeys("ABC", 256))
+                (made,) = decode(word.to_bytes(8, "little"), 0, arch)
+                return made
     raise KeyError(name)
+
+
+def packed(elements: Any, bits: int) -> NDArray[np.uint32]:
+    """Elements of each lane, one behind the other, in words."""
+    codes = elements.view(np.uint8)[..., None] >> np.arange(bits) & 1
+    flat = codes.reshape(len(elements), -1).astype(np.uint8)
+    return np.packbits(flat, axis=1, bitorder="little").view(np.uint32)
 
 
 def executed(form: Form, before: Any, nearby: int = 0, **modifiers: Any) -> Any:
@@ -154,18 +181,19 @@ def drawn(form: Form, random: np.random.Generator, most: int = 3) -> tuple[Any, 
 def test_every_form_is_there() -> None:
     named = {
         row.name
-        for arch in ("gfx90a", "gfx942")
-        for encoding in ("MAI", "XF32")
-        for row in rows(arch).get(encoding, {}).values()
+        for arch in ARCHES
+        for row in rows(arch)["MAI"].values()
         if row.name.startswith("v_mfma")
     }
     assert set(NAMES) == named
-    assert len(named) > 50
+    assert len(named) > 60
 
 
 @pytest.mark.slow
 def test_every_form_multiplies_and_adds() -> None:
     forms = [Form(name) for name in NAMES]
+    forms += [Form(name, ocp=True) for name in NAMES if "fp8" in name or "bf8" in name]
+    forms += [Form(name, small) for name in NAMES if "f8f6f4" in name for small in SMALL]
     made = program([form.instruction() for form in forms], lanes=LANES)
     random = np.random.default_rng(2)
     given = [drawn(form, random) for form in forms]
@@ -178,7 +206,18 @@ def test_every_form_multiplies_and_adds() -> None:
             assert np.array_equal(got, a @ b + c), (form.name, nearby)
 
 
-@pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16_f16", "v_mfma_f64_4x4x4_4b_f64"])
+@pytest.mark.parametrize("small", SMALL)
+def test_a_product_of_small_floats_multiplies_and_adds(small: int) -> None:
+    form = Form("v_mfma_f32_16x16x128_f8f6f4", small)
+    a, b, c = drawn(form, np.random.default_rng(small), 2)
+    assert np.array_equal(executed(form, form.state(a, b, c)), a @ b + c)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["v_mfma_f32_16x16x16_f16", "v_mfma_f64_4x4x4_4b_f64", "v_mfma_f32_32x32x16_bf16",
+     "v_mfma_i32_16x16x64_i8"],
+)  # fmt: skip
 def test_a_form_multiplies_and_adds(name: str) -> None:
     form = Form(name)
     a, b, c = drawn(form, np.random.default_rng(6))
@@ -216,6 +255,10 @@ def test_one_block_of_a_serves_a_group() -> None:
 def test_what_is_not_modelled_is_refused_or_ends_the_wave() -> None:
     form = Form("v_mfma_f32_16x16x16_f16")
     assert "exchanged" in " ".join(refused([form.instruction(blgp=1)]))
+    both = Form("v_mfma_f32_16x16x128_f8f6f4").instruction(blgp=4)
+    assert refused([both]) == ("v_mfma_f32_16x16x128_f8f6f4 of matrices of two formats",)
+    scaled = msgspec.structs.replace(both, name="v_mfma_scale_f32_16x16x128_f8f6f4")
+    assert refused([scaled]) == (scaled.name,)
     (sparse,) = {
         row.name
         for row in rows("gfx942")["MAI"].values()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.devices.gfx.gfx9_reference import CALLED, GFX9, KEEPS_UPPER
+from tests.devices.gfx.gfx9_reference import BITOP, CALLED, GFX9, GFX950, KEEPS_UPPER, NEWER
 from tests.devices.gfx.machine import program, run
 from tests.devices.gfx.test_semantics import FROM, MASK_FROM, MASK_TO, TO, WIDTH, _Case
 from tokitai_cli.devices.amdgpu.isa.decode import decode
@@ -27,6 +27,8 @@ KINDS = {"scalar": SCALAR, "5": 133, "-3": 195, "1.0": 242, "-4.0": 247, "litera
 PART, TURNS = 700, 3
 PLAIN_FLOATS = {"f32", "u32", "i32", "iu8", "pk_f32", "signs"}
 PAIRS = {"pk_f32"}
+#: Sources of encodings of four bytes.
+FEW = (["A"], ["A", "B"])
 
 
 def halved(kind: str) -> bool:
@@ -62,6 +64,8 @@ class _Form(_Case):
 
     #: Names, or their beginnings, that have forms of their own.
     by_themselves: tuple[str, ...] = ()
+    #: Of how many forms there are, all told.
+    least = 2000
 
     @classmethod
     def picks_half(cls, name: str, kind: str) -> bool:
@@ -166,6 +170,44 @@ class Older(_Form):
     def upper(self) -> bool:
         return self.name in KEEPS_UPPER
 
+    def encoded(self) -> bytes | None:
+        """Literals stand behind encodings of four bytes alone."""
+        if self.what != "literal":
+            return super().encoded()
+        if self.at or "mask" in (*self.dst, *self.src):
+            return None
+        for encoding in ("VOP1", "VOP2"):
+            for opcode, row in rows(self.arch)[encoding].items():
+                if row.name == self.name and [slot.field for slot in row.slots][1:] in FEW:
+                    put = {"A": KINDS["literal"], "D": TO}
+                    put |= {"B": FROM[1]} if encoding == "VOP2" else {}
+                    word = family(self.arch).layouts[encoding].encoded(opcode, put)
+                    return word.to_bytes(4, "little") + LITERAL.to_bytes(4, "little")
+        return None
+
+
+class Newest(Older):
+    """Of gfx950, what it alone has."""
+
+    arch = "gfx950"
+    reference = GFX950
+    least = 100
+
+    @staticmethod
+    def entry_name(name: str) -> str:
+        return f"{name}_ocp" if f"{name}_ocp" in NEWER else name
+
+    def of(self, encoding: str, opcode: int, fields: list[str]) -> bytes:
+        scaled = self.name.startswith("v_cvt_scalef32")
+        data = super().of(encoding, opcode, [one for one in fields if one != "B" or not scaled])
+        word = int.from_bytes(data[:8], "little")
+        layout = family(self.arch).layouts[encoding]
+        put = {"neg": BITOP & 7, "abs": BITOP >> 3 & 7, "omod": BITOP >> 6}
+        put = put if self.name.startswith("v_bitop3") else {"B": KINDS["1.0"]} if scaled else {}
+        for name, value in put.items():
+            word |= value << layout.fields[name][0]
+        return word.to_bytes(8, "little") + data[8:]
+
 
 def forms(form: type[_Form]) -> Iterator[tuple[str, int, str, int]]:
     """Names with a source, what it is, and halves that are picked."""
@@ -192,10 +234,14 @@ def of_source(form: type[_Form], name: str, at: int, kind: str) -> Iterator[tupl
 
 
 @pytest.mark.parametrize(
-    "stride", [pytest.param(1, marks=pytest.mark.slow), 17], ids=["every form", "some forms"]
+    ("form", "stride"),
+    [
+        *((form, 17) for form in (_Form, Older)),
+        *(pytest.param(form, 1, marks=pytest.mark.slow) for form in (_Form, Older)),
+        (Newest, 1),
+    ],
 )
-@pytest.mark.parametrize("form", [_Form, Older], ids=["gfx11", "gfx9"])
-def test_operands_of_every_kind_are_read(stride: int, form: type[_Form]) -> None:
+def test_operands_of_every_kind_are_read(form: type[_Form], stride: int) -> None:
     cases, code = [], list[Instruction]()
     for each in list(forms(form))[::stride]:
         name, at, what, selection = each
@@ -211,7 +257,7 @@ def test_operands_of_every_kind_are_read(stride: int, form: type[_Form]) -> None
             pytest.fail(f"{each}: {error}")
         cases.append(one)
         code.append(made)
-    assert len(code) > 2000 // stride
+    assert len(code) > form.least // stride
     told = []
     for start in range(0, len(code), PART):
         part = cases[start : start + PART]

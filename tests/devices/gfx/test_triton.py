@@ -29,7 +29,7 @@ FAST = {"add", "product of bfloat16"}
 @pytest.fixture
 def compiler() -> None:
     if gfx_compiler.toolchain() is None:
-        pytest.skip(gfx_compiler.MISSING)
+        pytest.skip(gfx_compiler.missing("")[0])
 
 
 @pytest.mark.usefixtures("compiler")

@@ -21,11 +21,8 @@ _NAMES = ("clang", *(f"clang-{number}" for number in range(24, 16, -1)))
 _TARGET = "amdgcn-amd-amdhsa"
 ZIG = "pip's ziglang"
 CHOSEN = "CLANG"
-MISSING = (
-    "no compiler for AMD GPUs was found (searched CLANG, PATH for a clang with the amdgcn target "
-    "and ld.lld, and pip's ziglang)"
-)
-HINT = "`pip install 'tokitai[gfx]'`, or install clang and lld of LLVM 17 or newer"
+# Processors that not every one of them knows, and the LLVM since which it does.
+_SINCE = {"gfx950": 20}
 # Of hipcc's own macros those that a plain clang leaves out.
 _NOT_CLANGS = re.compile(r"HIP_VERSION\w*|__HIP_PLATFORM_AMD__|__HIP_ARCH_HAS_\w+")
 # Files in the folder of a build, in the order in which they are made.
@@ -41,16 +38,31 @@ class Toolchain(msgspec.Struct, frozen=True):
     headers: tuple[str, ...] = ()
 
 
-def toolchain() -> Toolchain | None:
-    """The clang that CLANG names ("zig" is pip's), else one of PATH, else pip's zig, or None."""
+def toolchain(arch: str = "") -> Toolchain | None:
+    """The clang that CLANG names ("zig" is pip's), else one of PATH, else pip's zig, or None.
+
+    arch: of a newer processor only those that know it are taken.
+    """
     chosen = os.environ.get(CHOSEN, "")
     if chosen == "zig":
         return _zig()
     for name in (chosen,) if chosen else _NAMES:
         found = first_program([(name, CHOSEN if chosen else "PATH")])
-        if found is not None and (made := _with_linker(*found)) is not None:
+        made = _with_linker(*found) if found is not None else None
+        if made is not None and (arch not in _SINCE or arch in _processors(made.clang)):
             return made
     return None if chosen else _zig()
+
+
+def missing(arch: str) -> tuple[str, str]:
+    """What a probe says where no compiler was found for a processor, and a hint."""
+    since = _SINCE.get(arch, 17)
+    named = f" for {arch}" if arch in _SINCE else ""
+    return (
+        f"no compiler{named or ' for AMD GPUs'} was found (searched CLANG, PATH for a clang with the "
+        "amdgcn target and ld.lld, and pip's ziglang)",
+        f"`pip install 'tokitai[gfx]'`, or install clang and lld of LLVM {since} or newer",
+    )
 
 
 def commands(
@@ -90,6 +102,14 @@ def _passed_on(*words: str) -> tuple[str, ...]:
 def _hip_macros(arch: str) -> tuple[str, ...]:
     macros = amd.branch_macros(arch, warp_size_of("gfx", arch, DeviceOptions()))
     return tuple(f"-D{name}={text}" for name, text in macros.items() if _NOT_CLANGS.fullmatch(name))
+
+
+@functools.cache
+def _processors(clang: tuple[str, ...]) -> frozenset[str]:
+    """Those that a clang compiles for."""
+    asked = [*clang, "--print-supported-cpus", f"--target={_TARGET}"]
+    done = process.run(asked, env=compiler_environment(), timeout=PROBE_SECONDS, cwd=Path("/"))
+    return frozenset((done.stdout + done.stderr).split())
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from tokitai_cli.devices.amdgpu.isa.control_text import control, immediate, indexed
-from tokitai_cli.devices.amdgpu.isa.decode import UNKNOWN
+from tokitai_cli.devices.amdgpu.isa.decode import FLOAT8, UNKNOWN
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.isa.opcode_table import Row, Slot, by_name
 from tokitai_cli.devices.amdgpu.isa.operand_reader import FLOATS as VALUES
@@ -45,7 +45,7 @@ def text(instruction: Instruction) -> str:
 
 
 def _plain(one: Instruction, encoding: str) -> str:
-    row = by_name(one.family)[encoding, one.name]
+    row = by_name(one.family)[encoding, one.name.replace("v_mfma_scale_", "v_mfma_")]
     words = control(one, row) if encoding == "SOPP" else _operands(one, row)
     tail = "".join(_modifiers(one, row))
     return one.name + one.suffix + (f" {', '.join(words)}" if words else "") + tail
@@ -152,6 +152,8 @@ def _modifiers(one: Instruction, row: Row) -> Iterator[str]:
             swizzle = one.name == "ds_swizzle_b32"
             yield f" {name}:{_swizzle(put[name]) if swizzle else put[name]}"
     yield from (f" {flag}" for flag in FLAGS if flag in put)
+    if put.get("bitop3"):
+        yield f" bitop3:{put['bitop3']:#x}"
     yield from _selections(one, row)
     if "clamp" in put:
         yield " clamp"
@@ -176,7 +178,7 @@ def _parts(one: Instruction) -> Iterator[str]:
     put = one.modifiers
     if "src0_sel" not in put:
         return
-    if "dst_sel" in put:
+    if "dst_sel" in put and not FLOAT8.search(one.name):  # those of float8 take whole registers
         yield f" dst_sel:{PARTS[put['dst_sel']]} dst_unused:{UNUSED[put['dst_unused']]}"
     yield f" src0_sel:{PARTS[put['src0_sel']]}"
     if one.encoding != "VOP1":
@@ -212,6 +214,8 @@ def _selections(one: Instruction, row: Row) -> Iterator[str]:
         count = len(one.src)
         mixed = one.name.startswith("v_fma_mix")
         usual = {"op_sel": 0, "op_sel_hi": 0 if mixed else (1 << count) - 1}
+    elif one.name.startswith("v_mfma_scale"):
+        count, usual = 3, {"op_sel": 0, "op_sel_hi": 7}
     elif one.encoding == "VOP3" and row.op_sel:
         count, usual = row.op_sel, {"op_sel": 0}
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,17 @@ UNCACHED = re.compile(r"s_(load|store|buffer|scratch|atomic)")  # of SMEM, with 
 # What flags of memory are called from gfx940 on.
 COHERENCE = {"glc": "sc0", "slc": "nt", "scc": "sc1"}
 UNKNOWN = "unknown"
+# Registers of a matrix of float8, float6 and float4, by cbsz or blgp.
+REGISTERS = (8, 8, 6, 6, 4, 8, 8, 8)
+# Stands in front of a product of matrices with scales.
+SCALES = "v_mfma_ld_scale_b32"
+ROW_SWAPS = ("v_permlane16_swap_b32", "v_permlane32_swap_b32")
+# A modifier of what has float8, where it is OCP's (gfx950).
+OCP = "ocp_float8"
+FLOAT8 = re.compile(r"_(?:fp8|bf8)")
+# A modifier of a load of half a register, where the code is for processors without SRAM-ECC (LLVM,
+# GCNSubtarget::d16PreservesUnusedBits).
+KEEPS_HALF = "keeps_half"
 
 
 def decode(code: bytes, address: int, arch: str) -> Iterator[Instruction]:
@@ -41,22 +53,33 @@ def decode(code: bytes, address: int, arch: str) -> Iterator[Instruction]:
 
 
 class Decoder:
-    """Decodes instructions of a processor one by one; equal bytes once."""
+    """Decodes instructions of a processor one by one; equal bytes once.
 
-    def __init__(self, arch: str) -> None:
+    without_ecc: whether the code is for processors whose SRAM-ECC is off.
+    """
+
+    def __init__(self, arch: str, *, without_ecc: bool = False) -> None:
         self._rows = opcode_table.rows(arch)
         self._family = opcode_table.family(arch)
-        self._renamed = COHERENCE if "gfx942" in opcode_table.ARCHES[arch] else {}
+        parts = opcode_table.ARCHES[arch]
+        older = self._family.name != "gfx9" or "gfx90a" in parts
+        self._renamed = {} if older else COHERENCE
+        self._ocp = "gfx950" in parts
+        self._without_ecc = without_ecc
         self._seen: dict[bytes, Instruction] = {}
 
     def at(self, code: bytes, position: int, address: int) -> Instruction:
         """The instruction at a place of `code`, which lies at `address`."""
         seen = self._seen
-        heads = (code[position : position + size] for size in (4, 8, 12))
+        heads = (code[position : position + size] for size in (4, 8, 12, 16))
         one = next((seen[head] for head in heads if head in seen), None)
         if one is None:
-            piece = code[position : position + 12]
+            piece = code[position : position + 16]
             one = _Reader(piece, self._rows, self._family, self._renamed).instruction()
+            if self._ocp and FLOAT8.search(one.name):
+                one = msgspec.structs.replace(one, modifiers={**one.modifiers, OCP: True})
+            if self._without_ecc and "_d16" in one.name:
+                one = msgspec.structs.replace(one, modifiers={**one.modifiers, KEEPS_HALF: True})
             if one.encoding != UNKNOWN:
                 seen[code[position : position + one.size]] = one
         modifiers = one.modifiers
@@ -91,6 +114,8 @@ class _Reader(OperandReader):
             return self._unknown()
         self.row = row
         try:
+            if row.name == SCALES:
+                return self._scaled()
             return self._vopd() if name == "VOPD" else self._plain()
         except (NoOperandError, struct.error):
             return self._unknown()
@@ -137,6 +162,22 @@ class _Reader(OperandReader):
         x, y = (Instruction(0, self.size, name, "VOPD", dst, src) for name, dst, src in halves)
         return Instruction(0, self.size, f"{x.name} :: {y.name}", "VOPD", x=x, y=y)
 
+    def _scaled(self) -> Instruction:
+        """A product of matrices behind the scales of both; scales without one are by themselves."""
+        scales = self._plain()
+        product = _Reader(self.code[8:], self.rows, self.family, self.renamed).instruction()
+        if not product.name.endswith("_f8f6f4"):
+            return scales
+        picks = {name: scales.modifiers[name] for name in ("op_sel", "op_sel_hi")}
+        kept = {name: value for name, value in product.modifiers.items() if name != "abid"}
+        return msgspec.structs.replace(
+            product,
+            size=scales.size + product.size,
+            name=product.name.replace("v_mfma_", "v_mfma_scale_"),
+            src=(*product.src, *scales.src),
+            modifiers={**kept, **picks},
+        )
+
     def _slots(self) -> list[Slot]:
         """The row's operands, and those that other fields make come and go."""
         row = self.row
@@ -144,6 +185,12 @@ class _Reader(OperandReader):
         if self.name in {"GLOBAL", "SCRATCH"} and self._into_lds():
             slots = [slot for slot in slots if slot.field != "D"]
             self.modifiers["lds"] = True
+        if row.name.endswith("_f8f6f4"):
+            sizes = {"A": REGISTERS[self.read("cbsz")], "B": REGISTERS[self.read("blgp")]}
+            slots = [
+                msgspec.structs.replace(slot, count=sizes.get(slot.field, slot.count))
+                for slot in slots
+            ]
         if "atomic" in row.name and "D" in self.layout.fields and self.name != "DS":
             slots = [slot for slot in slots if slot.field != "D" or self.read("glc")]
         if self.name == "GLOBAL" and self.read("G") == self.family.off:
@@ -182,8 +229,7 @@ class _Reader(OperandReader):
                 put[renamed.get(flag, flag)] = value if flag in NUMBERS else True
         put.update(self._offsets())
         if self.name == "VOP3":
-            if not self.split and (value := self.read("op_sel")):
-                put["op_sel"] = value
+            put.update(self._selected_halves())
         elif self.name == "VOP3P":
             high = self.read("op_sel_hi") | self.read("op_sel_hi2") << 2
             put.update(op_sel=self.read("op_sel"), op_sel_hi=high)
@@ -193,6 +239,19 @@ class _Reader(OperandReader):
             put["simm16"] = value = self.read("K")
             if self.row.name.startswith(("s_branch", "s_cbranch", "s_call")):
                 put["target"] = 4 * (value - (value >> 15 << 16))
+
+    def _selected_halves(self) -> dict[str, Any]:
+        """What the bits of op_sel of VOP3 say, and those of signs where they are none."""
+        picks = 0 if self.split else self.read("op_sel")
+        put: dict[str, Any] = {}
+        if self.row.name in ROW_SWAPS:
+            flags = enumerate(("fi", "bound_ctrl"))
+            put.update({name: True for bit, name in flags if picks >> bit & 1})
+        elif picks:
+            put["op_sel"] = picks
+        if self.is_bitop:
+            put["bitop3"] = self.read("neg") | self.read("abs") << 3 | self.read("omod") << 6
+        return put
 
     def _offsets(self) -> dict[str, int]:
         if self.name == "DS":
@@ -212,7 +271,7 @@ class _Reader(OperandReader):
 
     def _has(self, flag: str) -> bool:
         """Whether the instruction has a flag of its encoding."""
-        if self.row.name.startswith("v_accvgpr"):
+        if self.row.name.startswith("v_accvgpr") or (flag == "omod" and self.is_bitop):
             return False
         return not (flag == "glc" and self.name == "SMEM") or bool(UNCACHED.match(self.row.name))
 

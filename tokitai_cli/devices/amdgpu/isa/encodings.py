@@ -1,7 +1,7 @@
 """Where the fields of encodings lie, of gfx11 and of gfx9 (MI200, MI300).
 
 Sources: the chapters "Microcode Formats" of AMD's "RDNA3" (February 2023), "CDNA2" (MI200, 2022) and
-"CDNA3" (MI300, 2024) Instruction Set Architecture.
+"CDNA3" (MI300, 2024) Instruction Set Architecture; of gfx950 (MI350) what llvm-mc-22 tells.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ class Layout(msgspec.Struct, frozen=True):
     fields: dict[str, tuple[int, int]]
     #: (shift, value) of two more bits, where they tell FLAT, SCRATCH and GLOBAL apart.
     segment: tuple[int, int] | None = None
+    #: The opcodes that tell it from another encoding, where the first bits do not.
+    opcodes: frozenset[int] = frozenset()
 
     def matches(self, word: int) -> bool:
         """Whether a first word is of this encoding."""
         shift, value = self.tell
-        return word >> shift & (1 << 32 - shift) - 1 == value and (
-            self.segment is None or word >> self.segment[0] & 3 == self.segment[1]
-        )
+        if word >> shift & (1 << 32 - shift) - 1 != value:
+            return False
+        if self.segment is not None and word >> self.segment[0] & 3 != self.segment[1]:
+            return False
+        return not self.opcodes or self.opcode(word) in self.opcodes
 
     def read(self, word: int, field: str) -> int:
         """A field of the encoded instruction, unsigned."""
@@ -103,8 +107,8 @@ LAYOUTS = {
     "MUBUF": Layout(8, (26, 0x38), (18, 8), _MUBUF),
 }  # fmt: skip
 # Of gfx9, where `acc` and its like say that an operand is an accumulation register, and a product of
-# matrices (MAI; XF32 are two of them) is told from packed ones by the first bit of its opcode. `glc`,
-# `slc` and `scc` are spelled sc0, nt and sc1 on gfx940 and later ones.
+# matrices (MAI) is told from packed ones by its opcode. `glc`, `slc` and `scc` are spelled sc0, nt and
+# sc1 on gfx940 and later ones.
 _FLAT9 = {
     "glc": (16, 1), "slc": (17, 1), "scc": (25, 1), "A": (32, 8), "X": (40, 8), "acc": (55, 1),
     "D": (56, 8),
@@ -114,6 +118,8 @@ _MAI = {
     "D": (0, 8), "cbsz": (8, 3), "abid": (11, 4), "acc_cd": (15, 1), "A": (32, 9), "B": (41, 9),
     "C": (50, 9), "acc": (59, 2), "blgp": (61, 3),
 }  # fmt: skip
+# Of products of matrices: those of gfx950 that have float8 and smaller floats, its others, of all.
+_PRODUCTS = (45, 46, *range(53, 64), *range(64, 128))
 LAYOUTS9 = {
     **_SHARED,
     "SMEM": Layout(
@@ -121,9 +127,8 @@ LAYOUTS9 = {
         {"P": (0, 6), "S": (6, 7), "soe": (14, 1), "glc": (16, 1), "imm": (17, 1), "offset": (32, 21),
          "O": (57, 7)},
     ),
-    "MAI": Layout(8, (22, 0x34F), (16, 6), _MAI),
-    "XF32": Layout(8, (17, 0x1A7 << 6 | 0x1F), (16, 1), _MAI),
-    "VOP3P": Layout(8, (22, 0x34E), (16, 6), {**_VOP3, **_PACKED}),
+    "MAI": Layout(8, (23, 0x1A7), (16, 7), _MAI, opcodes=frozenset(_PRODUCTS)),
+    "VOP3P": Layout(8, (23, 0x1A7), (16, 7), {**_VOP3, **_PACKED}),
     "VOP3": Layout(8, (26, 0x34), (16, 10), {**_VOP3, **_VOP3_SIGNS}),
     "DS": Layout(
         8, (26, 0x36), (17, 8),

@@ -46,7 +46,7 @@ class Instruction(msgspec.Struct, frozen=True):
     size: int
     name: str
     #: "SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P",
-    #: "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MAI" and "XF32" (products of matrices of
+    #: "VOPD", "DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MAI" (products of matrices of
     #: gfx9); "unknown" for what is none of them, which has no name and its `word` in the modifiers.
     encoding: str
     #: Operands as the assembler orders them; what the listing does not spell is absent (scc; the vcc
@@ -63,7 +63,10 @@ class Instruction(msgspec.Struct, frozen=True):
     #: dpp_ctrl, row_mask, bank_mask, bound_ctrl, fi (DPP16, masks always there); dpp8 (a tuple of
     #: eight lanes) and fi; of gfx9: scc, and on gfx940 and later sc0, nt, sc1 instead of glc, slc, scc;
     #: cbsz, abid, blgp (MAI); dst_sel, dst_unused, src0_sel, src1_sel (numbers), sext (bit i is source
-    #: i) (SDWA); simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute).
+    #: i) (SDWA); simm16 (SOPP, SOPK; unsigned), target (of a branch, absolute); of gfx950: bitop3 (the
+    #: result by bits of the sources), ocp_float8 (True), op_sel and op_sel_hi of a matrix product's
+    #: scales (which byte of each); bound_ctrl and fi of exchanged rows. keeps_half (True) of loads into
+    #: half a register in code for processors without SRAM-ECC.
     modifiers: dict[str, Any] = {}
     suffix: str = ""
     #: The name in the listing, where `name` is that of an instruction that does the same (translate).

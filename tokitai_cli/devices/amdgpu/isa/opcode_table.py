@@ -25,6 +25,7 @@ ARCHES = {
     **dict.fromkeys(("gfx1150", "gfx1151", "gfx1152", "gfx1153"), ("gfx11", "gfx1151")),
     "gfx90a": ("gfx9", "gfx90a"),
     **dict.fromkeys(("gfx940", "gfx941", "gfx942"), ("gfx9", "gfx942")),
+    "gfx950": ("gfx9", "gfx950"),
 }
 
 

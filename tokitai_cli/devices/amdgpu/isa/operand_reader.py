@@ -16,13 +16,14 @@ from tokitai_cli.devices.amdgpu.isa.opcode_table import Row, Slot
 from tokitai_cli.devices.amdgpu.isa.selections import Selection
 
 LITERAL = 255
+LONG = 8  # bytes of an encoding that has no literal behind it on gfx9
 # Inline floats are numbers from 240 on, the last of them 1/(2 pi).
 SPECIAL = {*range(235, 240), 251, 252, 254}
 FLOATS = (0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0, 0.15915494309189532)
 SOURCES = "ABCXY"
 # Encodings with memory's data, which gfx9 may have in accumulation registers, and products of matrices.
 MEMORY = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF")
-MATRICES = ("MAI", "XF32")
+MATRIX = "MAI"
 
 
 class NoOperandError(Exception):
@@ -62,6 +63,11 @@ class OperandReader:
     def mixed(self) -> bool:
         """Whether it is one whose signs in VOP3P are neg and abs."""
         return self.row.name.startswith("v_fma_mix")
+
+    @property
+    def is_bitop(self) -> bool:
+        """Whether the bits of signs and omod say which operation on bits it is."""
+        return self.row.name.startswith("v_bitop3")
 
     @property
     def split(self) -> bool:
@@ -115,7 +121,7 @@ class OperandReader:
             return value * 4
         if field == "Dy":
             return 256 + (value << 1 | 1 - (self.read("D") & 1))
-        vector = self.name.startswith("VOP") or self.name in (*MEMORY, *MATRICES)
+        vector = self.name.startswith("VOP") or self.name in (*MEMORY, MATRIX)
         narrow = self.layout.fields[field][1] == 8 and field != "O"
         if field == "B" and self.selected is not None and self.selected.second_is_scalar:
             return value
@@ -133,7 +139,7 @@ class OperandReader:
 
     def _accumulates(self, field: str) -> bool:
         """Whether a field says that an operand is an accumulation register."""
-        if self.name in MATRICES and not self.row.name.startswith("v_accvgpr"):
+        if self.name == MATRIX and not self.row.name.startswith("v_accvgpr"):
             if field in "AB":
                 return bool(self.read("acc") >> "AB".index(field) & 1)
             sparse = self.row.name.startswith("v_smfmac")  # its third operand is an index
@@ -153,7 +159,7 @@ class OperandReader:
         bit = "ABC".index(field)
         neg = self.selected.neg if self.selected is not None else 0
         absolute = self.selected.abs if self.selected is not None else 0
-        if self.name == "VOP3":
+        if self.name == "VOP3" and not self.is_bitop:
             neg = self.read("neg")
             absolute = 0 if self.split else self.read("abs")
         elif self.name == "VOP3P" and self.mixed:
@@ -169,7 +175,7 @@ class OperandReader:
         for start, end, kind in self.family.registers:
             if start <= value < end:  # several registers start at an even one, or one of four
                 return Operand(kind, value - start & -min(slot.count, 4), slot.count)
-        if value == LITERAL:
+        if value == LITERAL and not (self.layout.size == LONG and self.family.name == "gfx9"):
             return Operand("literal", LITERAL, value=self._literal(slot))
         bits = 16 if slot.constant and self.name != "VOP3P" else 64 if slot.count == 2 else 32
         if 128 <= value <= 208:

@@ -30,7 +30,7 @@ class Code:
     """The code of a code object, decoded where it is looked at."""
 
     def __init__(self, code: CodeObject) -> None:
-        self._decoder = Decoder(code.arch)
+        self._decoder = Decoder(code.arch, without_ecc="sramecc-" in code.target.split(":"))
         self._parts = [part for part in code.segments if part.flags & EXECUTABLE]
         self._pointed = [addend for _, addend in code.relocations if self._holds(addend)]
         self._functions: dict[int, Function] = {}

@@ -1,9 +1,10 @@
-"""Instructions of gfx9 (MI200, MI300) as those of gfx11 that do the same: names, operands, modifiers.
+"""Instructions of gfx9 (MI200 to MI350) as those of gfx11 that do the same: names, operands, modifiers.
 
 What gfx11 does not have keeps its name and has entries of its own (gfx9_table.py). Accumulation
 registers become vector registers from 256 on, as in the runtime's wave (kernels/gfx/run/wave.hpp).
-Sources: the chapters "Instructions" of AMD's "CDNA3" (MI300, 2024) and "CDNA2" (MI200, 2022) Instruction
-Set Architecture; LLVM, User Guide for AMDGPU Backend, memory models of gfx90a and gfx942.
+Sources: the chapters "Instructions" of AMD's "CDNA4" (MI350, 2025), "CDNA3" (MI300, 2024) and "CDNA2"
+(MI200, 2022) Instruction Set Architecture; LLVM, User Guide for AMDGPU Backend, memory models of gfx90a
+and gfx942.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from tokitai_cli.devices.amdgpu.isa.decode import KEEPS_HALF, OCP
 from tokitai_cli.devices.amdgpu.isa.families import GFX9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name
@@ -36,6 +38,7 @@ _SIZES = {
     "ushort": "u16",
     "sshort": "i16",
 }
+_HALVES = {"ubyte": "u8", "sbyte": "i8", "short": "b16"}
 # Operations on memory: what gfx11 calls them, and the letter of their type.
 _ATOMICS = {
     "add": ("add", "u"),
@@ -79,8 +82,15 @@ _NAMES = (
     (r"v_(cmpx?)_tru_(f\d+)", r"v_\1_t_\2"),
     (r"v_accvgpr_(?:read|write|mov)_b32", "v_mov_b32"),
 )
-# Loads of halves, which on processors with SRAM-ECC do not keep the other half: refused.
-_D16 = re.compile(r"(?:global|flat|scratch|buffer|ds)_(?:load|read)\w*_d16(?:_hi)?")
+# Loads of halves, which on processors with SRAM-ECC do not keep the other half.
+_D16 = re.compile(r"(global|flat|scratch|buffer|ds)_(?:load|read)_([a-z0-9]+)_d16(_hi)?")
+# A modifier of such a load: what the other half holds is not known.
+FORGETS = "forgets_half"
+# Behind the name of a conversion where float8 are OCP's.
+OCP_NAME = "_ocp"
+_FLOAT8 = re.compile(r"v_cvt_(?:pk_)?(?:f32_(?:fp8|bf8)|(?:fp8|bf8)_f32)")
+# Conversions whose last source is a scale; with 1.0 they are those without one.
+_SCALED, _INLINE_1 = "v_cvt_scalef32_pk_", 242
 # What makes others' writes visible, with the scopes that its flags say.
 _INVALIDATES = {"buffer_wbinvl1", "buffer_wbinvl1_vol"}
 _WRITES_BACK = {"buffer_wbl2", "buffer_invl2", "s_dcache_wb", "s_dcache_wb_vol", "s_dcache_inv_vol"}
@@ -124,11 +134,20 @@ def canonical(instruction: Instruction) -> Instruction:
         return instruction
     modifiers = _modifiers(instruction)
     name = instruction.name if _stays(instruction) else _name(instruction.name)
+    if modifiers.get("lds") or "_load_lds_" in name:
+        name = _into_lds(instruction.name)
     if instruction.name == _END_INDEX:
         name = "s_nop"
     if instruction.name == "buffer_inv":
         name = "buffer_gl1_inv" if modifiers.get("sc1") else "buffer_gl0_inv"
+    if OCP in modifiers and _FLOAT8.fullmatch(name):
+        name += OCP_NAME
     src = [_operand(one) for one in instruction.src]
+    if name.startswith(_SCALED):
+        scale = src.pop()
+        name += "" if (scale.kind, scale.index) == ("float", _INLINE_1) else " with a scale"
+    if "bitop3" in modifiers:
+        src.append(Operand("simm", value=modifiers["bitop3"]))
     if name.startswith("ds_cmpstore_"):  # the value that is compared with comes first
         src[1], src[2] = src[2], src[1]
     return msgspec.structs.replace(
@@ -144,17 +163,23 @@ def canonical(instruction: Instruction) -> Instruction:
 def _stays(one: Instruction) -> bool:
     """Whether it is in a form that gfx11's instruction of that meaning has not.
 
-    A load into LDS has no destination, and no name of its own on gfx90a; an inline float beside
-    pairs of float16 is one in half a register.
+    An inline float beside pairs of float16 is one in half a register.
     """
-    halves = one.name == "v_dot2c_f32_f16"
-    return bool(one.modifiers.get("lds")) or (halves and any(x.kind == "float" for x in one.src))
+    return one.name == "v_dot2c_f32_f16" and any(x.kind == "float" for x in one.src)
+
+
+def _into_lds(name: str) -> str:
+    """Of a load into LDS, which has a name of its own on gfx942 alone; its own where it is not known."""
+    match = re.fullmatch(r"(global|buffer)_load_(?:lds_)?(dword(?:x[34])?)", name)
+    return f"{match[1]}_load_lds_{_SIZES[match[2]]}" if match else name
 
 
 @functools.cache
 def _name(name: str) -> str:
-    if _D16.fullmatch(name):
-        return name
+    if match := _D16.fullmatch(name):
+        space, size, high = match.groups(default="")
+        lds = space == "ds"
+        return f"ds_load_{size}_d16{high}" if lds else f"{space}_load_d16{high}_{_HALVES[size]}"
     if name in _INVALIDATES:
         return "buffer_gl1_inv"
     if name in _WRITES_BACK:
@@ -163,11 +188,10 @@ def _name(name: str) -> str:
         space, verb, size, high = match.groups()
         if size in _SIZES:
             return f"{space}_{verb}{high or ''}_{_SIZES[size]}"
-    if match := re.fullmatch(r"(global|flat|buffer)_atomic_([a-z]+)(_x2)?", name):
-        space, verb, wide = match.groups()
-        if verb in _ATOMICS:
-            called, letter = _ATOMICS[verb]
-            return f"{space}_atomic_{called}_{letter}{64 if wide else 32}"
+    match = re.fullmatch(r"(global|flat|buffer)_atomic_([a-z]+)(_x2)?", name)
+    if match and match[2] in _ATOMICS:
+        called, letter = _ATOMICS[match[2]]
+        return f"{match[1]}_atomic_{called}_{letter}{64 if match[3] else 32}"
     for pattern, made in _NAMES:
         if match := re.fullmatch(pattern, name):
             return match.expand(made)
@@ -189,6 +213,8 @@ def _modifiers(one: Instruction) -> dict[str, Any]:
     put = dict(one.modifiers)
     if put.get("sc0") or (put.get("sc1") and "atomic" not in one.name):
         put["glc"] = True
+    if _D16.fullmatch(one.name) and KEEPS_HALF not in put:
+        put[FORGETS] = True
     if one.encoding in ("VOP1", "VOP2", "VOP3") and _zeroes(one.encoding, one.name):
         put[ZEROES] = True
     return put

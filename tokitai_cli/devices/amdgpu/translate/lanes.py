@@ -44,6 +44,12 @@ def _swap(one: Instruction, entry: Entry) -> Translated:
     )
 
 
+def _swap_rows(one: Instruction, entry: Entry) -> Translated:
+    registers = f"{row(one.dst[0])}, {row(one.src[0])}"
+    call = f"swap_rows<{entry.code}>(w, {one.address:#x}, {registers});"
+    return Translated(call, places=(one.address,))
+
+
 def _movrel(one: Instruction, entry: Entry) -> Translated:
     to, value, after = row(one.dst[0]), source(one.src[0], "u32", {}, 0), ""
     moved = "(({} + w.s[125]) & 255)"
@@ -96,6 +102,7 @@ KINDS: dict[str, Writer] = {
     "readlane": _readlane,
     "writelane": _writelane,
     "swap": _swap,
+    "swaprows": _swap_rows,
     "movrel": _movrel,
     "index": _index,
     "permlane": _permlane,

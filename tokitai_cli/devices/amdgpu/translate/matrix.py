@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokitai_cli.devices.amdgpu.isa.decode import OCP
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
@@ -55,21 +56,29 @@ _ELEMENTS = {
     "fp8": "InF8<3>",
     "bf8": "InF8<2>",
 }
+_OCP = {"fp8": "InF8<3, true>", "bf8": "InF8<2, true>"}
+# By cbsz and blgp of a product of float8, float6 and float4.
+_SMALL = (*_OCP.values(), "InSmall<2, 3>", "InSmall<3, 2>", "InSmall<2, 1>")
 
 
 def _mfma(one: Instruction, entry: Entry) -> Translated:
     first, second, *sizes = entry.code.split(",")
     a, b, c = one.src
     modifiers = one.modifiers
-    if modifiers.get("blgp"):
+    elements = _ELEMENTS | (_OCP if OCP in modifiers else {})
+    spread, block, other = (modifiers.get(name, 0) for name in ("cbsz", "abid", "blgp"))
+    if first == "f8f6f4":
+        if spread != other or spread >= len(_SMALL):
+            raise RefusedError("of matrices of two formats")
+        elements, spread, other = {first: _SMALL[spread]}, 0, 0
+    if other:
         raise RefusedError("with lanes of B exchanged or signs")
-    spread, block = modifiers.get("cbsz", 0), modifiers.get("abid", 0)
     if 1 << spread > int(sizes[-1]) or block >> spread:
         raise RefusedError("with blocks of A that it does not have")
     if {a.kind, b.kind} != {"v"}:
         raise RefusedError("of a constant")
     added = f"{row(c)}, 0" if c.kind == "v" else f"nullptr, {_everywhere(c, entry.dst[0]):#x}u"
-    kinds = f"{_ELEMENTS[first]}, {_ELEMENTS[second]}, {', '.join(sizes)}"
+    kinds = f"{elements[first]}, {elements[second]}, {', '.join(sizes)}"
     text = (
         f"multiply_blocks<{kinds}>(w, {one.address:#x}, {row(one.dst[0])}, {row(a)}, {row(b)}, "
         f"{added}, {spread}, {block});"

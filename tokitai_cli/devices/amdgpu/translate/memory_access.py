@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
-from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
+from tokitai_cli.devices.amdgpu.translate.gfx9 import FORGETS, canonical
 from tokitai_cli.devices.amdgpu.translate.operands import (
     RefusedError,
     Translated,
@@ -62,8 +62,8 @@ def _described(one: Instruction, operands: Sequence[Operand]) -> str:
     """Where each lane accesses the memory of a buffer descriptor: register, descriptor, offset."""
     register, descriptor, offset = operands
     modifiers = one.modifiers
-    if modifiers.get("tfe") or modifiers.get("lds"):
-        raise RefusedError("with tfe or into LDS")
+    if modifiers.get("tfe"):
+        raise RefusedError("with tfe")
     both = [row(register)] if register.kind == "v" else []
     if register.count == 2:
         both.append(f"w.v[{register.index + 1}].lane")
@@ -86,11 +86,33 @@ def _load(one: Instruction, entry: Entry) -> Translated:
         kinds = f"{what}, {place}{_passing(one, 'glc')}"
         to, address = row(one.dst[0]), _described(one, one.src)
         call = f"load_described<{kinds}>(w, {one.address:#x}, {to}, {address});"
-        return Translated(call, places=(one.address,))
+        return Translated(call + _forgotten(one, place), places=(one.address,))
     if one.dst[0].half == 1 and place == "whole":
         raise RefusedError("into a high half")
     kinds = f"{_space(one)}, {what}, {place}{_passing(one, 'glc')}"
     call = f"load<{kinds}>(w, {one.address:#x}, {row(one.dst[0])}, {_address(one)});"
+    return Translated(call + _forgotten(one, place), places=(one.address,))
+
+
+def _forgotten(one: Instruction, place: str) -> str:
+    """Statement for the half beside one that was loaded, where it does not stay."""
+    if FORGETS not in one.modifiers:
+        return ""
+    return f" forget_half<{16 if place == 'lower' else 0}>(w, {one.dst[0].index});"
+
+
+def _into_lds(one: Instruction, entry: Entry) -> Translated:
+    offset = one.modifiers.get("offset", 0)
+    address = _described(one, one.src) if _is_buffer(one) else _address(one)
+    described = "_described" if _is_buffer(one) else ""
+    call = f"load_lds{described}<{entry.code}>(w, {one.address:#x}, {address}, {offset});"
+    return Translated(call, places=(one.address,))
+
+
+def _transposed(one: Instruction, entry: Entry) -> Translated:
+    call = (
+        f"load_transposed<{entry.code}>(w, {one.address:#x}, {row(one.dst[0])}, {_address(one)});"
+    )
     return Translated(call, places=(one.address,))
 
 
@@ -179,7 +201,7 @@ def word_shift(instructions: Iterable[Instruction]) -> int:
 
 
 def _c_type(kind: str) -> str:
-    return {"f32": "float", "f64": "double"}.get(kind, kind)
+    return {"f32": "float", "f64": "double"}.get(kind, "u32" if kind.startswith("pair_") else kind)
 
 
 def _smem(one: Instruction, entry: Entry) -> Translated:
@@ -204,6 +226,8 @@ def _smem(one: Instruction, entry: Entry) -> Translated:
 KINDS: dict[str, Writer] = {
     "load": _load,
     "store": _store,
+    "loadlds": _into_lds,
+    "loadtransposed": _transposed,
     "load2": _two,
     "store2": _two,
     "atomic": _atomic,

@@ -22,7 +22,11 @@ def check(entry: Entry, mode: Mode, clamp: bool) -> None:
     for kind in entry.dst:
         if rounding := mode.round_of(kind):
             raise RefusedError(f"rounded {_ROUNDING[rounding]}")
-    if mode.fp16_overflow and re.fullmatch(r"v_cvt_pk_(fp8|bf8)_f32", entry.name):
+    if mode.fp16_overflow and re.fullmatch(r"v_cvt_pk_(fp8|bf8|bf16)_f32(_ocp)?", entry.name):
+        raise RefusedError("in this float mode")
+    if entry.name in ("v_cvt_pk_f16_f32", "v_cvt_pk_bf16_f32") and (
+        mode.round_32 or mode.round_16_64 or mode.fp16_overflow or mode.denorm_16_64 != 3
+    ):
         raise RefusedError("in this float mode")
     kinds = {*entry.dst, *entry.src}
     if clamp and not mode.dx10_clamp:

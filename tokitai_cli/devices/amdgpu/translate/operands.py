@@ -387,7 +387,7 @@ def picked(instruction: Instruction, entry: Entry) -> tuple[tuple[Operand, ...],
     if instruction.encoding == "VOP3P" or not picks:
         return instruction.src, to
     sources = list(instruction.src)
-    for at, (operand, kind) in enumerate(zip(instruction.src, entry.src, strict=False)):
+    for at, (operand, kind) in enumerate(zip(instruction.src[:3], entry.src, strict=False)):
         if picks >> at & 1:
             if operand.kind in _INLINE:
                 raise RefusedError("with op_sel of an inline constant")

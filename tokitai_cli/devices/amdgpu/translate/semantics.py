@@ -10,8 +10,9 @@ import msgspec
 
 from tokitai_cli.devices.amdgpu.isa.encodings import LAYOUTS9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
-from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name
+from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name, rows
 from tokitai_cli.devices.amdgpu.translate import gfx9_table, scalar_table, vector_table
+from tokitai_cli.devices.amdgpu.translate.gfx9 import OCP_NAME as OCP
 from tokitai_cli.devices.amdgpu.translate.gfx9 import canonical
 
 MANUAL = "AMD, RDNA3 Instruction Set Architecture, 2023"
@@ -116,12 +117,15 @@ def section_of(name: str) -> str:
     """The manual's section that defines an instruction of the opcode table; of one that only gfx9 has
     CDNA3's manual and the encoding.
     """
-    known, plain = by_name("gfx11"), name.removesuffix("_clamp")
+    known, plain = by_name("gfx11"), name.removesuffix("_clamp").removesuffix(OCP)
     for encoding, where in _SECTIONS.items():
         if (encoding, plain) in known:
             return where
-    older = by_name("gfx9")
-    return next(f"CDNA3, {one}" for one in LAYOUTS9 if (one, plain) in older)
+    where = next(one for one in LAYOUTS9 if (one, plain) in by_name("gfx9"))
+    older = {
+        row.name for arch in ("gfx90a", "gfx942") for row in rows(arch).get(where, {}).values()
+    }
+    return f"{'CDNA4' if plain not in older or name.endswith(OCP) else 'CDNA3'}, {where}"
 
 
 _ORDERED = {"eq": "==", "ne": "!=", "lg": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -215,13 +219,16 @@ def _memory() -> Iterator[Entry]:
     for name in ("bpermute", "permute"):
         yield Entry(f"ds_{name}_b32", _SPACES["ds"], name)
     yield Entry("ds_swizzle_b32", _SPACES["ds"], "swizzle")
+    yield from _through_lds()
     yield from _atomics()
+    yield from _pairs_added()
+    yield from _exchanges()
 
 
 # Type of the sums, rows, columns, depth, types of the elements. Blocks follow from the registers.
 _MFMA = re.compile(
     r"v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_\d+b)?_?"
-    r"(xf32|f32|f16|bf16|i8|f64|fp8|bf8)(?:_(fp8|bf8)|_1k)?"
+    r"(xf32|f32|f16|bf16|i8|f64|fp8|bf8|f8f6f4)(?:_(fp8|bf8)|_1k)?"
 )
 
 
@@ -238,7 +245,7 @@ def _matrices() -> Iterator[Entry]:
     for made, kind in kinds:
         name, marks = f"v_wmma_{made}_16x16x16_{kind}", "" if made == "i32" else "~~"
         yield Entry(name, _SECTIONS["VOP3P"], "wmma", code=f"{kind},{made}", approximate=marks)
-    for (encoding, name), row in by_name("gfx9").items():
+    for (_, name), row in by_name("gfx9").items():
         if match := _MFMA.fullmatch(name):
             made, *sizes, kind, other = match.groups()
             rows, columns, depth = map(int, sizes)
@@ -246,7 +253,8 @@ def _matrices() -> Iterator[Entry]:
             blocks = row.slots[0].count * 64 // (rows * columns * dwords)
             code = f"{kind},{other or kind},{rows},{columns},{depth},{blocks}"
             marks = "" if made == "i32" else "~~"
-            yield Entry(name, f"CDNA3, {encoding}", "mfma", (made,), code=code, approximate=marks)
+            where = section_of(name)
+            yield Entry(name, where, "mfma", (made,), code=code, approximate=marks)
 
 
 def _two_addresses() -> Iterator[Entry]:
@@ -262,11 +270,35 @@ def _atomics() -> Iterator[Entry]:
         for kind in kinds.split():
             operand = (kind.replace("b", "u"),)
             for space in _ATOMIC_SPACES:
-                yield Entry(
-                    f"{space}_atomic_{verb}_{kind}", _SPACES[space], "atomic", operand, code=code
-                )
+                name = f"{space}_atomic_{verb}_{kind}"
+                yield Entry(name, _SPACES[space], "atomic", operand, code=code)
             for rtn in ("", "rtn_"):
                 yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", operand, code=code)
+
+
+def _through_lds() -> Iterator[Entry]:
+    """Loads of gfx9 that put data into LDS, or transpose it on their way out."""
+    for space, encoding in (("global", "GLOBAL"), ("buffer", "MUBUF")):
+        for name in ("b32", "b96", "b128"):
+            code = str(_STORES[name])
+            yield Entry(f"{space}_load_lds_{name}", f"CDNA3, {encoding}", "loadlds", code=code)
+    for bits in ("16", "8", "4"):
+        yield Entry(f"ds_read_b64_tr_b{bits}", "CDNA4, DS", "loadtransposed", code=bits)
+
+
+def _pairs_added() -> Iterator[Entry]:
+    """Sums of two halves each in memory."""
+    for kind in ("f16", "bf16"):
+        code, pair = f"pairs_added_{kind}(old, a)", (f"pair_{kind}",)
+        for space in _ATOMIC_SPACES:
+            name = f"{space}_atomic_pk_add_{kind}"
+            yield Entry(name, _SPACES[space], "atomic", pair, code=code)
+        for rtn in ("", "rtn_"):
+            yield Entry(f"ds_pk_add_{rtn}{kind}", _SPACES["ds"], "atomic", pair, code=code)
+
+
+def _exchanges() -> Iterator[Entry]:
+    """What is put in memory in place of what it held."""
     for size in ("32", "64"):
         for space in _ATOMIC_SPACES:
             held = (f"u{size}",)

@@ -12,7 +12,7 @@ import msgspec
 from tokitai_cli.devices.amdgpu.isa.families import GFX9
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.translate import operands
-from tokitai_cli.devices.amdgpu.translate.gfx9 import ZEROES
+from tokitai_cli.devices.amdgpu.translate.gfx9 import FORGETS, ZEROES
 from tokitai_cli.devices.amdgpu.translate.operands import width_of
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
 
@@ -24,6 +24,7 @@ _HALF_BITS, _PRESERVE = 16, 2  # of dst_unused
 _ADDRESS, _STORED, _SHARED = 0, 1, 4
 
 
+_M0 = (SCALAR + operands.M0, _ADDRESS, 0xFFFFFFFF)
 _WHOLE_EXEC = (HALF_SCALAR + EXEC, HALF_SCALAR + EXEC + 1)
 
 
@@ -184,7 +185,7 @@ def _lanes(one: Instruction, entry: Entry) -> Touched:
         both = frozenset(reads | writes)
         return Touched(reads=both, writes=both)
     if entry.kind == "movrel":
-        checks = ((SCALAR + operands.M0, _ADDRESS, 0xFFFFFFFF),)
+        checks = (_M0,)
         return Touched(
             reads=frozenset(reads | {HALF_SCALAR + operands.M0}),
             writes=frozenset(() if entry.name == "v_movreld_b32" else writes),
@@ -194,6 +195,9 @@ def _lanes(one: Instruction, entry: Entry) -> Touched:
         )
     if entry.kind == "writelane":
         return Touched(reads=frozenset(reads), writes=frozenset(writes), always=True, last=True)
+    if entry.kind == "swaprows":
+        both = frozenset(reads | writes)
+        return Touched(reads=both, across=both, writes=both)
     if entry.kind in ("wmma", "mfma"):
         reads = {at for operand in one.src for at in _halves(operand, operand.count)}
         writes = {*_halves(one.dst[0], one.dst[0].count)}
@@ -231,11 +235,10 @@ def _memory(one: Instruction, entry: Entry) -> Touched:
     checks = [*_checked(address, 2 if wide else 1, _ADDRESS)]
     if not one.name.startswith("ds_") and further and further[-1].kind == "s":
         checks += _checked(further[-1], 1 if scratch else 2, _ADDRESS)
+    checks += [_M0] if entry.kind == "loadlds" else []
     writes: set[int] = set()
     if entry.kind == "load":
-        _, place = entry.code.split(",")
-        parts = {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[place]
-        writes = {*_halves(one.dst[0], one.dst[0].count, parts)}
+        writes = {*_halves(one.dst[0], one.dst[0].count, _loaded(one, entry))}
     elif one.dst:
         writes = {*_halves(one.dst[0], one.dst[0].count)}
     # What a flat one stores may go to scratch: that is told when it runs.
@@ -245,16 +248,25 @@ def _memory(one: Instruction, entry: Entry) -> Touched:
         size, shift = _stored(one, entry)
         for operand in data:
             checks += _checked(operand, operand.count, matter, (1 << size) - 1 << shift)
-    return _once(checks, writes, last=scratch or one.name.startswith("flat_"))
+    forgets = FORGETS in one.modifiers
+    return _once(checks, writes, last=scratch or forgets or one.name.startswith("flat_"))
+
+
+def _loaded(one: Instruction, entry: Entry) -> int:
+    """Halves of a register that a load changes."""
+    if FORGETS in one.modifiers:
+        return _BOTH
+    return {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[entry.code.split(",")[1]]
 
 
 def _described(one: Instruction, entry: Entry) -> Touched:
     """Of a buffer: what is stored past its end does not matter, and is looked at when it runs."""
-    rest = one.src if entry.kind == "load" else one.src[1:]
+    rest = one.src if entry.kind.startswith("load") else one.src[1:]
     checks = [each for operand in rest for each in _checked(operand, operand.count, _ADDRESS)]
+    checks += [_M0] if entry.kind == "loadlds" else []
     parts = _BOTH
     if entry.kind == "load":
-        parts = {"whole": _BOTH, "lower": _LOW, "upper": _HIGH}[entry.code.split(",")[1]]
+        parts = _loaded(one, entry)
     writes = {half for to in one.dst for half in _halves(to, to.count, parts)}
     # On gfx9 it may be the wave's scratch, of which what is loaded may be unset.
     return _once(checks, writes, last=entry.kind != "load" or one.family == GFX9.name)
