@@ -147,7 +147,7 @@ struct Block {
   Coordinates poller;
   unsigned polls;
   // For the clock that stops a thread that polls by plain loads: whether a kernel's code runs, and turns.
-  bool in_kernel;
+  bool in_kernel;  // written by set_in_kernel alone
   u64 turns;
   void* history;  // of the watch
   u64 number;         // of this OS thread's blocks, from 1 on
@@ -156,6 +156,16 @@ struct Block {
 // The block that this OS thread runs. `no_block` is not null, which would put the variable in .tbss.
 inline Block* const no_block = reinterpret_cast<Block*>(alignof(Block));
 inline __thread Block* current_block = reinterpret_cast<Block*>(alignof(Block));
+
+// Says that from here on the kernel's code of `threadIdx` runs, or that it does not: the only time in which the
+// clock's signal may take the turn away. So no compiler may leave the store out, nor move across it what the
+// scheduler or the kernel does: the signal would find a scheduler in the middle of its work, or a thread that
+// is not the one of `threadIdx`.
+TOKITAI_UNSANITIZED inline void set_in_kernel(Block& block, bool is) {
+  asm volatile("" : : "r"(&threadIdx) : "memory");
+  *const_cast<volatile bool*>(&block.in_kernel) = is;
+  asm volatile("" : : : "memory");
+}
 
 TOKITAI_UNSANITIZED inline unsigned lane_in(const Block& block, u64 lanes) {
   return block.reversed ? 63 - __builtin_clzll(lanes) : __builtin_ctzll(lanes);
@@ -272,7 +282,7 @@ TOKITAI_UNSANITIZED inline void wait_for_turn(Block& block) {
   // Where the block was given up, `next` is -1 and nothing ever switches back to this fiber.
   if (next != int(block.current)) switch_to(block, next, next < 0 && !block.waits);
   block.turns++;
-  block.in_kernel = true;
+  set_in_kernel(block, true);
   watch_resumed();
 }
 
@@ -310,7 +320,7 @@ TOKITAI_UNSANITIZED inline void arm(Block& block) {
 
 TOKITAI_UNSANITIZED inline Block& armed_block() {
   Block& block = *current_block;
-  block.in_kernel = false;
+  set_in_kernel(block, false);
   if (__builtin_expect(!block.armed, 0)) arm(block);
   return block;
 }
@@ -328,9 +338,9 @@ TOKITAI_UNSANITIZED inline void retire(Block& block) {
 
 TOKITAI_UNSANITIZED inline void run_thread(Block& block) {
   block.turns++;
-  block.in_kernel = true;
+  set_in_kernel(block, true);
   block.work->one_thread(block.work->arguments);
-  block.in_kernel = false;
+  set_in_kernel(block, false);
 }
 
 // What every fiber does: a whole block as a loop until a thread arms it, then thread after thread.
@@ -338,9 +348,7 @@ TOKITAI_UNSANITIZED inline void fiber_main() {
   fiber_entered();
   Block& block = *current_block;
   if (!block.armed) {
-    block.in_kernel = true;
     block.work->all_threads(block.work->arguments, block);
-    block.in_kernel = false;
     if (!block.armed) {
       block.free_fibers[block.free_count++] = block.running;
       fiber_unwound(*block.running);
@@ -412,7 +420,6 @@ TOKITAI_UNSANITIZED inline void run_block(Block& block, u64 linear_index) {
     arm(block);
   }
   fiber_switch(block.own, *fiber, false);
-  block.in_kernel = false;
   // Fibers of a block that was given up wait for ever and are prepared anew.
   if (work.failed) free_all_fibers(block);
 }
@@ -433,7 +440,6 @@ TOKITAI_UNSANITIZED inline void resume_block(Block& block, bool in_vain) {
   become(block, thread);
   block.running = block.lanes[thread].fiber;
   fiber_switch(block.own, *block.running, false);
-  block.in_kernel = false;
   if (block.work->failed) free_all_fibers(block);
 }
 
@@ -451,9 +457,9 @@ inline void for_each_thread(Block& block, P... values) {
       at.x = reversed ? extent.x - 1 : 0;
       for (unsigned x = 0; x < extent.x; x++, at.x += step) {
         threadIdx = at;
-        // The handler of a fault reads threadIdx, so it must be in memory before the kernel runs.
-        asm volatile("" : : "r"(&threadIdx) : "memory");
+        set_in_kernel(block, true);
         kernel(values...);
+        set_in_kernel(block, false);
         if (__builtin_expect(block.armed, 0)) return;
       }
     }

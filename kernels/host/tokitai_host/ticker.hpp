@@ -92,8 +92,8 @@ inline const void* interrupted_at(const void* context) {
 }
 
 // Of a thread that has run since the last tick: it waits, and all others go on. Time in which the system ran
-// something else does not count: a kernel's short threads run as one loop, in which `threadIdx` may be ahead of
-// what was done, and a thread of it that only seems to run on and on would be taken for one that waits.
+// something else does not count, as a thread that was given none has not run on and on. Where `in_kernel` is
+// set threadIdx is the thread that the code at the signal belongs to, also in a block that runs as one loop.
 inline void on_tick(const void* context) {
   Ticker* ticker = Ticker::own;
   if (!ticker || current_block == no_block) return;

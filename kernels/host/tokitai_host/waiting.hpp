@@ -58,10 +58,10 @@ TOKITAI_UNSANITIZED inline void polled(const void* address, bool changed, Site s
 struct Unstopped {
   const bool was = current_block != no_block && current_block->in_kernel;
   TOKITAI_UNSANITIZED Unstopped() {
-    if (was) current_block->in_kernel = false;
+    if (was) set_in_kernel(*current_block, false);
   }
   TOKITAI_UNSANITIZED ~Unstopped() {
-    if (was) current_block->in_kernel = true;
+    if (was) set_in_kernel(*current_block, true);
   }
 };
 
