@@ -120,3 +120,41 @@ def test_a_launch_that_the_host_says_in_numbers_is_no_guess(tmp_path: Path) -> N
     assert (found["outcome"], found["shape"]) == ("refuted", {"n": 1000})
     assert found["findings"][0]["kind"] == "race"
     assert not any("grid" in guess["about"] for guess in found["guesses"])
+
+
+SIZES_FROM_OUTSIDE = """#include <cuda_runtime.h>
+#include <cstdlib>
+#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+__global__ void tiled(float* c, int m, int n) {
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+    c[(y * n + x) % (m * n)] = 2.f * x + y;
+}
+__global__ void mirrored(float* x, int n) {
+    __shared__ float tile[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) tile[threadIdx.x] = x[i];
+    if (i < n) x[i] = tile[63 - threadIdx.x];
+}
+int main(int count, char** words) {
+    int m = atoi(words[1]), n = atoi(words[2]);
+    float *a, *c;
+    cudaMalloc(&a, m * n * sizeof(float));
+    cudaMalloc(&c, m * n * sizeof(float));
+    dim3 grid(CEIL_DIV(n, 32), CEIL_DIV(m, 8)), block(32, 8);
+    tiled<<<grid, block>>>(c, m, n);
+    mirrored<<<CEIL_DIV(n, 64), 64>>>(a, n);
+}
+"""
+
+
+def test_what_is_found_at_odd_sizes_alone_hangs_on_the_sizes(tmp_path: Path) -> None:
+    (tmp_path / "program.cu").write_text(SIZES_FROM_OUTSIDE)
+    done = tokitai_here("sanitize", "program.cu", "--json", "-q")
+    found = {one["kernel"]: one for one in json.loads(done.stdout)}
+    tiled, mirrored = found["tiled"], found["mirrored"]
+    assert tiled["outcome"] == "inconclusive", tiled
+    assert {one["kind"] for one in tiled["findings"]} == {"race"}
+    assert tiled["guesses"][0]["about"] == "the sizes"
+    assert "at m=256,n=256 that is not found" in tiled["reason"]
+    assert (mirrored["outcome"], mirrored["guesses"]) == ("refuted", [])
+    assert done.returncode == 1

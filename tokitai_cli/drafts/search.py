@@ -200,5 +200,7 @@ def _sources(folder: Path, folders: Sequence[Path]) -> list[Path]:
 
 def _below(folder: Path) -> list[Path]:
     """Sources and headers below a folder, no more than a large tree has."""
-    some = itertools.islice(folder.rglob("*"), MAX_ENTRIES)
+    # What is taken away while the tree is read is left out.
+    files = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    some = itertools.islice(files, MAX_ENTRIES)
     return sorted(one for one in some if one.suffix.lower() in source_text.SUFFIXES)

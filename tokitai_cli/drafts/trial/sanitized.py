@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli.core.errors import TokitaiError, UsageError
-from tokitai_cli.core.model.case import LoadedSpec
+from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.draws import draws_are_random
+from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord, GuessRecord
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import find_kernels
@@ -23,6 +25,8 @@ from tokitai_cli.run.sanitizing import without_oracle
 from tokitai_cli.spec import plan
 
 NO_FINDING = "no finding"
+_ROUND = (256, 128, 64, 32)  # multiples of usual tiles, the first of which arrays are not too large
+_MOST_ELEMENTS = 1 << 20  # of all arrays
 
 
 class WatchedKernel(msgspec.Struct, frozen=True):
@@ -81,13 +85,12 @@ def _watched(
     where = (f"{from_here(draft.kernel.file)}:{draft.kernel.line}", draft.instance)
     if draft.model is None:
         return WatchedKernel(*where, Verdict.NOT_RUN, "; ".join(draft.reasons))
+    at_host = msgspec.structs.replace(draft, model=draft.of_host or draft.model)
     try:
-        at_host = msgspec.structs.replace(draft, model=draft.of_host or draft.model)
-        loaded = loaded_draft(at_host, folder)
-        cases = plan.plan(loaded, plan.Selection()).cases
-        variant = cases[0].variant
-        random = [one for one in cases if draws_are_random(loaded.spec, variant, one.profile)]
-        (record,) = without_oracle(options(loaded), (random or cases)[:1])
+        case = _case(at_host, folder)
+        (record,) = without_oracle(options(case.loaded), [case])
+        if record.verdict is Verdict.REFUTED:
+            record = _at_round_sizes(record, case, at_host, folder, options)
     except TokitaiError as error:
         return WatchedKernel(*where, Verdict.NOT_RUN, str(error))
     outcome = NO_FINDING if record.verdict is Verdict.VERIFIED else record.verdict
@@ -100,3 +103,63 @@ def _watched(
         guesses=record.guesses,
         watched=record.examined,
     )
+
+
+def _case(draft: Draft, folder: Path) -> Case:
+    """The case at the draft's defaults, with random numbers where a profile draws some."""
+    loaded = loaded_draft(draft, folder)
+    cases = plan.plan(loaded, plan.Selection()).cases
+    drawn = [one for one in cases if draws_are_random(loaded.spec, one.variant, one.profile)]
+    return (drawn or cases)[0]
+
+
+def _at_round_sizes(
+    record: CaseRecord,
+    case: Case,
+    draft: Draft,
+    folder: Path,
+    options: Callable[[LoadedSpec], RunOptions],
+) -> CaseRecord:
+    """A refuted record; inconclusive, where its findings may only be there at the draft's own sizes.
+
+    The host may pass no others than multiples of a tile. Where its text says no sizes, what is found at odd
+    ones is held against the kernel if it is found at round ones as well.
+    """
+    guess = next((one for one in case.loaded.guesses if one.key[:1] == ("params",)), None)
+    if guess is None:
+        return record
+    told = "larger ones could not be tried"
+    if (other := _round(draft, folder)) is not None:
+        (again,) = without_oracle(options(other.loaded), [other])
+        if again.verdict is Verdict.REFUTED and (
+            _errors(record) & _errors(again) or not _errors(record)
+        ):
+            return record
+        told = f"at {shape_text(other.shape)} that is not found"
+    reason = f"the sizes in {guess.place} are a guess, and {told}: {record.reason}"
+    about = GuessRecord(place=guess.place, about="the sizes", words=told)
+    return msgspec.structs.replace(
+        record, verdict=Verdict.INCONCLUSIVE, reason=reason, guesses=[about]
+    )
+
+
+def _round(draft: Draft, folder: Path) -> Case | None:
+    """The case with the sizes that are guesses at one multiple of usual tiles; None if that is too large."""
+    model = draft.model
+    for size in _ROUND if model is not None else ():
+        params = {
+            name: msgspec.structs.replace(one, default=one.fitting(max(size, one.multiple_of or 1)))
+            if one.why and one.min is None
+            else one
+            for name, one in model.params.items()
+        }
+        other = msgspec.structs.replace(model, params=params)
+        case = _case(msgspec.structs.replace(draft, model=other), folder)
+        if sum(one.elements for one in case.buffers) <= _MOST_ELEMENTS:
+            return case
+    return None
+
+
+def _errors(record: CaseRecord) -> set[tuple[str, str]]:
+    """Kind and lines of what refutes."""
+    return {(one.kind, one.location) for one in record.findings if one.severity == "error"}
