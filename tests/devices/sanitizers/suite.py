@@ -35,6 +35,7 @@ KINDS = {
     "unseen": "of all kinds, written without a look at the watch",
     "patterns": "patterns of public code, written likewise",
     "cuda_patterns": "the same in the words of CUDA's headers",
+    "unopened": "kinds that the rows above do not have",
 }
 _HEAD = re.compile(
     r"// (\d+) (\d+)(?: (\d+))?(?: warns ([\w-]+))?\nKERNEL (\w+)\((.*?)^}",
